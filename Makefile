@@ -1,0 +1,42 @@
+# Paths are relative throughout: the folder's own path may hold spaces.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PROTO := services/sdcgate_proto/.generated
+PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
+
+.PHONY: run demo test lint proto bench clean
+run: $(PROTO)
+	$(PY) -m sdcgate.cli demo --stay
+
+demo: $(PROTO)
+	$(PY) -m sdcgate.cli demo
+
+test: $(PROTO)
+	$(PY) -m pytest -n 2 --dist loadfile
+
+lint: $(PROTO)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/buf lint
+	$(PY) -m importlinter.cli lint-imports 2>/dev/null || $(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+proto: $(PROTO)
+
+bench: $(PROTO)
+	$(PY) benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) services/sdcgate_proto var build
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "sdcgate needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+$(PROTO): $(STAMP) $(PROTOS) proto/generate.py
+	$(PY) proto/generate.py
+	touch $@

@@ -1,0 +1,1 @@
+"""sdcgate_client."""

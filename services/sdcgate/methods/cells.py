@@ -1,0 +1,145 @@
+"""The shared shapes: the axes of a table, its cells by column, and what is true of them.
+
+A table's cells are the full product of its axes' codes, row-major: the last axis runs fastest. An axis
+that has a total carries it as its last code, `_T`; `_U` is missing and stands before it.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+TOTAL = "_T"
+MISSING = "_U"
+
+
+class State(IntEnum):
+    """What becomes of a cell; the numbers are those of the wire's CellStatus."""
+
+    PUBLISHED = 1
+    WITHHELD = 2
+    ABSENT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One dimension of a table.
+
+    `parents[i]` is the position of the code that code i is part of, -1 where it is part of none; every
+    parent is the sum of its parts. With margins every code has `_T` above it, directly or through others.
+    """
+
+    variable: str
+    level: str
+    codes: tuple[str, ...]
+    parents: tuple[int, ...]
+    identifying: bool = False
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.parents) != len(self.codes):
+            raise ValueError(f"axis {self.variable}: {len(self.codes)} codes, {len(self.parents)} parents")
+
+
+def shape_of(axes: tuple[Axis, ...]) -> tuple[int, ...]:
+    """Number of codes of each axis."""
+    return tuple(len(axis.codes) for axis in axes)
+
+
+def number_of_cells(axes: tuple[Axis, ...]) -> int:
+    """Number of cells of the full product; 1 where there is no axis."""
+    return prod(shape_of(axes))
+
+
+def cell_codes(axes: tuple[Axis, ...]) -> IntArray:
+    """Positions of each cell's code on each axis, shape (axes, cells)."""
+    return np.indices(shape_of(axes), dtype=np.int64).reshape(len(axes), -1)
+
+
+def leaf_cells(axes: tuple[Axis, ...]) -> BoolArray:
+    """Cells none of whose codes is a parent of another: the inner cells, shape (cells,)."""
+    inner = np.ones(shape_of(axes), dtype=np.bool_)
+    for position, axis in enumerate(axes):
+        leaf = np.array([code not in set(axis.parents) for code in range(len(axis.codes))], dtype=np.bool_)
+        inner &= leaf.reshape([-1 if other == position else 1 for other in range(len(axes))])
+    return inner.reshape(-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relations:
+    """Sums that hold in a table: cell `parents[j]` is the sum of `children[offsets[j]:offsets[j + 1]]`."""
+
+    parents: IntArray
+    offsets: IntArray
+    children: IntArray
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def parts(self, relation: int) -> IntArray:
+        """Cells that add up in one relation."""
+        return self.children[self.offsets[relation] : self.offsets[relation + 1]]
+
+
+def additive_relations(axes: tuple[Axis, ...]) -> Relations:
+    """All sums of a table along one axis at a time: for each parent code and each cell of the other axes.
+
+    Sums along several axes follow from these.
+    """
+    grid = np.arange(number_of_cells(axes), dtype=np.int64).reshape(shape_of(axes))
+    parents: list[IntArray] = []
+    groups: list[IntArray] = []
+    for position, axis in enumerate(axes):
+        lines = np.moveaxis(grid, position, 0).reshape(len(axis.codes), -1)
+        for parent in sorted(set(axis.parents) - {-1}):
+            parts = [code for code, above in enumerate(axis.parents) if above == parent]
+            parents.append(lines[parent])
+            groups.extend(lines[parts].T)
+    if not parents:
+        empty = np.zeros(0, dtype=np.int64)
+        return Relations(empty, np.zeros(1, dtype=np.int64), empty)
+    sizes = np.array([len(group) for group in groups], dtype=np.int64)
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+    return Relations(np.concatenate(parents), offsets, np.concatenate(groups))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasureFacts:
+    """True facts of one measure, a value a cell. Hidden from repr: they may be withheld."""
+
+    name: str
+    sums: FloatArray = field(repr=False)
+    valid_records: IntArray = field(repr=False)
+    valid_units: IntArray = field(repr=False)
+    largest: FloatArray = field(repr=False)
+    """Largest absolute contributions of single units, shape (cells, ranks), largest first, 0 where fewer."""
+    absolute_sums: FloatArray = field(repr=False)
+    minima: FloatArray = field(repr=False)
+    maxima: FloatArray = field(repr=False)
+    lower_bound: float | None = None
+    upper_bound: float | None = None
+    weighted_sums: FloatArray | None = field(default=None, repr=False)
+    valid_weight_sums: FloatArray | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """True facts of cells, a value a cell; None where unknown. Hidden from repr: they may be withheld."""
+
+    units: IntArray = field(repr=False)
+    records: IntArray = field(repr=False)
+    households: FloatArray | None = field(default=None, repr=False)
+    weight_sums: FloatArray | None = field(default=None, repr=False)
+    unit_weight_sums: FloatArray | None = field(default=None, repr=False)
+    measures: tuple[MeasureFacts, ...] = field(default=(), repr=False)
+    marks: IntArray | None = field(default=None, repr=False)
+    """Sum of secret record marks modulo 2^62: equal marks and equal records mean the same population."""
+
+    def __len__(self) -> int:
+        return len(self.units)
