@@ -21,7 +21,7 @@ lint: $(PROTO)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/buf lint
-	$(PY) -m importlinter.cli lint-imports 2>/dev/null || $(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
+	$(VENV)/bin/lint-imports
 
 proto: $(PROTO)
 

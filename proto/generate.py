@@ -1,4 +1,4 @@
-"""Generate services/sdcgate_proto from proto/: the one place where import paths of generated code are decided.
+"""Generate services/sdcgate_proto from proto/; import paths of generated code are decided nowhere else.
 
 protoc writes `from sdcgate.types.v1 import table_pb2`; the generated packages live under
 `sdcgate_proto` beside the hand-written `sdcgate`, so the imports are rewritten once, here.
@@ -37,7 +37,8 @@ def generate() -> int:
     )
     for path in [*OUT.rglob("*.py"), *OUT.rglob("*.pyi")]:
         text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(r"\b(from|import) (sdcgate|buf)\.", r"\1 sdcgate_proto.\2.", text), encoding="utf-8")
+        rewritten = re.sub(r"\b(from|import) (sdcgate|buf)\.", r"\1 sdcgate_proto.\2.", text)
+        path.write_text(rewritten, encoding="utf-8")
     for folder in [OUT, *(path for path in OUT.rglob("*") if path.is_dir() and path.name != "__pycache__")]:
         (folder / "__init__.py").touch()
     return status

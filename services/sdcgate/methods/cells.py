@@ -41,6 +41,7 @@ class Axis:
     parents: tuple[int, ...]
     identifying: bool = False
     labels: tuple[str, ...] = ()
+    sensitive: bool = False
 
     def __post_init__(self) -> None:
         if len(self.parents) != len(self.codes):
