@@ -1,0 +1,161 @@
+"""The effective policy: what applies to one dataset at one access level, flat, hashed and explained."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sdcgate.methods.rules import (
+    Consequence,
+    Dominance,
+    EqualValues,
+    GroupDisclosure,
+    IndividualRisk,
+    MinimumBase,
+    MinimumHouseholds,
+    MinimumUnits,
+    PPercent,
+    Rules,
+)
+from sdcgate.policy.explanation import explain
+
+if TYPE_CHECKING:
+    from sdcgate.policy.model import LevelPolicy, RuleSet
+
+HASH_FORMAT = 1
+"""Raised when a parameter changes its meaning, so that decisions before and after do not share a hash."""
+
+
+class HasConsequence(Protocol):
+    """A rule of the model: it says what happens when it fails."""
+
+    @property
+    def consequence(self) -> str:
+        """Name of the consequence, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectivePolicy:
+    """What applies to a query. `hash` is over everything else, so it changes when a decision could."""
+
+    name: str
+    access_level: str
+    hash: str = field(init=False)
+    rules: Rules
+    maximum_dimensions: int
+    maximum_filters: int
+    filters_count: bool
+    dimensions_consequence: Consequence
+    maximum_cells: int
+    allowed_variables: frozenset[str] | None
+    forbidden_variables: frozenset[str]
+    allowed_levels: Mapping[str, frozenset[str]]
+    forbidden_combinations: tuple[frozenset[str], ...]
+    allowed_statistics: frozenset[str] | None
+    digits: int
+    protection_method: str
+    count_width: int
+    sum_width: float
+    zeros_withheld: bool
+    protection_time_limit_ms: int
+    unproved_consequence: Consequence
+    differencing_consequence: Consequence
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hash", hash_of(self))
+
+    def explain(self) -> str:
+        """The policy in words, a line a rule."""
+        return explain(self)
+
+
+def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> EffectivePolicy:
+    """Flattens the merged policy of one access level."""
+    rules = _rules(level.rules)
+    protects_groups = (
+        rules.group_disclosure is not None and rules.group_disclosure.consequence is Consequence.PROTECT
+    )
+    zeros_withheld = level.protection.zeros_withheld
+    return EffectivePolicy(
+        name=name,
+        access_level=access_level,
+        rules=rules,
+        maximum_dimensions=level.dimensions.maximum,
+        maximum_filters=level.dimensions.maximum_filters,
+        filters_count=level.dimensions.filters_count,
+        dimensions_consequence=_consequence(level.dimensions),
+        maximum_cells=level.output.maximum_cells,
+        allowed_variables=level.allowed.variables,
+        forbidden_variables=level.forbidden.variables,
+        allowed_levels=MappingProxyType(dict(level.allowed.levels)),
+        forbidden_combinations=tuple(sorted(set(level.forbidden.combinations), key=sorted)),
+        allowed_statistics=level.allowed.statistics,
+        digits=level.output.digits,
+        protection_method=level.protection.method,
+        count_width=level.protection.count_width or level.rules.minimum_units.units,
+        sum_width=level.protection.sum_width,
+        zeros_withheld=protects_groups if zeros_withheld is None else zeros_withheld,
+        protection_time_limit_ms=level.protection.time_limit_ms,
+        unproved_consequence=Consequence[level.protection.unproved.upper()],
+        differencing_consequence=_consequence(level.differencing),
+    )
+
+
+def hash_of(policy: EffectivePolicy) -> str:
+    """SHA-256 over the canonical JSON of an effective policy, as `sha256:<hex>`."""
+    content: dict[str, Any] = {
+        name: getattr(policy, name) for name in policy.__dataclass_fields__ if name not in ("hash", "rules")
+    }
+    content["rules"] = asdict(policy.rules)
+    content["format"] = HASH_FORMAT
+    text = json.dumps(
+        _plain(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rules(rules: "RuleSet") -> Rules:
+    units, households, base = rules.minimum_units, rules.minimum_households, rules.minimum_base
+    p_percent, group, equal, risk = (
+        rules.p_percent,
+        rules.group_disclosure,
+        rules.equal_values,
+        rules.individual_risk,
+    )
+    return Rules(
+        minimum_units=MinimumUnits(units.units, _consequence(units)),
+        minimum_households=MinimumHouseholds(households.households, _consequence(households))
+        if households
+        else None,
+        minimum_base=MinimumBase(base.units, _consequence(base)) if base else None,
+        dominance=tuple(
+            Dominance(rule.largest, rule.share, _consequence(rule))
+            for rule in sorted(rules.dominance, key=lambda rule: (rule.largest, rule.share))
+        ),
+        p_percent=PPercent(p_percent.share, _consequence(p_percent)) if p_percent else None,
+        group_disclosure=GroupDisclosure(group.share, _consequence(group)) if group else None,
+        equal_values=EqualValues(equal.tolerance, _consequence(equal)) if equal else None,
+        individual_risk=IndividualRisk(risk.maximum_share, risk.over == "all-cells", _consequence(risk))
+        if risk
+        else None,
+    )
+
+
+def _consequence(rule: "HasConsequence") -> Consequence:
+    return Consequence[rule.consequence.upper()]
+
+
+def _plain(value: Any) -> Any:
+    """Sets as sorted lists, enums as names, mappings as dicts."""
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return value
