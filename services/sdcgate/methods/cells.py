@@ -127,6 +127,8 @@ class MeasureFacts:
     upper_bound: float | None = None
     weighted_sums: FloatArray | None = field(default=None, repr=False)
     valid_weight_sums: FloatArray | None = field(default=None, repr=False)
+    lacking_units: IntArray | None = field(default=None, repr=False)
+    """Units with at least one record that lacks the measure; a unit may both have and lack it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,90 @@
+"""Sensitivity of single cells: thresholds, concentration, equal values.
+
+Every function takes true facts, a value a cell, and says of each cell whether it is unsafe. Sources:
+Skinner, Statistical Disclosure Control for Survey Data, 2.1 (thresholds) and 2.2.1 (linear sensitivity
+measures: dominance, p%); equal values are the numeric case of group disclosure.
+
+Within `CLOSE` relative of a bound counts as unsafe, and comparisons are written such that NaN is unsafe.
+"""
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, Facts, FloatArray, IntArray, MeasureFacts
+
+CLOSE = 1e-9
+
+
+def few_units(units: IntArray, minimum: int) -> BoolArray:
+    """Cells with fewer units than the minimum; an empty cell is safe. `units` has shape (cells,)."""
+    unsafe: BoolArray = (units != 0) & ~(units >= minimum)
+    return unsafe
+
+
+def few_households(households: FloatArray, units: IntArray, minimum: float) -> BoolArray:
+    """Cells with fewer households than the minimum; a cell without units is safe.
+
+    `households` are distinct households or sums of 1/size over units, shape (cells,). Here the tolerance
+    favours the cell: three times 1/3 is one household. Units without any household are no household.
+    """
+    occupied = (units != 0) | ~(households == 0)
+    unsafe: BoolArray = occupied & ~(households >= minimum * (1 - CLOSE))
+    return unsafe
+
+
+def dominated(largest: FloatArray, absolute_sums: FloatArray, n: int, share: float) -> BoolArray:
+    """(n,k) dominance: cells whose n largest units hold more than the share k of all contributions.
+
+    `largest` holds the largest absolute contributions of single units, largest first, shape (cells, ranks)
+    with ranks >= n; `absolute_sums` the sums of absolute contributions, shape (cells,). Absolute, because a
+    negative value must not hide a large one. A cell with n contributors or fewer is dominated whatever k;
+    a cell without contributions, or with zeros only, is not (equal values are another rule).
+    """
+    if not 1 <= n <= largest.shape[1]:
+        raise ValueError(f"dominance of the largest {n}: give at least {max(n, 1)} ranks a cell")
+    held = largest[:, :n].sum(axis=1)
+    unsafe: BoolArray = ~(absolute_sums == 0) & ~(held < share * absolute_sums * (1 - CLOSE))
+    return unsafe
+
+
+def estimable(largest: FloatArray, absolute_sums: FloatArray, share: float) -> BoolArray:
+    """p% rule: cells where the second largest unit can estimate the largest to within the share p.
+
+    Unsafe where the sum without the two largest is less than p times the largest. Shapes as for `dominated`,
+    ranks >= 2. With one or two contributors nothing remains: unsafe. Zeros only: safe, as for `dominated`.
+    """
+    if largest.shape[1] < 2:
+        raise ValueError("p% rule: give at least 2 ranks a cell")
+    first, second = largest[:, 0], largest[:, 1]
+    remainder = absolute_sums - first - second
+    unsafe: BoolArray = ~(absolute_sums == 0) & ~(remainder > share * first * (1 + CLOSE))
+    return unsafe
+
+
+def equal_values(
+    minima: FloatArray, maxima: FloatArray, valid_records: IntArray, tolerance: float
+) -> BoolArray:
+    """Cells where the values of all records are equal, or nearly so.
+
+    Unsafe where maximum - minimum is at most `tolerance` times the largest absolute value; with tolerance 0
+    where it is nothing. All arrays have shape (cells,). A cell where every value is zero is unsafe too: that
+    nobody has the income in question is known of each. A cell without a value is safe; one with a single
+    value is not.
+    """
+    scale = np.maximum(np.abs(minima), np.abs(maxima))
+    unsafe: BoolArray = (valid_records != 0) & ~(maxima - minima > tolerance * scale * (1 + CLOSE))
+    return unsafe
+
+
+def few_with_or_without(facts: Facts, measure: MeasureFacts, minimum: int) -> BoolArray:
+    """Cells where too few units have a measure, or too few lack it, shape (cells,).
+
+    A mean has the population that has the measure; beside the cell's count it shows the population that
+    lacks it, as a difference of two boxes. The units that lack it are `lacking_units`. Where those are
+    unknown, only the units without any valid record are sure to be among them; if some record lacks the
+    measure and fewer units than the minimum are sure, the cell is unsafe. Where each unit has one record
+    that is exact.
+    """
+    sure = facts.units - measure.valid_units if measure.lacking_units is None else measure.lacking_units
+    lacking = facts.records != measure.valid_records
+    unsafe: BoolArray = few_units(measure.valid_units, minimum) | (lacking & ~(sure >= minimum))
+    return unsafe
