@@ -1,1 +1,42 @@
-"""sdcgate_client."""
+"""Python client of sdcgate: ask for tables over REST and get what may leave, with reasons and certificate."""
+
+from sdcgate_client.answer import Answer, Dimension, Figure, Reason, Table
+from sdcgate_client.client import Client
+from sdcgate_client.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    SdcgateError,
+    TooLarge,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+    UnexpectedAnswer,
+    Unreachable,
+)
+from sdcgate_client.printing import format_answer, format_table
+
+__all__ = [
+    "Answer",
+    "ApiError",
+    "Client",
+    "Conflict",
+    "Dimension",
+    "Figure",
+    "Forbidden",
+    "InvalidRequest",
+    "NotFound",
+    "Reason",
+    "SdcgateError",
+    "Table",
+    "TooLarge",
+    "TooManyRequests",
+    "Unauthorized",
+    "Unavailable",
+    "UnexpectedAnswer",
+    "Unreachable",
+    "format_answer",
+    "format_table",
+]

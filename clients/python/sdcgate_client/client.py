@@ -1,0 +1,185 @@
+"""The client: one method for each thing that the gateway does."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from sdcgate_client.answer import Answer
+from sdcgate_client.errors import UnexpectedAnswer, Unreachable, error_of
+from sdcgate_client.requests import Dimensions, Figures, Filter, table_request
+
+CONNECTION_ATTEMPTS = 2
+"""Further attempts to connect. What was sent is not sent again: that is for the caller to decide."""
+
+
+class Client:
+    """Speaks to a gateway with one API key.
+
+    Args:
+        base_url: Address of the gateway, such as `http://127.0.0.1:8080`.
+        api_key: The key, as `sdcgate key create` printed it.
+        timeout: Seconds to wait for an answer.
+        transport: How requests travel; for tests and proxies.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str = "",
+        timeout: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        headers = {"Accept": "application/json, application/problem+json"}
+        if api_key:
+            headers["Authorization"] = f"Bearer {api_key}"
+        self._http = httpx.Client(
+            base_url=base_url,
+            headers=headers,
+            timeout=timeout,
+            transport=transport or httpx.HTTPTransport(retries=CONNECTION_ATTEMPTS),
+        )
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    def datasets(self) -> list[dict[str, Any]]:
+        """All datasets, each in its newest version."""
+        return _list(self._call("GET", "/v1/datasets"), "datasets")
+
+    def dataset(self, name: str) -> dict[str, Any]:
+        """One dataset with its variables, levels, codes and measures."""
+        return _unwrapped(self._call("GET", f"/v1/datasets/{_segment(name)}"), "dataset")
+
+    def register(self, descriptor: Mapping[str, Any]) -> dict[str, Any]:
+        """Registers a dataset or a new version of one; needs a steward's key.
+
+        Returns:
+            `{"dataset": ..., "created": ...}`.
+        """
+        return _object(self._call("POST", "/v1/datasets", {"descriptor": dict(descriptor)}))
+
+    def table(
+        self,
+        dataset: str,
+        rows: Dimensions = (),
+        columns: Dimensions = (),
+        layers: Dimensions = (),
+        *,
+        figures: Figures = ("units",),
+        filter: Filter | None = None,
+        margins: bool = True,
+        project: str = "",
+    ) -> Answer:
+        """Asks for a table.
+
+        Args:
+            dataset: Name of the dataset.
+            rows: Variables down, as `"site"`, `"age:ten_years"` or `{"variable": ..., "level": ...}`.
+            columns: Variables across.
+            layers: Variables that make a table each.
+            figures: Such as `"units"` or `"mean:meddol"`.
+            filter: Such as `{"female": ["1"], "age:broad": ["18-64"]}`; all conditions hold.
+            margins: Whether totals are shown.
+            project: On whose behalf it is asked.
+
+        Raises:
+            ValueError: an argument cannot be read.
+            SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
+        """
+        request = table_request(
+            rows, columns, layers, figures=figures, filter=filter, margins=margins, project=project
+        )
+        return Answer.from_json(
+            self._call("POST", f"/v1/datasets/{_segment(dataset)}/tables", request), request
+        )
+
+    def query(self, query: str) -> Answer:
+        """A query asked before, by its id."""
+        return Answer.from_json(self._call("GET", f"/v1/queries/{_segment(query)}"))
+
+    def queries(
+        self, verdicts: Sequence[str] = (), page_size: int = 0, page_token: str = ""
+    ) -> list[dict[str, Any]]:
+        """Queries, the newest first: one's own, or for checkers everybody's; one page of them."""
+        parameters: list[tuple[str, str | int | float | bool | None]] = [
+            ("verdicts", verdict) for verdict in verdicts
+        ]
+        if page_size:
+            parameters.append(("page_size", page_size))
+        if page_token:
+            parameters.append(("page_token", page_token))
+        return _list(self._call("GET", "/v1/queries", parameters=parameters), "queries")
+
+    def review(self, query: str, approve: bool, note: str) -> Answer:
+        """Approves or refuses a referred query; needs a checker's key, and not the author's."""
+        body = {"approve": approve, "note": note}
+        return Answer.from_json(self._call("POST", f"/v1/queries/{_segment(query)}:review", body))
+
+    def status(self) -> dict[str, Any]:
+        """Whether queries can be answered, the software's version, and the certificates' public key."""
+        return _object(self._call("GET", "/v1/status"))
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        parameters: list[tuple[str, str | int | float | bool | None]] | None = None,
+    ) -> Any:
+        try:
+            response = self._http.request(method, path, json=body, params=parameters or None)
+        except httpx.TimeoutException as error:
+            raise Unreachable(f"{self._http.base_url} did not answer in time") from error
+        except httpx.HTTPError as error:
+            raise Unreachable(f"{self._http.base_url} cannot be reached: {error}") from error
+        if response.is_error:
+            raise error_of(response)
+        try:
+            content = response.json()
+        except ValueError as error:
+            raise UnexpectedAnswer(
+                f"{self._http.base_url} answered {response.status_code} without JSON"
+            ) from error
+        if not response.is_success:
+            raise UnexpectedAnswer(f"{self._http.base_url} answered {response.status_code}")
+        return content
+
+
+def _segment(name: str) -> str:
+    """One segment of a path; a name cannot become another path."""
+    if not name or name in (".", ".."):
+        raise ValueError(f"{name!r} is not a name")
+    return quote(name, safe="")
+
+
+def _object(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise UnexpectedAnswer("the answer is not a JSON object")
+    return content
+
+
+def _unwrapped(content: Any, name: str) -> dict[str, Any]:
+    """The object, bare or within `{name: ...}`."""
+    return _object(_object(content).get(name, content))
+
+
+def _list(content: Any, name: str) -> list[dict[str, Any]]:
+    items = _object(content).get(name, [])
+    if not isinstance(items, list):
+        raise UnexpectedAnswer(f"{name} is not a list")
+    return items

@@ -1,0 +1,233 @@
+"""Tables and answers as aligned text: rows down, columns across, a block for each layer and figure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sdcgate_client.answer import ABSENT, PUBLISHED, WITHHELD, Answer, Dimension, Figure, Table
+
+WITHHELD_MARK = "x"
+UNDEFINED_MARK = "-"
+NAMES = {"_T": "total", "_U": "missing"}
+LONGEST_LABEL = 28
+
+Codes = tuple[int, ...]
+Cells = dict[Codes, int]
+
+
+def format_answer(answer: Answer, width: int = 110) -> str:
+    """Verdict, reasons, table, alternatives and certificate of an answer, to be read by a person."""
+    lines = [f"{answer.verdict}  {answer.query}" + ("  (answered before)" if answer.repeated else "")]
+    for reason in answer.reasons:
+        lines.append(f"  {_clean(reason.code)}: {_clean(reason.message)}")
+        if reason.suggestion:
+            lines.append(f"    {_clean(reason.suggestion)}")
+    for alternative in answer.alternatives:
+        lines.append(f"  could be asked: {describe_request(alternative)}")
+    if answer.table is not None:
+        lines += ["", format_table(answer.table, answer.request, width)]
+    if answer.certificate:
+        head = str(answer.certificate.get("head", ""))[:16]
+        lines += [
+            "",
+            f"certificate: event {answer.certificate.get('sequence')}, head {head}..., "
+            f"policy {answer.policy.get('name', '')} {str(answer.policy.get('hash', ''))[:15]}",
+        ]
+    return "\n".join(lines)
+
+
+def format_table(table: Table, request: Mapping[str, Any] | None = None, width: int = 110) -> str:
+    """A table as aligned text.
+
+    `request` says how many dimensions are rows and columns; without it the first is down, the second
+    across, and the others are layers. Lines that would be wider than `width` are continued below.
+    """
+    layout = _layout(table, request or {})
+    cells: Cells = {
+        tuple(dimension.cells[cell] for dimension in table.dimensions): cell
+        for cell, status in enumerate(table.statuses)
+        if status != ABSENT
+    }
+    blocks: list[str] = []
+    for layer in sorted({layout.parts(key)[2] for key in cells}):
+        part = {key: cell for key, cell in cells.items() if layout.parts(key)[2] == layer}
+        title = ", ".join(
+            f"{_dimension_name(table.dimensions[at])} {_code_name(table.dimensions[at], code, labels=True)}"
+            for at, code in zip(layout.layers, layer, strict=True)
+        )
+        blocks += _blocks(table, part, layout, title, width)
+    return "\n\n".join(blocks + _legend(table))
+
+
+def describe_request(request: Mapping[str, Any]) -> str:
+    """A table request in a line: `site by age:ten_years, layers female; units, mean meddol; where ...`."""
+    parts = []
+    shape = " by ".join(
+        text for text in (_dimension_names(request.get(name)) for name in ("rows", "columns")) if text
+    )
+    parts.append(shape or "all together")
+    if layers := _dimension_names(request.get("layers")):
+        parts[0] += f", layers {layers}"
+    if figures := request.get("figures"):
+        named = ((str(figure.get("statistic", "")).lower(), figure.get("measure")) for figure in figures)
+        parts.append(", ".join(" ".join(filter(None, names)) for names in named))
+    if conditions := request.get("filter"):
+        parts.append(
+            "where "
+            + " and ".join(
+                f"{_dimension_names([condition])} in {','.join(map(str, condition.get('codes', ())))}"
+                for condition in conditions
+            )
+        )
+    if request.get("margins"):
+        parts.append("with totals")
+    return _clean("; ".join(parts))
+
+
+def format_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
+    """A plain list with aligned columns."""
+    widths = [max(len(row[at]) for row in (header, *rows)) for at in range(len(header))]
+    return "\n".join(
+        "  ".join(text.ljust(size) for text, size in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Positions of a table's dimensions down, across and in layers, in this order."""
+
+    rows: Codes
+    columns: Codes
+    layers: Codes
+
+    def parts(self, key: Codes) -> tuple[Codes, Codes, Codes]:
+        """The codes of a cell down, across and in layers."""
+        start, end = len(self.rows), len(self.rows) + len(self.columns)
+        return key[:start], key[start:end], key[end:]
+
+
+def _layout(table: Table, request: Mapping[str, Any]) -> _Layout:
+    count = len(table.dimensions)
+    down, across, deep = (len(request.get(name) or ()) for name in ("rows", "columns", "layers"))
+    if down + across + deep != count:
+        down, across = min(count, 1), min(max(count - 1, 0), 1)
+    places = tuple(range(count))
+    return _Layout(places[:down], places[down : down + across], places[down + across :])
+
+
+def _blocks(table: Table, cells: Cells, layout: _Layout, title: str, width: int) -> Iterator[str]:
+    """The blocks of one layer: one for all figures where there are no columns, else one a figure."""
+    down = sorted({layout.parts(key)[0] for key in cells})
+    across = sorted({layout.parts(key)[1] for key in cells})
+    by_place = {layout.parts(key)[:2]: cell for key, cell in cells.items()}
+    names = [_codes_name(table, layout.rows, codes, labels=True) or "all" for codes in down]
+    corner = ", ".join(_dimension_name(table.dimensions[at]) for at in layout.rows)
+    over = ", ".join(_dimension_name(table.dimensions[at]) for at in layout.columns)
+    for figures in [[figure] for figure in table.figures] if over else [list(table.figures)]:
+        decimals = [_decimals(figure) for figure in figures]
+        heads = [
+            _codes_name(table, layout.columns, codes) or _clean(figure.column)
+            for codes in across
+            for figure in figures
+        ]
+        body = [
+            [
+                _figure_text(table, figure, by_place.get((row, codes)), digits)
+                for codes in across
+                for figure, digits in zip(figures, decimals, strict=True)
+            ]
+            for row in down
+        ]
+        what = f"{_clean(figures[0].column)} by {over}" if over else ""
+        caption = "; ".join(filter(None, (title, what)))
+        grid = _grid(corner, names, heads, body, width)
+        yield f"{caption}\n{grid}" if caption else grid
+
+
+def _codes_name(table: Table, places: Codes, codes: Codes, labels: bool = False) -> str:
+    return " / ".join(
+        _code_name(table.dimensions[at], code, labels) for at, code in zip(places, codes, strict=True)
+    )
+
+
+def _grid(
+    corner: str, names: Sequence[str], heads: Sequence[str], body: Sequence[Sequence[str]], width: int
+) -> str:
+    """Names to the left, figures to the right of their columns; continued below where too wide."""
+    left = max(len(text) for text in (corner, *names))
+    sizes = [max(len(head), *(len(line[at]) for line in body)) for at, head in enumerate(heads)]
+    lines = [(corner, heads), *zip(names, body, strict=True)]
+    pieces: list[str] = []
+    start = 0
+    while start < len(heads):
+        end, used = start, left
+        while end < len(heads) and (end == start or used + 2 + sizes[end] <= width):
+            used += 2 + sizes[end]
+            end += 1
+        cut = slice(start, end)
+        texts = [_line(name.ljust(left), line[cut], sizes[cut]) for name, line in lines]
+        pieces.append("\n".join([texts[0], "-" * used, *texts[1:]]))
+        start = end
+    return "\n\n".join(pieces)
+
+
+def _line(name: str, texts: Sequence[str], sizes: Sequence[int]) -> str:
+    fields = (text.rjust(size) for text, size in zip(texts, sizes, strict=True))
+    return "  ".join((name, *fields)).rstrip()
+
+
+def _figure_text(table: Table, figure: Figure, cell: int | None, decimals: int) -> str:
+    if cell is None:
+        return ""
+    if table.statuses[cell] != PUBLISHED:
+        return WITHHELD_MARK if table.statuses[cell] == WITHHELD else "?"
+    value = figure.values[cell]
+    return UNDEFINED_MARK if value is None else f"{value:.{decimals}f}"
+
+
+def _decimals(figure: Figure) -> int:
+    """Decimal places that show all values of a figure as they came, at most six."""
+    texts = (f"{value:.6f}".rstrip("0") for value in figure.values if isinstance(value, float))
+    return max((len(text) - text.index(".") - 1 for text in texts), default=0)
+
+
+def _legend(table: Table) -> list[str]:
+    legend = []
+    if table.withheld:
+        legend.append(f"{WITHHELD_MARK} withheld")
+    if any(
+        value is None and status == PUBLISHED
+        for figure in table.figures
+        for value, status in zip(figure.values, table.statuses, strict=True)
+    ):
+        legend.append(f"{UNDEFINED_MARK} no value: no record has one")
+    return ["   ".join(legend)] if legend else []
+
+
+def _dimension_name(dimension: Dimension) -> str:
+    if dimension.level and dimension.level != dimension.variable:
+        return _clean(f"{dimension.variable}:{dimension.level}")
+    return _clean(dimension.variable)
+
+
+def _dimension_names(dimensions: Any) -> str:
+    return " x ".join(
+        ":".join(filter(None, (str(item.get("variable", "")), str(item.get("level") or ""))))
+        for item in dimensions or ()
+    )
+
+
+def _code_name(dimension: Dimension, code: int, labels: bool = False) -> str:
+    text = dimension.codes[code]
+    if text in NAMES:
+        return NAMES[text]
+    if labels and dimension.labels and dimension.labels[code] not in ("", text):
+        label = dimension.labels[code]
+        text = f"{text} {label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 3] + '...'}"
+    return _clean(text)
+
+
+def _clean(text: str) -> str:
+    """Without control characters: what a dataset is called must not move the reader's cursor."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

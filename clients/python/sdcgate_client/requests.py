@@ -1,0 +1,95 @@
+"""From what people write (`"age:ten_years"`, `"mean:meddol"`) to the JSON of a table request."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Dimensions = str | Iterable[str | Mapping[str, str]]
+Figures = str | Iterable[str | Mapping[str, str]]
+Filter = Mapping[str, str | int | Iterable[str | int]] | Iterable[Mapping[str, Any]]
+
+STATISTICS = (
+    "UNITS",
+    "RECORDS",
+    "WEIGHTED_UNITS",
+    "SUM",
+    "WEIGHTED_SUM",
+    "MEAN",
+    "WEIGHTED_MEAN",
+    "ROW_PERCENT",
+    "COLUMN_PERCENT",
+    "TOTAL_PERCENT",
+)
+
+
+def table_request(
+    rows: Dimensions = (),
+    columns: Dimensions = (),
+    layers: Dimensions = (),
+    *,
+    figures: Figures = ("units",),
+    filter: Filter | None = None,
+    margins: bool = True,
+    project: str = "",
+) -> dict[str, Any]:
+    """The body of `POST /v1/datasets/{dataset}/tables`.
+
+    Raises:
+        ValueError: something cannot be read as a dimension, a figure or a filter.
+    """
+    return {
+        "rows": [dimension(item) for item in _items(rows)],
+        "columns": [dimension(item) for item in _items(columns)],
+        "layers": [dimension(item) for item in _items(layers)],
+        "margins": margins,
+        "figures": [figure(item) for item in _items(figures)],
+        "filter": conditions(filter),
+        "project": project,
+    }
+
+
+def dimension(item: str | Mapping[str, str]) -> dict[str, str]:
+    """`"site"` or `"age:ten_years"`, or a mapping that is sent as it is."""
+    if isinstance(item, Mapping):
+        return dict(item)
+    variable, level = _split(item, "a dimension such as 'site' or 'age:ten_years'")
+    return {"variable": variable, "level": level} if level else {"variable": variable}
+
+
+def figure(item: str | Mapping[str, str]) -> dict[str, str]:
+    """`"units"`, `"mean:meddol"`, or a mapping that is sent as it is."""
+    if isinstance(item, Mapping):
+        return dict(item)
+    name, measure = _split(item, "a figure such as 'units' or 'mean:meddol'")
+    statistic = name.upper().replace("-", "_")
+    if statistic not in STATISTICS:
+        known = ", ".join(known.lower() for known in STATISTICS)
+        raise ValueError(f"{name!r} is not a statistic; they are {known}")
+    return {"statistic": statistic, "measure": measure} if measure else {"statistic": statistic}
+
+
+def conditions(filter: Filter | None) -> list[dict[str, Any]]:
+    """`{"female": ["1"], "age:broad": "0-17"}`, or a list of mappings that are sent as they are."""
+    if filter is None:
+        return []
+    if not isinstance(filter, Mapping):
+        return [dict(condition) for condition in filter]
+    found = []
+    for name, codes in filter.items():
+        listed = [codes] if isinstance(codes, str | int) else list(codes)
+        if any(isinstance(code, bool) or not isinstance(code, str | int) for code in listed):
+            raise ValueError(f"the codes of {name!r} must be texts as the dataset's code list has them")
+        found.append({**dimension(name), "codes": [str(code) for code in listed]})
+    return found
+
+
+def _items(items: str | Iterable[Any]) -> Sequence[Any]:
+    return [items] if isinstance(items, str | Mapping) else list(items)
+
+
+def _split(item: Any, wanted: str) -> tuple[str, str]:
+    if not isinstance(item, str):
+        raise ValueError(f"{item!r} is not {wanted}")  # noqa: TRY004 - documented as one kind of error
+    first, separator, second = item.partition(":")
+    if not first.strip() or (separator and not second.strip()):
+        raise ValueError(f"{item!r} is not {wanted}")
+    return first.strip(), second.strip()
