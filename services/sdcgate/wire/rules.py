@@ -1,0 +1,136 @@
+"""Rules of a policy and their findings between messages and dataclasses."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import cast
+
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
+
+from sdcgate.methods import rules as r
+from sdcgate.methods.risk.individual import TableRisk
+
+_RISK_FIELDS = tuple(field.name for field in fields(TableRisk))
+
+
+def rules_to_message(rules: r.Rules) -> policy_pb2.Rules:
+    """Write rules; what is not judged is not set."""
+    message = policy_pb2.Rules()
+    if (units := rules.minimum_units) is not None:
+        message.minimum_units.units, message.minimum_units.consequence = units.units, _wire(units.consequence)
+    if (households := rules.minimum_households) is not None:
+        message.minimum_households.households = households.households
+        message.minimum_households.consequence = _wire(households.consequence)
+    if (base := rules.minimum_base) is not None:
+        message.minimum_base.units, message.minimum_base.consequence = base.units, _wire(base.consequence)
+    for rule in rules.dominance:
+        message.dominance.add(largest=rule.largest, share=rule.share, consequence=_wire(rule.consequence))
+    if (percent := rules.p_percent) is not None:
+        message.p_percent.share, message.p_percent.consequence = percent.share, _wire(percent.consequence)
+    if (group := rules.group_disclosure) is not None:
+        message.group_disclosure.share = group.share
+        message.group_disclosure.consequence = _wire(group.consequence)
+    if (equal := rules.equal_values) is not None:
+        message.equal_values.tolerance = equal.tolerance
+        message.equal_values.consequence = _wire(equal.consequence)
+    if (risk := rules.individual_risk) is not None:
+        message.individual_risk.maximum_share = risk.maximum_share
+        message.individual_risk.all_cells = risk.all_cells
+        message.individual_risk.consequence = _wire(risk.consequence)
+    return message
+
+
+def rules_from_message(message: policy_pb2.Rules) -> r.Rules:
+    """Read rules; what is not set is not judged."""
+    return r.Rules(
+        minimum_units=r.MinimumUnits(
+            message.minimum_units.units, consequence(message.minimum_units.consequence)
+        )
+        if message.HasField("minimum_units")
+        else None,
+        minimum_households=r.MinimumHouseholds(
+            message.minimum_households.households, consequence(message.minimum_households.consequence)
+        )
+        if message.HasField("minimum_households")
+        else None,
+        minimum_base=r.MinimumBase(message.minimum_base.units, consequence(message.minimum_base.consequence))
+        if message.HasField("minimum_base")
+        else None,
+        dominance=tuple(
+            r.Dominance(rule.largest, rule.share, consequence(rule.consequence)) for rule in message.dominance
+        ),
+        p_percent=r.PPercent(message.p_percent.share, consequence(message.p_percent.consequence))
+        if message.HasField("p_percent")
+        else None,
+        group_disclosure=r.GroupDisclosure(
+            message.group_disclosure.share, consequence(message.group_disclosure.consequence)
+        )
+        if message.HasField("group_disclosure")
+        else None,
+        equal_values=r.EqualValues(
+            message.equal_values.tolerance, consequence(message.equal_values.consequence)
+        )
+        if message.HasField("equal_values")
+        else None,
+        individual_risk=_individual_risk(message.individual_risk)
+        if message.HasField("individual_risk")
+        else None,
+    )
+
+
+def _individual_risk(message: policy_pb2.Rules.IndividualRisk) -> r.IndividualRisk:
+    return r.IndividualRisk(message.maximum_share, message.all_cells, consequence(message.consequence))
+
+
+def consequence(number: int) -> r.Consequence:
+    """A consequence; unspecified, and one that this version does not know, is refuse."""
+    known = {member.value for member in r.Consequence}
+    return r.Consequence(number) if number in known and number != 0 else r.Consequence.REFUSE
+
+
+def _wire(value: r.Consequence) -> policy_pb2.Consequence:
+    """The wire's number, which is the same."""
+    return cast("policy_pb2.Consequence", int(value))
+
+
+def finding_to_message(finding: r.Finding) -> policy_pb2.Finding:
+    """Write a finding."""
+    return policy_pb2.Finding(
+        rule=cast("policy_pb2.ReasonCode", int(finding.rule)),
+        consequence=_wire(finding.consequence),
+        cells=finding.cells,
+        measure=finding.measure,
+        figure=finding.figure,
+        bound=finding.bound,
+    )
+
+
+def findings_from_messages(messages: Iterable[policy_pb2.Finding]) -> tuple[r.Finding, ...]:
+    """Read findings. Raises ValueError where a rule is unspecified or unknown: nothing is judged then."""
+    return tuple(
+        r.Finding(
+            rule=reason_code(message.rule),
+            consequence=consequence(message.consequence),
+            cells=tuple(message.cells),
+            measure=message.measure,
+            figure=message.figure,
+            bound=message.bound,
+        )
+        for message in messages
+    )
+
+
+def reason_code(number: int) -> r.ReasonCode:
+    """A reason code. Raises ValueError where it is unspecified or not known."""
+    if number == 0:
+        raise ValueError("a reason code is unspecified")
+    return r.ReasonCode(number)
+
+
+def risk_to_message(risk: TableRisk) -> policy_pb2.TableRisk:
+    """Write the individual risk of a table."""
+    return policy_pb2.TableRisk(**{name: getattr(risk, name) for name in _RISK_FIELDS})
+
+
+def risk_from_message(message: policy_pb2.TableRisk) -> TableRisk:
+    """Read the individual risk of a table."""
+    return TableRisk(**{name: getattr(message, name) for name in _RISK_FIELDS})
