@@ -1,14 +1,14 @@
 """Reads policy files: bundled ones by name, an agency's own by path; reports all problems at once."""
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field, ValidationError
 
 from sdcgate.policy.model import ACCESS_LEVELS, AccessLevel, LevelPolicy, Model, Name, Policy, PolicyInvalid
+from sdcgate.policy.strict_yaml import YamlInvalid, read_yaml
 
 BUNDLED = Path(__file__).parent / "bundled"
 LARGEST_FILE = 1_000_000
@@ -62,7 +62,10 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
         PolicyInvalid: with all problems and their paths.
     """
     problems: Problems = []
-    tree = _read_yaml(text, source)
+    try:
+        tree = read_yaml(text)
+    except YamlInvalid as error:
+        raise PolicyInvalid(source, ((error.where, error.what),)) from error
     try:
         file = _File.model_validate_json(_as_json(tree, source))
     except ValidationError as error:
@@ -160,39 +163,6 @@ def _holds(tree: Any, location: tuple[int | str, ...]) -> bool:
 
 def _whole(levels: Mapping[Any, LevelPolicy | None]) -> dict[str, LevelPolicy]:
     return {name: level for name, level in levels.items() if level is not None}
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML's safe loader that does not let a later key silently replace an earlier one."""
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    seen: set[Hashable] = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str):
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {key!r} is not a text; put it in quotes", key_node.start_mark
-            )
-        if key in seen:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {key!r} stands twice", key_node.start_mark
-            )
-        seen.add(key)
-    return loader.construct_mapping(node, deep=True)
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
-def _read_yaml(text: str, source: str) -> Any:
-    try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}" if mark is not None else ""
-        what = getattr(error, "problem", None) or "is nested too deeply to be read"
-        raise PolicyInvalid(source, ((where, str(what)),)) from error
 
 
 def _as_json(tree: Any, source: str) -> str:

@@ -36,7 +36,7 @@ Name = Annotated[str, Field(min_length=1, max_length=128)]
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
-class PolicyInvalid(ValueError):  # noqa: N818 - the name of the interface
+class PolicyInvalid(ValueError):
     """A policy that cannot be used. `problems` holds all of them, each with its path in the file."""
 
     def __init__(self, source: str, problems: tuple[tuple[str, str], ...]) -> None:
@@ -46,7 +46,7 @@ class PolicyInvalid(ValueError):  # noqa: N818 - the name of the interface
         super().__init__(f"policy {source} cannot be used:\n{listed}")
 
 
-class AccessLevelUnknown(LookupError):  # noqa: N818 - the name of the interface
+class AccessLevelUnknown(LookupError):
     """The policy says nothing about this access level, so nothing is allowed at it."""
 
 
