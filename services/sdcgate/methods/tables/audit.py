@@ -1,0 +1,321 @@
+"""The audit of a pattern of withheld cells, as an intruder would try it.
+
+What he can exclude is decided by linear and integer programs; what he cannot, by witnesses that anybody can
+check. First many cells are tried at once: tables that move away from the true one in as many of the not yet
+proved cells as possible, with directions varied from one to the next. What is left is settled cell by cell
+by its smallest and greatest possible value (the intruder's problem of Fischetti and Salazar, Management
+Science 47, 2001), with integers wherever real numbers do not settle it.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS, Possibilities, record_bounds
+from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.witnesses import (
+    Tables,
+    Witnesses,
+    agreeing,
+    no_tables,
+    no_witnesses,
+    too_narrow,
+    true_sums,
+    verify,
+)
+
+INTEGRAL = 1e-6
+MARGIN = 1e-2
+"""By how much more than required sums are moved, so that rounding does not undo a proof."""
+SWEEPS = 12
+STALE = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit:
+    """What an audit found: `unprotected` are withheld cells too narrow or not proved, shape (cells,)."""
+
+    proof: Proof
+    witnesses: Witnesses = field(repr=False)
+    unprotected: BoolArray = field(repr=False)
+
+
+def audit(problem: Problem, withheld: BoolArray, time_limit: float) -> Audit:
+    """Audit a pattern, shape (cells,), within `time_limit` seconds.
+
+    PROVED if witnesses prove every withheld cell, REFUTED if some cell is shown to be too narrow, UNPROVED
+    in all other cases. Raises ValueError if the pattern does not have one flag a cell.
+    """
+    if np.shape(withheld) != (len(problem.facts),):
+        raise ValueError(f"withheld: {np.shape(withheld)} flags for {len(problem.facts)} cells")
+    search = Search(problem, withheld, no_tables(problem))
+    search.run(Deadline(time_limit))
+    return search.verdict()
+
+
+class Search:
+    """A search for witnesses of one pattern, begun with tables that are known to be possible."""
+
+    def __init__(self, problem: Problem, withheld: BoolArray, tables: Tables) -> None:
+        self.problem = problem
+        self.withheld = withheld.astype(np.bool_)
+        self.tables = tables
+        self.refuted: BoolArray = self.withheld & problem.known
+        self.hopeless = bool(problem.unbounded) or bool(
+            np.any(problem.facts.units < problem.floors(self.withheld))
+        )
+        own = () if problem.units_follow else (UNITS,)
+        self._counts = (RECORDS, *own)
+        self._measures = tuple(range(len(problem.facts.measures)))
+        self._models: dict[tuple[int, ...], Possibilities] = {}
+        self._given: BoolArray = np.zeros_like(self.withheld)
+
+    def run(self, deadline: Deadline) -> None:
+        """Find what can be found before the deadline."""
+        if self.hopeless or not self.withheld.any():
+            return
+        self._sweep_counts(deadline)
+        for measure in self._measures:
+            self._sweep_sums(measure, deadline)
+        self._settle(deadline)
+
+    def narrow(self) -> BoolArray:
+        """What is not yet wide enough, shape (2 + measures, cells); known cells are left out."""
+        settled = self.problem.known | self._given
+        return too_narrow(self.problem, self.withheld, self.tables) & ~settled
+
+    def verdict(self) -> Audit:
+        """The finding, its witnesses verified once more as anybody would."""
+        witnesses = no_witnesses(self.problem)
+        if not self.hopeless:
+            tables = needed(self.problem, self.withheld, self.tables)
+            witnesses = as_witnesses(self.problem, self.withheld, tables)
+        unprotected = verify(self.problem, self.withheld, witnesses)
+        if not unprotected.any():
+            return Audit(Proof.PROVED, witnesses, unprotected)
+        refuted = bool((self.refuted & unprotected).any())
+        return Audit(Proof.REFUTED if refuted else Proof.UNPROVED, witnesses, unprotected)
+
+    def model(self, *quantities: int) -> Possibilities:
+        """The program over these quantities, made once."""
+        if quantities not in self._models:
+            self._models[quantities] = Possibilities(self.problem, self.withheld, quantities)
+        model = self._models[quantities]
+        model.given = self._given[model.cells]
+        return model
+
+    def without(self, cell: int, deadline: Deadline) -> bool:
+        """Try to prove all others with a cell shown after all; returns, and keeps, whether that is so."""
+        tables, refuted = self.tables, self.refuted.copy()
+        self._given[cell] = True
+        still = (tables.records[:, cell] == self.problem.facts.records[cell]) & (
+            tables.units[:, cell] == self.problem.facts.units[cell]
+        )
+        still &= np.all(tables.sums[:, :, cell] == true_sums(self.problem)[:, None, cell], axis=0)
+        self.tables = tables.chosen(still)
+        self._settle(deadline, most=1)
+        if np.array_equal(self.refuted, refuted):
+            self._sweep_counts(deadline)
+            for measure in self._measures:
+                self._sweep_sums(measure, deadline)
+            self._settle(deadline)
+        if not self.narrow().any():
+            return True
+        self.tables, self.refuted = tables, refuted
+        self._given[cell] = False
+        return False
+
+    def _sweep_counts(self, deadline: Deadline) -> None:
+        model, width = self.model(*self._counts), float(self.problem.count_width)
+        bounds, stale = model.bounds(), 0
+        for turn in range(SWEEPS):
+            wanted = self.narrow()[list(self._counts)][:, model.cells].reshape(-1)
+            if not wanted.any() or stale >= STALE or deadline.over:
+                return
+            aims = np.where(wanted, directions(len(wanted), turn), 0.0)
+            widths = np.full(len(wanted), width)
+            moved = model.reach(aims, widths, bounds, deadline)
+            if moved is not None and not _integral(moved):
+                moved = model.maximise_integer(aims, _within(bounds, width), deadline)
+            found = moved is not None and self._add_counts(np.rint(moved).astype(np.int64), deadline)
+            stale = 0 if found else stale + 1
+
+    def _add_counts(
+        self, moved: IntArray, deadline: Deadline, aimed: tuple[int, FloatArray | None] = (0, None)
+    ) -> bool:
+        """Enter a table of counts with sums that fit; returns whether it proves anything new.
+
+        `aimed` is a measure, and what to maximise of it.
+        """
+        cells, problem = self.model(*self._counts).cells, self.problem
+        records, units = problem.facts.records.copy(), problem.facts.units.copy()
+        change = moved.reshape(len(self._counts), -1)
+        records[cells] += change[0]
+        units[cells] += change[-1]
+        sums = true_sums(problem)
+        for measure in self._measures:
+            aim = aimed[1] if measure == aimed[0] else None
+            fitting = self._fitting_sums(measure, change[0], aim, deadline)
+            if fitting is None:
+                return False
+            sums[measure, cells] = fitting
+        return self.add(Tables(records[None], units[None], sums[:, None]))
+
+    def _fitting_sums(
+        self, measure: int, moved: IntArray, aim: FloatArray | None, deadline: Deadline
+    ) -> FloatArray | None:
+        """Sums of the unknown cells that go with changed records: the true ones if nothing is aimed at."""
+        model = self.model(SUMS + measure)
+        truth = self.problem.facts.measures[measure].sums[model.cells]
+        lower, upper = model.bounds(moved)
+        if aim is None and np.all((lower <= 0) & (upper >= 0)):
+            return truth
+        cost = np.zeros(len(moved)) if aim is None else aim
+        if aim is not None:
+            width = 2 * (1 + MARGIN) * self.problem.sum_widths(self.problem.unknown(self.withheld))[measure]
+            limit = width[model.cells] / model.scales[measure]
+            lower = np.where(aim != 0, np.maximum(lower, -limit), lower)
+            upper = np.where(aim != 0, np.minimum(upper, limit), upper)
+        values = model.maximise(cost, (lower, upper), deadline)
+        return (
+            None if values is None else truth + model.polished(values, lower, upper) * model.scales[measure]
+        )
+
+    def _sweep_sums(self, measure: int, deadline: Deadline) -> None:
+        """Tables with the true counts and other sums."""
+        model, problem = self.model(SUMS + measure), self.problem
+        truth, scale = problem.facts.measures[measure].sums, model.scales[measure]
+        unknown = problem.unknown(self.withheld)
+        widths = (1 + MARGIN) * problem.sum_widths(unknown)[measure][model.cells] / scale
+        bounds, stale = model.bounds(), 0
+        for turn in range(SWEEPS):
+            wanted = self.narrow()[SUMS + measure][model.cells]
+            if not wanted.any() or stale >= STALE or deadline.over:
+                return
+            aims = np.where(wanted, directions(len(wanted), turn), 0.0)
+            values = model.reach(aims, widths, bounds, deadline)
+            found = False
+            if values is not None:
+                sums = true_sums(problem)
+                sums[measure, model.cells] = truth[model.cells] + model.polished(values, *bounds) * scale
+                found = self.add(
+                    Tables(problem.facts.records[None], problem.facts.units[None], sums[:, None])
+                )
+            stale = 0 if found else stale + 1
+
+    def add(self, tables: Tables) -> bool:
+        """Enter tables if they agree with all that is known; returns whether they prove anything new."""
+        if not np.all(agreeing(self.problem, self.withheld, tables)):
+            return False
+        before = int(self.narrow().sum())
+        kept, self.tables = self.tables, self.tables.joined(tables)
+        if int(self.narrow().sum()) == before:
+            self.tables = kept
+            return False
+        return True
+
+    def _settle(self, deadline: Deadline, most: int | None = None) -> None:
+        """Settle what is left cell by cell, or the first few: prove it, or show that it is too narrow."""
+        tried = self.refuted[None] & np.ones_like(self.narrow())
+        while not deadline.over and (most is None or tried.sum() < most):
+            left = np.argwhere(self.narrow() & ~tried)
+            if len(left) == 0:
+                return
+            row, cell = (int(number) for number in left[0])
+            tried[row, cell] = True
+            if self._too_narrow_at(row, cell, deadline):
+                self.refuted[cell] = True
+                tried[:, cell] = True
+
+    def _too_narrow_at(self, quantity: int, cell: int, deadline: Deadline) -> bool:
+        """Try to widen one quantity of one cell; returns whether that is shown to be impossible."""
+        model = self.model(*self._counts, *(SUMS + measure for measure in self._measures))
+        for solve in (model.maximise, model.maximise_integer):
+            ends = []
+            for direction in (1.0, -1.0):
+                bounds, cost = self._aim_at(model, quantity, cell, direction)
+                values = solve(cost, bounds, deadline)
+                if values is None:
+                    return False
+                ends.append(float(cost @ values))
+                self._add_joint(model, values, quantity, cost, deadline)
+                if not self.narrow()[quantity, cell]:
+                    return False
+            if self._shows_narrow(model, quantity, cell, ends):
+                return True
+        return False
+
+    def _aim_at(
+        self, model: Possibilities, quantity: int, cell: int, direction: float
+    ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+        """Bounds and cost for one end of one cell; no farther than it needs to go."""
+        lower, upper = model.bounds()
+        column = model.block(quantity).start + int(np.searchsorted(model.cells, cell))
+        width = self._width(model, quantity, cell)
+        lower[column], upper[column] = max(lower[column], -width), min(upper[column], width)
+        cost = np.zeros(len(lower))
+        cost[column] = direction
+        return (lower, upper), cost
+
+    def _width(self, model: Possibilities, quantity: int, cell: int) -> float:
+        """Required width of a quantity of a cell, in the units of the program's columns."""
+        if quantity < SUMS:
+            return float(self.problem.count_width)
+        measure = quantity - SUMS
+        width = self.problem.sum_widths(self.problem.unknown(self.withheld))[measure, cell]
+        return (1 + MARGIN) * float(width) / model.scales[measure]
+
+    def _shows_narrow(self, model: Possibilities, quantity: int, cell: int, ends: list[float]) -> bool:
+        """Whether the greatest move up plus the greatest move down is less than the width."""
+        width = self._width(model, quantity, cell)
+        if quantity < SUMS:
+            return sum(float(np.floor(end + INTEGRAL)) for end in ends) < width
+        bounds_are_all = all(record_bounds(self.problem, m)[2] for m in self._measures)
+        return bounds_are_all and sum(ends) < width * (1 - 2 * MARGIN)
+
+    def _add_joint(
+        self, model: Possibilities, values: FloatArray, quantity: int, cost: FloatArray, deadline: Deadline
+    ) -> None:
+        """Enter a solution of the whole program, if its counts are integers."""
+        counts = values[: len(self._counts) * model.size]
+        if not _integral(counts):
+            return
+        moved = np.rint(counts).astype(np.int64)
+        aim = cost[model.block(quantity)] if quantity >= SUMS else None
+        self._add_counts(moved, deadline, aimed=(quantity - SUMS, aim))
+
+
+def directions(count: int, turn: int) -> FloatArray:
+    """Ups and downs that differ from turn to turn, the same in every run: 1 or -1, shape (count,)."""
+    mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64((2 * turn + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    return np.where((mixed >> np.uint64(61)) & np.uint64(1), 1.0, -1.0)
+
+
+def needed(problem: Problem, withheld: BoolArray, tables: Tables) -> Tables:
+    """The tables without those that prove nothing the others do not prove."""
+    narrow = too_narrow(problem, withheld, tables)
+    kept = np.ones(len(tables), dtype=np.bool_)
+    for table in range(len(tables)):
+        kept[table] = False
+        if not np.array_equal(too_narrow(problem, withheld, tables.chosen(kept)), narrow):
+            kept[table] = True
+    return tables.chosen(kept)
+
+
+def as_witnesses(problem: Problem, withheld: BoolArray, tables: Tables) -> Witnesses:
+    """Tables told by their unknown cells."""
+    cells = np.flatnonzero(problem.unknown(withheld))
+    return Witnesses(cells, tables.records[:, cells], tables.units[:, cells], tables.sums[:, :, cells])
+
+
+def _integral(values: FloatArray) -> bool:
+    return bool(np.all(np.abs(values - np.rint(values)) <= INTEGRAL))
+
+
+def _within(bounds: tuple[FloatArray, FloatArray], width: float) -> tuple[FloatArray, FloatArray]:
+    """Bounds that allow no deviation beyond a width."""
+    return np.maximum(bounds[0], -width), np.minimum(bounds[1], width)

@@ -1,0 +1,238 @@
+"""The tables that an intruder cannot exclude, as a linear program over deviations from the true one.
+
+Only cells that he does not know have columns. The quantities of a cell are its records, its units (where
+they do not follow the records) and its sums, each sum divided by the measure's scale.
+"""
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
+
+RECORDS, UNITS, SUMS = 0, 1, 2
+"""Numbers of the quantities; measure m is SUMS + m."""
+POLISHING, POLISHED = 4, 1e-11
+WIDE_BOUND = 100.0
+"""Sums are searched within bounds that are at most this many times the largest mean of a cell.
+
+Searching less than is possible is safe, and keeps magnitudes sane.
+"""
+
+
+class Possibilities:
+    """All tables that agree with what is known under a pattern, in some of their quantities.
+
+    Without records among the quantities, records and units stay as `bounds` is told. Cells that are `given`,
+    shape (unknown cells,), stay as they are in truth, as though they were known.
+    """
+
+    def __init__(self, problem: Problem, withheld: BoolArray, quantities: tuple[int, ...]) -> None:
+        self.problem = problem
+        self.withheld = withheld
+        self.quantities = quantities
+        self.cells: IntArray = np.flatnonzero(problem.unknown(withheld))
+        self.given: BoolArray = np.zeros(len(self.cells), dtype=np.bool_)
+        self._place = np.full(len(problem.facts), -1, dtype=np.int64)
+        self._place[self.cells] = np.arange(len(self.cells))
+        self.scales = [
+            problem.scale(m, problem.unknown(withheld)) for m in range(len(problem.facts.measures))
+        ]
+        self._rows = self._constraints()
+        self._linear: Program | None = None
+        self._integer: Program | None = None
+        self._folded: Program | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of unknown cells."""
+        return len(self.cells)
+
+    def block(self, quantity: int) -> slice:
+        """Columns of a quantity, in the order of `cells`."""
+        position = self.quantities.index(quantity)
+        return slice(position * self.size, (position + 1) * self.size)
+
+    def bounds(self, moved: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Least and greatest deviations, each shape (columns,); `moved` are the records' where given."""
+        lower = np.full(len(self.quantities) * self.size, -INFINITY)
+        upper = np.full(len(self.quantities) * self.size, INFINITY)
+        facts, cells = self.problem.facts, self.cells
+        floors = self.problem.floors(self.withheld)[cells]
+        for quantity in self.quantities:
+            columns = self.block(quantity)
+            if quantity == RECORDS:
+                least = floors
+                for measure in range(len(facts.measures)):
+                    least = np.maximum(least, self.problem.missing(measure)[cells])
+                lower[columns] = least - facts.records[cells]
+            elif quantity == UNITS:
+                lower[columns] = floors - facts.units[cells]
+            elif RECORDS not in self.quantities:
+                measure = quantity - SUMS
+                valid = facts.measures[measure].valid_records[cells] + (0 if moved is None else moved)
+                low, high, _ = record_bounds(self.problem, measure)
+                truth = facts.measures[measure].sums[cells]
+                lower[columns] = np.where(valid > 0, low * valid - truth, -truth) / self.scales[measure]
+                upper[columns] = np.where(valid > 0, high * valid - truth, -truth) / self.scales[measure]
+        if RECORDS not in self.quantities and moved is None:
+            # The true table is always possible, whatever rounding says.
+            lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
+        given = np.tile(self.given, len(self.quantities))
+        lower[given], upper[given] = 0.0, 0.0
+        return lower, upper
+
+    def maximise(
+        self, cost: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
+    ) -> FloatArray | None:
+        """The best table, integer or not: deviations of shape (columns,), or None."""
+        if self._linear is None:
+            self._linear = Program(self._rows, len(cost))
+        return self._linear.maximise(cost, *bounds, deadline)
+
+    def maximise_integer(
+        self, cost: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
+    ) -> FloatArray | None:
+        """The best table whose records and units are integers: deviations of shape (columns,), or None."""
+        if self._integer is None:
+            whole = np.repeat([quantity < SUMS for quantity in self.quantities], self.size)
+            self._integer = Program(self._rows, len(cost), whole)
+        return self._integer.maximise(cost, *bounds, deadline)
+
+    def reach(
+        self,
+        aims: FloatArray,
+        widths: FloatArray,
+        bounds: tuple[FloatArray, FloatArray],
+        deadline: Deadline,
+    ) -> FloatArray | None:
+        """A table in which many columns move by their width at once: deviations of shape (columns,), or None.
+
+        `aims` are 1 (up), -1 (down) or 0 (anything). What is beyond a width earns nothing: each column is
+        the sum of one that earns and ends at its width, and of one that goes on from there.
+        """
+        (lower, upper), size = bounds, len(aims)
+        if self._folded is None:
+            folded = Rows(count=self._rows.count, lower=self._rows.lower, upper=self._rows.upper)
+            for shift in (0, size):
+                folded.rows += self._rows.rows
+                folded.columns += [columns + shift for columns in self._rows.columns]
+                folded.values += self._rows.values
+            self._folded = Program(folded, 2 * size)
+        up, down = aims > 0, aims < 0
+        first_lower = np.where(down, np.minimum(upper, np.maximum(lower, -widths)), lower)
+        first_upper = np.where(up, np.maximum(lower, np.minimum(upper, widths)), upper)
+        rest_lower, rest_upper = np.zeros(size), np.zeros(size)
+        rest_lower[down] = lower[down] - first_lower[down]
+        rest_upper[up] = upper[up] - first_upper[up]
+        values = self._folded.maximise(
+            np.concatenate([aims / widths, np.zeros(size)]),
+            np.concatenate([first_lower, rest_lower]),
+            np.concatenate([first_upper, rest_upper]),
+            deadline,
+        )
+        return None if values is None else values[:size] + values[size:]
+
+    def polished(self, values: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        """Deviations of a single quantity, with what a solver's tolerance left of the equations removed."""
+        equations = self.problem.equations
+        matrix = np.zeros((len(equations), self.size))
+        kept = self._place[equations.cells] >= 0
+        matrix[equations.rows[kept], self._place[equations.cells[kept]]] = equations.signs[kept]
+        values = np.clip(values, lower, upper)
+        for _ in range(POLISHING):
+            left = matrix @ values
+            if np.abs(left).max(initial=0.0) <= POLISHED:
+                break
+            free = (values > lower) & (values < upper)
+            values[free] -= np.linalg.lstsq(matrix[:, free], left)[0]
+            values = np.clip(values, lower, upper)
+        return values
+
+    def _constraints(self) -> Rows:
+        rows = Rows()
+        for quantity in self.quantities:
+            if quantity != UNITS or self.problem.units_additive:
+                self._add_up(rows, self.block(quantity).start)
+        if UNITS in self.quantities:
+            self._units_within_records(rows)
+            if not self.problem.units_additive:
+                self._units_within_parts(rows)
+        if RECORDS in self.quantities:
+            for quantity in self.quantities:
+                if quantity >= SUMS:
+                    self._sums_within_bounds(rows, quantity - SUMS)
+        return rows
+
+    def _add_up(self, rows: Rows, offset: int) -> None:
+        """Deviations cancel out in every equation."""
+        equations = self.problem.equations
+        kept = self._place[equations.cells] >= 0
+        used, number = np.unique(equations.rows[kept], return_inverse=True)
+        first = rows.start(np.zeros(len(used)), np.zeros(len(used)))
+        rows.put(first + number, offset + self._place[equations.cells[kept]], equations.signs[kept])
+
+    def _units_within_records(self, rows: Rows) -> None:
+        """units <= records <= records_per_unit * units in each cell."""
+        facts, most = self.problem.facts, self.problem.records_per_unit
+        records, units = facts.records[self.cells], facts.units[self.cells]
+        each = np.arange(self.size)
+        record_columns, unit_columns = self.block(RECORDS).start + each, self.block(UNITS).start + each
+        free = np.full(self.size, -INFINITY)
+        first = rows.start(free, (records - units).astype(np.float64))
+        rows.put(first + each, unit_columns, 1.0)
+        rows.put(first + each, record_columns, -1.0)
+        first = rows.start(free, (most * units - records).astype(np.float64))
+        rows.put(first + each, record_columns, 1.0)
+        rows.put(first + each, unit_columns, -float(most))
+
+    def _units_within_parts(self, rows: Rows) -> None:
+        """max(parts) <= parent <= sum(parts) for units that do not add up."""
+        relations, units = self.problem.relations, self.problem.facts.units
+        if len(relations) == 0:
+            return
+        sizes = np.diff(relations.offsets)
+        parents, parts = np.repeat(relations.parents, sizes), relations.children
+        touched = (self._place[parents] >= 0) | (self._place[parts] >= 0)
+        slack = (units[parents] - units[parts])[touched].astype(np.float64)
+        first = rows.start(-slack, np.full(len(slack), INFINITY))
+        each = first + np.arange(len(slack))
+        self._put_units(rows, each, parents[touched], 1.0)
+        self._put_units(rows, each, parts[touched], -1.0)
+        sums = np.add.reduceat(units[parts], relations.offsets[:-1]) - units[relations.parents]
+        first = rows.start(-sums.astype(np.float64), np.full(len(sums), INFINITY))
+        line = first + np.arange(len(sums))
+        self._put_units(rows, np.repeat(line, sizes), parts, 1.0)
+        self._put_units(rows, line, relations.parents, -1.0)
+
+    def _put_units(self, rows: Rows, lines: IntArray, cells: IntArray, value: float) -> None:
+        kept = self._place[cells] >= 0
+        rows.put(lines[kept], self.block(UNITS).start + self._place[cells[kept]], value)
+
+    def _sums_within_bounds(self, rows: Rows, measure: int) -> None:
+        """low * valid records <= sum <= high * valid records in each cell."""
+        facts, scale = self.problem.facts.measures[measure], self.scales[measure]
+        low, high, _ = record_bounds(self.problem, measure)
+        truth, valid = facts.sums[self.cells], facts.valid_records[self.cells]
+        each = np.arange(self.size)
+        sums, records = self.block(SUMS + measure).start + each, self.block(RECORDS).start + each
+        first = rows.start(np.minimum(0.0, (low * valid - truth) / scale), np.full(self.size, INFINITY))
+        rows.put(first + each, sums, 1.0)
+        rows.put(first + each, records, -low / scale)
+        first = rows.start(np.full(self.size, -INFINITY), np.maximum(0.0, (high * valid - truth) / scale))
+        rows.put(first + each, sums, 1.0)
+        rows.put(first + each, records, -high / scale)
+
+
+def record_bounds(problem: Problem, measure: int) -> tuple[float, float, bool]:
+    """Bounds of a record's value within which sums are searched, and whether these are all that is known.
+
+    An open or very wide side is closed at WIDE_BOUND times the largest mean of a cell.
+    """
+    facts = problem.facts.measures[measure]
+    some = facts.valid_records > 0
+    means = np.abs(facts.sums[some]) / facts.valid_records[some]
+    limit = WIDE_BOUND * (float(means.max(initial=0.0)) or 1.0)
+    low = -limit if facts.lower_bound is None else max(facts.lower_bound, -limit)
+    high = limit if facts.upper_bound is None else min(facts.upper_bound, limit)
+    return min(low, high), max(low, high), (low, high) == (facts.lower_bound, facts.upper_bound)

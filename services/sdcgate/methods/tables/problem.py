@@ -1,0 +1,261 @@
+"""The problem of protecting a table, and what an intruder knows.
+
+A cell has records r, units u and, for each measure, a sum x. The intruder knows the table's additive
+relations, the public bounds, and r, u and x of every cell that is neither withheld nor absent, whatever
+figures were asked: knowing more than he does, he can be held off only by a pattern that holds him off too.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from sdcgate.methods.cells import (
+    Axis,
+    BoolArray,
+    Facts,
+    FloatArray,
+    IntArray,
+    Relations,
+    additive_relations,
+    number_of_cells,
+)
+
+SMALLEST_WIDTH = 1e-6
+"""Least width of a withheld sum, as a share of the largest sum that is not known."""
+ADDITION_ERROR = 1e-9
+"""By how much, as a share of their absolute terms, true sums may fail to add up."""
+MOST_RECORDS = 2**40
+
+
+class Proof(IntEnum):
+    """Whether a pattern's protection is proved; the numbers are the wire's. Only PROVED leaves."""
+
+    UNSPECIFIED = 0
+    PROVED = 1
+    REFUTED = 2
+    UNPROVED = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equations:
+    """Everything that must add up, as sparse rows: sum of `signs[k] * value[cells[k]]` over a row.
+
+    A table's relation is the sum of its parts minus its parent, and is zero; a known sum is a row of ones.
+    Rows are stored one after the other, none empty: row i starts at `starts[i]`.
+    """
+
+    cells: IntArray
+    signs: IntArray
+    starts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def rows(self) -> IntArray:
+        """Row of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(np.append(self.starts, len(self.cells))))
+
+    def residuals(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
+        """Value of each row for each table in `values`, shape (tables, cells) to (tables, rows)."""
+        if len(self) == 0:
+            return values[:, :0]
+        terms = values[:, self.cells] * self.signs
+        sums: FloatArray | IntArray = np.add.reduceat(terms, self.starts, axis=1)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """A table to protect; see the module for what the intruder knows of it.
+
+    `known` cells are known from elsewhere, `absent` cells are neither shown nor protected, each shape
+    (cells,). Over each set of positions in `known_sums` the sums of records and measures are known, and of
+    units where they add up. A withheld count is protected if it can be either of two values `count_width`
+    apart, a withheld sum if it can be either of two that are `sum_width` of its absolute value apart.
+    Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
+    one unless `zeros_withheld`.
+
+    Raises ValueError, naming all that is wrong, if shapes do not fit or the facts contradict what everybody
+    is said to know.
+    """
+
+    axes: tuple[Axis, ...]
+    facts: Facts = field(repr=False)
+    units_additive: bool
+    count_width: int
+    sum_width: float
+    zeros_withheld: bool
+    records_per_unit: int
+    known: BoolArray = field(repr=False)
+    absent: BoolArray = field(repr=False)
+    known_sums: tuple[IntArray, ...] = field(default=(), repr=False)
+    relations: Relations = field(init=False, repr=False)
+    equations: Equations = field(init=False, repr=False)
+    units_follow: bool = field(init=False, repr=False)
+    """Whether units are always the records, so that they need no proof of their own."""
+
+    def __post_init__(self) -> None:
+        problems = _misfits(self)
+        if problems:
+            raise ValueError("; ".join(problems))
+        relations = additive_relations(self.axes)
+        object.__setattr__(self, "relations", relations)
+        object.__setattr__(self, "equations", _equations(relations, self.known_sums))
+        same = np.array_equal(self.facts.units, self.facts.records)
+        follow = self.records_per_unit == 1 or (self.units_additive and same)
+        object.__setattr__(self, "units_follow", follow)
+        problems = _contradictions(self)
+        if problems:
+            raise ValueError("; ".join(problems))
+
+    def unknown(self, withheld: BoolArray) -> BoolArray:
+        """Cells that the intruder does not know under a pattern, shape (cells,)."""
+        unknown: BoolArray = (withheld | self.absent) & ~self.known
+        return unknown
+
+    def floors(self, withheld: BoolArray) -> IntArray:
+        """Fewest units that everybody knows each cell to have under a pattern, shape (cells,)."""
+        marked = withheld & ~self.absent
+        return np.where(marked & (not self.zeros_withheld), 1, 0).astype(np.int64)
+
+    def missing(self, measure: int) -> IntArray:
+        """Records without a measure, shape (cells,).
+
+        The intruder is taken to know them: with r he then knows how many records a sum is made of.
+        """
+        return self.facts.records - self.facts.measures[measure].valid_records
+
+    def scale(self, measure: int, unknown: BoolArray) -> float:
+        """Magnitude of a measure's unknown sums; where all are zero, of its known sums or of its bounds."""
+        facts = self.facts.measures[measure]
+        candidates = (
+            np.abs(facts.sums[unknown]).max(initial=0.0),
+            np.abs(facts.sums).max(initial=0.0),
+            abs(facts.upper_bound or 0.0),
+            abs(facts.lower_bound or 0.0),
+        )
+        return next((float(size) for size in candidates if size > 0), 1.0)
+
+    def sum_widths(self, unknown: BoolArray) -> FloatArray:
+        """Least width of each withheld sum, shape (measures, cells); more than addition can err by."""
+        widths = np.zeros((len(self.facts.measures), len(self.facts)))
+        for measure, facts in enumerate(self.facts.measures):
+            least = SMALLEST_WIDTH * self.scale(measure, unknown)
+            widths[measure] = np.maximum(self.sum_width * np.abs(facts.sums), least)
+        return widths
+
+    @property
+    def unbounded(self) -> tuple[int, ...]:
+        """Measures of whose records nothing is known beforehand.
+
+        Some intruder always knows something. Where the policy does not say what, nothing can be proved; one
+        bound is enough, the other side is then open for everybody.
+        """
+        measures = enumerate(self.facts.measures)
+        return tuple(m for m, facts in measures if facts.lower_bound is None and facts.upper_bound is None)
+
+
+def _equations(relations: Relations, known_sums: tuple[IntArray, ...]) -> Equations:
+    """Rows of a table's relations, then of the sums known from elsewhere."""
+    sizes = np.diff(relations.offsets)
+    # A row is its parts and then, at the place before the next row starts, its parent.
+    cells = np.insert(relations.children, relations.offsets[1:], relations.parents)
+    signs = np.ones(len(cells), dtype=np.int64)
+    signs[np.cumsum(sizes + 1) - 1] = -1
+    sets = [np.unique(np.asarray(known, dtype=np.int64)) for known in known_sums if len(known)]
+    lengths = np.array([*(sizes + 1), *(len(known) for known in sets)], dtype=np.int64)
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])[: len(lengths)]
+    ones = [np.ones(len(known), dtype=np.int64) for known in sets]
+    return Equations(np.concatenate([cells, *sets]), np.concatenate([signs, *ones]), starts)
+
+
+def _misfits(problem: Problem) -> list[str]:
+    """Arrays whose length does not fit the axes, and parameters out of range."""
+    cells = number_of_cells(problem.axes)
+    facts = problem.facts
+    lengths: list[tuple[str, int]] = [
+        ("facts.units", len(facts.units)),
+        ("facts.records", len(facts.records)),
+        ("known", len(problem.known)),
+        ("absent", len(problem.absent)),
+    ]
+    for measure in facts.measures:
+        lengths.append((f"sums of {measure.name}", len(measure.sums)))
+        lengths.append((f"valid_records of {measure.name}", len(measure.valid_records)))
+    found = [f"{name}: {length} values for {cells} cells" for name, length in lengths if length != cells]
+    if problem.count_width < 1:
+        found.append("count_width: must be at least 1")
+    if not (np.isfinite(problem.sum_width) and problem.sum_width >= 0):
+        found.append("sum_width: must be finite and not negative")
+    if problem.records_per_unit < 1:
+        found.append("records_per_unit: must be at least 1")
+    for position, known in enumerate(problem.known_sums):
+        if len(known) and (np.min(known) < 0 or np.max(known) >= cells):
+            found.append(f"known_sums[{position}]: positions must lie between 0 and {cells - 1}")
+    return found
+
+
+def _contradictions(problem: Problem) -> list[str]:
+    """Where the facts are not a table that the intruder could believe in. Names no figure."""
+    units, records = problem.facts.units, problem.facts.records
+    found = []
+    if np.any(records < 0) or np.any(records > MOST_RECORDS):
+        found.append("facts.records: must lie between 0 and 2^40")
+    elif _broken(problem, records[None, :]):
+        found.append("facts.records: parents are not the sums of their parts")
+    if np.any(units < 0) or np.any(units > records) or np.any(records > problem.records_per_unit * units):
+        found.append("facts: units <= records <= records_per_unit * units does not hold in every cell")
+    elif problem.units_additive and _broken(problem, units[None, :]):
+        found.append("facts.units: said to add up, but parents are not the sums of their parts")
+    elif not problem.units_additive and not units_agree(problem, units[None, :])[0]:
+        found.append("facts.units: a parent has fewer units than a part, or more than all its parts")
+    for measure in problem.facts.measures:
+        found += _contradicted_bounds(problem, measure.name, measure.sums, measure.valid_records)
+    return found
+
+
+def _contradicted_bounds(problem: Problem, name: str, sums: FloatArray, valid: IntArray) -> list[str]:
+    """What is wrong with one measure."""
+    if not np.all(np.isfinite(sums)):
+        return [f"sums of {name}: must be finite"]
+    if np.any(valid < 0) or np.any(valid > problem.facts.records):
+        return [f"valid_records of {name}: must lie between 0 and the cell's records"]
+    found = []
+    if _broken(problem, sums[None, :]) or _broken(problem, valid[None, :]):
+        found.append(f"{name}: parents are not the sums of their parts")
+    measure = next(m for m in problem.facts.measures if m.name == name)
+    room = ADDITION_ERROR * np.abs(sums).max(initial=0.0)
+    low, high = measure.lower_bound, measure.upper_bound
+    if low is not None and not (np.isfinite(low) and np.all(sums >= low * valid - room)):
+        found.append(f"{name}: lower_bound is not finite, or a sum lies below it")
+    if high is not None and not (np.isfinite(high) and np.all(sums <= high * valid + room)):
+        found.append(f"{name}: upper_bound is not finite, or a sum lies above it")
+    if np.any((valid == 0) & (sums != 0)):
+        found.append(f"{name}: a sum over no valid records is not zero")
+    return found
+
+
+def _broken(problem: Problem, values: FloatArray | IntArray) -> bool:
+    """Whether a true figure fails to add up along the axes."""
+    rows = len(problem.relations)
+    off = np.abs(problem.equations.residuals(values)[:, :rows])
+    size = np.abs(values)[:, problem.relations.parents].max(initial=0)
+    return bool(np.any(off > ADDITION_ERROR * size))
+
+
+def units_agree(problem: Problem, units: IntArray) -> BoolArray:
+    """Whether max(parts) <= parent <= sum(parts) holds everywhere; (tables, cells) to (tables,).
+
+    These bounds hold for distinct units whatever varies within a unit.
+    """
+    relations = problem.relations
+    if len(relations) == 0:
+        return np.ones(len(units), dtype=np.bool_)
+    parts, starts = units[:, relations.children], relations.offsets[:-1]
+    parents = units[:, relations.parents]
+    above = np.maximum.reduceat(parts, starts, axis=1) <= parents
+    below = parents <= np.add.reduceat(parts, starts, axis=1)
+    agree: BoolArray = np.all(above & below, axis=1)
+    return agree

@@ -1,0 +1,202 @@
+"""Witnesses of a pattern's protection, and their verification without a solver.
+
+A witness is a complete table that agrees with everything the intruder knows, so that he cannot tell it from
+the true one. A withheld cell is proved to be wide enough by two of them that lie far enough apart in it.
+Whoever has the true table can check this by addition, and need not trust whoever found the witnesses.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.problem import MOST_RECORDS, SMALLEST_WIDTH, Problem, units_agree
+
+MOST_TABLES = 100_000
+ROUNDING = 1e-3 * SMALLEST_WIDTH
+"""By how much a witness's sums may miss an equation or a bound, as a share of the largest unknown sum.
+
+It is far below the least width of a withheld sum, so that no cell can be proved by rounding.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Witnesses:
+    """Complete tables, told by the cells that are not known; all others are as in the true table.
+
+    `cells` are positions, shape (k,); `records` and `units` have shape (tables, k), `sums` shape
+    (measures, tables, k). The true table is a witness always and need not be among them.
+    """
+
+    cells: IntArray = field(repr=False)
+    records: IntArray = field(repr=False)
+    units: IntArray = field(repr=False)
+    sums: FloatArray = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """Witnesses written out in full: records and units (tables, cells), sums (measures, tables, cells)."""
+
+    records: IntArray = field(repr=False)
+    units: IntArray = field(repr=False)
+    sums: FloatArray = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def joined(self, others: "Tables") -> "Tables":
+        """These tables, then others."""
+        return Tables(
+            np.concatenate([self.records, others.records]),
+            np.concatenate([self.units, others.units]),
+            np.concatenate([self.sums, others.sums], axis=1),
+        )
+
+    def chosen(self, which: BoolArray) -> "Tables":
+        """Some of the tables; `which` has shape (tables,)."""
+        return Tables(self.records[which], self.units[which], self.sums[:, which])
+
+
+def no_witnesses(problem: Problem) -> Witnesses:
+    """Nothing but the true table."""
+    cells, tables = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int64)
+    return Witnesses(cells, tables, tables, np.zeros((len(problem.facts.measures), 0, 0)))
+
+
+def no_tables(problem: Problem) -> Tables:
+    """No table but the true one."""
+    none = np.zeros((0, len(problem.facts)), dtype=np.int64)
+    return Tables(none, none, np.zeros((len(problem.facts.measures), 0, len(problem.facts))))
+
+
+def verify(problem: Problem, withheld: BoolArray, witnesses: Witnesses) -> BoolArray:
+    """Withheld cells that the witnesses do not prove to be wide enough, shape (cells,); all False is proof.
+
+    If any witness is malformed or disagrees with anything known, none counts and every withheld cell is
+    returned. A withheld cell that is known can never be proved, nor can any where a measure has no bound.
+    Never raises: a pattern that cannot be read is returned as unproved in every cell of the table.
+    """
+    everything = np.ones(len(problem.facts), dtype=np.bool_)
+    if (
+        not isinstance(withheld, np.ndarray)
+        or withheld.dtype != np.bool_
+        or withheld.shape != everything.shape
+    ):
+        return everything
+    try:
+        tables = _written_out(problem, witnesses)
+        if tables is None or not bool(np.all(agreeing(problem, withheld, tables))):
+            return withheld.copy()
+        return withheld & ~proved_cells(problem, withheld, tables)
+    except Exception:
+        # Whatever it was that could not be read, it proves nothing.
+        return withheld.copy()
+
+
+def proved_cells(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
+    """Withheld cells in which two of the tables, the true one among them, lie far enough apart."""
+    proved: BoolArray = withheld & ~problem.known
+    if problem.unbounded or np.any(problem.facts.units < problem.floors(withheld)):
+        return np.zeros_like(proved)
+    for narrow in too_narrow(problem, withheld, tables):
+        proved = proved & ~narrow
+    return proved
+
+
+def too_narrow(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
+    """Where the tables lie too close together: a row for records, for units, and for each measure.
+
+    Shape (2 + measures, cells). Units are never too close where they follow the records.
+    """
+    facts = problem.facts
+    widths = problem.sum_widths(problem.unknown(withheld))
+    counts = [
+        _spread(tables.records, facts.records) < problem.count_width,
+        (_spread(tables.units, facts.units) < problem.count_width) & (not problem.units_follow),
+    ]
+    sums = [_spread(tables.sums[m], measure.sums) < widths[m] for m, measure in enumerate(facts.measures)]
+    return np.stack(counts + sums) & withheld
+
+
+def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
+    """Which tables agree with everything that is known under a pattern, shape (tables,)."""
+    records, units = tables.records, tables.units
+    known = ~problem.unknown(withheld)
+    agree = np.all((records == problem.facts.records)[:, known], axis=1)
+    agree &= np.all((units == problem.facts.units)[:, known], axis=1)
+    agree &= np.all(problem.equations.residuals(records - problem.facts.records) == 0, axis=1)
+    agree &= np.all(units >= problem.floors(withheld), axis=1)
+    agree &= np.all((units <= records) & (records <= problem.records_per_unit * units), axis=1)
+    if problem.units_follow:
+        agree &= np.all(units == records, axis=1)
+    elif problem.units_additive:
+        agree &= np.all(problem.equations.residuals(units - problem.facts.units) == 0, axis=1)
+    else:
+        agree &= units_agree(problem, units)
+    for measure in range(len(problem.facts.measures)):
+        agree &= _sums_agree(problem, measure, known, records, tables.sums[measure])
+    result: BoolArray = agree
+    return result
+
+
+def _sums_agree(
+    problem: Problem, measure: int, known: BoolArray, records: IntArray, sums: FloatArray
+) -> BoolArray:
+    """Which tables' sums of one measure add up, keep its bounds and are as known, shape (tables,).
+
+    Additions are checked on the differences from the true table, so that great known sums do not blur them.
+    """
+    facts = problem.facts.measures[measure]
+    room = ROUNDING * problem.scale(measure, ~known)
+    valid = records - problem.missing(measure)
+    agree: BoolArray = np.all((sums == facts.sums)[:, known], axis=1) & np.all(valid >= 0, axis=1)
+    agree &= np.all(np.abs(problem.equations.residuals(sums - facts.sums)) <= room, axis=1)
+    # A sum over no records is zero, whatever the bounds.
+    agree &= np.all((valid > 0) | (np.abs(sums) <= room), axis=1)
+    if facts.lower_bound is not None:
+        agree &= np.all(sums >= facts.lower_bound * valid - room, axis=1)
+    if facts.upper_bound is not None:
+        agree &= np.all(sums <= facts.upper_bound * valid + room, axis=1)
+    return agree
+
+
+def _spread(tables: IntArray | FloatArray, truth: IntArray | FloatArray) -> IntArray | FloatArray:
+    """Largest minus smallest value of each cell over the tables and the true one, shape (cells,)."""
+    differences = tables - truth
+    spread: IntArray | FloatArray = differences.max(axis=0, initial=0) - differences.min(axis=0, initial=0)
+    return spread
+
+
+def _written_out(problem: Problem, witnesses: Witnesses) -> Tables | None:
+    """The witnesses as complete tables; None if they are malformed."""
+    columns = (np.asarray(a) for a in (witnesses.cells, witnesses.records, witnesses.units))
+    cells, records, units = columns
+    sums = np.asarray(witnesses.sums, dtype=np.float64)
+    facts = problem.facts
+    shape = (len(records), len(cells))
+    whole = all(counts.dtype.kind in "iu" for counts in (cells, records, units))
+    fits = records.shape == units.shape == shape and sums.shape == (len(facts.measures), *shape)
+    if not (whole and fits) or len(records) > MOST_TABLES:
+        return None
+    inside = bool(np.all((cells >= 0) & (cells < len(facts)))) and len(np.unique(cells)) == len(cells)
+    # Within these limits no sum can overflow.
+    sane = bool(np.all((records >= 0) & (records <= MOST_RECORDS) & (units >= 0) & (units <= MOST_RECORDS)))
+    if not (inside and sane and bool(np.all(np.isfinite(sums)))):
+        return None
+    full = Tables(
+        np.tile(facts.records, (len(records), 1)),
+        np.tile(facts.units, (len(records), 1)),
+        np.tile(true_sums(problem)[:, None, :], (1, len(records), 1)),
+    )
+    full.records[:, cells], full.units[:, cells], full.sums[:, :, cells] = records, units, sums
+    return full
+
+
+def true_sums(problem: Problem) -> FloatArray:
+    """True sums of all measures, shape (measures, cells)."""
+    measures = problem.facts.measures
+    return np.array([m.sums for m in measures], dtype=np.float64).reshape(len(measures), len(problem.facts))
