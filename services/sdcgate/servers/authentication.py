@@ -1,0 +1,89 @@
+"""Who calls. Between services one shared token in a file that only its owner reads; people have API keys."""
+
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sdcgate.servers.errors import Unauthenticated
+
+SERVICE_ROLE = "service"
+BEARER = "bearer "
+
+Authenticate = Callable[[str], Any | None]
+"""Token -> caller, or None. Whatever it raises is an error of the service, never a way in."""
+
+_caller: ContextVar[Any] = ContextVar("sdcgate_caller")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCaller:
+    """Another service of the house."""
+
+    role: str = SERVICE_ROLE
+
+
+def caller() -> Any:
+    """Who makes the call that is being answered. Raises Unauthenticated outside of an authenticated call."""
+    found = _caller.get(None)
+    if found is None:
+        raise Unauthenticated()
+    return found
+
+
+def set_caller(found: Any) -> None:
+    """Note who makes this call."""
+    _caller.set(found)
+
+
+def bearer_token(header: str | bytes | None) -> str:
+    """The token of an `authorization` header. Raises Unauthenticated where there is none."""
+    text = header.decode("ascii", "replace") if isinstance(header, bytes) else header or ""
+    if not text.lower().startswith(BEARER) or not text[len(BEARER) :].strip():
+        raise Unauthenticated()
+    return text[len(BEARER) :].strip()
+
+
+def service_token(path: Path) -> str:
+    """The token between services; made where the file is missing, so that whoever starts first makes it.
+
+    Raises PermissionError where others can read the file, ValueError where it holds no token.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        _make_token(path)
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise PermissionError(f"{path} can be read by others; set its mode to 0600")
+    token = path.read_text(encoding="ascii").strip()
+    if len(token) < 32:
+        raise ValueError(f"{path} holds no service token; remove it and start again")
+    return token
+
+
+def _make_token(path: Path) -> None:
+    """Write a new token whole or not at all; a token that another process made meanwhile stays."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(32) + "\n")
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def service_authenticator(token: str) -> Authenticate:
+    """Accepts the service token and nothing else."""
+    expected = token.encode()
+
+    def authenticate(shown: str) -> ServiceCaller | None:
+        return ServiceCaller() if hmac.compare_digest(shown.encode(), expected) else None
+
+    return authenticate

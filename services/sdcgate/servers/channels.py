@@ -1,0 +1,90 @@
+"""Channels from one service to another: token, request id and deadline on every call."""
+
+from pathlib import Path
+from typing import Any
+
+import grpc
+import structlog
+
+from sdcgate.servers.interceptors import AUTHORIZATION_KEY, REQUEST_ID_KEY, request_id
+from sdcgate.servers.logging import REQUEST_ID
+from sdcgate.servers.settings import MEBIBYTE, Peer, is_loopback
+
+Metadata = tuple[tuple[str, str | bytes], ...]
+
+
+def channel_options(maximum_message_bytes: int) -> list[tuple[str, int]]:
+    """Options of a channel between services."""
+    return [
+        ("grpc.max_receive_message_length", maximum_message_bytes),
+        ("grpc.max_send_message_length", maximum_message_bytes),
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 1000),
+        ("grpc.keepalive_time_ms", 300_000),
+    ]
+
+
+def connect(
+    address: str,
+    token: str,
+    *,
+    peer: Peer | None = None,
+    deadline_seconds: float = 30.0,
+    maximum_message_bytes: int = 64 * MEBIBYTE,
+    plaintext: bool = False,
+) -> grpc.Channel:
+    """A channel to a service that shows `token` and sets `deadline_seconds` where a call sets none.
+
+    Raises ValueError for plaintext beyond the loopback that was not asked for.
+    """
+    peer = peer or Peer()
+    options = channel_options(maximum_message_bytes)
+    credentials = channel_credentials(address, peer, plaintext)
+    if credentials is None:
+        channel = grpc.insecure_channel(address, options)
+    else:
+        channel = grpc.secure_channel(address, credentials, options)
+    return grpc.intercept_channel(channel, _Caller(token, deadline_seconds))
+
+
+def channel_credentials(address: str, peer: Peer, plaintext: bool) -> grpc.ChannelCredentials | None:
+    """Credentials of a channel, None for plaintext."""
+    if peer.ca is not None:
+        return grpc.ssl_channel_credentials(peer.ca.read_bytes(), _read(peer.key), _read(peer.certificate))
+    if not (plaintext or is_loopback(address.rpartition(":")[0].strip("[]"))):
+        raise ValueError(f"{address} is not the loopback: give a ca, or plaintext=true behind a mesh")
+    return None
+
+
+def _read(path: Path | None) -> bytes | None:
+    return path.read_bytes() if path is not None else None
+
+
+class _Caller(grpc.UnaryUnaryClientInterceptor):
+    """Adds what every call between services carries."""
+
+    def __init__(self, token: str, deadline_seconds: float) -> None:
+        self._authorization = f"Bearer {token}"
+        self._deadline = deadline_seconds
+
+    def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
+        """Call with token, request id and deadline."""
+        bound = structlog.contextvars.get_contextvars().get(REQUEST_ID)
+        metadata = (
+            *(client_call_details.metadata or ()),
+            (AUTHORIZATION_KEY, self._authorization),
+            (REQUEST_ID_KEY, request_id(bound)),
+        )
+        details = _Details(client_call_details, metadata, self._deadline)
+        return continuation(details, request)
+
+
+class _Details(grpc.ClientCallDetails):
+    def __init__(self, given: Any, metadata: Metadata, deadline_seconds: float) -> None:
+        self.method = given.method
+        self.timeout = given.timeout if given.timeout is not None else deadline_seconds
+        self.metadata = metadata
+        self.credentials = given.credentials
+        self.wait_for_ready = given.wait_for_ready
+        self.compression = given.compression

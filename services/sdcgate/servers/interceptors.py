@@ -1,0 +1,316 @@
+"""What every RPC passes through: request id, errors, logging, metrics, readiness, deadline, authentication.
+
+Health and reflection pass through none of it: they run in small lanes of their own, so that a probe is
+answered while all threads compute. Only unary calls are served; other kinds are turned away here.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Protocol
+
+import grpc
+import structlog
+from google.protobuf.message import Message
+from ulid import ULID
+
+from sdcgate.servers.authentication import Authenticate, bearer_token, set_caller
+from sdcgate.servers.errors import (
+    InvalidArgument,
+    Problem,
+    ResourceExhausted,
+    Unauthenticated,
+    Unavailable,
+    Unimplemented,
+    abort,
+    problem_of,
+)
+from sdcgate.servers.logging import REQUEST_ID, logger, places
+from sdcgate.servers.metrics import Metrics
+
+REQUEST_ID_KEY = "x-request-id"
+AUTHORIZATION_KEY = "authorization"
+HEALTH = "/grpc.health.v1.Health/"
+REFLECTION = "/grpc.reflection."
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+Proceed = Callable[[], Message]
+
+
+@dataclass(slots=True)
+class Call:
+    """One call on its way through the chain."""
+
+    method: str
+    request: Message
+    context: grpc.ServicerContext
+    metadata: dict[str, str | bytes]
+    request_id: str = ""
+
+
+class Link(Protocol):
+    """One link of the chain: does its part and proceeds, or raises a Problem."""
+
+    def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Answer the call."""
+
+
+def request_id(given: str | bytes | None = None) -> str:
+    """The caller's request id where it is a harmless one, else a new one."""
+    text = given.decode("ascii", "replace") if isinstance(given, bytes) else given or ""
+    return text if _REQUEST_ID.fullmatch(text) else f"r-{ULID()}"
+
+
+class RequestId:
+    """Takes or makes the request's id, sends it back, binds it to the logs."""
+
+    def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Bind the id for the time of the call."""
+        call.request_id = request_id(call.metadata.get(REQUEST_ID_KEY))
+        call.context.send_initial_metadata(((REQUEST_ID_KEY, call.request_id),))
+        with structlog.contextvars.bound_contextvars(**{REQUEST_ID: call.request_id}):
+            return proceed()
+
+
+class Errors:
+    """Turns whatever is raised into a status; what nobody foresaw becomes INTERNAL without its text."""
+
+    def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Answer, or end the call with a problem."""
+        try:
+            return proceed()
+        except Exception as error:
+            if aborted_with(call.context) is not None:
+                raise  # aborted by the handler itself
+            problem = problem_of(error)
+        abort(call.context, problem, call.request_id)
+
+
+class Logging:
+    """One line a call: method, status, duration; for what nobody foresaw the type and the places, no text."""
+
+    def __init__(self, service: str) -> None:
+        self._logger = logger(service)
+
+    def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Log how the call ended."""
+        began = time.perf_counter()
+        code = "OK"
+        try:
+            return proceed()
+        except Exception as error:
+            code = code_of(error, call.context)
+            if not isinstance(error, Problem):
+                self._logger.error(
+                    "failed", method=call.method, error=type(error).__name__, places=places(error)
+                )
+            raise
+        finally:
+            milliseconds = round((time.perf_counter() - began) * 1000, 3)
+            self._logger.info("call", method=call.method, code=code, milliseconds=milliseconds)
+
+
+class Counting:
+    """Counts calls, their durations and how they ended."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Count the call."""
+        began = time.perf_counter()
+        code = "OK"
+        running = self._metrics.running.labels(self._metrics.service)
+        running.inc()
+        try:
+            return proceed()
+        except Exception as error:
+            code = code_of(error, call.context)
+            raise
+        finally:
+            running.dec()
+            self._metrics.ended(call.method, code, time.perf_counter() - began)
+
+
+class Readiness:
+    """Turns calls away until the service has warmed up, and once it drains."""
+
+    def __init__(self, takes_calls: Callable[[], bool]) -> None:
+        self._takes_calls = takes_calls
+
+    def __call__(self, call: Call, proceed: Proceed) -> Message:  # noqa: ARG002
+        """Proceed where the service takes calls."""
+        if not self._takes_calls():
+            raise Unavailable("The service is starting or stopping; try again")
+        return proceed()
+
+
+class Deadline:
+    """Wants a deadline of every call, and no longer one than the service allows."""
+
+    def __init__(self, maximum_seconds: float) -> None:
+        self._maximum = maximum_seconds
+
+    def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Proceed where the deadline is one."""
+        remaining = call.context.time_remaining()
+        if remaining is None or remaining > self._maximum:
+            raise InvalidArgument(detail=f"Set a deadline of at most {self._maximum:g} seconds")
+        return proceed()
+
+
+class Authentication:
+    """Wants a token that `authenticate` knows, on every call."""
+
+    def __init__(self, authenticate: Authenticate) -> None:
+        self._authenticate = authenticate
+
+    def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Proceed as the caller that the token stands for."""
+        found = self._authenticate(bearer_token(call.metadata.get(AUTHORIZATION_KEY)))
+        if found is None:
+            raise Unauthenticated()
+        set_caller(found)
+        return proceed()
+
+
+def code_of(error: Exception, context: grpc.ServicerContext) -> str:
+    """Name of the status that an exception ends a call with."""
+    code = aborted_with(context)
+    return problem_of(error).code.name if code is None else code
+
+
+def aborted_with(context: grpc.ServicerContext) -> str | None:
+    """Name of the status that a handler has ended its call with itself, if it has."""
+    code = context.code()  # type: ignore[attr-defined]
+    return None if code is None else str(getattr(code, "name", code))
+
+
+class WaitingRoom(ThreadPoolExecutor):
+    """The threads that answer calls, knowing how many calls wait for one."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        super().__init__(threads, thread_name_prefix=name)
+        self._counting = Lock()
+        self._waiting = 0
+        self._busy = 0
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a thread."""
+        return self._waiting
+
+    @property
+    def busy(self) -> int:
+        """Calls that have a thread."""
+        return self._busy
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Queue a call."""
+        with self._counting:
+            self._waiting += 1
+
+        def run() -> Any:
+            with self._counting:
+                self._waiting -= 1
+                self._busy += 1
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                with self._counting:
+                    self._busy -= 1
+
+        return super().submit(run)
+
+
+class Chain(grpc.ServerInterceptor):
+    """Leads calls through the links, probes through their lane, and turns away what cannot be waited for.
+
+    This runs in gRPC's one serving thread, the links in the thread of the call.
+    """
+
+    def __init__(
+        self,
+        links: Sequence[Link],
+        room: WaitingRoom,
+        waiting_calls: int,
+        lanes: dict[str, ThreadPoolExecutor],
+    ) -> None:
+        self._links = tuple(links)
+        self._room = room
+        self._waiting_calls = waiting_calls
+        self._lanes = lanes
+
+    def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
+        """Wrap the handler of a call."""
+        handler = continuation(handler_call_details)
+        method: str = handler_call_details.method
+        if handler is None:
+            return None
+        for prefix, lane in self._lanes.items():
+            if method.startswith(prefix):
+                return _in_lane(handler, lane)
+        lane = next(iter(self._lanes.values()))
+        if handler.unary_unary is None:
+            return _turned_away(handler, Unimplemented("Only unary calls are served"), lane)
+        if self._room.waiting > self._waiting_calls:
+            return _turned_away(handler, ResourceExhausted(), lane)
+        return _replaced(handler, self._led(method, handler.unary_unary))
+
+    def _led(self, method: str, behavior: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """The behaviour with all links before it."""
+        links = self._links
+
+        def answer(request: Message, context: grpc.ServicerContext) -> Any:
+            call = Call(method, request, context, dict(context.invocation_metadata()))
+
+            def proceed(position: int) -> Any:
+                if position == len(links):
+                    return behavior(request, context)
+                return links[position](call, lambda: proceed(position + 1))
+
+            return proceed(0)
+
+        return answer
+
+
+def _replaced(handler: Any, behavior: Callable[[Any, Any], Any]) -> Any:
+    return grpc.unary_unary_rpc_method_handler(
+        behavior, handler.request_deserializer, handler.response_serializer
+    )
+
+
+def _turned_away(handler: Any, problem: Problem, lane: ThreadPoolExecutor) -> Any:
+    """A handler that ends the call at once, in the lane of the probes: it needs no thread of the room."""
+
+    def refuse(request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ARG001
+        abort(context, problem)
+
+    refuse.experimental_thread_pool = lane  # type: ignore[attr-defined]
+    kinds = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }
+    make = kinds[handler.request_streaming, handler.response_streaming]
+    return make(refuse, handler.request_deserializer, handler.response_serializer)
+
+
+def _in_lane(handler: Any, lane: ThreadPoolExecutor) -> Any:
+    """The same handler, with its work done in a lane; what never blocks a thread stays as it is."""
+    if handler.unary_unary is not None:
+        behavior, make = handler.unary_unary, grpc.unary_unary_rpc_method_handler
+    elif handler.stream_stream is not None:
+        behavior, make = handler.stream_stream, grpc.stream_stream_rpc_method_handler
+    else:
+        return handler
+
+    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        return behavior(request, context)
+
+    answer.experimental_thread_pool = lane  # type: ignore[attr-defined]
+    return make(answer, handler.request_deserializer, handler.response_serializer)

@@ -1,0 +1,230 @@
+"""The life of a gRPC service: listen, warm up, take calls, drain, stop.
+
+Ports answer from the first moment, with health NOT_SERVING and calls turned away until the warm-up is done.
+The signal to stop takes the service out of readiness, lets running calls end, then closes.
+"""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, current_thread, main_thread
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from sdcgate.servers import interceptors
+from sdcgate.servers.authentication import Authenticate
+from sdcgate.servers.logging import configure, logger, places
+from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.probes import Probes
+from sdcgate.servers.settings import GrpcServer, Settings, Tls
+
+AddToServer = Callable[[grpc.Server], None]
+_CHECK_SECONDS = 0.2
+
+
+class Running:
+    """A service that listens."""
+
+    def __init__(
+        self,
+        name: str,
+        add_to_server: AddToServer,
+        service_names: list[str],
+        section: GrpcServer,
+        authenticate: Authenticate,
+        ready: Callable[[], bool] | None = None,
+    ) -> None:
+        self.name = name
+        self.metrics = Metrics(name)
+        self.room = interceptors.WaitingRoom(section.threads, name)
+        self._names = service_names
+        self._section = section
+        self._also_ready = ready
+        self._takes_calls = False
+        self._lanes = {
+            interceptors.HEALTH: ThreadPoolExecutor(2, thread_name_prefix=f"{name}-health"),
+            interceptors.REFLECTION: ThreadPoolExecutor(2, thread_name_prefix=f"{name}-reflection"),
+        }
+        self._health = _Health(self.is_ready)
+        self._server = grpc.server(
+            self.room,
+            interceptors=[self._chain(authenticate)],
+            options=[
+                ("grpc.max_receive_message_length", section.maximum_message_bytes),
+                ("grpc.max_send_message_length", section.maximum_message_bytes),
+                # Two processes on one port would share its calls silently.
+                ("grpc.so_reuseport", 0),
+            ],
+        )
+        add_to_server(self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(
+            [*service_names, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
+        )
+        port = bind(self._server, section)
+        self.address = f"{section.host}:{port}"
+        self.probes = Probes(section.metrics_host, section.metrics_port, self.metrics, self.is_ready)
+        self._show()
+
+    def _chain(self, authenticate: Authenticate) -> interceptors.Chain:
+        links: list[interceptors.Link] = [
+            interceptors.RequestId(),
+            interceptors.Errors(),
+            interceptors.Logging(self.name),
+            interceptors.Counting(self.metrics),
+            interceptors.Readiness(lambda: self._takes_calls),
+            interceptors.Deadline(self._section.maximum_deadline_seconds),
+            interceptors.Authentication(authenticate),
+        ]
+        return interceptors.Chain(links, self.room, self._section.waiting_calls, self._lanes)
+
+    def start(self, warm_up: Callable[[], None] | None = None) -> None:
+        """Listen, warm up, then take calls."""
+        self._server.start()
+        self.probes.start()
+        if warm_up is not None:
+            warm_up()
+        self._takes_calls = True
+        self._show()
+
+    def is_ready(self) -> bool:
+        """Whether the service takes calls and what it needs is there."""
+        ready = self._takes_calls and (self._also_ready is None or _quietly(self._also_ready))
+        self._show(ready)
+        return ready
+
+    def _show(self, ready: bool | None = None) -> None:
+        """Tell health, its watchers and the metrics."""
+        ready = self._takes_calls if ready is None else ready
+        serving = health_pb2.HealthCheckResponse
+        for service in ("", *self._names):
+            self._health.set(service, serving.SERVING if ready else serving.NOT_SERVING)
+        self.metrics.ready.labels(self.name).set(int(ready))
+
+    def drain(self, seconds: float | None = None) -> Event:
+        """Take no new calls; the event is set when the running ones have ended or `seconds` have passed."""
+        self._takes_calls = False
+        self._show(False)
+        self._health.enter_graceful_shutdown()
+        stopped: Event = self._server.stop(self._section.drain_seconds if seconds is None else seconds)
+        return stopped
+
+    def close(self) -> None:
+        """Free threads and ports after the drain."""
+        self.probes.stop()
+        for pool in (self.room, *self._lanes.values()):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def stop(self, seconds: float | None = None) -> None:
+        """Drain and close."""
+        self.drain(seconds).wait()
+        self.close()
+
+
+def serve(
+    name: str,
+    add_to_server: AddToServer,
+    service_names: list[str],
+    settings: Settings,
+    authenticate: Authenticate,
+    warm_up: Callable[[], None] | None = None,
+    ready: Callable[[], bool] | None = None,
+) -> None:
+    """Run a service until SIGTERM or SIGINT; a second signal ends running calls at once.
+
+    `name` is the section of the settings. `authenticate` gets the bearer token of every call and returns the
+    caller (`authentication.caller()` in the handler) or None. `ready` is asked by every probe: keep it cheap.
+    Raises RuntimeError or OSError where a port is taken or a TLS file cannot be used.
+    """
+    configure(name, settings.log_level)
+    section: GrpcServer = getattr(settings, name)
+    ready_file = settings.ready_file(name, section)
+    ready_file.unlink(missing_ok=True)
+    running = Running(name, add_to_server, service_names, section, authenticate, ready)
+    signals = Signals()
+    log = logger(name)
+    try:
+        running.start(warm_up)
+        write_ready_file(ready_file, running.address, running.probes.address)
+        log.info("ready", address=running.address, metrics=running.probes.address)
+        signals.first.wait()
+        log.info("draining")
+    except Exception as error:
+        log.error("failed to start", error=type(error).__name__, places=places(error))
+        raise
+    finally:
+        ready_file.unlink(missing_ok=True)
+        stopped = running.drain()
+        while not stopped.wait(_CHECK_SECONDS):
+            if signals.second.is_set():
+                running.drain(0)
+        running.close()
+    log.info("stopped", abandoned=running.room.busy)
+    if running.room.busy:
+        os._exit(0)  # a thread that computes past the drain would hold the process
+
+
+class Signals:
+    """Events of the first and the second signal to stop. Only the main thread can listen for signals."""
+
+    def __init__(self) -> None:
+        self.first = Event()
+        self.second = Event()
+        if current_thread() is main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, self._received)
+
+    def _received(self, number: int, frame: Any) -> None:  # noqa: ARG002
+        (self.second if self.first.is_set() else self.first).set()
+
+
+def bind(server: grpc.Server, section: GrpcServer) -> int:
+    """Bind the port of a section, encrypted exactly if it has TLS files; returns the port."""
+    where = f"{section.host}:{section.port}"
+    if section.tls.enabled:
+        return server.add_secure_port(where, server_credentials(section.tls))
+    return server.add_insecure_port(where)
+
+
+def server_credentials(tls: Tls) -> grpc.ServerCredentials:
+    """Credentials from the files of a section. Raises OSError where one cannot be read."""
+    if tls.certificate is None or tls.key is None:
+        raise ValueError("tls needs certificate and key")
+    pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+    authority = tls.client_ca.read_bytes() if tls.client_ca is not None else None
+    return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
+
+
+def write_ready_file(path: Path, address: str, metrics: str) -> None:
+    """Say where a service listens, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps({"address": address, "metrics": metrics}) + "\n", encoding="ascii")
+    draft.replace(path)
+
+
+class _Health(health.HealthServicer):  # type: ignore[misc]
+    """Health that looks anew each time it is asked."""
+
+    def __init__(self, is_ready: Callable[[], bool]) -> None:
+        super().__init__()
+        self._is_ready = is_ready
+
+    def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Look, then answer."""
+        self._is_ready()
+        return super().Check(request, context)
+
+
+def _quietly(ready: Callable[[], bool]) -> bool:
+    """Whether `ready` says so; not where it raises."""
+    try:
+        return ready()
+    except Exception:
+        return False

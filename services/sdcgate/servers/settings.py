@@ -1,0 +1,170 @@
+"""Settings of the services, from the environment: `SDCGATE_RISK__PORT=7441`, one section a service.
+
+A misspelt name in a section is an error. Plaintext is served on the loopback only, unless said otherwise.
+"""
+
+from functools import cached_property
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MEBIBYTE = 1024 * 1024
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host reaches nobody beyond this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Tls(BaseModel):
+    """Files of a service's TLS: all or none. With `client_ca` callers must show a certificate, too."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key must be given both or not at all")
+        if self.client_ca is not None and self.certificate is None:
+            raise ValueError("client_ca needs certificate and key")
+        return self
+
+    @property
+    def enabled(self) -> bool:
+        """Whether TLS is served."""
+        return self.certificate is not None
+
+
+class Server(BaseModel):
+    """What every service has. Port 0 takes a free one; the ready file says which."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=0, ge=0, le=65535)
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = Field(default=0, ge=0, le=65535)
+    ready_file: Path | None = None
+    """Where the chosen addresses are written once it is ready; `run/<name>.json` in the state folder."""
+    tls: Tls = Tls()
+    plaintext: bool = False
+    """Serve without TLS beyond the loopback (behind a mesh that encrypts)."""
+    drain_seconds: float = Field(default=10.0, ge=0)
+    """How long calls may go on after the signal to stop."""
+
+    @model_validator(mode="after")
+    def _not_in_the_open(self) -> Self:
+        if not (self.tls.enabled or self.plaintext or is_loopback(self.host)):
+            raise ValueError(
+                f"{self.host} is not the loopback: give tls files, or plaintext=true behind a mesh"
+            )
+        return self
+
+
+class GrpcServer(Server):
+    """What every gRPC service has."""
+
+    threads: int = Field(default=8, ge=1, le=256)
+    waiting_calls: int = Field(default=32, ge=0)
+    """Calls that may wait for a thread; more are told to come again."""
+    maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
+    maximum_deadline_seconds: float = Field(default=120.0, gt=0)
+
+
+class RiskServer(GrpcServer):
+    """The risk service."""
+
+    port: int = Field(default=7441, ge=0, le=65535)
+    metrics_port: int = Field(default=9441, ge=0, le=65535)
+
+
+class ProtectionServer(GrpcServer):
+    """The protection service."""
+
+    port: int = Field(default=7442, ge=0, le=65535)
+    metrics_port: int = Field(default=9442, ge=0, le=65535)
+
+
+class Peer(BaseModel):
+    """A service that another one calls."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    address: str = ""
+    """`host:port`; the address of the section of that name where empty."""
+    ca: Path | None = None
+    """Authority of the service's certificate; the connection is encrypted exactly if it is given."""
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class FacilityServer(GrpcServer):
+    """The facility."""
+
+    port: int = Field(default=7440, ge=0, le=65535)
+    metrics_port: int = Field(default=9440, ge=0, le=65535)
+    maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
+    risk: Peer = Peer()
+    protection: Peer = Peer()
+    risk_deadline_seconds: float = Field(default=20.0, gt=0)
+    protection_deadline_seconds: float = Field(default=60.0, gt=0)
+
+
+class GatewayServer(Server):
+    """The gateway."""
+
+    port: int = Field(default=8080, ge=0, le=65535)
+    metrics_port: int = Field(default=9480, ge=0, le=65535)
+    facility: Peer = Peer()
+    maximum_body_bytes: int = Field(default=MEBIBYTE, ge=1024)
+    maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
+    deadline_seconds: float = Field(default=100.0, gt=0)
+    """How long the facility may take for one call."""
+
+
+class Settings(BaseSettings):
+    """All settings; each service reads its section and the common part."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SDCGATE_", env_nested_delimiter="__", env_ignore_empty=True, frozen=True
+    )
+
+    state_dir: Path = Path("var")
+    """Keys, ledger, snapshots, ready files."""
+    data_root: Path = Path("data")
+    """Where data files that can be registered lie."""
+    ledger_url: str = ""
+    """SQLAlchemy URL of the ledger; SQLite in the state folder where empty."""
+    default_policy: str = "israel-cbs"
+    log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+    service_token_file: Path | None = None
+    """Token that the facility shows to risk and protection; `keys/service.token` in the state folder."""
+    risk: RiskServer = RiskServer()
+    protection: ProtectionServer = ProtectionServer()
+    facility: FacilityServer = FacilityServer()
+    gateway: GatewayServer = GatewayServer()
+
+    @cached_property
+    def service_token_path(self) -> Path:
+        """File of the service token."""
+        return self.service_token_file or self.state_dir / "keys" / "service.token"
+
+    def ready_file(self, name: str, server: Server) -> Path:
+        """Where a service writes its addresses."""
+        return server.ready_file or self.state_dir / "run" / f"{name}.json"
+
+    def address(self, peer: Peer, server: Server) -> str:
+        """Address of a service that another one calls."""
+        return peer.address or f"{server.host}:{server.port}"

@@ -1,0 +1,326 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from sdcgate.servers import errors
+from sdcgate.servers.authentication import ServiceCaller, caller, service_authenticator
+from sdcgate.servers.channels import connect
+from sdcgate.servers.lifecycle import Running
+from sdcgate.servers.settings import GrpcServer
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
+
+TOKEN = "t" * 43
+NAME = "sdcgate.risk.v1.RiskService"
+
+
+class Fake(risk_pb2_grpc.RiskServiceServicer):
+    """Does what the test wants of it."""
+
+    def __init__(self):
+        self.does = lambda context: risk_pb2.AssessTableResponse()
+
+    def AssessTable(self, request, context):
+        return self.does(context)
+
+
+class Place:
+    """A running service with its fake."""
+
+    def __init__(self, **section):
+        self.fake = Fake()
+        self.running = Running(
+            "risk",
+            lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(self.fake, server),
+            [NAME],
+            GrpcServer(**section),
+            service_authenticator(TOKEN),
+            ready=lambda: self.also_ready,
+        )
+        self.also_ready = True
+        self.channels = []
+
+    def stub(self, token=TOKEN):
+        self.channels.append(connect(self.running.address, token, deadline_seconds=10))
+        return risk_pb2_grpc.RiskServiceStub(self.channels[-1])
+
+    def bare(self):
+        self.channels.append(grpc.insecure_channel(self.running.address))
+        return self.channels[-1]
+
+    def call(self, **how):
+        return self.stub().AssessTable(risk_pb2.AssessTableRequest(), **how)
+
+    def health(self):
+        check = health_pb2_grpc.HealthStub(self.bare()).Check
+        return check(health_pb2.HealthCheckRequest(service=NAME), timeout=2).status
+
+    def http(self, path):
+        try:
+            with urllib.request.urlopen(f"http://{self.running.probes.address}{path}", timeout=2) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+@pytest.fixture
+def places():
+    made = []
+
+    def make(start=True, **section):
+        made.append(Place(**section))
+        if start:
+            made[-1].running.start()
+        return made[-1]
+
+    yield make
+    for place in made:
+        for channel in place.channels:
+            channel.close()
+        place.running.stop(0)
+
+
+def failure(call):
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    return errors.from_rpc_error(caught.value), caught.value
+
+
+def test_a_call_with_the_token_is_answered_and_the_handler_knows_the_caller(places):
+    place = places()
+    seen = []
+    place.fake.does = lambda context: seen.append(caller()) or risk_pb2.AssessTableResponse()
+    place.call()
+    assert seen == [ServiceCaller()]
+
+
+@pytest.mark.parametrize("metadata", [(), (("authorization", "Bearer wrong"),), (("authorization", TOKEN),)])
+def test_without_the_token_nothing_is_reached(places, metadata):
+    place = places()
+    place.fake.does = lambda context: pytest.fail("reached")
+    stub = risk_pb2_grpc.RiskServiceStub(place.bare())
+    problem, _ = failure(
+        lambda: stub.AssessTable(risk_pb2.AssessTableRequest(), timeout=5, metadata=metadata)
+    )
+    assert type(problem) is errors.Unauthenticated
+
+
+def test_an_authenticator_that_fails_lets_nobody_in():
+    running = Running(
+        "risk",
+        lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(Fake(), server),
+        [NAME],
+        GrpcServer(),
+        lambda token: 1 / 0,
+    )
+    running.start()
+    channel = connect(running.address, TOKEN)
+    problem, _ = failure(
+        lambda: risk_pb2_grpc.RiskServiceStub(channel).AssessTable(risk_pb2.AssessTableRequest())
+    )
+    channel.close()
+    running.stop(0)
+    assert type(problem) is errors.Internal
+
+
+def test_a_deadline_is_wanted_and_has_a_maximum(places):
+    place = places(maximum_deadline_seconds=20)
+    metadata = (("authorization", f"Bearer {TOKEN}"),)
+    stub = risk_pb2_grpc.RiskServiceStub(place.bare())
+    for timeout in (None, 1000):
+        problem, _ = failure(
+            lambda timeout=timeout: stub.AssessTable(
+                risk_pb2.AssessTableRequest(), timeout=timeout, metadata=metadata
+            )
+        )
+        assert type(problem) is errors.InvalidArgument
+        assert problem.detail == "Set a deadline of at most 20 seconds"
+    stub.AssessTable(risk_pb2.AssessTableRequest(), timeout=19, metadata=metadata)
+
+
+def test_the_request_id_goes_in_and_out_and_a_harmful_one_is_replaced(places):
+    place = places()
+    stub = risk_pb2_grpc.RiskServiceStub(place.bare())
+    given = [("authorization", f"Bearer {TOKEN}"), ("x-request-id", "r-from-gateway")]
+    for metadata, expected in ((given, "r-from-gateway"), ([given[0], ("x-request-id", "a b")], None)):
+        _, call = stub.AssessTable.with_call(risk_pb2.AssessTableRequest(), timeout=5, metadata=metadata)
+        (got,) = [value for key, value in call.initial_metadata() if key == "x-request-id"]
+        assert got == expected if expected else got.startswith("r-")
+
+
+def test_what_nobody_foresaw_is_internal_without_a_word_of_it_and_logged_without_it(places, capfd):
+    place = places()
+
+    def fails(context):
+        raise KeyError("withheld 31337")
+
+    place.fake.does = fails
+    problem, error = failure(place.call)
+    assert type(problem) is errors.Internal
+    assert "31337" not in str(error)
+    logged = capfd.readouterr()
+    assert "31337" not in logged.err + logged.out
+
+
+def test_problems_of_the_handler_reach_the_caller_whole(places):
+    place = places()
+    fields = [errors.FieldProblem("facts.units", "is short")]
+
+    def raises(context):
+        raise errors.InvalidArgument(fields)
+
+    for does in (raises, lambda context: errors.abort(context, errors.InvalidArgument(fields))):
+        place.fake.does = does
+        problem, _ = failure(place.call)
+        assert type(problem) is errors.InvalidArgument
+        assert list(problem.fields) == fields
+
+
+def test_before_the_warm_up_is_done_nothing_is_ready(places):
+    place = places(start=False)
+    warming, go = threading.Event(), threading.Event()
+    thread = threading.Thread(target=place.running.start, args=(lambda: warming.set() or go.wait(5),))
+    thread.start()
+    warming.wait(5)
+    assert place.health() == health_pb2.HealthCheckResponse.NOT_SERVING
+    assert place.http("/readyz")[0] == 503
+    assert place.http("/healthz")[0] == 200
+    assert type(failure(place.call)[0]) is errors.Unavailable
+    go.set()
+    thread.join()
+    assert place.health() == health_pb2.HealthCheckResponse.SERVING
+    assert place.http("/readyz")[0] == 200
+    place.call()
+
+
+def test_readiness_follows_what_the_service_needs(places):
+    place = places()
+    place.also_ready = False
+    assert place.health() == health_pb2.HealthCheckResponse.NOT_SERVING
+    assert place.http("/readyz")[0] == 503
+    place.also_ready = True
+    assert place.http("/readyz")[0] == 200
+    assert place.health() == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_probes_are_answered_while_every_thread_computes_and_calls_beyond_the_queue_are_told_to_come_again(
+    places,
+):
+    place = places(threads=2, waiting_calls=1)
+    go = threading.Event()
+    place.fake.does = lambda context: go.wait(10) and risk_pb2.AssessTableResponse()
+    stub = place.stub()
+    with ThreadPoolExecutor(8) as pool:
+        calls = [pool.submit(stub.AssessTable, risk_pb2.AssessTableRequest()) for _ in range(4)]
+        while place.running.room.waiting < 2:
+            time.sleep(0.01)
+        began = time.perf_counter()
+        assert place.health() == health_pb2.HealthCheckResponse.SERVING
+        assert place.http("/readyz")[0] == 200
+        assert time.perf_counter() - began < 1
+        problem, _ = failure(place.call)
+        assert type(problem) is errors.ResourceExhausted
+        go.set()
+        assert all(call.result(timeout=5) is not None for call in calls)
+    assert place.running.room.waiting == 0
+
+
+def test_reflection_lists_the_service_without_a_token(places):
+    place = places()
+    stub = reflection_pb2_grpc.ServerReflectionStub(place.bare())
+    (answer,) = stub.ServerReflectionInfo(
+        iter([reflection_pb2.ServerReflectionRequest(list_services="")]), timeout=5
+    )
+    names = {service.name for service in answer.list_services_response.service}
+    assert names == {NAME, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}
+
+
+def test_messages_beyond_the_limit_are_refused(places):
+    place = places(maximum_message_bytes=10_000)
+    request = risk_pb2.AssessTableRequest()
+    request.facts.units.extend([2**40] * 10_000)
+    problem, _ = failure(lambda: place.stub().AssessTable(request))
+    assert problem.http_status == 429
+
+
+def test_metrics_count_calls_by_method_and_status(places):
+    place = places()
+    place.call()
+    failure(lambda: place.stub(token="x").AssessTable(risk_pb2.AssessTableRequest()))
+    text = place.http("/metrics")[1]
+    method = f'method="/{NAME}/AssessTable",service="risk"'
+    assert f'sdcgate_calls_total{{code="OK",{method}}} 1.0' in text
+    assert f'sdcgate_calls_total{{code="UNAUTHENTICATED",{method}}} 1.0' in text
+    assert 'sdcgate_ready{service="risk"} 1.0' in text
+
+
+def test_two_services_cannot_share_a_port(places):
+    place = places()
+    port = int(place.running.address.rpartition(":")[2])
+    with pytest.raises(RuntimeError):
+        Place(port=port)
+
+
+def test_a_running_call_ends_before_the_service_does(places):
+    place = places()
+    began = threading.Event()
+
+    def slow(context):
+        began.set()
+        time.sleep(0.5)
+        return risk_pb2.AssessTableResponse()
+
+    place.fake.does = slow
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(place.call)
+        began.wait(5)
+        place.running.drain(5).wait()
+        assert call.result(timeout=1) is not None
+    assert place.http("/readyz")[0] == 503
+
+
+SCRIPT = """
+import time
+from sdcgate.servers.lifecycle import serve
+from sdcgate.servers.settings import Settings
+serve("risk", lambda server: None, [], Settings(), lambda token: None, warm_up=lambda: time.sleep(0.2))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_says_where_it_listens_and_leaves_nothing_behind(tmp_path, number):
+    state = tmp_path / "a folder"
+    environment = {
+        **os.environ,
+        "SDCGATE_STATE_DIR": str(state),
+        "SDCGATE_RISK__PORT": "0",
+        "SDCGATE_RISK__METRICS_PORT": "0",
+    }
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stderr=subprocess.PIPE)
+    ready = state / "run" / "risk.json"
+    try:
+        for _ in range(200):
+            if ready.exists():
+                break
+            time.sleep(0.05)
+        where = json.loads(ready.read_text())
+        with urllib.request.urlopen(f"http://{where['metrics']}/readyz", timeout=2) as answer:
+            assert answer.status == 200
+        process.send_signal(number)
+        _, logged = process.communicate(timeout=10)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert not ready.exists()
+    events = [json.loads(line)["event"] for line in logged.decode().splitlines()]
+    assert events == ["ready", "draining", "stopped"]
