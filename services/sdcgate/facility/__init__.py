@@ -1,1 +1,4 @@
-"""facility."""
+"""The way of a query: effective policy, facts, knowledge, rules, protection, proof, commit, review.
+
+Engine, ledger, risk and protection are passed in; there is no gRPC here.
+"""

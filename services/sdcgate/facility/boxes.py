@@ -1,0 +1,78 @@
+"""The cells of a planned table as boxes: what a cell is as a set, whatever table it stands in."""
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+
+from sdcgate.engine.queries import MEASURE_PREFIX
+from sdcgate.facility.plan import Plan
+from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, State
+from sdcgate.methods.tables.boxes import BoxTable
+
+MEASURE_PRESENT = 1
+MEASURE_FULL = 3
+
+
+def box_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: IntArray) -> BoxTable:
+    """The boxes of a computed table with the states its cells leave in."""
+    dataset = plan.dataset
+    filters = {
+        condition.variable: dataset.mask(condition.variable, condition.level, condition.codes)
+        for condition in plan.filters
+    }
+    dimensions = []
+    for axis in axes:
+        level = dataset.level(axis.variable, axis.level)
+        masks = dict(zip(level.codes, level.masks, strict=True))
+        every = filters.get(axis.variable, dataset.full_mask(axis.variable))
+        dimensions.append(
+            (axis.variable, tuple(every if c == TOTAL else masks[c] & every for c in axis.codes))
+        )
+    shown = {axis.variable for axis in axes}
+    fixed = tuple(sorted((name, mask) for name, mask in filters.items() if name not in shown))
+    variables = [*shown, *filters]
+    return BoxTable(
+        axes=tuple(dimensions),
+        fixed=fixed,
+        full={name: dataset.full_mask(name) for name in variables},
+        states=states,
+        records=facts.records,
+        marks=facts.marks if facts.marks is not None else np.zeros(len(facts), dtype=np.int64),
+    )
+
+
+def measured_tables(table: BoxTable, facts: Facts) -> list[BoxTable]:
+    """The boxes of the records that have a measure, for each measure that some records lack.
+
+    They are another population than the cells': a mean tells of it, and the difference can be one person.
+    """
+    found = []
+    for measure in facts.measures:
+        lacking = measure.valid_records != facts.records
+        if not lacking.any():
+            continue
+        variable = f"{MEASURE_PREFIX}{measure.name}"
+        marks = np.array(table.marks)
+        for cell in np.flatnonzero(lacking):
+            # The engine's mark is of more records than these: a mark of the box's own, below zero, stands in.
+            name = repr((variable, table.box(int(cell)))).encode()
+            marks[cell] = -1 - (int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) >> 2)
+        found.append(
+            replace(
+                table,
+                fixed=tuple(sorted((*table.fixed, (variable, MEASURE_PRESENT)))),
+                full={**table.full, variable: MEASURE_FULL},
+                records=measure.valid_records,
+                marks=marks,
+            )
+        )
+    return found
+
+
+def inner_states(axes: tuple[Axis, ...], leaves: BoolArray, margins: bool) -> IntArray:
+    """States before any rule: everything asked is published, margins not asked for are absent."""
+    states = np.full(len(leaves), State.PUBLISHED, dtype=np.int64)
+    if not margins and axes:
+        states[~leaves] = State.ABSENT
+    return states

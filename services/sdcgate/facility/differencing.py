@@ -1,0 +1,149 @@
+"""Differences are cells: what an answer and earlier answers, or parts of one answer, give by subtraction.
+
+The records of a difference follow from counts; its units, households and contributors do not, so the engine
+counts them in the data. Bounds that need no data rule out all but a few candidates first.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.engine.queries import Region
+from sdcgate.facility.knowledge import ReleasedTable
+from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, MeasureFacts
+from sdcgate.methods.rules import Finding, Rules
+from sdcgate.methods.tables.boxes import Box, BoxTable
+from sdcgate.methods.tables.nesting import Nested, nested_pairs
+
+LARGEST_HOUSEHOLD = 30
+"""Units of one household at most, where only the number of units bounds the number of households."""
+
+
+class TooManyDifferences(Exception):
+    """More differences than can be counted in the time of a query."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Cells of a new table that make an unsafe difference with an earlier release."""
+
+    by_filter: BoolArray = field(repr=False)
+    """The two boxes differ only in filters: the table was asked to be subtracted."""
+    by_detail: BoolArray = field(repr=False)
+    """The new cell refines or contains an old one: withholding the new cell is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspector:
+    """Judges regions of the data by the rules of cells: the engine counts, the risk service judges."""
+
+    rules: Rules
+    records_per_unit: int
+    count: Callable[[Sequence[Region]], Facts]
+    judge: Callable[[Facts], Sequence[Finding]]
+
+    def unsafe(self, regions: Sequence[Region]) -> BoolArray:
+        """Which regions break a rule, shape (regions,)."""
+        unsafe = np.zeros(len(regions), dtype=np.bool_)
+        if regions:
+            for finding in self.judge(self.count(regions)):
+                unsafe[list(finding.cells)] = True
+        return unsafe
+
+
+def region_axis(number: int) -> tuple[Axis, ...]:
+    """An axis on which regions stand side by side as cells, so that the rules of cells judge them."""
+    return (Axis("difference", "difference", tuple(map(str, range(number))), (-1,) * number),)
+
+
+def unsafe_differences(
+    new: BoxTable, facts: Facts, released: Sequence[ReleasedTable], inspector: Inspector, most: int = 2_000
+) -> Differences:
+    """Cells of a new table in an unsafe difference with any published cell of earlier releases.
+
+    Raises:
+        TooManyDifferences: more than `most` candidates would have to be counted.
+    """
+    by_filter = np.zeros(len(facts), dtype=np.bool_)
+    by_detail = np.zeros(len(facts), dtype=np.bool_)
+    found: dict[tuple[int, int], _Difference] = {}
+    for known in released:
+        pairs = nested_pairs(new, known.table)
+        dimensions = {variable for variable, _ in (*new.axes, *known.table.axes)}
+        for place in np.flatnonzero(candidates(facts, known.facts, pairs, inspector)):
+            cell, old_cell = int(pairs.new_cells[place]), int(pairs.old_cells[place])
+            mine, theirs = new.box(cell), known.table.box(old_cell)
+            inner, outer = (mine, theirs) if pairs.new_inside_old[place] else (theirs, mine)
+            population = (int(pairs.difference_records[place]), int(pairs.difference_marks[place]))
+            difference = found.setdefault(population, _Difference(Region((outer,), (inner,))))
+            only_filters = differing_variables(mine, theirs).isdisjoint(dimensions)
+            (difference.by_filter if only_filters else difference.by_detail).append(cell)
+        if len(found) > most:
+            raise TooManyDifferences(f"{len(found)} differences to count, at most {most}")
+    differences = list(found.values())
+    unsafe = inspector.unsafe([difference.region for difference in differences])
+    for place in np.flatnonzero(unsafe):
+        by_filter[differences[place].by_filter] = True
+        by_detail[differences[place].by_detail] = True
+    return Differences(by_filter, by_detail)
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """One population that can be computed by subtraction, and the new cells that give it."""
+
+    region: Region
+    by_filter: list[int] = field(default_factory=list)
+    by_detail: list[int] = field(default_factory=list)
+
+
+def differing_variables(first: Box, second: Box) -> set[str]:
+    """Variables in which two boxes differ."""
+    one, other = dict(first), dict(second)
+    return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+
+
+def candidates(new: Facts, old: Facts, pairs: Nested, inspector: Inspector) -> BoolArray:
+    """Pairs whose difference could break a rule, judged without the data; every other pair is safe."""
+    rules, records = inspector.rules, pairs.difference_records
+    some = records > 0
+    possible = np.zeros(len(records), dtype=np.bool_)
+    if rules.minimum_units:
+        possible |= records < rules.minimum_units.units * inspector.records_per_unit
+    if rules.minimum_households and new.households is not None and old.households is not None:
+        mine, theirs = new.households[pairs.new_cells], old.households[pairs.old_cells]
+        # The larger box has at most the households of the smaller and of the difference together.
+        least = np.where(pairs.new_inside_old, theirs - mine, mine - theirs)
+        wanted = rules.minimum_households.households
+        few = records < wanted * LARGEST_HOUSEHOLD * inspector.records_per_unit
+        possible |= (least < wanted * (1 + 1e-9)) & few
+    for measure in new.measures:
+        earlier = next((known for known in old.measures if known.name == measure.name), None)
+        if earlier is not None:
+            possible |= _could_be_dominated(measure, earlier, pairs, rules)
+    return some & possible
+
+
+def _could_be_dominated(new: MeasureFacts, old: MeasureFacts, pairs: Nested, rules: Rules) -> BoolArray:
+    """Whether the largest contributors of the larger box could dominate what is left; others cannot."""
+    mine, theirs = new.absolute_sums[pairs.new_cells], old.absolute_sums[pairs.old_cells]
+    total = np.where(pairs.new_inside_old, theirs - mine, mine - theirs)
+    ranks = min(new.largest.shape[1], old.largest.shape[1])
+    largest: FloatArray = np.where(
+        pairs.new_inside_old[:, None],
+        old.largest[pairs.old_cells, :ranks],
+        new.largest[pairs.new_cells, :ranks],
+    )
+    # A unit's part of the difference is at most its part of the larger box if no value is negative.
+    if new.lower_bound is None or new.lower_bound < 0:
+        return np.ones(len(total), dtype=np.bool_)
+    possible = np.zeros(len(total), dtype=np.bool_)
+    for rule in rules.dominance:
+        possible |= largest[:, : rule.largest].sum(axis=1) >= rule.share * total * (1 - 1e-9)
+    if rules.p_percent:
+        remainder = total - largest[:, :2].sum(axis=1)
+        possible |= remainder <= rules.p_percent.share * largest[:, 0] * (1 + 1e-9)
+    if rules.equal_values:
+        possible |= total <= 0
+    return possible

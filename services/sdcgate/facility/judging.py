@@ -1,0 +1,254 @@
+"""Steps 3 to 7 of the way: from a plan to what may be decided, at one head of the ledger."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.engine.engine import Engine
+from sdcgate.engine.queries import CellQuery, Computed, Region
+from sdcgate.facility.boxes import box_table, inner_states, measured_tables
+from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis, unsafe_differences
+from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.plan import Plan
+from sdcgate.facility.ports import ProtectionService, RiskService
+from sdcgate.facility.protection import make_problem, protect
+from sdcgate.methods.cells import BoolArray, Facts, IntArray, State, leaf_cells
+from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
+from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
+from sdcgate.methods.tables.boxes import BoxTable
+from sdcgate.methods.tables.span import SpanBudgetExceeded
+
+RANKS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computation:
+    """What the engine computed for a plan: the table, and the key of its individual risk."""
+
+    table: Computed
+    key: Key
+    base_units: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What may be decided about a plan at one head."""
+
+    consequence: Consequence | None
+    """None: released as asked or protected; otherwise refer or refuse."""
+    codes: tuple[ReasonCode, ...]
+    states: IntArray = field(repr=False)
+    findings: tuple[Finding, ...] = field(default=(), repr=False)
+    judgement: Assessment | None = field(default=None, repr=False)
+    boxes: tuple[tuple[BoxTable, Facts], ...] = field(default=(), repr=False)
+
+
+class Judge:
+    """Computes and judges plans. Stateless: what is known comes in, what may be decided goes out."""
+
+    def __init__(self, engine: Engine, risk: RiskService, protection: ProtectionService) -> None:
+        self._engine = engine
+        self._risk = risk
+        self._protection = protection
+
+    def compute(self, plan: Plan) -> Computation:
+        """Step 3: the cells where the data lie; aggregates only."""
+        computed = self._engine.compute(plan.dataset, plan.cells(RANKS))
+        base = int(computed.facts.units[-1])
+        return Computation(computed, self._key(plan, computed), base)
+
+    def judge(
+        self,
+        plan: Plan,
+        computed: Computation,
+        known: Knowledge,
+        remaining: Callable[[], float],
+        approved: bool = False,
+    ) -> Outcome:
+        """Steps 4 to 7 at one head. `approved`: an output checker waives what the policy refers to him."""
+        axes = computed.table.axes
+        asked = inner_states(axes, leaf_cells(axes), plan.margins or plan.with_percentages)
+        judgement = self._risk.assess_table(
+            axes, computed.table.facts, plan.policy.rules, computed.base_units, computed.key, remaining()
+        )
+        findings = [finding for finding in judgement.findings if _concerns(finding, asked)]
+        attempt = _Attempt(plan, computed.table, known, asked, judgement, findings)
+        worst = max((_read(finding) for finding in findings), default=Consequence.PROTECT)
+        if worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved):
+            return attempt.held(worst, *(f.rule for f in findings if _read(f) is worst))
+        if known.of_another_version(plan.dataset.name, plan.dataset.version) and not approved:
+            return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
+        return attempt.protect(self._inspector(plan, remaining), self._protection, remaining)
+
+    def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
+        rules = _cell_rules(plan.policy.rules)
+
+        def count(regions: Sequence[Region]) -> Facts:
+            return self._engine.region_facts(plan.dataset, regions, plan.measures, RANKS)
+
+        def judge(facts: Facts) -> Sequence[Finding]:
+            axes = region_axis(len(facts))
+            return self._risk.assess_table(axes, facts, rules, 0, None, remaining()).findings
+
+        return Inspector(rules, plan.dataset.records_per_unit, count, judge)
+
+    def _key(self, plan: Plan, computed: Computed) -> Key:
+        """Units and weights of each identifying combination, before any suppression.
+
+        The key is the identifying dimensions and identifying filter variables: a filter on a variable that
+        an intruder does not know makes nobody rarer to him.
+        """
+        dataset = plan.dataset
+        filters = tuple(c for c in plan.filters if dataset.identifying(c.variable))
+        if len(filters) < len(plan.filters):
+            dimensions = tuple(d for d in plan.dimensions if dataset.identifying(d[0]))
+            computed = self._engine.compute(dataset, CellQuery(dimensions, filters, (), 1))
+        axes, facts = computed.axes, computed.facts
+        of_key = _key_cells(computed)
+        weights = facts.unit_weight_sums
+        if weights is None:
+            raise LookupError(f"no weights of the dataset {dataset.name}: {len(axes)} axes")
+        return Key(facts.units[of_key], weights[of_key])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Attempt:
+    """One table at one head of the ledger, on its way from findings to an outcome."""
+
+    plan: Plan
+    computed: Computed
+    known: Knowledge
+    asked: IntArray
+    judgement: Assessment
+    findings: list[Finding]
+
+    def held(self, consequence: Consequence, *codes: ReasonCode) -> Outcome:
+        """Nothing leaves: referred or refused."""
+        unique = tuple(dict.fromkeys(codes))
+        return Outcome(consequence, unique, self.asked, tuple(self.findings), self.judgement)
+
+    def protect(
+        self, inspector: Inspector, service: ProtectionService, remaining: Callable[[], float]
+    ) -> Outcome:
+        """Steps 4 to 7: withhold what is unsafe or was withheld before; prove the rest."""
+        policy, facts = self.plan.policy, self.computed.facts
+        shown = self.asked == State.PUBLISHED
+        table = box_table(self.plan, self.computed.axes, facts, self.asked)
+        before = self.known.withheld.among(table) & shown
+        unsafe = _unsafe(self.findings, len(facts)) & shown
+        try:
+            by_filter, by_detail = self._differences(table, inspector)
+        except TooManyDifferences:
+            return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+        subtracted = by_filter & shown & ~unsafe & ~before
+        if subtracted.any():
+            self.findings.append(_difference(subtracted, policy.differencing_consequence))
+            if policy.differencing_consequence is not Consequence.PROTECT:
+                return self.held(policy.differencing_consequence, ReasonCode.DIFFERENCING)
+        unsafe |= (by_detail | by_filter) & shown
+        problem = make_problem(
+            self.plan,
+            self.computed,
+            known=self.known.published.among(table) & ~before,
+            absent=~shown,
+            known_sums=self.known.released_sums(table),
+        )
+        protected = protect(self.plan, problem, unsafe | before, service, inspector, remaining)
+        leaving = protected.states == State.PUBLISHED
+        # Whatever the other services said: no cell leaves that the facility itself finds unsafe.
+        if not protected.proved or ((unsafe | self._rechecked()) & leaving).any():
+            return self.held(policy.unproved_consequence, ReasonCode.UNPROVED)
+        return self._against_all_releases(table, protected.states)
+
+    def _rechecked(self) -> BoolArray:
+        """Unsafe cells by the facility's own judgement."""
+        rules = replace(self.plan.policy.rules, minimum_base=None, individual_risk=None)
+        facts = self.computed.facts
+        return _unsafe(assess_table(self.computed.axes, facts, rules, 0, None).findings, len(facts))
+
+    def _differences(self, table: BoxTable, inspector: Inspector) -> tuple[BoolArray, BoolArray]:
+        """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
+        facts = self.computed.facts
+        found = [
+            unsafe_differences(population, facts, self.known.tables, inspector)
+            for population in (table, *measured_tables(table, facts))
+        ]
+        by_filter = np.any([differences.by_filter for differences in found], axis=0)
+        by_detail = np.any([differences.by_detail for differences in found], axis=0)
+        return by_filter, by_detail
+
+    def _against_all_releases(self, table: BoxTable, states: IntArray) -> Outcome:
+        """Refuse where a withheld cell, old or new, lies in the exact linear span of all that has left."""
+        withheld = np.flatnonzero(states == State.WITHHELD)
+        leaving = states == State.PUBLISHED
+        wanted = [*self.known.withheld.boxes, *(table.box(int(cell)) for cell in withheld)]
+        if wanted and self.known.tables:
+            span = self.known.span.copy()
+            try:
+                span.add_table(table, leaving)
+                derivable = bool(span.contains(wanted).any())
+            except SpanBudgetExceeded:
+                return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+            if derivable:
+                consequence = self.plan.policy.differencing_consequence
+                self.findings.append(_difference(leaving, consequence))
+                # There is no cell to withhold in place of the table.
+                held = Consequence.REFER if consequence is Consequence.REFER else Consequence.REFUSE
+                return self.held(held, ReasonCode.DIFFERENCING)
+        facts = self.computed.facts
+        left = box_table(self.plan, self.computed.axes, facts, states)
+        boxes = tuple((population, facts) for population in (left, *measured_tables(left, facts)))
+        codes = (ReasonCode.MINIMUM_UNITS,) if len(withheld) else ()
+        return Outcome(None, codes, states, tuple(self.findings), self.judgement, boxes)
+
+
+def _key_cells(computed: Computed) -> BoolArray:
+    """Inner cells along identifying axes, totals along the others."""
+    axes = computed.axes
+    chosen = np.ones([len(axis.codes) for axis in axes], dtype=np.bool_)
+    for position, axis in enumerate(axes):
+        total = np.arange(len(axis.codes)) == len(axis.codes) - 1
+        keep = ~total if axis.identifying else total
+        chosen &= keep.reshape([-1 if other == position else 1 for other in range(len(axes))])
+    return chosen.reshape(-1)
+
+
+def _concerns(finding: Finding, asked: IntArray) -> bool:
+    """Whether a finding is about the whole table or about a cell that was asked for."""
+    return not finding.cells or bool((asked[list(finding.cells)] == State.PUBLISHED).any())
+
+
+def _read(finding: Finding) -> Consequence:
+    """Unspecified is refuse, and so is protecting a whole table."""
+    if finding.consequence is Consequence.UNSPECIFIED:
+        return Consequence.REFUSE
+    if not finding.cells and finding.consequence is Consequence.PROTECT:
+        return Consequence.REFUSE
+    return finding.consequence
+
+
+def _unsafe(findings: Sequence[Finding], cells: int) -> BoolArray:
+    unsafe = np.zeros(cells, dtype=np.bool_)
+    for finding in findings:
+        unsafe[list(finding.cells)] = True
+    return unsafe
+
+
+def _difference(cells: BoolArray, consequence: Consequence) -> Finding:
+    return Finding(
+        rule=ReasonCode.DIFFERENCING,
+        consequence=consequence,
+        cells=tuple(int(cell) for cell in np.flatnonzero(cells)),
+    )
+
+
+def _cell_rules(rules: Rules) -> Rules:
+    """The rules of single cells, for differences."""
+    return Rules(
+        minimum_units=rules.minimum_units,
+        minimum_households=rules.minimum_households,
+        dominance=rules.dominance,
+        p_percent=rules.p_percent,
+        equal_values=rules.equal_values,
+    )

@@ -1,0 +1,237 @@
+"""Step 2 of the way: a request becomes a plan, or all its problems at once. No microdata are touched."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.queries import CellQuery, Condition
+from sdcgate.facility.errors import InvalidRequest
+from sdcgate.policy.effective import EffectivePolicy
+from sdcgate.wire.problems import FieldProblem
+
+MEASURED = frozenset(
+    {
+        table_pb2.STATISTIC_SUM,
+        table_pb2.STATISTIC_WEIGHTED_SUM,
+        table_pb2.STATISTIC_MEAN,
+        table_pb2.STATISTIC_WEIGHTED_MEAN,
+    }
+)
+PERCENTAGES = frozenset(
+    {
+        table_pb2.STATISTIC_ROW_PERCENT,
+        table_pb2.STATISTIC_COLUMN_PERCENT,
+        table_pb2.STATISTIC_TOTAL_PERCENT,
+    }
+)
+WEIGHTED = frozenset(
+    {
+        table_pb2.STATISTIC_WEIGHTED_UNITS,
+        table_pb2.STATISTIC_WEIGHTED_SUM,
+        table_pb2.STATISTIC_WEIGHTED_MEAN,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureAsked:
+    """A statistic, with its measure where it has one."""
+
+    statistic: table_pb2.Statistic
+    measure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A table query with every name resolved against the dataset's descriptor and its effective policy."""
+
+    dataset: Dataset
+    policy: EffectivePolicy
+    dimensions: tuple[tuple[str, str], ...]
+    rows: int
+    columns: int
+    filters: tuple[Condition, ...]
+    figures: tuple[FigureAsked, ...]
+    margins: bool
+    project: str
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Measures that occur in the figures, each once, in order."""
+        return tuple(dict.fromkeys(figure.measure for figure in self.figures if figure.measure))
+
+    @property
+    def with_percentages(self) -> bool:
+        """Whether a figure is a percentage: its denominators then count as released."""
+        return any(figure.statistic in PERCENTAGES for figure in self.figures)
+
+    @property
+    def with_weights(self) -> bool:
+        """Whether a figure shows weights."""
+        return any(figure.statistic in WEIGHTED for figure in self.figures)
+
+    def cells(self, ranks: int) -> CellQuery:
+        """What the engine computes."""
+        return CellQuery(self.dimensions, self.filters, self.measures, ranks)
+
+    def number_of_cells(self) -> int:
+        """Cells of the table with margins, before anything is computed."""
+        product = 1
+        for variable, level in self.dimensions:
+            product *= len(self.dataset.level(variable, level).codes) + 1
+        return product
+
+    def canonical(self) -> bytes:
+        """The query in one spelling: what is answered once is answered the same for ever."""
+        return json.dumps(
+            {
+                "dimensions": self.dimensions,
+                "rows": self.rows,
+                "columns": self.columns,
+                "filters": sorted((c.variable, c.level, sorted(c.codes)) for c in self.filters),
+                "figures": [(figure.statistic, figure.measure) for figure in self.figures],
+                "margins": self.margins,
+            },
+            separators=(",", ":"),
+            ensure_ascii=False,
+            sort_keys=True,
+        ).encode()
+
+    def canonical_hash(self) -> str:
+        """SHA-256 of the canonical query; it holds nothing but public names."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+
+def make_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryTableRequest) -> Plan:
+    """Resolve a request against descriptor and policy.
+
+    Raises:
+        InvalidRequest: with every unknown, repeated or contradictory name in it.
+    """
+    problems: list[FieldProblem] = []
+    dimensions: list[tuple[str, str]] = []
+    for group in ("rows", "columns", "layers"):
+        for position, asked in enumerate(getattr(request, group)):
+            path = f"{group}[{position}]"
+            level = _level(dataset, asked.variable, asked.level, path, problems)
+            if asked.variable in {variable for variable, _ in dimensions}:
+                problems.append(
+                    FieldProblem(
+                        f"{path}.variable", f"{asked.variable} is a dimension already; name it once."
+                    )
+                )
+            elif level is not None:
+                dimensions.append((asked.variable, level))
+    filters = _filters(dataset, request.filter, problems)
+    problems.extend(_contradictions(dataset, dimensions, filters))
+    figures = _figures(dataset, request, problems)
+    if problems:
+        raise InvalidRequest(problems)
+    return Plan(
+        dataset=dataset,
+        policy=policy,
+        dimensions=tuple(dimensions),
+        rows=len(request.rows),
+        columns=len(request.columns),
+        filters=filters,
+        figures=figures,
+        margins=request.margins,
+        project=request.project,
+    )
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> str:
+    """Say that a name is unknown, with the nearest public names."""
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f" Did you mean {', '.join(near)}?" if near else ""
+    return f"There is no {kind} of this name.{hint}"
+
+
+def _level(
+    dataset: Dataset, variable: str, level: str, path: str, problems: list[FieldProblem]
+) -> str | None:
+    names = list(dataset.code_lists)
+    if variable not in names:
+        problems.append(FieldProblem(f"{path}.variable", unknown("variable", variable, names)))
+        return None
+    levels = [known.name for known in dataset.levels(variable)]
+    if level and level not in levels:
+        problems.append(FieldProblem(f"{path}.level", unknown("level", level, levels)))
+        return None
+    return level or levels[0]
+
+
+def _filters(
+    dataset: Dataset, asked: Sequence[pb.FilterRequest], problems: list[FieldProblem]
+) -> tuple[Condition, ...]:
+    conditions: list[Condition] = []
+    for position, condition in enumerate(asked):
+        path = f"filter[{position}]"
+        level = _level(dataset, condition.variable, condition.level, path, problems)
+        if level is None:
+            continue
+        if condition.variable in {known.variable for known in conditions}:
+            message = f"{condition.variable} is filtered already; put all its codes into one condition."
+            problems.append(FieldProblem(f"{path}.variable", message))
+        codes = dataset.level(condition.variable, level).codes
+        for place, code in enumerate(condition.codes):
+            if code not in codes:
+                problems.append(FieldProblem(f"{path}.codes[{place}]", unknown("code", code, codes)))
+        if len(set(condition.codes)) < len(condition.codes):
+            problems.append(FieldProblem(f"{path}.codes", "A code is repeated; name each once."))
+        if not condition.codes:
+            problems.append(
+                FieldProblem(f"{path}.codes", "Name at least one code, or leave the condition out.")
+            )
+        elif set(condition.codes) != set(codes):
+            # All codes of a level, `_U` among them, is no condition: the same box, so the same query.
+            ordered = tuple(code for code in codes if code in set(condition.codes))
+            conditions.append(Condition(condition.variable, level, ordered))
+    return tuple(sorted(conditions, key=lambda known: known.variable))
+
+
+def _contradictions(
+    dataset: Dataset, dimensions: list[tuple[str, str]], filters: tuple[Condition, ...]
+) -> list[FieldProblem]:
+    problems = []
+    levels = dict(dimensions)
+    for condition in filters:
+        if condition.variable not in levels:
+            continue
+        wanted = dataset.mask(condition.variable, condition.level, condition.codes)
+        shown = dataset.level(condition.variable, levels[condition.variable])
+        if not any(mask & wanted for mask in shown.masks):
+            message = f"No code of {condition.variable} is left by this condition."
+            problems.append(FieldProblem(f"filter.{condition.variable}", message))
+    return problems
+
+
+def _figures(
+    dataset: Dataset, request: pb.QueryTableRequest, problems: list[FieldProblem]
+) -> tuple[FigureAsked, ...]:
+    measures = [measure.name for measure in dataset.descriptor.measures]
+    figures: list[FigureAsked] = []
+    for position, asked in enumerate(request.figures):
+        path = f"figures[{position}]"
+        figure = FigureAsked(asked.statistic, asked.measure)
+        if asked.statistic in MEASURED:
+            if asked.measure not in measures:
+                message = unknown("measure", asked.measure, measures) if asked.measure else "Name a measure."
+                problems.append(FieldProblem(f"{path}.measure", message))
+        elif asked.measure:
+            message = "This statistic counts records or units; leave the measure out."
+            problems.append(FieldProblem(f"{path}.measure", message))
+        if asked.statistic == table_pb2.STATISTIC_COLUMN_PERCENT and not request.rows:
+            problems.append(FieldProblem(f"{path}.statistic", "A column percentage needs rows."))
+        if asked.statistic == table_pb2.STATISTIC_ROW_PERCENT and not request.columns:
+            problems.append(FieldProblem(f"{path}.statistic", "A row percentage needs columns."))
+        if figure in figures:
+            problems.append(FieldProblem(path, "This figure is asked twice."))
+        figures.append(figure)
+    return tuple(figures) or (FigureAsked(table_pb2.STATISTIC_UNITS),)

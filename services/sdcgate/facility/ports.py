@@ -1,0 +1,58 @@
+"""What the facility needs of the stateless services; servers pass in callers of the real ones."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from sdcgate.methods.cells import Axis, BoolArray, Facts
+from sdcgate.methods.rules import Rules
+from sdcgate.methods.tables.assessment import Assessment, Key
+from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.witnesses import Witnesses
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """What the protection service proposes, with the witnesses that prove it."""
+
+    withheld: BoolArray = field(repr=False)
+    proof: Proof = Proof.UNSPECIFIED
+    witnesses: Witnesses | None = field(default=None, repr=False)
+
+
+class RiskService(Protocol):
+    """Judges cells by rules."""
+
+    def assess_table(
+        self,
+        axes: tuple[Axis, ...],
+        facts: Facts,
+        rules: Rules,
+        base_units: int,
+        key: Key | None,
+        timeout: float,
+    ) -> Assessment:
+        """Findings, and the risk of the key where one is given.
+
+        Raises:
+            Unavailable: the service did not answer, or not sensibly.
+        """
+
+
+class ProtectionService(Protocol):
+    """Finds patterns and proves them."""
+
+    def protect_table(
+        self, problem: Problem, unsafe: BoolArray, time_limit: float, timeout: float
+    ) -> Pattern:
+        """A pattern that withholds the unsafe cells and others that would reveal them.
+
+        Raises:
+            Unavailable: the service did not answer, or not sensibly.
+        """
+
+
+def nothing_withheld(cells: int) -> Pattern:
+    """The pattern of a table in which nothing is unsafe: there is nothing to prove."""
+    return Pattern(np.zeros(cells, dtype=np.bool_), Proof.PROVED)

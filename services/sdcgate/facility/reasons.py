@@ -1,0 +1,107 @@
+"""What a researcher is told: why, and what to ask instead; nothing that depends on withheld figures."""
+
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.facility.plan import Plan
+from sdcgate.methods.rules import ReasonCode
+
+CELLS_WITHHELD = "Cells that rest on too few units are withheld, with others that would reveal them."
+
+MESSAGES = {
+    ReasonCode.MINIMUM_UNITS: CELLS_WITHHELD,
+    ReasonCode.MINIMUM_BASE: "The population that the filter leaves is too small for a table.",
+    ReasonCode.INDIVIDUAL_RISK: (
+        "The identifying variables are combined in so much detail that too many units could be recognised."
+    ),
+    ReasonCode.DIFFERENCING: (
+        "Together with what was released before, this table would reveal figures that must not be known."
+    ),
+    ReasonCode.UNPROVED: (
+        "It could not be proved in time that the table is safe; an output checker will look at it."
+    ),
+    ReasonCode.VERSION_DIFFERENCE: (
+        "Tables of another version of this source were released before; an output checker will compare them."
+    ),
+    ReasonCode.REVIEW: "An output checker has decided.",
+}
+REFERRED = "An output checker will look at this table."
+REFUSED = "The table does not pass the rules of this dataset."
+
+
+def reason(code: ReasonCode, plan: Plan, message: str = "") -> pb.Reason:
+    """The researcher's view of a reason, with a suggestion from the public levels."""
+    return pb.Reason(
+        code=policy_pb2.ReasonCode.Name(code.value),
+        message=message or MESSAGES.get(code, REFUSED),
+        suggestion=suggestion(code, plan),
+    )
+
+
+def suggestion(code: ReasonCode, plan: Plan) -> str:
+    """What to ask instead, from the dataset's public levels only."""
+    coarser = [
+        f"{variable} by {level}"
+        for variable, asked in plan.dimensions
+        for level in _coarser(plan.dataset, variable, asked)[:1]
+    ]
+    match code:
+        case ReasonCode.MINIMUM_BASE:
+            return "Leave out a condition of the filter, or choose more codes."
+        case ReasonCode.DIFFERENCING:
+            return "Ask the table without the filter, or with the groups that were released before."
+        case ReasonCode.MAXIMUM_DIMENSIONS | ReasonCode.NOT_ALLOWED | ReasonCode.MAXIMUM_CELLS:
+            return _shorter(plan)
+        case ReasonCode.UNPROVED | ReasonCode.VERSION_DIFFERENCE | ReasonCode.REVIEW:
+            return ""
+        case _ if coarser:
+            return f"Ask {' or '.join(coarser)}."
+        case _:
+            return _shorter(plan)
+
+
+def alternatives(plan: Plan, most: int = 3) -> list[pb.Alternative]:
+    """Tables that could be asked instead: a dimension coarser, or one less; from public levels only."""
+    found = []
+    for position, (variable, level) in enumerate(plan.dimensions):
+        for coarser in _coarser(plan.dataset, variable, level)[:1]:
+            changed = [*plan.dimensions]
+            changed[position] = (variable, coarser)
+            found.append(_alternative(plan, [*changed]))
+    if len(plan.dimensions) > 1:
+        for position in reversed(range(len(plan.dimensions))):
+            kept: list[tuple[str, str] | None] = [*plan.dimensions]
+            kept[position] = None
+            found.append(_alternative(plan, kept))
+    return found[:most]
+
+
+def fewer_dimensions(plan: Plan, most: int) -> list[pb.Alternative]:
+    """The same table without its last dimensions, so that no more than `most` are left."""
+    kept = [dimension if place < most else None for place, dimension in enumerate(plan.dimensions)]
+    return [_alternative(plan, kept)] if most else []
+
+
+def _alternative(plan: Plan, dimensions: list[tuple[str, str] | None]) -> pb.Alternative:
+    alternative = pb.Alternative()
+    for position, dimension in enumerate(dimensions):
+        if dimension is None:
+            continue
+        if position < plan.rows:
+            group = alternative.rows
+        elif position < plan.rows + plan.columns:
+            group = alternative.columns
+        else:
+            group = alternative.layers
+        group.add(variable=dimension[0], level=dimension[1])
+    return alternative
+
+
+def _coarser(dataset: Dataset, variable: str, level: str) -> list[str]:
+    levels = [known.name for known in dataset.levels(variable)]
+    return levels[levels.index(level) + 1 :]
+
+
+def _shorter(plan: Plan) -> str:
+    return f"Drop {plan.dimensions[-1][0]}." if len(plan.dimensions) > 1 else "Ask a coarser table."

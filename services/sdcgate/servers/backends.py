@@ -1,0 +1,125 @@
+"""The facility's callers of the stateless services: arrays out, arrays back, every failure an Unavailable.
+
+What comes back is checked as anybody's input would be; what it says is believed no further than the facility
+can check it (see facility.protection).
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import grpc
+import numpy as np
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, protection_pb2_grpc
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
+
+from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.ports import Pattern
+from sdcgate.methods.cells import Axis, BoolArray, Facts
+from sdcgate.methods.risk.individual import TableRisk
+from sdcgate.methods.rules import Rules
+from sdcgate.methods.tables.assessment import Assessment, Key
+from sdcgate.methods.tables.problem import Problem
+from sdcgate.wire.problems import InvalidMessageError
+from sdcgate.wire.protection import (
+    listed,
+    problem_to_message,
+    proof_from_message,
+    witnesses_from_message,
+)
+from sdcgate.wire.rules import findings_from_messages, reason_code, rules_to_message
+from sdcgate.wire.tables import axes_to_messages, facts_to_message, mask
+
+T = TypeVar("T")
+
+
+class RemoteRisk:
+    """The risk service behind a channel; see facility.ports.RiskService."""
+
+    def __init__(self, channel: grpc.Channel, deadline_seconds: float) -> None:
+        self._stub = risk_pb2_grpc.RiskServiceStub(channel)
+        self._deadline = deadline_seconds
+
+    def assess_table(
+        self,
+        axes: tuple[Axis, ...],
+        facts: Facts,
+        rules: Rules,
+        base_units: int,
+        key: Key | None,
+        timeout: float,
+    ) -> Assessment:
+        """Findings, and the risk of the key."""
+        request = risk_pb2.AssessTableRequest(
+            dimensions=axes_to_messages(axes),
+            facts=facts_to_message(facts),
+            rules=rules_to_message(rules),
+            base_units=base_units,
+        )
+        if key is not None:
+            request.key.frequencies.extend(key.frequencies.tolist())
+            request.key.weight_sums.extend(key.weight_sums.tolist())
+        seconds = min(timeout, self._deadline)
+        return _answer(
+            "risk", lambda: _assessment(self._stub.AssessTable(request, timeout=seconds), len(facts))
+        )
+
+
+class RemoteProtection:
+    """The protection service behind a channel; see facility.ports.ProtectionService."""
+
+    def __init__(self, channel: grpc.Channel, deadline_seconds: float) -> None:
+        self._stub = protection_pb2_grpc.ProtectionServiceStub(channel)
+        self._deadline = deadline_seconds
+
+    def protect_table(
+        self, problem: Problem, unsafe: BoolArray, time_limit: float, timeout: float
+    ) -> Pattern:
+        """A pattern with its witnesses."""
+        request = protection_pb2.ProtectTableRequest(
+            problem=problem_to_message(problem),
+            unsafe=listed(unsafe),
+            time_limit_ms=max(1, int(time_limit * 1000)),
+        )
+        seconds = min(timeout, self._deadline)
+        return _answer(
+            "protection", lambda: _pattern(self._stub.ProtectTable(request, timeout=seconds), problem)
+        )
+
+
+def _assessment(response: risk_pb2.AssessTableResponse, cells: int) -> Assessment:
+    findings = findings_from_messages(response.findings)
+    if any(cell >= cells for finding in findings for cell in finding.cells):
+        raise ValueError("a finding is about a cell that does not exist")
+    risk = None
+    if response.HasField("risk"):
+        risk = TableRisk(
+            base_units=response.risk.base_units,
+            key_cells=response.risk.key_cells,
+            sample_uniques=response.risk.sample_uniques,
+            expected_matches_uniques=response.risk.expected_matches_uniques,
+            expected_matches=response.risk.expected_matches,
+            reidentification_rate=response.risk.reidentification_rate,
+            maximum=response.risk.maximum,
+        )
+    return Assessment(findings, risk, tuple(reason_code(code) for code in response.unchecked))
+
+
+def _pattern(response: protection_pb2.ProtectTableResponse, problem: Problem) -> Pattern:
+    cells = len(problem.facts)
+    withheld = mask(response.withheld, cells, "withheld")
+    witnesses = witnesses_from_message(response.witnesses, len(problem.facts.measures))
+    return Pattern(np.asarray(withheld), proof_from_message(response.proof), witnesses)
+
+
+def _answer(service: str, call: Callable[[], T]) -> T:
+    """The answer of a service; whatever goes wrong is no verdict.
+
+    Raises:
+        Unavailable: it did not answer in time, not at all, or not sensibly.
+    """
+    try:
+        return call()
+    except grpc.RpcError as error:
+        raise Unavailable(f"The {service} service did not answer; nothing was decided. Try again.") from error
+    except (InvalidMessageError, ValueError) as error:
+        raise Unavailable(f"The {service} service gave an answer that makes no sense.") from error

@@ -1,0 +1,213 @@
+"""The facility's server: translates, calls, observes. What is decided is decided in sdcgate.facility."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import grpc
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
+
+from sdcgate.engine.engine import Engine
+from sdcgate.facility import errors as house
+from sdcgate.facility.facility import Facility
+from sdcgate.ledger.credentials import Caller, Credentials
+from sdcgate.ledger.ledger import Ledger
+from sdcgate.ledger.signing import KeyRing
+from sdcgate.policy.loading import bundled_policies
+from sdcgate.servers import errors
+from sdcgate.servers.authentication import caller, service_token
+from sdcgate.servers.backends import RemoteProtection, RemoteRisk
+from sdcgate.servers.channels import connect
+from sdcgate.servers.lifecycle import serve
+from sdcgate.servers.settings import Settings
+from sdcgate.wire.validation import violations
+
+SERVICE = "sdcgate.facility.v1.FacilityService"
+SECRET_BYTES = 32
+ANSWER_MARGIN = 0.25
+"""Seconds kept for sending the answer."""
+
+
+class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
+    """FacilityService over sdcgate.facility."""
+
+    def __init__(self, facility: Facility, key_ring: KeyRing, ready: Callable[[], bool]) -> None:
+        self._facility = facility
+        self._key_ring = key_ring
+        self._ready = ready
+
+    def RegisterDataset(
+        self, request: pb.RegisterDatasetRequest, context: grpc.ServicerContext
+    ) -> pb.RegisterDatasetResponse:
+        """Register a dataset."""
+        with _translated(request):
+            return self._facility.register_dataset(_caller(), request)
+
+    def ListDatasets(
+        self, request: pb.ListDatasetsRequest, context: grpc.ServicerContext
+    ) -> pb.ListDatasetsResponse:
+        """List datasets."""
+        with _translated(request):
+            return self._facility.list_datasets(_caller())
+
+    def GetDataset(
+        self, request: pb.GetDatasetRequest, context: grpc.ServicerContext
+    ) -> pb.GetDatasetResponse:
+        """Show one dataset."""
+        with _translated(request):
+            return self._facility.get_dataset(_caller(), request.dataset)
+
+    def QueryTable(
+        self, request: pb.QueryTableRequest, context: grpc.ServicerContext
+    ) -> pb.QueryTableResponse:
+        """Answer a table query."""
+        with _translated(request):
+            answered = self._facility.query_table(_caller(), request, _seconds(context))
+            return pb.QueryTableResponse(decision=answered.decision, repeated_answer=answered.repeated)
+
+    def GetQuery(self, request: pb.GetQueryRequest, context: grpc.ServicerContext) -> pb.GetQueryResponse:
+        """Show a query asked before."""
+        with _translated(request):
+            return self._facility.get_query(_caller(), request.query)
+
+    def ListQueries(
+        self, request: pb.ListQueriesRequest, context: grpc.ServicerContext
+    ) -> pb.ListQueriesResponse:
+        """List queries."""
+        with _translated(request):
+            return self._facility.list_queries(_caller(), request)
+
+    def ReviewQuery(
+        self, request: pb.ReviewQueryRequest, context: grpc.ServicerContext
+    ) -> pb.ReviewQueryResponse:
+        """Approve or refuse a referred query."""
+        with _translated(request):
+            decision = self._facility.review_query(_caller(), request, _seconds(context))
+            return pb.ReviewQueryResponse(decision=decision)
+
+    def GetStatus(self, request: pb.GetStatusRequest, context: grpc.ServicerContext) -> pb.GetStatusResponse:
+        """Version, public key, readiness."""
+        with _translated(request):
+            return pb.GetStatusResponse(
+                ready=self._ready(),
+                software_version=version("sdcgate"),
+                public_key=self._key_ring.public_pem.decode(),
+                key_id=self._key_ring.key_id,
+            )
+
+
+def main(settings: Settings) -> None:
+    """Serve the facility until it is told to stop."""
+    section = settings.facility
+    ledger, key_ring = open_ledger(settings)
+    credentials = Credentials(ledger.engine)
+    token = service_token(settings.service_token_path)
+    risk_channel = connect(
+        settings.address(section.risk, settings.risk),
+        token,
+        peer=section.risk,
+        deadline_seconds=section.risk_deadline_seconds,
+        maximum_message_bytes=section.maximum_message_bytes,
+    )
+    protection_channel = connect(
+        settings.address(section.protection, settings.protection),
+        token,
+        peer=section.protection,
+        deadline_seconds=section.protection_deadline_seconds,
+        maximum_message_bytes=section.maximum_message_bytes,
+    )
+    keys = settings.state_dir / "keys"
+    engine = Engine(settings.data_root, settings.state_dir / "snapshots", secret(keys / "records.key"))
+    facility = Facility(
+        engine,
+        ledger,
+        RemoteRisk(risk_channel, section.risk_deadline_seconds),
+        RemoteProtection(protection_channel, section.protection_deadline_seconds),
+        bundled_policies(),
+        settings.default_policy,
+        secret(keys / "boxes.key"),
+    )
+
+    def ready() -> bool:
+        return ledger.head() is not None
+
+    servicer = FacilityServicer(facility, key_ring, ready)
+    serve(
+        "facility",
+        lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(servicer, server),
+        [SERVICE],
+        settings,
+        credentials.authenticate,
+        engine.warm_up,
+        ready,
+    )
+
+
+def open_ledger(settings: Settings) -> tuple[Ledger, KeyRing]:
+    """The ledger of these settings, brought to its newest schema, and the keys that sign in it."""
+    state = settings.state_dir
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    key_ring = KeyRing(state / "keys" / "ledger")
+    url = settings.ledger_url or f"sqlite:///{state / 'ledger.sqlite'}"
+    ledger = Ledger(url, key_ring, state / "heads" / "heads.jsonl")
+    ledger.upgrade()
+    return ledger, key_ring
+
+
+def secret(path: Path) -> bytes:
+    """A secret of this installation, made once, readable by its owner only.
+
+    Raises:
+        ValueError: the file holds something else.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        kept = path.read_bytes()
+        if len(kept) != SECRET_BYTES:
+            raise ValueError(f"{path} does not hold a secret of {SECRET_BYTES} bytes") from None
+        return kept
+    with os.fdopen(descriptor, "wb") as file:
+        made = secrets.token_bytes(SECRET_BYTES)
+        file.write(made)
+        file.flush()
+        os.fsync(file.fileno())
+    return made
+
+
+@contextmanager
+def _translated(request: Any) -> Iterator[None]:
+    """Check the envelope, and tell the house's errors as the wire's."""
+    problems = violations(request)
+    if problems:
+        raise errors.InvalidArgument(problems)
+    try:
+        yield
+    except house.InvalidRequest as error:
+        raise errors.InvalidArgument(error.problems) from None
+    except house.NotFound as error:
+        raise errors.NotFound(str(error)) from None
+    except house.Forbidden as error:
+        raise errors.PermissionDenied(str(error)) from None
+    except house.Conflict as error:
+        raise errors.FailedPrecondition(str(error)) from None
+    except house.Unavailable as error:
+        raise errors.Unavailable(str(error)) from None
+
+
+def _caller() -> Caller:
+    found = caller()
+    if not isinstance(found, Caller):
+        raise errors.Unauthenticated()
+    return found
+
+
+def _seconds(context: grpc.ServicerContext) -> float:
+    """Time left for the way of a query."""
+    return float(context.time_remaining()) - ANSWER_MARGIN
