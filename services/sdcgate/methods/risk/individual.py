@@ -125,7 +125,7 @@ def _kernel() -> Callable[[IntArray, FloatArray, FloatArray], None]:
     signature = "void(int64[::1], float64[::1], float64[::1])"
     try:
         compiled = numba.njit(signature, nogil=True, cache=True)(_fill_risks)
-    except RuntimeError:  # no folder that numba may write its cache to
+    except (RuntimeError, OSError):  # no folder that numba may write its cache to
         compiled = numba.njit(signature, nogil=True)(_fill_risks)
     kernel: Callable[[IntArray, FloatArray, FloatArray], None] = compiled
     return kernel
