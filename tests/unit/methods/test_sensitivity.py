@@ -46,10 +46,10 @@ def test_a_count_that_cannot_be_is_not_safe() -> None:
 
 
 def test_fewer_households_than_the_minimum_are_unsafe_up_to_rounding_of_the_sizes() -> None:
-    tenths = sum([1 / 10] * 30)
-    assert tenths < 3
-    households = np.array([0.0, 1.0, 2.99, tenths, 3.0, 3.5])
-    units = np.array([0, 6, 9, 30, 9, 9])
+    sevenths = float(np.cumsum(np.full(21, 1 / 7))[-1])
+    assert sevenths < 3
+    households = np.array([0.0, 1.0, 2.99, sevenths, 3.0, 3.5])
+    units = np.array([0, 6, 9, 21, 9, 9])
     assert few_households(households, units, 3).tolist() == [False, True, True, False, False, False]
 
 
