@@ -33,7 +33,7 @@ class TableRisk:
     expected_matches: float
     """Expected correct matches over all cells, sum of f_k r_k."""
     reidentification_rate: float
-    """Expected correct matches over all cells as a share of n, xi."""
+    """Expected correct matches over all cells as a share of the key's units, xi."""
     maximum: float
     """Largest r_k; 0 where there is no unit."""
 
@@ -71,11 +71,12 @@ def table_risk(frequencies: IntArray, weight_sums: FloatArray, base_units: int) 
 
     `frequencies` f_k are the sample's units in each cell of the key, `weight_sums` the sums of their weights
     (estimates of F_k), shape (cells,); `base_units` is the filtered population n. Cells with f_k = 0 are
-    ignored; p_k is f_k / F_k, and 1 where F_k < f_k, as in a census. Every unit belongs to some cell of the
-    key (missing values are a category), so the frequencies add up to n at least.
+    ignored; p_k is f_k / F_k, and 1 where F_k < f_k, as in a census. Every unit of the base belongs to some
+    cell of the key (missing values are a category), so the frequencies add up to n at least; to more where a
+    filter of the base is not part of the key, or where units have several codes.
 
     tau over sample uniques and over all cells: Shlomo 2003, III.A; re-identification rate
-    xi = sum f_k r_k / n: Polettini. Raises ValueError where frequencies, weights and base do not agree.
+    xi = sum f_k r_k / sum f_k: Polettini. Raises ValueError where frequencies, weights and base do not agree.
     """
     f, weights = np.asarray(frequencies), np.asarray(weight_sums, dtype=np.float64)
     problems = []
@@ -90,7 +91,6 @@ def table_risk(frequencies: IntArray, weight_sums: FloatArray, base_units: int) 
         problems += at_positions(
             ~((weights >= 0) & np.isfinite(weights)), "weight sums must be finite, not negative"
         )
-        problems += at_positions(f > base_units, "frequencies must not exceed the units of the base")
         if int(f.sum()) < base_units:
             problems.append("the key misses units of the base: give every unit a cell, missing as a category")
     if problems:
@@ -107,7 +107,7 @@ def table_risk(frequencies: IntArray, weight_sums: FloatArray, base_units: int) 
         sample_uniques=int(uniques.sum()),
         expected_matches_uniques=float(risks[uniques].sum()),
         expected_matches=expected,
-        reidentification_rate=expected / base_units,
+        reidentification_rate=expected / int(f.sum()),
         maximum=float(risks.max()),
     )
 
