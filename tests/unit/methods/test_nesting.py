@@ -129,6 +129,13 @@ def test_empty_cells_are_the_same_only_by_their_box():
     assert [3, 3] in same_cells(by_site, by_site).tolist()
 
 
+def test_the_same_box_counted_again_is_the_same_cell_and_no_nested_pair():
+    before, after = table(crowd(60), BY_SITE), table(crowd(61), BY_SITE)
+    found = nested_pairs(after, before)
+    assert not (found.new_cells == found.old_cells).any()
+    assert [[cell, cell] for cell in range(5)] == same_cells(after, before).tolist()
+
+
 def test_levels_of_a_variable_nest():
     ages = {"age": (1 << 67) - 1}
     people = population([{"age": age} for age in range(66) for _ in range(3)])
