@@ -179,17 +179,19 @@ def _measure_to_message(measure: MeasureFacts) -> table_pb2.MeasureFacts:
         valid_records=measure.valid_records.tolist(),
         valid_units=measure.valid_units.tolist(),
         largest=measure.largest.reshape(-1).tolist(),
-        ranks=measure.largest.shape[1],
+        ranks=measure.largest.shape[1] if measure.largest.size else 0,
         absolute_sums=measure.absolute_sums.tolist(),
         minima=measure.minima.tolist(),
         maxima=measure.maxima.tolist(),
         lower_bound=measure.lower_bound,
         upper_bound=measure.upper_bound,
+        lacking_units=_listed(measure.lacking_units),
     )
 
 
-def _listed(values: FloatArray | None) -> list[float]:
-    return [] if values is None else values.tolist()
+def _listed(values: FloatArray | IntArray | None) -> list[Any]:
+    found: list[Any] = [] if values is None else values.tolist()
+    return found
 
 
 def facts_from_message(message: table_pb2.CellFacts, count: int, path: str = "facts") -> Facts:
@@ -223,7 +225,7 @@ def facts_from_message(message: table_pb2.CellFacts, count: int, path: str = "fa
 
 def _measure_from_message(message: table_pb2.MeasureFacts, columns: "_Columns", path: str) -> MeasureFacts:
     ranks = message.ranks
-    largest = columns.values(message.largest, join(path, "largest"), ranks)
+    largest = columns.known(message.largest, join(path, "largest"), ranks)
     lower = message.lower_bound if message.HasField("lower_bound") else None
     upper = message.upper_bound if message.HasField("upper_bound") else None
     if not all(bound is None or np.isfinite(bound) for bound in (lower, upper)):
@@ -236,11 +238,14 @@ def _measure_from_message(message: table_pb2.MeasureFacts, columns: "_Columns", 
         valid_records=columns.counts(message.valid_records, join(path, "valid_records")),
         valid_units=columns.counts(message.valid_units, join(path, "valid_units")),
         largest=largest.reshape(columns.count, ranks) if largest.size == columns.count * ranks else largest,
-        absolute_sums=columns.values(message.absolute_sums, join(path, "absolute_sums")),
-        minima=columns.values(message.minima, join(path, "minima")),
-        maxima=columns.values(message.maxima, join(path, "maxima")),
+        absolute_sums=columns.known(message.absolute_sums, join(path, "absolute_sums")),
+        minima=columns.known(message.minima, join(path, "minima")),
+        maxima=columns.known(message.maxima, join(path, "maxima")),
         lower_bound=lower,
         upper_bound=upper,
+        lacking_units=columns.counts(message.lacking_units, join(path, "lacking_units"))
+        if message.lacking_units
+        else None,
     )
 
 
@@ -266,6 +271,10 @@ class _Columns:
         if not np.isfinite(array).all():
             self.problems.append(FieldProblem(path, "must be finite numbers"))
         return array
+
+    def known(self, values: Any, path: str, width: int = 1) -> FloatArray:
+        """Finite values, `width` a cell, or none at all where they are not known."""
+        return self.values(values, path, width) if len(values) else np.zeros(0)
 
     def optional(self, values: Any, path: str) -> FloatArray | None:
         """Values that are not negative, or None where the column is empty."""

@@ -1,0 +1,108 @@
+"""The protection service: finds patterns of withheld cells, proves them, audits given ones. Stateless."""
+
+import grpc
+import numpy as np
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
+
+from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.tables.audit import audit
+from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.suppression import protect
+from sdcgate.servers.authentication import service_authenticator, service_token
+from sdcgate.servers.errors import InvalidArgument
+from sdcgate.servers.lifecycle import serve
+from sdcgate.servers.settings import Settings
+from sdcgate.wire.protection import (
+    listed,
+    problem_from_message,
+    proof_to_message,
+    witnesses_to_message,
+)
+from sdcgate.wire.tables import mask
+from sdcgate.wire.validation import violations
+
+SERVICE = "sdcgate.protection.v1.ProtectionService"
+ANSWER_MARGIN = 0.1
+"""Share of the caller's time that is kept for writing and sending the answer."""
+
+
+class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
+    """ProtectionService over sdcgate.methods."""
+
+    def ProtectTable(
+        self, request: pb.ProtectTableRequest, context: grpc.ServicerContext
+    ) -> pb.ProtectTableResponse:
+        """Find a pattern that withholds the unsafe cells, and prove it."""
+        problem = _problem(request)
+        unsafe = mask(request.unsafe, len(problem.facts), "unsafe")
+        found = protect(problem, unsafe, _seconds(request.time_limit_ms, context))
+        return pb.ProtectTableResponse(
+            withheld=listed(found.withheld),
+            proof=proof_to_message(found.proof),
+            witnesses=witnesses_to_message(found.witnesses),
+            unprotected=listed(found.unprotected),
+            cost=found.cost,
+        )
+
+    def AuditTable(
+        self, request: pb.AuditTableRequest, context: grpc.ServicerContext
+    ) -> pb.AuditTableResponse:
+        """Audit a given pattern."""
+        problem = _problem(request)
+        withheld = mask(request.withheld, len(problem.facts), "withheld")
+        found = audit(problem, withheld, _seconds(request.time_limit_ms, context))
+        return pb.AuditTableResponse(
+            proof=proof_to_message(found.proof),
+            witnesses=witnesses_to_message(found.witnesses),
+            unprotected=listed(found.unprotected),
+        )
+
+
+def _problem(request: pb.ProtectTableRequest | pb.AuditTableRequest) -> Problem:
+    """The problem of a request whose envelope is as it should be."""
+    problems = violations(request)
+    if problems:
+        raise InvalidArgument(problems)
+    return problem_from_message(request.problem)
+
+
+def _seconds(limit_ms: int, context: grpc.ServicerContext) -> float:
+    """Seconds to spend: what was asked, and no more than the caller waits."""
+    remaining: float | None = context.time_remaining()
+    asked = limit_ms / 1000
+    return asked if remaining is None else max(0.0, min(asked, remaining * (1 - ANSWER_MARGIN)))
+
+
+def warm_up() -> None:
+    """Protect a small table, so that the solver is loaded."""
+    axes = tuple(Axis(name, name, ("1", "2", "_T"), (2, 2, -1)) for name in ("a", "b"))
+    counts = np.array([1, 9, 10, 8, 12, 20, 9, 21, 30])
+    nothing = np.zeros(9, dtype=np.bool_)
+    problem = Problem(
+        axes=axes,
+        facts=Facts(units=counts, records=counts),
+        units_additive=True,
+        count_width=1,
+        sum_width=0.0,
+        zeros_withheld=False,
+        records_per_unit=1,
+        known=nothing,
+        absent=nothing,
+    )
+    protect(problem, counts == 1, 5.0)
+
+
+def main(settings: Settings | None = None) -> None:
+    """Serve until told to stop."""
+    settings = settings or Settings()
+    authenticate = service_authenticator(service_token(settings.service_token_path))
+    servicer = ProtectionServicer()
+    serve(
+        "protection",
+        lambda server: protection_pb2_grpc.add_ProtectionServiceServicer_to_server(servicer, server),
+        [SERVICE],
+        settings,
+        authenticate,
+        warm_up,
+    )

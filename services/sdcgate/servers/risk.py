@@ -1,0 +1,66 @@
+"""The risk service: judges cells by rules. Stateless; gives findings, never a verdict."""
+
+import grpc
+import numpy as np
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
+
+from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.rules import Consequence, IndividualRisk, MinimumUnits, Rules
+from sdcgate.methods.tables.assessment import Key, assess_table
+from sdcgate.servers.authentication import service_authenticator, service_token
+from sdcgate.servers.errors import FieldProblem, InvalidArgument
+from sdcgate.servers.lifecycle import serve
+from sdcgate.servers.settings import Settings
+from sdcgate.wire.risk import assessment_to_message, table_to_assess
+from sdcgate.wire.validation import violations
+
+SERVICE = "sdcgate.risk.v1.RiskService"
+
+
+class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
+    """RiskService over sdcgate.methods."""
+
+    def AssessTable(
+        self,
+        request: risk_pb2.AssessTableRequest,
+        context: grpc.ServicerContext,
+    ) -> risk_pb2.AssessTableResponse:
+        """Judge the cells of a table by the rules given."""
+        problems = violations(request)
+        if problems:
+            raise InvalidArgument(problems)
+        table = table_to_assess(request)
+        try:
+            assessment = assess_table(table.axes, table.facts, table.rules, table.base_units, table.key)
+        except ValueError as error:
+            # Names columns and positions that do not fit together, no value.
+            raise InvalidArgument([FieldProblem("facts", str(error))]) from None
+        return assessment_to_message(assessment)
+
+
+def warm_up() -> None:
+    """Judge a small table, so that what is made on first use is there."""
+    ones = np.ones(2, dtype=np.int64)
+    axes = (Axis("a", "a", ("1", "2"), (-1, -1), identifying=True),)
+    rules = Rules(
+        minimum_units=MinimumUnits(3, Consequence.PROTECT),
+        individual_risk=IndividualRisk(0.1, True, Consequence.REFUSE),
+    )
+    frequencies = np.array([1, 3])
+    key = Key(frequencies, np.array([10.0, 30.0]))
+    assess_table(axes, Facts(units=ones, records=ones), rules, 4, key)
+
+
+def main(settings: Settings | None = None) -> None:
+    """Serve until told to stop."""
+    settings = settings or Settings()
+    authenticate = service_authenticator(service_token(settings.service_token_path))
+    servicer = RiskServicer()
+    serve(
+        "risk",
+        lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server),
+        [SERVICE],
+        settings,
+        authenticate,
+        warm_up,
+    )

@@ -1,0 +1,97 @@
+import grpc
+import numpy as np
+import pytest
+from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.witnesses import verify
+from sdcgate.servers import errors
+from sdcgate.servers.authentication import service_authenticator
+from sdcgate.servers.channels import connect
+from sdcgate.servers.lifecycle import Running
+from sdcgate.servers.protection import SERVICE, ProtectionServicer, warm_up
+from sdcgate.servers.settings import GrpcServer
+from sdcgate.wire.protection import problem_to_message, witnesses_from_message
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
+
+AXES = tuple(Axis(name, name, ("1", "2", "3", "_T"), (3, 3, 3, -1)) for name in ("a", "b"))
+COUNTS = np.array([2, 9, 8, 19, 8, 12, 9, 29, 7, 20, 11, 38, 17, 41, 28, 86])
+NOTHING = np.zeros(16, dtype=np.bool_)
+PROBLEM = Problem(
+    axes=AXES,
+    facts=Facts(units=COUNTS, records=COUNTS),
+    units_additive=True,
+    count_width=3,
+    sum_width=0.0,
+    zeros_withheld=False,
+    records_per_unit=1,
+    known=NOTHING,
+    absent=NOTHING,
+)
+
+
+@pytest.fixture(scope="module")
+def stub():
+    running = Running(
+        "protection",
+        lambda server: protection_pb2_grpc.add_ProtectionServiceServicer_to_server(
+            ProtectionServicer(), server
+        ),
+        [SERVICE],
+        GrpcServer(),
+        service_authenticator("t" * 43),
+    )
+    running.start(warm_up)
+    channel = connect(running.address, "t" * 43)
+    yield protection_pb2_grpc.ProtectionServiceStub(channel)
+    channel.close()
+    running.stop(0)
+
+
+def protected(stub, **changes):
+    request = pb.ProtectTableRequest(
+        problem=problem_to_message(PROBLEM), unsafe=[0], time_limit_ms=5000, **changes
+    )
+    return stub.ProtectTable(request)
+
+
+def test_a_pattern_comes_with_witnesses_that_anybody_can_verify(stub):
+    answer = protected(stub)
+    assert answer.proof == pb.PROOF_PROVED
+    assert 0 in answer.withheld
+    assert 4 <= len(answer.withheld) < 16
+    withheld = np.zeros(16, dtype=np.bool_)
+    withheld[list(answer.withheld)] = True
+    assert not verify(PROBLEM, withheld, witnesses_from_message(answer.witnesses, 0)).any()
+    assert answer.cost == COUNTS[withheld].sum() - 2
+
+
+def test_a_pattern_that_protects_nothing_is_refuted(stub):
+    request = pb.AuditTableRequest(problem=problem_to_message(PROBLEM), withheld=[0], time_limit_ms=5000)
+    answer = stub.AuditTable(request)
+    assert answer.proof == pb.PROOF_REFUTED
+    assert list(answer.unprotected) == [0]
+
+
+def test_a_proved_pattern_passes_the_audit(stub):
+    request = pb.AuditTableRequest(
+        problem=problem_to_message(PROBLEM), withheld=protected(stub).withheld, time_limit_ms=5000
+    )
+    assert stub.AuditTable(request).proof == pb.PROOF_PROVED
+
+
+def test_problems_of_a_request_come_with_their_paths(stub):
+    message = problem_to_message(PROBLEM)
+    message.facts.records[3] += 1
+    cases = [
+        (pb.ProtectTableRequest(problem=message, time_limit_ms=1000), {"problem"}),
+        (pb.ProtectTableRequest(problem=problem_to_message(PROBLEM)), {"time_limit_ms"}),
+        (
+            pb.ProtectTableRequest(problem=problem_to_message(PROBLEM), unsafe=[99], time_limit_ms=1),
+            {"unsafe"},
+        ),
+    ]
+    for request, paths in cases:
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.ProtectTable(request)
+        assert {field.path for field in errors.from_rpc_error(caught.value).fields} == paths
