@@ -1,0 +1,275 @@
+"""Code lists of variables: nested levels, their maps to the finest codes, bit masks, hierarchy files.
+
+Lists come from the descriptor (or the hierarchy file it names) only, never from the data.
+"""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from sdcgate.engine.descriptor import Code, DescriptorProblem, IntegerRange, Level, Variable
+from sdcgate.methods.cells import MISSING, TOTAL
+
+RESERVED = (MISSING, TOTAL, "_Z")
+MAXIMUM_CODES = 100_000
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCodes:
+    """A level's codes in the descriptor's order, `_U` last, and where each finest code lies among them.
+
+    `members[i]` is the position here of the finest level's code i; both ends have `_U` last.
+    """
+
+    name: str
+    label: str
+    codes: tuple[str, ...]
+    labels: tuple[str, ...]
+    members: tuple[int, ...] = field(repr=False)
+
+    @cached_property
+    def masks(self) -> tuple[int, ...]:
+        """For each code the bit mask of the finest codes that belong to it; `_U` is the last bit."""
+        masks = [0] * len(self.codes)
+        for finest, position in enumerate(self.members):
+            masks[position] |= 1 << finest
+        return tuple(masks)
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """Position of each code."""
+        return {code: position for position, code in enumerate(self.codes)}
+
+
+@dataclass(slots=True)
+class _Problems:
+    """Where the problems of one variable are gathered."""
+
+    path: str
+    found: list[DescriptorProblem]
+
+    def add(self, where: str, message: str) -> None:
+        self.found.append(DescriptorProblem(f"{self.path}.{where}", message))
+
+
+def resolve_levels(
+    variable: Variable, path: str, hierarchy_file: Path | None, found: list[DescriptorProblem]
+) -> tuple[LevelCodes, ...]:
+    """The levels of a variable, the finest first; () and problems added to `found` where there are any.
+
+    `path` is the variable's in the descriptor, `hierarchy_file` the resolved path of its hierarchy file.
+    """
+    problems = _Problems(path, found)
+    before = len(found)
+    if variable.hierarchy is not None:
+        levels = () if hierarchy_file is None else _read_hierarchy(variable, hierarchy_file, problems)
+    else:
+        levels = _declared_levels(variable, problems)
+    return levels if len(found) == before else ()
+
+
+def _declared_levels(variable: Variable, problems: _Problems) -> tuple[LevelCodes, ...]:
+    if not variable.levels:
+        problems.add("levels", "declare at least one level with codes or integers, or a hierarchy file")
+        return ()
+    names = [level.name or variable.name for level in variable.levels]
+    for position, level in enumerate(variable.levels):
+        if not level.name and len(names) > 1:
+            problems.add(f"levels[{position}].name", "give each level a name where there are several")
+        elif names[position] in names[:position]:
+            problems.add(f"levels[{position}].name", f"level {names[position]!r} is declared twice")
+    resolved: list[LevelCodes] = []
+    for position, level in enumerate(variable.levels):
+        where = f"levels[{position}]"
+        if position == 0:
+            codes = _finest(level, where, problems)
+        else:
+            codes = _coarser(level, where, resolved, problems) if resolved else None
+        if codes is None:
+            continue
+        listed, members = codes
+        labels = tuple(code.label or code.code for code in listed)
+        resolved.append(
+            _with_missing(names[position], level.label, [c.code for c in listed], labels, members)
+        )
+    return tuple(resolved)
+
+
+def _with_missing(
+    name: str, label: str, codes: Sequence[str], labels: Sequence[str], members: Sequence[int]
+) -> LevelCodes:
+    return LevelCodes(name, label or name, (*codes, MISSING), (*labels, "missing"), (*members, len(codes)))
+
+
+def _finest(level: Level, where: str, problems: _Problems) -> tuple[list[Code], list[int]] | None:
+    if level.band_width:
+        problems.add(f"{where}.band_width", "bands group a finer level: declare that one first")
+    if bool(level.codes) == bool(level.integers):
+        problems.add(where, "the finest level has either codes or integers")
+        return None
+    if level.integers is not None:
+        integers = _range(level.integers, f"{where}.integers", problems)
+        listed = [Code(code=str(value)) for value in integers]
+    else:
+        listed = list(level.codes)
+        for position, code in enumerate(listed):
+            if code.parts or code.integers is not None:
+                problems.add(f"{where}.codes[{position}]", "codes of the finest level have no parts")
+    _check_codes(listed, where, problems)
+    return listed, list(range(len(listed)))
+
+
+def _range(integers: IntegerRange, where: str, problems: _Problems) -> range:
+    if not 0 <= integers.last - integers.first < MAXIMUM_CODES:
+        problems.add(where, f"first must not exceed last, with at most {MAXIMUM_CODES} integers between")
+        return range(0)
+    return range(integers.first, integers.last + 1)
+
+
+def _check_codes(listed: Sequence[Code], where: str, problems: _Problems) -> None:
+    times = Counter(code.code for code in listed)
+    seen: set[str] = set()
+    for position, code in enumerate(listed):
+        path = f"{where}.codes[{position}].code"
+        if not code.code or len(code.code) > 256 or not code.code.isprintable():
+            problems.add(path, "a code is a printable text of 1 to 256 characters")
+        elif code.code in RESERVED:
+            problems.add(path, f"{code.code} is reserved")
+        elif times[code.code] > 1 and code.code in seen:
+            problems.add(path, f"code {code.code!r} is declared twice")
+        seen.add(code.code)
+
+
+def _coarser(
+    level: Level, where: str, finer: Sequence[LevelCodes], problems: _Problems
+) -> tuple[list[Code], list[int]] | None:
+    if level.integers is not None:
+        problems.add(f"{where}.integers", "only the finest level is a range of integers")
+        return None
+    if bool(level.codes) == bool(level.band_width):
+        problems.add(where, "a coarser level has either codes with parts or integers, or a band_width")
+        return None
+    integers = _integers_of(finer[0])
+    if level.band_width:
+        return _bands(level.band_width, integers, finer[0], f"{where}.band_width", problems)
+    listed = list(level.codes)
+    _check_codes(listed, where, problems)
+    members: list[int] = [-1] * (len(finer[0].codes) - 1)
+    for position, code in enumerate(listed):
+        path = f"{where}.codes[{position}]"
+        if not code.parts and code.integers is None:
+            problems.add(path, "say by parts or integers which finer codes belong to it")
+        for finest in _belonging(code, path, finer, integers, problems):
+            if members[finest] not in (-1, position):
+                other = listed[members[finest]].code
+                problems.add(
+                    f"{path}.{'parts' if code.parts else 'integers'}",
+                    f"{finer[0].codes[finest]!r} already belongs to {other!r}",
+                )
+            members[finest] = position
+    without = [finer[0].codes[finest] for finest, position in enumerate(members) if position < 0]
+    if without:
+        problems.add(where, f"{quoted(without)} of {finer[0].name!r} belong to no code of this level")
+    return listed, members
+
+
+def _belonging(
+    code: Code, path: str, finer: Sequence[LevelCodes], integers: Mapping[int, int], problems: _Problems
+) -> Iterable[int]:
+    """Positions of the finest codes that a coarser code is made of."""
+    before = finer[-1]
+    chosen: list[int] = []
+    for part in code.parts:
+        position = before.positions.get(part, -1)
+        if position < 0 or part == MISSING:
+            problems.add(f"{path}.parts", f"{part!r} is no code of level {before.name!r}")
+        else:
+            chosen += [finest for finest, above in enumerate(before.members[:-1]) if above == position]
+    if code.integers is not None:
+        wanted = [at for value, at in integers.items() if code.integers.first <= value <= code.integers.last]
+        if not wanted:
+            problems.add(f"{path}.integers", f"no integer code of level {finer[0].name!r} lies in the range")
+        chosen += wanted
+    return dict.fromkeys(chosen)
+
+
+def _integers_of(finest: LevelCodes) -> dict[int, int]:
+    return {int(code): at for at, code in enumerate(finest.codes[:-1]) if _INTEGER.fullmatch(code)}
+
+
+def _bands(
+    width: int, integers: Mapping[int, int], finest: LevelCodes, where: str, problems: _Problems
+) -> tuple[list[Code], list[int]] | None:
+    """Bands start at multiples of the width and end with the code list: 16-19, 20-29, 30-34."""
+    if width < 0 or len(integers) != len(finest.codes) - 1:
+        problems.add(where, f"bands need a positive width and level {finest.name!r} to be all integers")
+        return None
+    bands: dict[int, list[int]] = {}
+    for value in sorted(integers):
+        bands.setdefault(value // width, []).append(value)
+    members = [-1] * len(integers)
+    listed: list[Code] = []
+    for band in bands.values():
+        for value in band:
+            members[integers[value]] = len(listed)
+        listed.append(Code(code=str(band[0]) if len(band) == 1 else f"{band[0]}-{band[-1]}"))
+    return listed, members
+
+
+def quoted(texts: Sequence[str]) -> str:
+    """The first few texts in quotes, and how many more there are."""
+    more = len(texts) - _SHOWN
+    return ", ".join(repr(text[:80]) for text in texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _read_hierarchy(variable: Variable, file: Path, problems: _Problems) -> tuple[LevelCodes, ...]:
+    declared = variable.hierarchy
+    assert declared is not None
+    if variable.levels:
+        problems.add("levels", "declare either levels or a hierarchy file")
+    if not declared.levels or len(set(declared.levels)) < len(declared.levels) or "" in declared.levels:
+        problems.add("hierarchy.levels", "name each column once")
+        return ()
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as opened:
+            rows = [row for row in csv.reader(opened, delimiter=declared.delimiter or ";") if row]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        problems.add("hierarchy.path", "cannot be read as UTF-8 text")
+        return ()
+    if rows and all(row[-1] == "*" for row in rows) and len(rows[0]) == len(declared.levels) + 1:
+        rows = [row[:-1] for row in rows]
+    ragged = [number for number, row in enumerate(rows, 1) if len(row) != len(declared.levels)]
+    if ragged or not 0 < len(rows) <= MAXIMUM_CODES:
+        lines = f"; line {ragged[0]} has {len(rows[ragged[0] - 1])}" if ragged else ""
+        problems.add(
+            "hierarchy.path",
+            f"needs 1 to {MAXIMUM_CODES} lines of {len(declared.levels)} columns{lines}",
+        )
+        return ()
+    return _hierarchy_levels(rows, declared.levels, problems)
+
+
+def _hierarchy_levels(
+    rows: Sequence[Sequence[str]], names: Sequence[str], problems: _Problems
+) -> tuple[LevelCodes, ...]:
+    finest = [row[0] for row in rows]
+    _check_codes([Code(code=code) for code in finest], "hierarchy", problems)
+    levels: list[LevelCodes] = []
+    for column, name in enumerate(names):
+        codes = list(dict.fromkeys(row[column] for row in rows)) if column else finest
+        if column:
+            _check_codes([Code(code=code) for code in codes], f"hierarchy.levels[{column}]", problems)
+            above: dict[str, str] = {}
+            split = [r[column - 1] for r in rows if above.setdefault(r[column - 1], r[column]) != r[column]]
+            if split:
+                named = quoted(list(dict.fromkeys(split)))
+                problems.add("hierarchy.path", f"{named} of {names[column - 1]!r} lie in several {name!r}")
+        at = {code: position for position, code in enumerate(codes)}
+        levels.append(_with_missing(name, "", codes, codes, [at[row[column]] for row in rows]))
+    return tuple(levels)

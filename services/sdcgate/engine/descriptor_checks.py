@@ -1,0 +1,113 @@
+"""What a descriptor must fulfil before its data are looked at."""
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from sdcgate.engine.descriptor import Descriptor, DescriptorProblem, Measure
+
+_DATASET_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
+ACCESS_LEVELS = ("public", "licensed", "remote", "on-site")
+MAXIMUM_DECIMALS = 9
+
+
+def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
+    """All problems that show without the data; code lists are checked when they are resolved."""
+    found: list[DescriptorProblem] = []
+
+    def add(path: str, message: str) -> None:
+        found.append(DescriptorProblem(path, message))
+
+    if not _DATASET_NAME.fullmatch(descriptor.name):
+        add("name", "use up to 64 lower-case letters, digits, `-` and `_`, a letter first")
+    if len(descriptor.source) > 64 or not descriptor.source.isprintable():
+        add("source", "use at most 64 printable characters")
+    if not descriptor.data.path:
+        add("data.path", "say where the data file lies")
+    for path, delimiter in _delimiters(descriptor):
+        if delimiter and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            add(path, "a separator is one character, not a quote or a line break")
+    _check_household_and_weight(descriptor, found)
+    _check_design(descriptor, found)
+    if descriptor.reference_date and not _is_date(descriptor.reference_date):
+        add("reference_date", "write YYYY-MM-DD")
+    if descriptor.access_level and descriptor.access_level not in ACCESS_LEVELS:
+        add("access_level", f"is none of {', '.join(ACCESS_LEVELS)}")
+    if not descriptor.variables:
+        add("variables", "declare at least one variable")
+    _check_names("variables", [variable.name for variable in descriptor.variables], found)
+    _check_names("measures", [measure.name for measure in descriptor.measures], found)
+    for position, variable in enumerate(descriptor.variables):
+        if variable.identifying == "UNSPECIFIED":
+            add(f"variables[{position}].identifying", "say NO, YES, VERY or EXTREMELY")
+    for position, measure in enumerate(descriptor.measures):
+        _check_measure(f"measures[{position}]", measure, found)
+    return found
+
+
+def _delimiters(descriptor: Descriptor) -> list[tuple[str, str]]:
+    delimiters = [("data.delimiter", descriptor.data.delimiter)]
+    for position, variable in enumerate(descriptor.variables):
+        if variable.hierarchy is not None:
+            delimiters.append((f"variables[{position}].hierarchy.delimiter", variable.hierarchy.delimiter))
+    return delimiters
+
+
+def _check_household_and_weight(descriptor: Descriptor, found: list[DescriptorProblem]) -> None:
+    household = descriptor.household
+    if household is not None and bool(household.column) == bool(household.size_column):
+        found.append(DescriptorProblem("household", "give either column (the id) or size_column"))
+    if descriptor.weight is not None:
+        if not descriptor.weight.column:
+            found.append(DescriptorProblem("weight.column", "name the column that holds the weight"))
+        _check_decimals("weight.decimals", descriptor.weight.decimals, found)
+
+
+def _check_design(descriptor: Descriptor, found: list[DescriptorProblem]) -> None:
+    design = descriptor.design
+    if design.coverage == "UNSPECIFIED":
+        found.append(DescriptorProblem("design.coverage", "say SAMPLE or CENSUS"))
+    if not 0 <= design.sampling_fraction <= 1:
+        found.append(DescriptorProblem("design.sampling_fraction", "lies between 0 and 1"))
+    if design.population_size < 0:
+        found.append(DescriptorProblem("design.population_size", "must not be negative"))
+    nothing_known = not design.sampling_fraction and not design.population_size and descriptor.weight is None
+    if design.coverage == "SAMPLE" and nothing_known:
+        found.append(
+            DescriptorProblem("design", "a sample needs a sampling_fraction, a population_size or a weight")
+        )
+
+
+def _check_names(where: str, names: Sequence[str], found: list[DescriptorProblem]) -> None:
+    seen: set[str] = set()
+    for position, name in enumerate(names):
+        path = f"{where}[{position}].name"
+        if not _NAME.fullmatch(name):
+            found.append(DescriptorProblem(path, "use letters, digits, `_`, `.` and `-`, a letter first"))
+        elif name in seen:
+            found.append(DescriptorProblem(path, f"{name!r} is declared twice"))
+        seen.add(name)
+
+
+def _check_measure(path: str, measure: Measure, found: list[DescriptorProblem]) -> None:
+    _check_decimals(f"{path}.decimals", measure.decimals, found)
+    lower, upper = measure.lower_bound, measure.upper_bound
+    for name, bound in (("lower_bound", lower), ("upper_bound", upper)):
+        if bound is not None and not math.isfinite(bound):
+            found.append(DescriptorProblem(f"{path}.{name}", "must be a finite number; leave it out if none"))
+    if lower is not None and upper is not None and lower > upper:
+        found.append(DescriptorProblem(f"{path}.lower_bound", "exceeds the upper bound"))
+
+
+def _check_decimals(path: str, decimals: int, found: list[DescriptorProblem]) -> None:
+    if not 0 <= decimals <= MAXIMUM_DECIMALS:
+        found.append(DescriptorProblem(path, f"lies between 0 and {MAXIMUM_DECIMALS}"))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False

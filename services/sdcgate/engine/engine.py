@@ -1,0 +1,210 @@
+"""The engine: registers datasets, computes cells of tables and facts of regions where the data lie."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdcgate.engine.aggregation import (
+    MEMBERS,
+    RECORDS,
+    Shape,
+    Statement,
+    cells_projection,
+    regions_projection,
+    shape_of_query,
+    statement,
+    view_name,
+)
+from sdcgate.engine.database import Database
+from sdcgate.engine.dataset import Dataset, UnknownDataset
+from sdcgate.engine.descriptor import Descriptor
+from sdcgate.engine.margins import CellArrays, facts_of
+from sdcgate.engine.queries import CellQuery, Computed, Region
+from sdcgate.engine.regions import involved_columns, region_members
+from sdcgate.engine.registration import prepare
+from sdcgate.engine.snapshot import (
+    SnapshotDamaged,
+    data_file,
+    file_hash,
+    read_snapshot,
+    same_content,
+    versions,
+    write_snapshot,
+)
+from sdcgate.engine.table_plan import (
+    cell_positions,
+    fill_totals,
+    plan_conditions,
+    plan_statements,
+    plan_table,
+)
+from sdcgate.methods.cells import Facts, shape_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A registered dataset; `created` is False where this very version was there already."""
+
+    dataset: Dataset
+    created: bool
+
+
+class Engine:
+    """Datasets in immutable snapshots under `store`, read from files under `data_root`.
+
+    `secret`, 32 bytes, keys unit keys and record marks; a store is tied to its secret. All methods may be
+    called from many threads.
+    """
+
+    def __init__(
+        self,
+        data_root: Path,
+        store: Path,
+        secret: bytes,
+        *,
+        threads: int | None = None,
+        memory_limit: str | None = None,
+    ) -> None:
+        if len(secret) != SECRET_BYTES:
+            raise ValueError(f"the engine's secret has {SECRET_BYTES} bytes")
+        self._data_root = data_root
+        self._store = store.resolve()
+        self._secret = secret
+        self._database = Database(self._store, threads, memory_limit)
+        self._loaded: dict[tuple[str, int], Dataset] = {}
+        self._verified: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._lock = threading.RLock()
+
+    def register(self, descriptor: Descriptor) -> Registration:
+        """Checks a dataset and copies it into a snapshot, as the next version if anything changed.
+
+        Raises DescriptorInvalid with all problems.
+        """
+        prepared = prepare(descriptor, self._data_root, self._secret)
+        with self._lock:
+            while True:
+                numbers = versions(self._store).get(descriptor.name, [])
+                if numbers:
+                    newest = self._load(descriptor.name, numbers[-1])
+                    if same_content(newest, prepared):
+                        return Registration(newest, False)
+                try:
+                    version = numbers[-1] + 1 if numbers else 1
+                    dataset = write_snapshot(prepared, self._store, version, self._secret)
+                except FileExistsError:
+                    continue
+                self._loaded[dataset.name, dataset.version] = dataset
+                return Registration(dataset, True)
+
+    def datasets(self) -> list[Dataset]:
+        """All datasets by name, each in its newest version. Raises SnapshotDamaged."""
+        return [self._load(name, numbers[-1]) for name, numbers in versions(self._store).items()]
+
+    def dataset(self, name: str, version: int | None = None) -> Dataset:
+        """A dataset, in its newest version unless said otherwise. Raises UnknownDataset, SnapshotDamaged."""
+        numbers = versions(self._store).get(name, [])
+        if not numbers:
+            raise UnknownDataset(f"no dataset {name!r} is registered")
+        if version is not None and version not in numbers:
+            raise UnknownDataset(f"dataset {name!r} has no version {version}")
+        return self._load(name, numbers[-1] if version is None else version)
+
+    def warm_up(self) -> None:
+        """Verifies the newest snapshots and runs a first query on each, so that no caller waits for it."""
+        for dataset in self.datasets():
+            first = dataset.descriptor.variables[0].name
+            measures = tuple(measure.name for measure in dataset.descriptor.measures[:1])
+            self.compute(dataset, CellQuery(((first, ""),), measures=measures))
+
+    def close(self) -> None:
+        """Ends the database."""
+        self._database.close()
+
+    def compute(self, dataset: Dataset, query: CellQuery) -> Computed:
+        """The cells of a table: full product of its axes, `_U` and `_T` included, empty cells zero.
+
+        Raises UnknownName for what the descriptor does not declare, ValueError for a variable that is a
+        dimension twice or a condition without codes, SnapshotDamaged.
+        """
+        if query.ranks < 1:
+            raise ValueError("ranks: at least the largest contributor is computed")
+        plan = plan_table(dataset, query)
+        shape = shape_of_query(dataset, query.measures, query.ranks)
+        conditions = plan_conditions(dataset, query.filters)
+        cells = plan.cell_columns()
+        projection = self._database.compiled(
+            ("cells", view_name(dataset), cells, conditions, query.measures),
+            lambda: cells_projection(dataset, cells, conditions, query.measures),
+        )
+        self._attach(dataset)
+        arrays = CellArrays((1, *shape_of(plan.axes)))
+        for cell, kind in plan_statements(dataset, plan):
+            rows = self._run(kind, shape, cell, projection)
+            arrays.place(rows, cell_positions(plan, cell, rows["cell"].to_numpy()), query.ranks)
+        fill_totals(arrays, dataset, plan)
+        return Computed(plan.axes, facts_of(arrays, dataset, query.measures, query.ranks), not plan.varying)
+
+    def region_facts(
+        self, dataset: Dataset, regions: Sequence[Region], measures: Sequence[str] = (), ranks: int = 2
+    ) -> Facts:
+        """Facts of each region's records: units are distinct units that have a record there, and so on.
+
+        Two to four queries whatever the number of regions. Raises UnknownName, ValueError for a mask with
+        bits beyond a variable's codes, SnapshotDamaged.
+        """
+        shape = shape_of_query(dataset, measures, ranks)
+        self._attach(dataset)
+        columns = involved_columns(dataset, regions)
+        members = region_members(self._database, dataset, regions, columns)
+        names = tuple(columns.values())
+        projection = self._database.compiled(
+            ("regions", view_name(dataset), names, tuple(measures)),
+            lambda: regions_projection(dataset, names, measures),
+        )
+        arrays = CellArrays((len(regions),))
+        kinds: list[Statement] = ["records", "units"]
+        if dataset.household == "id":
+            kinds.append("households")
+        for kind in kinds:
+            rows = self._run(kind, shape, 0, projection, members)
+            arrays.place(rows, [rows["cell"].to_numpy()], ranks)
+        return facts_of(arrays, dataset, tuple(measures), ranks)
+
+    def _run(
+        self, kind: Statement, shape: Shape, cell: int, projection: str, members: "pa.Table | None" = None
+    ) -> "pa.Table":
+        sql = self._database.compiled(
+            ("statement", kind, shape, cell), lambda: statement(kind, shape, f"c{cell}")
+        )
+        tables = {} if members is None else {MEMBERS: members}
+        return self._database.run(f'WITH "{RECORDS}" AS ({projection}) {sql}', tables)
+
+    def _load(self, name: str, version: int) -> Dataset:
+        with self._lock:
+            if (name, version) not in self._loaded:
+                place = self._store / name / f"v{version}"
+                self._loaded[name, version] = read_snapshot(place, self._secret)
+            return self._loaded[name, version]
+
+    def _attach(self, dataset: Dataset) -> None:
+        """Makes a dataset readable; the file's hash is verified at first and whenever it was touched."""
+        file = data_file(self._store, dataset)
+        key = (dataset.name, dataset.version)
+        try:
+            found = file.stat()
+        except OSError:
+            raise SnapshotDamaged(f"{dataset.name} v{dataset.version}: the data file is gone") from None
+        state = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        if self._verified.get(key) == state:
+            return
+        if file_hash(file) != dataset.file_hash:
+            raise SnapshotDamaged(f"{dataset.name} v{dataset.version}: the data file was changed")
+        self._database.view(view_name(dataset), file)
+        self._verified[key] = state

@@ -1,0 +1,192 @@
+"""From rows of aggregates to arrays of cells: totals from finer cells where they add, and the facts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.record_columns import HOUSEHOLD_SHARES
+from sdcgate.engine.record_keys import MARK_BITS
+from sdcgate.methods.cells import Facts, FloatArray, IntArray, MeasureFacts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = npt.NDArray[Any]
+_LOW_BITS = 40
+_LOW_MASK = (1 << _LOW_BITS) - 1
+_RECORDS = ("records", "marks", "weights", "sum", "minimum", "maximum", "valid", "weighted", "valid_weights")
+
+
+@dataclass(slots=True)
+class CellArrays:
+    """Integer aggregates of cells by name, each of shape `shape` (and a last axis of ranks or of halves).
+
+    Names are those of aggregation's columns. `weighted<i>` has two halves, the upper bits and the lower 40,
+    as 64 bits do not hold it; `largest<i>` has ranks.
+    """
+
+    shape: tuple[int, ...]
+    arrays: dict[str, Array] = field(default_factory=dict, repr=False)
+
+    def place(self, rows: "pa.Table", where: Sequence[Array], ranks: int) -> None:
+        """Writes the rows' aggregates into the cells at these positions, a position array an axis."""
+        for name in rows.column_names:
+            if name == "cell":
+                continue
+            values = _values(rows[name], name, ranks)
+            if name not in self.arrays:
+                self.arrays[name] = np.full((*self.shape, *values.shape[1:]), _empty(name), values.dtype)
+            self.arrays[name][tuple(where)] = values
+
+    def total(self, axis: int, names: Sequence[str]) -> None:
+        """Fills the last position of an axis from the others, where aggregates of disjoint cells combine."""
+        for name in names:
+            cells = np.moveaxis(self.arrays[name], axis, 0)
+            parts = cells[:-1]
+            kind = _kind(name)
+            if kind == "minimum":
+                cells[-1] = parts.min(axis=0, initial=_empty(name))
+            elif kind == "maximum":
+                cells[-1] = parts.max(axis=0, initial=_empty(name))
+            elif kind == "largest":
+                ranks = cells.shape[-1]
+                merged = np.moveaxis(parts, 0, -2)
+                merged = merged.reshape(*merged.shape[:-2], -1)
+                cells[-1] = -np.sort(-merged, axis=-1)[..., :ranks] if merged.shape[-1] else 0
+            else:
+                cells[-1] = parts.sum(axis=0)
+
+    def names(self, of_records: bool) -> list[str]:
+        """Names of the aggregates that add over records, or else of those over units."""
+        return [name for name in self.arrays if (_kind(name) in _RECORDS) == of_records]
+
+
+def _kind(name: str) -> str:
+    return name.rstrip("0123456789")
+
+
+def _empty(name: str) -> int:
+    return {"minimum": np.iinfo(np.int64).max, "maximum": np.iinfo(np.int64).min}.get(_kind(name), 0)
+
+
+def _values(column: "pa.ChunkedArray", name: str, ranks: int) -> Array:
+    """A column of aggregates as numpy integers."""
+    import pyarrow as pa
+
+    merged = column.combine_chunks()
+    if isinstance(merged, pa.ChunkedArray):
+        merged = merged.chunk(0) if merged.num_chunks else pa.array([], type=column.type)
+    kind = _kind(name)
+    if kind == "largest":
+        return _ranked(merged, ranks)
+    high, low = _words(merged, _empty(name))
+    if kind == "marks":
+        return low
+    if kind == "weighted":
+        upper = (high << (64 - _LOW_BITS)) | (low >> np.uint64(_LOW_BITS)).view(np.int64)
+        return np.stack([upper, (low & np.uint64(_LOW_MASK)).view(np.int64)], axis=1)
+    return low.view(np.int64)
+
+
+def _words(column: "pa.Array", null: int) -> tuple[IntArray, npt.NDArray[np.uint64]]:
+    """Upper (signed) and lower (unsigned) 64 bits of 128- or 64-bit integers, NULL as `null`."""
+    import pyarrow as pa
+
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_decimal(column.type):
+        words = np.frombuffer(column.buffers()[1], dtype="<i8")
+        pairs = words[2 * column.offset : 2 * (column.offset + len(column))].reshape(-1, 2)
+        low, high = pairs[:, 0].copy(), pairs[:, 1].copy()
+    else:
+        low = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        high = low >> 63
+    low[missing], high[missing] = null, null >> 63
+    return high, low.view(np.uint64)
+
+
+def _ranked(column: "pa.ListArray", ranks: int) -> IntArray:
+    """Lists of at most `ranks` values as rows filled up with 0."""
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    _, values = _words(column.flatten(), 0)
+    filled = np.zeros((len(lengths), ranks), dtype=np.int64)
+    filled[np.arange(ranks) < lengths[:, None]] = values.view(np.int64)
+    return filled
+
+
+def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], ranks: int) -> Facts:
+    """The facts of cells, row-major: integers become values only here.
+
+    Where a measure has no value in a cell, its smallest and largest value are 0, as `valid_records` says.
+    A weight that is the same for all multiplies counts.
+    """
+    arrays: Mapping[str, Array] = {
+        name: array.reshape(-1, *array.shape[len(cells.shape) :]) for name, array in cells.arrays.items()
+    }
+    units: IntArray = arrays["units"]
+    records: IntArray = arrays["records"]
+    constant = dataset.weight_bounds[0]
+    scale = 10.0**dataset.weight_decimals
+    if dataset.weighted:
+        weight_sums: FloatArray = arrays["weights"] / scale
+        unit_weight_sums: FloatArray = arrays["unit_weights"] / scale
+    else:
+        weight_sums, unit_weight_sums = records * constant, units * constant
+    facts = [_measure_facts(arrays, position, dataset, name, ranks) for position, name in enumerate(measures)]
+    return Facts(
+        units=units,
+        records=records,
+        households=_households(arrays),
+        weight_sums=weight_sums,
+        unit_weight_sums=unit_weight_sums,
+        measures=tuple(facts),
+        marks=(arrays["marks"] & np.uint64((1 << MARK_BITS) - 1)).view(np.int64),
+    )
+
+
+def _households(arrays: Mapping[str, Array]) -> FloatArray | None:
+    if "households" in arrays:
+        return arrays["households"].astype(np.float64)
+    if "household_shares" in arrays:
+        shares: FloatArray = arrays["household_shares"] / float(HOUSEHOLD_SHARES)
+        return shares
+    return None
+
+
+def _measure_facts(
+    arrays: Mapping[str, Array], position: int, dataset: Dataset, name: str, ranks: int
+) -> MeasureFacts:
+    measure = dataset.measure(name)
+    scale = 10.0**measure.decimals
+    sums = arrays[f"sum{position}"]
+    valid = arrays.get(f"valid{position}", arrays["records"])
+    has_value = valid > 0
+    if dataset.weighted:
+        upper, lower = arrays[f"weighted{position}"].T
+        product_scale = 10.0 ** (measure.decimals + dataset.weight_decimals)
+        weighted = (upper * 2.0**_LOW_BITS + lower) / product_scale
+        valid_weights = arrays.get(f"valid_weights{position}", arrays["weights"])
+        valid_weight_sums = valid_weights / 10.0**dataset.weight_decimals
+    else:
+        weighted, valid_weight_sums = (
+            sums / scale * dataset.weight_bounds[0],
+            valid * dataset.weight_bounds[0],
+        )
+    largest = arrays.get(f"largest{position}", np.zeros((len(sums), ranks), dtype=np.int64))
+    return MeasureFacts(
+        name=name,
+        sums=sums / scale,
+        valid_records=valid,
+        valid_units=arrays.get(f"valid_units{position}", arrays["units"]),
+        largest=largest / scale,
+        absolute_sums=arrays.get(f"absolute{position}", sums) / scale,
+        minima=np.where(has_value, arrays[f"minimum{position}"], 0) / scale,
+        maxima=np.where(has_value, arrays[f"maximum{position}"], 0) / scale,
+        lower_bound=measure.lower_bound,
+        upper_bound=measure.upper_bound,
+        weighted_sums=weighted,
+        valid_weight_sums=valid_weight_sums,
+    )

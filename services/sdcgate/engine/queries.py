@@ -1,0 +1,57 @@
+"""What the engine is asked and what it answers: cells of a table, and regions of records."""
+
+from dataclasses import dataclass
+
+from sdcgate.methods.cells import Axis, Facts
+
+MEASURE_PREFIX = "measure:"
+"""Boxes say `measure:<name>` of a measure: bit 0 is "has a value", bit 1 is missing."""
+
+Box = tuple[tuple[str, int], ...]
+"""A cell as a set of records: (variable, bit mask over its finest codes), sorted by variable.
+
+`_U` is the last bit; variables whose mask is full are left out, so `()` is everybody.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The variable has one of these codes of that level (the finest where the level is empty)."""
+
+    variable: str
+    level: str
+    codes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellQuery:
+    """A table: (variable, level) of each dimension, conditions that all hold, measures to sum.
+
+    `ranks` is how many of the largest contributors of each cell are wanted.
+    """
+
+    dimensions: tuple[tuple[str, str], ...] = ()
+    filters: tuple[Condition, ...] = ()
+    measures: tuple[str, ...] = ()
+    ranks: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The records that lie in any box of `inside` and in none of `outside`."""
+
+    inside: tuple[Box, ...]
+    outside: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computed:
+    """The cells of a table, row-major, every axis with `_U` (unless filtered out) and `_T` last.
+
+    `units_additive` is False where a dimension takes several codes within one unit: then the units of a
+    total are fewer than the sum of its parts.
+    """
+
+    axes: tuple[Axis, ...]
+    facts: Facts
+    units_additive: bool

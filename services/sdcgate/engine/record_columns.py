@@ -1,0 +1,153 @@
+"""The columns of a data file that a descriptor names, encoded; what is wrong in them becomes problems."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from math import lcm
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdcgate.engine.code_lists import LevelCodes, quoted
+from sdcgate.engine.descriptor import Descriptor, DescriptorProblem, Measure, Variable
+from sdcgate.engine.descriptor_checks import MAXIMUM_DECIMALS
+from sdcgate.engine.encoding import (
+    LARGEST_SUM,
+    Texts,
+    absolute_total,
+    canonical,
+    code_positions,
+    read_texts,
+    scaled_values,
+)
+from sdcgate.engine.record_keys import KeyArray, unit_keys
+from sdcgate.methods.cells import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HOUSEHOLD_SHARES = 10 * lcm(*range(1, 21))
+"""A unit of a household of s members counts HOUSEHOLD_SHARES // s: exact up to 20 members."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """One pass over a file. Each method returns None where it added a problem that leaves it no column."""
+
+    descriptor: Descriptor
+    code_lists: Mapping[str, tuple[LevelCodes, ...]]
+    table: "pa.Table"
+    problems: list[DescriptorProblem]
+
+    def unit_keys(self, secret: bytes) -> KeyArray | None:
+        """A key for each row's unit; with no unit column each row is a unit, known by its number."""
+        source = self.descriptor.source or self.descriptor.name
+        if not self.descriptor.unit.column:
+            return unit_keys([f"row {row}" for row in range(self.table.num_rows)], source, secret)
+        texts = self._texts(self.descriptor.unit.column)
+        if texts is None:
+            return None
+        without = int((texts.index < 0).sum())
+        if without:
+            self._add("unit.column", f"{without} rows have no unit id; every record needs one")
+            return None
+        ids, index = np.unique(np.array([canonical(text) for text in texts.distinct]), return_inverse=True)
+        return unit_keys([str(unit) for unit in ids], source, secret)[index[texts.index]]
+
+    def variable(self, position: int, variable: Variable) -> IntArray | None:
+        """Position of each row's finest code; texts that are no code are a problem."""
+        column = variable.column or variable.name
+        texts = self._texts(column, variable.missing)
+        levels = self.code_lists.get(variable.name)
+        if texts is None or levels is None:
+            return None
+        positions, undeclared = code_positions(texts, levels[0].positions, variable.floor)
+        if undeclared:
+            rows = sum(undeclared.values())
+            self._add(
+                f"variables[{position}]",
+                f"column {column!r} has {rows} rows with values that are no declared code:"
+                f" {quoted(list(undeclared))}",
+            )
+        return positions
+
+    def measure(self, position: int, measure: Measure) -> tuple[IntArray, BoolArray] | None:
+        """Scaled values, and which rows have one; what is no number or beyond the bounds is a problem."""
+        column = measure.column or measure.name
+        texts = self._texts(column)
+        if texts is None or not 0 <= measure.decimals <= MAXIMUM_DECIMALS:
+            return None
+        path = f"measures[{position}]"
+        scaled, valid, bad = scaled_values(texts, measure.decimals)
+        if bad:
+            self._add(
+                path,
+                f"column {column!r} has {sum(bad.values())} rows with values that are no finite number or"
+                f" too large: {quoted(list(bad))}",
+            )
+        elif absolute_total(scaled) >= LARGEST_SUM:
+            self._add(f"{path}.decimals", "the values are too large to be summed exactly: declare fewer")
+        lower, upper = measure.lower_bound, measure.upper_bound
+        if lower is not None and math.isfinite(lower):
+            lowest = math.ceil(Decimal(str(lower)).scaleb(measure.decimals))
+            self._beyond(f"{path}.lower_bound", valid & (scaled < lowest))
+        if upper is not None and math.isfinite(upper):
+            highest = math.floor(Decimal(str(upper)).scaleb(measure.decimals))
+            self._beyond(f"{path}.upper_bound", valid & (scaled > highest))
+        return scaled, valid
+
+    def weights(self) -> IntArray | None:
+        """Scaled weights; those that are missing, not finite or not positive are a problem."""
+        weight = self.descriptor.weight
+        texts = self._texts(weight.column) if weight is not None else None
+        if weight is None or texts is None or not 0 <= weight.decimals <= MAXIMUM_DECIMALS:
+            return None
+        scaled, valid, bad = scaled_values(texts, weight.decimals)
+        no_number = sum(bad.values()) + int((~valid).sum())
+        if no_number:
+            shown = f": {quoted(list(bad))}" if bad else ""
+            self._add("weight.column", f"{no_number} rows have no finite weight{shown}")
+        not_positive = int((valid & (scaled <= 0)).sum()) - sum(bad.values())
+        if not_positive:
+            decimals = f"with {weight.decimals} decimals"
+            self._add("weight.column", f"{not_positive} rows have a weight that is not positive {decimals}")
+        if absolute_total(scaled) >= LARGEST_SUM:
+            self._add("weight.decimals", "the weights are too large to be summed exactly: declare fewer")
+        return scaled
+
+    def household(self) -> IntArray | None:
+        """Dense household ids, or each record's share of a household where only its size is known.
+
+        Unknown households must not make the count larger: records without an id share one household, and
+        a size that is missing or 0 is read as the largest of the file.
+        """
+        household = self.descriptor.household
+        if household is None:
+            return None
+        texts = self._texts(household.column or household.size_column)
+        if texts is None:
+            return None
+        if household.column:
+            ids, index = np.unique(
+                np.array([canonical(text) for text in texts.distinct]), return_inverse=True
+            )
+            return np.append(index, len(ids))[texts.index].astype(np.int64)
+        sizes, _, bad = scaled_values(texts, 0)
+        largest = int(sizes.max())
+        if bad or largest <= 0 or bool((sizes < 0).any()):
+            self._add("household.size_column", "sizes must be whole numbers, not negative and not all 0")
+            return None
+        return HOUSEHOLD_SHARES // np.where(sizes == 0, largest, sizes)
+
+    def _add(self, path: str, message: str) -> None:
+        self.problems.append(DescriptorProblem(path, message))
+
+    def _beyond(self, path: str, rows: BoolArray) -> None:
+        if rows.any():
+            self._add(path, f"{int(rows.sum())} rows have values beyond it")
+
+    def _texts(self, column: str, missing: tuple[str, ...] = ()) -> Texts | None:
+        if column not in self.table.column_names:
+            return None
+        return read_texts(self.table[column], (*self.descriptor.data.missing, *missing))

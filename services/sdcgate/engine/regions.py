@@ -1,0 +1,96 @@
+"""Which records lie in which regions: boxes against the combinations of codes that occur."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdcgate.engine.aggregation import distinct_codes, view_name
+from sdcgate.engine.database import Database
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.queries import MEASURE_PREFIX, Box, Region
+from sdcgate.methods.cells import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def involved_columns(dataset: Dataset, regions: Sequence[Region]) -> dict[str, str]:
+    """Column of each variable (or `measure:<name>`) that any box of the regions restricts.
+
+    Raises UnknownName, and ValueError for a mask with bits beyond the variable's codes.
+    """
+    restricted: dict[str, int] = {}
+    for region in regions:
+        for box in (*region.inside, *region.outside):
+            for variable, mask in box:
+                restricted[variable] = restricted.get(variable, 0) | mask
+                if mask < 0:
+                    raise ValueError(f"the mask of {variable} is negative")
+    columns = {}
+    for variable, bits in sorted(restricted.items()):
+        if bits > dataset.full_mask(variable):
+            raise ValueError(f"a mask of {variable} has bits beyond its codes")
+        if variable.startswith(MEASURE_PREFIX):
+            measure = variable.removeprefix(MEASURE_PREFIX)
+            columns[variable] = f"{dataset.measure_column(measure)}_missing"
+        else:
+            columns[variable] = dataset.column(variable)
+    return columns
+
+
+def region_members(
+    database: Database, dataset: Dataset, regions: Sequence[Region], columns: Mapping[str, str]
+) -> "pa.Table":
+    """The combinations of codes of each region: the restricted columns, and the region's number.
+
+    A combination that lies in several regions stands there once for each.
+    """
+    import pyarrow as pa
+
+    names = list(columns.values())
+    if names:
+        sql = database.compiled(
+            ("distinct", view_name(dataset), tuple(names)), lambda: distinct_codes(dataset, names)
+        )
+        occurring = database.run(sql)
+        codes = {name: occurring[name].to_numpy().astype(np.int64) for name in names}
+    else:
+        codes = {}
+    by_variable = {variable: codes[column] for variable, column in columns.items()}
+    atoms = len(next(iter(codes.values()))) if names else 1
+    boxes = _Boxes(by_variable, atoms)
+    chosen: list[IntArray] = []
+    for region in regions:
+        inside = boxes.union(region.inside) & ~boxes.union(region.outside)
+        chosen.append(np.flatnonzero(inside))
+    numbers = np.repeat(np.arange(len(regions), dtype=np.int64), [len(rows) for rows in chosen])
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *chosen])
+    return pa.table({**{name: values[rows] for name, values in codes.items()}, "region": numbers})
+
+
+class _Boxes:
+    """Membership of combinations in boxes, each (variable, mask) worked out once."""
+
+    def __init__(self, codes: Mapping[str, IntArray], atoms: int) -> None:
+        self._codes = codes
+        self._atoms = atoms
+        self._known: dict[tuple[str, int], BoolArray] = {}
+
+    def union(self, boxes: Sequence[Box]) -> BoolArray:
+        """Which combinations lie in any of the boxes."""
+        found = np.zeros(self._atoms, dtype=np.bool_)
+        for box in boxes:
+            within = np.ones(self._atoms, dtype=np.bool_)
+            for variable, mask in box:
+                within &= self._restriction(variable, mask)
+            found |= within
+        return found
+
+    def _restriction(self, variable: str, mask: int) -> BoolArray:
+        key = (variable, mask)
+        if key not in self._known:
+            codes = self._codes[variable]
+            bits = np.array([mask >> bit & 1 for bit in range(int(codes.max(initial=0)) + 1)], dtype=np.bool_)
+            self._known[key] = bits[codes]
+        return self._known[key]

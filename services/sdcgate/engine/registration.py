@@ -1,0 +1,288 @@
+"""Reading and checking a dataset against its descriptor: all problems at once, or arrays for a snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sdcgate.engine.code_lists import LevelCodes, quoted, resolve_levels
+from sdcgate.engine.data_files import FileUnusable, column_names, format_of, locate, read_columns
+from sdcgate.engine.dataset import MeasureProfile, Variation, code_type, constant_weight, level_column
+from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
+from sdcgate.engine.descriptor_checks import check_descriptor
+from sdcgate.engine.record_columns import RecordColumns
+from sdcgate.engine.record_keys import KeyArray, content_words, record_marks
+from sdcgate.methods.cells import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A checked dataset as columns sorted by unit, ready to be written. Hidden from repr."""
+
+    descriptor: Descriptor
+    code_lists: Mapping[str, tuple[LevelCodes, ...]] = field(repr=False)
+    columns: Columns = field(repr=False)
+    valid: Mapping[str, BoolArray] = field(repr=False)
+    """Which rows have a value, by measure column."""
+    profiles: Mapping[str, MeasureProfile] = field(repr=False)
+    variation: Mapping[str, Variation] = field(repr=False)
+    n_units: int = field(repr=False)
+    records_per_unit: int = field(repr=False)
+    weight_bounds: tuple[float, float] = field(repr=False)
+    household: Literal["", "id", "size"]
+
+
+def prepare(descriptor: Descriptor, data_root: Path, secret: bytes) -> Prepared:
+    """Reads and checks a dataset. Raises DescriptorInvalid with every problem of descriptor and data."""
+    problems = check_descriptor(descriptor)
+    code_lists = _code_lists(descriptor, data_root, problems)
+    table = _read(descriptor, data_root, problems)
+    if table is None:
+        raise DescriptorInvalid(tuple(problems))
+    prepared = _encode(descriptor, code_lists, table, secret, problems)
+    if problems or prepared is None:
+        raise DescriptorInvalid(tuple(problems))
+    return prepared
+
+
+def _code_lists(
+    descriptor: Descriptor, data_root: Path, problems: list[DescriptorProblem]
+) -> dict[str, tuple[LevelCodes, ...]]:
+    lists: dict[str, tuple[LevelCodes, ...]] = {}
+    for position, variable in enumerate(descriptor.variables):
+        path = f"variables[{position}]"
+        file = None
+        if variable.hierarchy is not None:
+            try:
+                file = locate(variable.hierarchy.path, data_root)
+            except FileUnusable as error:
+                problems.append(DescriptorProblem(f"{path}.hierarchy.path", str(error)))
+                continue
+        levels = resolve_levels(variable, path, file, problems)
+        if levels and variable.name not in lists:
+            _check_missing_texts(descriptor, variable, path, levels[0], problems)
+            lists[variable.name] = levels
+    return lists
+
+
+def _check_missing_texts(
+    descriptor: Descriptor,
+    variable: Variable,
+    path: str,
+    finest: LevelCodes,
+    problems: list[DescriptorProblem],
+) -> None:
+    both = [text for text in (*variable.missing, *descriptor.data.missing) if text in finest.codes[:-1]]
+    if both:
+        problems.append(
+            DescriptorProblem(f"{path}.missing", f"{quoted(both)} are codes too: they cannot mean missing")
+        )
+
+
+def _wanted_columns(descriptor: Descriptor) -> dict[str, str]:
+    """Path in the descriptor of each column that is read."""
+    wanted: dict[str, str] = {}
+    if descriptor.unit.column:
+        wanted["unit.column"] = descriptor.unit.column
+    if descriptor.household is not None:
+        wanted["household.column"] = descriptor.household.column
+        wanted["household.size_column"] = descriptor.household.size_column
+    if descriptor.weight is not None:
+        wanted["weight.column"] = descriptor.weight.column
+    for position, variable in enumerate(descriptor.variables):
+        wanted[f"variables[{position}].column"] = variable.column or variable.name
+    for position, measure in enumerate(descriptor.measures):
+        wanted[f"measures[{position}].column"] = measure.column or measure.name
+    return {path: column for path, column in wanted.items() if column}
+
+
+def _read(descriptor: Descriptor, data_root: Path, problems: list[DescriptorProblem]) -> "pa.Table | None":
+    """The declared columns that the file has; None where it cannot be read at all."""
+    if not descriptor.data.path or len(descriptor.data.delimiter) > 1:
+        return None
+    try:
+        file = locate(descriptor.data.path, data_root)
+        format_of(descriptor.data)
+        present = column_names(file, descriptor.data)
+    except FileUnusable as error:
+        problems.append(DescriptorProblem("data.path", str(error)))
+        return None
+    wanted = _wanted_columns(descriptor)
+    for path, column in wanted.items():
+        if column not in present:
+            near = get_close_matches(column, present, n=3)
+            hint = f"; the nearest are {quoted(near)}" if near else ""
+            problems.append(DescriptorProblem(path, f"the file has no column {column!r}{hint}"))
+    columns = sorted({column for column in wanted.values() if column in present})
+    if not columns:
+        return None
+    try:
+        return read_columns(file, descriptor.data, columns)
+    except FileUnusable as error:
+        problems.append(DescriptorProblem("data.path", str(error)))
+        return None
+
+
+def _encode(
+    descriptor: Descriptor,
+    code_lists: Mapping[str, tuple[LevelCodes, ...]],
+    table: "pa.Table",
+    secret: bytes,
+    problems: list[DescriptorProblem],
+) -> Prepared | None:
+    """Encodes every column, then, if all could be, sorts by unit and checks what holds within units."""
+    reading = RecordColumns(descriptor, code_lists, table, problems)
+    keys = reading.unit_keys(secret)
+    finest: dict[str, IntArray] = {}
+    for position, variable in enumerate(descriptor.variables):
+        codes = reading.variable(position, variable)
+        if codes is not None:
+            finest[variable.name] = codes
+    numbers: Columns = {}
+    valid: dict[str, BoolArray] = {}
+    for position, measure in enumerate(descriptor.measures):
+        encoded = reading.measure(position, measure)
+        if encoded is not None:
+            numbers[f"m{position}"], valid[f"m{position}"] = encoded
+    for name, column in (("weight", reading.weights()), ("household", reading.household())):
+        if column is not None:
+            numbers[name] = column
+    names = {variable.name for variable in descriptor.variables}
+    if keys is None or set(finest) != names or len(valid) < len(descriptor.measures):
+        return None
+    return _Sorting(descriptor, code_lists, problems).prepare(keys, finest, numbers, valid, secret)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorting:
+    """Encoded columns become those of a snapshot, and what must hold within units is verified."""
+
+    descriptor: Descriptor
+    code_lists: Mapping[str, tuple[LevelCodes, ...]]
+    problems: list[DescriptorProblem]
+
+    def prepare(
+        self,
+        keys: KeyArray,
+        finest: Mapping[str, IntArray],
+        numbers: Columns,
+        valid: Mapping[str, BoolArray],
+        secret: bytes,
+    ) -> Prepared:
+        """The dataset, sorted by unit key and record mark."""
+        codes = {name: (self.code_lists[name][0].codes, positions) for name, positions in finest.items()}
+        contents = self._named_numbers(numbers, valid)
+        marks = record_marks(keys, content_words(secret, codes, contents), secret)
+        distinct, unit = np.unique(keys, return_inverse=True)
+        order = np.lexsort((marks, unit))
+        unit = unit[order].astype(np.int64)
+        columns: Columns = {"unit": unit, "unit_key": keys[order], "record_mark": marks[order]}
+        for position, variable in enumerate(self.descriptor.variables):
+            positions = finest[variable.name][order]
+            for level, listed in enumerate(self.code_lists[variable.name]):
+                members = np.array(listed.members, dtype=code_type(len(listed.codes)))
+                columns[level_column(position, level)] = members[positions]
+        columns |= {name: values[order] for name, values in numbers.items()}
+        ordered_valid = {name: has[order] for name, has in valid.items()}
+        self._check_sample(len(distinct))
+        variation = self._variation(columns)
+        self._check_weight_variation(columns)
+        return Prepared(
+            self.descriptor,
+            self.code_lists,
+            columns,
+            ordered_valid,
+            self._profiles(columns, ordered_valid),
+            variation,
+            len(distinct),
+            int(np.bincount(unit).max()),
+            self._weight_bounds(columns, len(distinct)),
+            self._household_kind(),
+        )
+
+    def _add(self, path: str, message: str) -> None:
+        self.problems.append(DescriptorProblem(path, message))
+
+    def _named_numbers(self, numbers: Columns, valid: Mapping[str, BoolArray]) -> Columns:
+        named: Columns = {}
+        for position, measure in enumerate(self.descriptor.measures):
+            named[f"value of {measure.name}"] = numbers[f"m{position}"]
+            named[f"presence of {measure.name}"] = valid[f"m{position}"].astype(np.int64)
+        return named | {name: numbers[name] for name in ("weight", "household") if name in numbers}
+
+    def _household_kind(self) -> Literal["", "id", "size"]:
+        if self.descriptor.household is None:
+            return ""
+        return "id" if self.descriptor.household.column else "size"
+
+    def _check_sample(self, units: int) -> None:
+        population = self.descriptor.design.population_size
+        if population and population < units:
+            self._add("design.population_size", f"is less than the {units} units of the file")
+
+    def _weight_bounds(self, columns: Columns, units: int) -> tuple[float, float]:
+        if self.descriptor.weight is not None and "weight" in columns:
+            scale = 10.0**self.descriptor.weight.decimals
+            return float(columns["weight"].min()) / scale, float(columns["weight"].max()) / scale
+        design = self.descriptor.design
+        if design.coverage == "CENSUS" or design.population_size or design.sampling_fraction:
+            return (constant_weight(self.descriptor, units),) * 2
+        return 1.0, 1.0
+
+    def _profiles(self, columns: Columns, valid: Mapping[str, BoolArray]) -> dict[str, MeasureProfile]:
+        profiles: dict[str, MeasureProfile] = {}
+        for position, measure in enumerate(self.descriptor.measures):
+            has = valid[f"m{position}"]
+            values = columns[f"m{position}"][has]
+            bounds = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+            profiles[measure.name] = MeasureProfile(measure.decimals, not bool(has.all()), *bounds)
+        return profiles
+
+    def _variation(self, columns: Columns) -> dict[str, Variation]:
+        """Which levels vary; a variable that varies although declared not to is a problem."""
+        unit = columns["unit"]
+        by_household = None
+        if self._household_kind() == "id" and "household" in columns:
+            by_household = np.argsort(columns["household"], kind="stable")
+        variation: dict[str, Variation] = {}
+        for position, variable in enumerate(self.descriptor.variables):
+            within_unit, within_household = [], []
+            for level in range(len(self.code_lists[variable.name])):
+                codes = columns[level_column(position, level)]
+                offending = _varying_groups(unit, codes)
+                within_unit.append(offending > 0)
+                if by_household is not None:
+                    changed = _varying_groups(columns["household"][by_household], codes[by_household])
+                    within_household.append(changed > 0)
+                if level == 0 and offending and not variable.varies_within_unit:
+                    self._add(
+                        f"variables[{position}].varies_within_unit",
+                        f"{variable.name!r} varies within {offending} units: declare it true",
+                    )
+            variation[variable.name] = Variation(tuple(within_unit), tuple(within_household))
+        return variation
+
+    def _check_weight_variation(self, columns: Columns) -> None:
+        weight = self.descriptor.weight
+        if weight is None or weight.varies_within_unit or "weight" not in columns:
+            return
+        offending = _varying_groups(columns["unit"], columns["weight"])
+        if offending:
+            self._add(
+                "weight.varies_within_unit", f"the weight varies within {offending} units: declare it true"
+            )
+
+
+def _varying_groups(groups: npt.NDArray[Any], values: npt.NDArray[Any]) -> int:
+    """In how many groups (rows sorted by group) a column takes several values."""
+    changes = (groups[1:] == groups[:-1]) & (values[1:] != values[:-1])
+    return len(np.unique(groups[1:][changes]))
