@@ -1,1 +1,24 @@
-"""cli."""
+"""The command line: `sdcgate serve|dataset|query|review|key|ledger|policy|demo`.
+
+The commands import what they need when they run, so that help comes at once.
+"""
+
+import typer
+
+from sdcgate.cli import dataset, demo, key, ledger, policy, query, review, serve
+
+main = typer.Typer(
+    name="sdcgate",
+    help="Output checking at the exit of a statistical agency's remote-access facility.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+main.command("serve")(serve.serve)
+main.add_typer(dataset.app, name="dataset")
+main.add_typer(query.app, name="query")
+main.add_typer(review.app, name="review")
+main.add_typer(key.app, name="key")
+main.add_typer(ledger.app, name="ledger")
+main.add_typer(policy.app, name="policy")
+main.command("demo")(demo.demo)

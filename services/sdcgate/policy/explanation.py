@@ -91,7 +91,7 @@ def _protection(policy: "EffectivePolicy") -> Iterator[str]:
         f"{policy.count_width} for counts and {_percent(policy.sum_width)} of the value for sums."
     )
     yield f"Empty cells {'may be' if policy.zeros_withheld else 'are not'} withheld."
-    yield f"Sums, means and percentages have {policy.digits} decimal places."
+    yield f"Decimal places of sums, means and percentages: {policy.digits}."
     yield (
         f"What cannot be proved safe within {policy.protection_time_limit_ms} ms is "
         f"{_WORDS[policy.unproved_consequence]}."

@@ -1,0 +1,104 @@
+"""`sdcgate dataset`: register, list, show."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
+
+app = typer.Typer(
+    help="Datasets: register a file, list what can be asked, show variables and levels.", no_args_is_help=True
+)
+
+
+@app.command()
+def register(
+    descriptor: Annotated[Path, typer.Argument(help="The dataset's descriptor, YAML or JSON.")],
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Register a dataset, or a new version of one; needs a steward's key."""
+    with connected(url, api_key) as client:
+        answer = client.register(read_descriptor(descriptor))
+        dataset = answer.get("dataset", {})
+        what = "registered" if answer.get("created") else "was registered before with the same content"
+        typer.echo(f"{dataset.get('name')} version {dataset.get('version')} {what}")
+
+
+@app.command("list")
+def list_datasets(url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
+    """List the datasets that can be asked."""
+    from sdcgate_client.printing import format_columns
+
+    with connected(url, api_key) as client:
+        rows = [
+            (
+                str(dataset.get("name", "")),
+                str(dataset.get("version", "")),
+                str(dataset.get("policy", {}).get("name", "")),
+                str(dataset.get("label", "")),
+            )
+            for dataset in client.datasets()
+        ]
+        typer.echo(format_columns(rows, ("dataset", "version", "policy", "title")))
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Show a dataset: variables with their levels and codes, and measures."""
+    with connected(url, api_key) as client:
+        dataset = client.dataset(name)
+    typer.echo(json.dumps(dataset, indent=2, ensure_ascii=False) if as_json else describe(dataset))
+
+
+def read_descriptor(path: Path) -> dict[str, Any]:
+    """A descriptor file as the JSON of a registration.
+
+    Raises:
+        ValueError: the file is no descriptor; all problems, with their paths.
+        OSError: it cannot be read.
+    """
+    from sdcgate.engine.descriptor import DescriptorInvalid, parse_descriptor
+    from sdcgate.policy.strict_yaml import read_yaml
+
+    content = read_yaml(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is not a descriptor: it holds no fields")  # noqa: TRY004
+    try:
+        descriptor = parse_descriptor(content)
+    except DescriptorInvalid as error:
+        problems = "\n".join(f"  {problem}" for problem in error.problems)
+        raise ValueError(f"{path} cannot be registered:\n{problems}") from error
+    return descriptor.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+
+
+def describe(dataset: dict[str, Any]) -> str:
+    """A dataset as text."""
+    lines = [
+        f"{dataset.get('name')} version {dataset.get('version')}: {dataset.get('label', '')}",
+        f"unit: {dataset.get('unit') or 'record'}; policy: {dataset.get('policy', {}).get('name', '')}",
+        "",
+        "variables",
+    ]
+    for variable in dataset.get("variables", ()):
+        kind = "" if variable.get("identifying", "NO") == "NO" else f"  [{variable['identifying'].lower()}]"
+        lines.append(f"  {variable['name']}  {variable.get('label', '')}{kind}")
+        lines += [f"    {_level(variable['name'], level)}" for level in variable.get("levels", ())]
+    lines += ["", "measures"]
+    for measure in dataset.get("measures", ()):
+        unit = f" ({measure['unit']})" if measure.get("unit") else ""
+        lines.append(f"  {measure['name']}  {measure.get('label', '')}{unit}")
+    return "\n".join(lines)
+
+
+def _level(variable: str, level: dict[str, Any]) -> str:
+    codes = [str(code) for code in level.get("codes", ())]
+    shown = ", ".join(codes if len(codes) <= 12 else [*codes[:6], "...", *codes[-3:]])
+    return f"{variable}:{level.get('name') or variable}  {len(codes)} codes: {shown}"

@@ -1,0 +1,188 @@
+"""`sdcgate demo`: the whole house on real data, from nothing, with a query of every verdict."""
+
+import fcntl
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sdcgate.cli.connection import FAILED, give_up, told
+
+if TYPE_CHECKING:
+    from sdcgate_client import Answer
+
+    from sdcgate.cli.supervisor import Supervisor
+    from sdcgate.servers.settings import Settings
+
+WIDTH = 110
+DESCRIPTOR = Path(__file__).parent / "demonstration" / "randhie.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One query of the demonstration, and what has to come of it."""
+
+    title: str
+    query: Mapping[str, Any]
+    verdict: str
+    reason: str = ""
+    """A code that must be among the reasons."""
+
+
+DATASET = "randhie"
+STEPS = (
+    Step(
+        "A table that may leave as it was asked",
+        {"rows": ["site"], "columns": ["age:broad"], "figures": ["units", "mean:meddol"]},
+        "RELEASED",
+    ),
+    Step(
+        "A table with small cells: they are withheld, with others that would reveal them",
+        {"rows": ["plan"], "columns": ["site"], "layers": ["female"]},
+        "RELEASED_PROTECTED",
+        "MINIMUM_UNITS",
+    ),
+    Step(
+        "A table of four dimensions",
+        {"rows": ["site", "year"], "columns": ["age:broad"], "layers": ["female"]},
+        "REFUSED",
+        "MAXIMUM_DIMENSIONS",
+    ),
+    Step(
+        "An attempt at differencing: plan by site again, without year 4. In site 2, plan 17 it counts the "
+        "same 44 persons, but subtracting the records isolates the six who have one in year 4",
+        {
+            "rows": ["plan"],
+            "columns": ["site"],
+            "figures": ["units", "records"],
+            "filter": {"year": ["1", "2", "3", "5"]},
+        },
+        "REFUSED",
+        "DIFFERENCING",
+    ),
+)
+
+
+def demo(
+    stay: Annotated[bool, typer.Option("--stay", help="Stay up until Ctrl-C.")] = False,
+) -> None:
+    """Start everything, register the demonstration dataset, ask sample queries through REST."""
+    from sdcgate.cli.supervisor import ServiceFailed, Supervisor, stop_signal
+    from sdcgate.servers.settings import Settings
+
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    with told(), stop_signal() as stop, fresh_folder(Settings().state_dir) as folder:
+        # Nothing of an agency's own installation is touched, whatever the environment says.
+        settings = Settings(state_dir=folder, ledger_url="", service_token_file=None)
+        overridden = {"SDCGATE_LEDGER_URL": "", "SDCGATE_SERVICE_TOKEN_FILE": ""}
+        try:
+            keys = create_keys(settings)
+            with Supervisor(settings, overridden, stop=stop) as supervisor:
+                unexpected = _show(supervisor, keys, stop)
+                if stay and not stop.is_set():
+                    typer.echo("\nUp until Ctrl-C.")
+                    supervisor.watch(stop)
+        except ServiceFailed as error:
+            give_up(str(error), FAILED)
+        except KeyboardInterrupt:
+            give_up("stopped", FAILED)
+    if unexpected:
+        give_up("not as expected: " + "; ".join(unexpected), FAILED)
+
+
+def create_keys(settings: "Settings") -> dict[str, str]:
+    """A key for each role, in the ledger of these settings."""
+    from sdcgate.cli.key import create_key
+
+    people = {"operator": "", "steward": "", "researcher": "ada", "checker": ""}
+    return {role: create_key(settings, role, researcher, "demo") for role, researcher in people.items()}
+
+
+@contextmanager
+def fresh_folder(state_dir: Path) -> Iterator[Path]:
+    """An empty state folder, `demo` in `state_dir`; another one while that is in use by another demo."""
+    state_dir.mkdir(parents=True, exist_ok=True)
+    folder = state_dir / "demo"
+    with (state_dir / "demo.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            folder = state_dir / f"demo-{os.getpid()}"
+        _remove(folder)
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            if folder.name != "demo":
+                _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder of ours, read-only snapshots included."""
+    if folder.exists():
+        for path in [folder, *folder.rglob("*")]:
+            if path.is_dir() and not path.is_symlink():
+                path.chmod(0o700)
+        shutil.rmtree(folder)
+
+
+def _show(supervisor: "Supervisor", keys: Mapping[str, str], stop: threading.Event) -> list[str]:
+    """Registers, asks, prints; returns what did not come out as it should."""
+    from sdcgate_client import Client
+
+    from sdcgate.cli.dataset import read_descriptor
+
+    _print_addresses(supervisor, keys)
+    with Client(supervisor.url, keys["steward"], timeout=120.0) as steward:
+        dataset = steward.register(read_descriptor(DESCRIPTOR))["dataset"]
+    typer.echo(f"\nRegistered {dataset['name']} version {dataset['version']}: {dataset['label']}")
+    unexpected = []
+    with Client(supervisor.url, keys["researcher"], timeout=120.0) as researcher:
+        for number, step in enumerate(STEPS, start=1):
+            if stop.is_set():
+                break
+            answer = researcher.table(DATASET, **step.query, project="demo")
+            print_step(number, step, answer)
+            unexpected += difference(number, step, answer)
+    return unexpected
+
+
+def difference(number: int, step: Step, answer: "Answer") -> list[str]:
+    """What is not as the step expects, in words."""
+    found = []
+    if answer.verdict != step.verdict:
+        found.append(f"query {number} is {answer.verdict} and not {step.verdict}")
+    elif step.reason and step.reason not in {reason.code for reason in answer.reasons}:
+        found.append(f"query {number} does not give {step.reason} as a reason")
+    return found
+
+
+def print_step(number: int, step: Step, answer: "Answer") -> None:
+    """Prints a query and its answer."""
+    from sdcgate_client import format_answer
+    from sdcgate_client.printing import describe_request
+
+    typer.echo(f"\n{'=' * WIDTH}\n{number}. {step.title}\n")
+    typer.echo(f"asked: {DATASET}: {describe_request(answer.request)}\n")
+    typer.echo(format_answer(answer, WIDTH))
+
+
+def _print_addresses(supervisor: "Supervisor", keys: Mapping[str, str]) -> None:
+    typer.echo(f"REST         {supervisor.url}   (interactive documentation: {supervisor.url}/docs)")
+    for name in ("facility", "risk", "protection"):
+        typer.echo(f"{name:12} {supervisor.addresses[name]} (gRPC)")
+    typer.echo("\nKeys, shown once:")
+    for role, key in keys.items():
+        typer.echo(f"  {role:11} {key}")
+    typer.echo("\nAsk yourself:")
+    typer.echo(f"  export SDCGATE_URL={supervisor.url} SDCGATE_API_KEY={keys['researcher']}")
+    typer.echo(
+        "  .venv/bin/sdcgate query table randhie --rows site --columns age:ten_years --filter female=1"
+    )

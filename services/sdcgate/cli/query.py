@@ -1,0 +1,118 @@
+"""`sdcgate query`: ask for tables, look at earlier answers."""
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
+
+if TYPE_CHECKING:
+    from sdcgate_client import Answer
+
+app = typer.Typer(help="Queries: ask for a table, show an answer again, list.", no_args_is_help=True)
+
+Dimensions = Annotated[
+    list[str], typer.Option(help="Variable, or variable:level; repeat it or separate by commas.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+@app.command()
+def table(
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    rows: Dimensions = [],  # noqa: B006 - typer copies it
+    columns: Dimensions = [],  # noqa: B006
+    layers: Dimensions = [],  # noqa: B006
+    figure: Annotated[
+        list[str], typer.Option(help="units, records, mean:MEASURE, sum:MEASURE, row_percent, ...")
+    ] = ["units"],  # noqa: B006
+    filter: Annotated[
+        list[str], typer.Option(help="variable=code,code or variable:level=code,code; all must hold.")
+    ] = [],  # noqa: B006
+    margins: Annotated[bool, typer.Option(help="Show totals.")] = True,
+    project: Annotated[str, typer.Option(help="Project on whose behalf it is asked.")] = "",
+    as_json: AsJson = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Ask for a table. A refusal is an answer: the command ends with 0 whatever the verdict."""
+    with connected(url, api_key) as client:
+        answer = client.table(
+            dataset,
+            names(rows),
+            names(columns),
+            names(layers),
+            figures=names(figure),
+            filter=conditions(filter),
+            margins=margins,
+            project=project,
+        )
+    _print(answer, as_json)
+
+
+@app.command()
+def show(
+    query: Annotated[str, typer.Argument(help="Id of the query.")],
+    as_json: AsJson = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Show the answer to a query asked before."""
+    with connected(url, api_key) as client:
+        answer = client.query(query)
+    _print(answer, as_json)
+
+
+@app.command("list")
+def list_queries(
+    verdict: Annotated[
+        list[str], typer.Option(help="Only this verdict, such as REFERRED; may be repeated.")
+    ] = [],  # noqa: B006
+    count: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 100,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """List queries, the newest first: your own, or as a checker everybody's."""
+    with connected(url, api_key) as client:
+        typer.echo(listed(client.queries([name.upper() for name in verdict], page_size=count)))
+
+
+def listed(queries: list[dict[str, str]]) -> str:
+    """Queries as lines of text."""
+    from sdcgate_client.printing import format_columns
+
+    fields = ("query", "verdict", "dataset", "researcher", "decided")
+    return format_columns([[str(query.get(field, "")) for field in fields] for query in queries], fields)
+
+
+def names(options: list[str]) -> list[str]:
+    """Names from options that may be repeated or hold several, separated by commas."""
+    return [name.strip() for option in options for name in option.split(",") if name.strip()]
+
+
+def conditions(options: list[str]) -> dict[str, list[str]]:
+    """Filters from `variable=code,code`.
+
+    Raises:
+        ValueError: a condition cannot be read, or a variable stands twice (and or or?).
+    """
+    found: dict[str, list[str]] = {}
+    for option in options:
+        name, separator, codes = option.partition("=")
+        if not separator or not name.strip() or not codes.strip():
+            raise ValueError(f"filter {option!r} is not of the form variable=code,code")
+        if name.strip() in found:
+            raise ValueError(f"filter {name.strip()!r} stands twice; write {name.strip()}=code,code")
+        found[name.strip()] = [code.strip() for code in codes.split(",")]
+    return found
+
+
+def _print(answer: "Answer", as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(answer.content, indent=2, ensure_ascii=False))
+        return
+    from sdcgate_client import format_answer
+
+    typer.echo(format_answer(answer, shutil.get_terminal_size((110, 24)).columns))

@@ -1,0 +1,115 @@
+"""`sdcgate review`: what an output checker does with referred queries."""
+
+from typing import Annotated, Any
+
+import typer
+
+from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
+from sdcgate.cli.query import listed
+
+app = typer.Typer(
+    help="Review: list referred queries, look at one, approve or refuse it.", no_args_is_help=True
+)
+
+QueryId = Annotated[str, typer.Argument(help="Id of the query.")]
+Note = Annotated[str, typer.Option(help="Why; kept in the ledger.")]
+_SHOWN_CELLS = 20
+
+
+@app.command("list")
+def list_referred(url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
+    """List the queries that wait for a checker."""
+    with connected(url, api_key) as client:
+        typer.echo(listed(client.queries(["REFERRED"])))
+
+
+@app.command()
+def show(query: QueryId, url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
+    """Show a query with everything: findings, risk, and the table before protection. Confidential."""
+    from sdcgate_client import format_answer
+    from sdcgate_client.printing import describe_request
+
+    with connected(url, api_key) as client:
+        answer = client.query(query)
+        typer.echo(format_answer(answer))
+        typer.echo(f"\nasked: {describe_request(answer.request)}")
+        if answer.checker is None:
+            raise ValueError("what failed is shown to checkers only; use a checker's key")
+        typer.echo(f"\nConfidential\n{describe(answer.checker, answer.request)}")
+
+
+@app.command()
+def approve(query: QueryId, note: Note, url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
+    """Approve a referred query: it is checked again with all that was released meanwhile, then released."""
+    _decide(query, True, note, url, api_key)
+
+
+@app.command()
+def refuse(query: QueryId, note: Note, url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
+    """Refuse a referred query."""
+    _decide(query, False, note, url, api_key)
+
+
+def _decide(query: str, approve: bool, note: str, url: str, api_key: str) -> None:
+    from sdcgate_client import format_answer
+
+    with connected(url, api_key) as client:
+        typer.echo(format_answer(client.review(query, approve, note)))
+
+
+def describe(checker: dict[str, Any] | Any, request: Any) -> str:
+    """What a checker sees, as text: who asked, what failed and where, the risk, the true table."""
+    from sdcgate_client import format_table
+
+    table = _true_table(checker)
+    lines = [f"researcher: {checker.get('researcher', '')}"]
+    if checker.get("note"):
+        lines.append(f"note: {checker['note']}")
+    for finding in checker.get("findings", ()):
+        lines.append(_finding(finding, table))
+    if risk := checker.get("risk"):
+        lines += [f"{name.replace('_', ' ')}: {value:g}" for name, value in risk.items()]
+    if table is not None:
+        lines += ["", format_table(table, request)]
+    return "\n".join(lines)
+
+
+def _finding(finding: dict[str, Any], table: Any) -> str:
+    text = f"{finding.get('rule', '')} ({finding.get('consequence', '').lower()})"
+    if finding.get("measure"):
+        text += f" of {finding['measure']}"
+    cells = finding.get("cells") or []
+    if not cells:
+        return f"{text}: {finding.get('figure', 0):g}, allowed {finding.get('bound', 0):g}"
+    if table is None:
+        return f"{text}: {len(cells)} cells"
+    named = ["/".join(axis.codes[axis.cells[cell]] for axis in table.dimensions) for cell in cells]
+    more = f" and {len(named) - _SHOWN_CELLS} more" if len(named) > _SHOWN_CELLS else ""
+    return f"{text}: {len(cells)} cells: {', '.join(named[:_SHOWN_CELLS])}{more}"
+
+
+def _true_table(checker: dict[str, Any]) -> Any:
+    """The table before protection, with units, records, households and sums as its figures."""
+    from sdcgate_client import Dimension, Figure, Table
+
+    facts = checker.get("facts") or {}
+    dimensions = tuple(
+        Dimension(
+            axis["variable"],
+            axis.get("level", ""),
+            axis["variable"],
+            tuple(axis["codes"]),
+            tuple(axis.get("labels") or ()),
+            tuple(axis["cells"]),
+        )
+        for axis in checker.get("dimensions") or ()
+    )
+    columns = {name: facts.get(name) or [] for name in ("units", "records", "households")}
+    columns |= {
+        f"sum of {measure['measure']}": measure.get("sums") or [] for measure in facts.get("measures", ())
+    }
+    count = len(columns["units"])
+    if not count:
+        return None
+    figures = tuple(Figure(name, tuple(values)) for name, values in columns.items() if len(values) == count)
+    return Table(dimensions, figures, ("PUBLISHED",) * count)

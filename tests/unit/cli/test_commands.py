@@ -1,0 +1,252 @@
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sdcgate.cli import main
+from sdcgate.cli.dataset import read_descriptor
+from sdcgate.cli.demo import STEPS, difference, fresh_folder
+from sdcgate.cli.query import conditions, names
+from sdcgate_client import Answer
+from typer.testing import CliRunner, Result
+
+ANSWER = {
+    "query": "q-01",
+    "dataset": "randhie",
+    "version": 1,
+    "policy": {"name": "israel-cbs", "hash": "sha256:ab"},
+    "verdict": "RELEASED_PROTECTED",
+    "reasons": [{"code": "MINIMUM_UNITS", "message": "Small cells are withheld.", "suggestion": ""}],
+    "table": {
+        "dimensions": [{"variable": "site", "level": "site", "column": "site", "codes": ["1", "2"]}],
+        "columns": {"site": [0, 1], "units": [None, 52], "status": ["WITHHELD", "PUBLISHED"]},
+    },
+    "certificate": {"sequence": 3, "head": "cd" * 32},
+}
+CHECKER = {
+    "researcher": "ada",
+    "findings": [
+        {"rule": "MINIMUM_UNITS", "consequence": "PROTECT", "cells": [0]},
+        {"rule": "INDIVIDUAL_RISK", "consequence": "REFER", "figure": 0.02, "bound": 0.01},
+    ],
+    "risk": {"base_units": 59, "maximum": 0.25},
+    "dimensions": [{"variable": "site", "level": "site", "codes": ["1", "2"], "cells": [0, 1]}],
+    "facts": {"units": [7, 52], "records": [9, 80], "measures": [{"measure": "meddol", "sums": [1.5, 2.5]}]},
+}
+
+
+class Gateway:
+    """A small HTTP server that gives prepared answers and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[str, str], tuple[int, Any]] = {}
+        self.asked: list[tuple[str, str, Any, str]] = []
+        gateway = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                key = self.headers.get("Authorization", "")
+                gateway.asked.append((self.command, self.path, json.loads(body) if body else None, key))
+                status, content = gateway.answers[(self.command, self.path)]
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(json.dumps(content).encode())
+
+            do_POST = do_GET
+
+            def log_message(self, format: str, *args: Any) -> None: ...
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def gateway() -> Iterator[Gateway]:
+    gateway = Gateway()
+    thread = threading.Thread(target=gateway.server.serve_forever, args=(0.01,))
+    thread.start()
+    yield gateway
+    gateway.server.shutdown()
+    thread.join()
+    gateway.server.server_close()
+
+
+def run(gateway: Gateway | None, *arguments: str) -> Result:
+    environment = {"SDCGATE_URL": gateway.url if gateway else "http://127.0.0.1:9", "SDCGATE_API_KEY": "key"}
+    return CliRunner().invoke(main, list(arguments), env=environment)
+
+
+def test_a_table_is_asked_for_and_printed(gateway: Gateway) -> None:
+    gateway.answers["POST", "/v1/datasets/randhie/tables"] = 201, ANSWER
+    ask = (
+        "query table randhie --rows site --columns age:ten_years --figure units --figure mean:meddol --filter"
+    )
+    result = run(gateway, *ask.split(), "female=1", "--no-margins")
+    assert result.exit_code == 0
+    assert gateway.asked[0][2] == {
+        "rows": [{"variable": "site"}],
+        "columns": [{"variable": "age", "level": "ten_years"}],
+        "layers": [],
+        "margins": False,
+        "figures": [{"statistic": "UNITS"}, {"statistic": "MEAN", "measure": "meddol"}],
+        "filter": [{"variable": "female", "codes": ["1"]}],
+        "project": "",
+    }
+    assert gateway.asked[0][3] == "Bearer key"
+    assert "RELEASED_PROTECTED  q-01" in result.output
+    assert "x withheld" in result.output
+
+
+def test_json_is_the_decision_as_it_came(gateway: Gateway) -> None:
+    gateway.answers["GET", "/v1/queries/q-01"] = 200, {"request": {}, "decision": ANSWER}
+    assert json.loads(run(gateway, "query", "show", "q-01", "--json").stdout) == ANSWER
+
+
+def test_all_wrong_fields_are_told_and_the_command_ends_with_2(gateway: Gateway) -> None:
+    problem = {
+        "title": "The request is not valid",
+        "errors": [
+            {"path": "rows[0].variable", "message": "is unknown"},
+            {"path": "figures[0]", "message": "bad"},
+        ],
+    }
+    gateway.answers["POST", "/v1/datasets/randhie/tables"] = 400, problem
+    result = run(gateway, "query", "table", "randhie", "--rows", "sight")
+    assert result.exit_code == 2
+    assert "rows[0].variable: is unknown\n  figures[0]: bad" in result.stderr
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 503])
+def test_what_fails_ends_the_command_with_1(gateway: Gateway, status: int) -> None:
+    gateway.answers["GET", "/v1/datasets"] = status, {"title": "No", "detail": "for a reason"}
+    result = run(gateway, "dataset", "list")
+    assert (result.exit_code, result.stderr) == (1, f"No ({status}): for a reason\n")
+
+
+def test_a_gateway_that_is_not_there_is_told_in_words() -> None:
+    result = run(None, "dataset", "list")
+    assert result.exit_code == 1
+    assert "http://127.0.0.1:9 cannot be reached" in result.stderr
+
+
+def test_without_a_key_the_command_says_where_to_get_one() -> None:
+    result = CliRunner().invoke(main, ["query", "list"], env={"SDCGATE_API_KEY": ""})
+    assert result.exit_code == 2
+    assert "sdcgate key create" in result.stderr
+
+
+def test_filters_and_names_are_read_as_they_are_written() -> None:
+    assert names(["site,plan", " age:broad "]) == ["site", "plan", "age:broad"]
+    assert conditions(["female=1", "age:broad=0-17, _U"]) == {"female": ["1"], "age:broad": ["0-17", "_U"]}
+    for wrong in ["female", "=1", "female="]:
+        with pytest.raises(ValueError, match="variable=code"):
+            conditions([wrong])
+    with pytest.raises(ValueError, match="stands twice"):
+        conditions(["site=1", "site=2"])
+
+
+def test_a_checker_sees_what_failed_where_and_the_true_table(gateway: Gateway) -> None:
+    request = {"rows": [{"variable": "site"}], "columns": [], "layers": []}
+    decision = {**ANSWER, "verdict": "REFERRED"}
+    gateway.answers["GET", "/v1/queries/q-01"] = (
+        200,
+        {"request": request, "decision": decision, "checker": CHECKER},
+    )
+    output = run(gateway, "review", "show", "q-01").stdout
+    assert "MINIMUM_UNITS (protect): 1 cells: 1" in output
+    assert "INDIVIDUAL_RISK (refer): 0.02, allowed 0.01" in output
+    assert "base units: 59" in output
+    assert [line.split() for line in output.splitlines() if line.startswith("1 ")][-1] == [
+        "1",
+        "7",
+        "9",
+        "1.5",
+    ]
+
+
+def test_a_review_needs_a_note(gateway: Gateway) -> None:
+    gateway.answers["POST", "/v1/queries/q-01:review"] = 200, ANSWER
+    assert run(gateway, "review", "approve", "q-01").exit_code == 2
+    assert run(gateway, "review", "approve", "q-01", "--note", "seen").exit_code == 0
+    assert gateway.asked[-1][2] == {"approve": True, "note": "seen"}
+    assert run(gateway, "review", "refuse", "q-01", "--note", "no").exit_code == 0
+    assert gateway.asked[-1][2] == {"approve": False, "note": "no"}
+
+
+def test_a_descriptor_is_registered_with_its_codes_as_texts(gateway: Gateway, tmp_path: Path) -> None:
+    file = tmp_path / "survey.yaml"
+    file.write_text(
+        "name: survey\ndata: {path: survey.csv}\ndesign: {coverage: CENSUS}\n"
+        "variables:\n  - name: sex\n    levels:\n      - codes: [{code: 1, label: men}, {code: 2}]\n"
+        "measures:\n  - {name: income, lower_bound: 0}\n"
+    )
+    gateway.answers["POST", "/v1/datasets"] = (
+        201,
+        {"dataset": {"name": "survey", "version": 1}, "created": True},
+    )
+    result = run(gateway, "dataset", "register", str(file))
+    assert result.stdout == "survey version 1 registered\n"
+    assert gateway.asked[0][2] == {
+        "descriptor": {
+            "name": "survey",
+            "data": {"path": "survey.csv"},
+            "design": {"coverage": "CENSUS"},
+            "variables": [
+                {"name": "sex", "levels": [{"codes": [{"code": "1", "label": "men"}, {"code": "2"}]}]}
+            ],
+            "measures": [{"name": "income", "lower_bound": 0.0}],
+        }
+    }
+
+
+def test_a_descriptor_s_problems_are_told_before_it_is_sent(tmp_path: Path) -> None:
+    file = tmp_path / "survey.yaml"
+    file.write_text("name: survey\ndat: {}\ndesign: {coverage: PART}\n")
+    with pytest.raises(ValueError, match=r"survey.yaml cannot be registered") as caught:
+        read_descriptor(file)
+    assert "  dat: unknown field" in str(caught.value)
+    assert "  design.coverage: " in str(caught.value)
+
+
+def test_policies_are_listed_shown_and_validated(tmp_path: Path) -> None:
+    assert "israel-cbs" in run(None, "policy", "list").stdout
+    shown = run(None, "policy", "show", "israel-cbs", "--access-level", "remote").stdout
+    assert "A cell of fewer than 10 units is withheld" in shown
+    assert run(None, "policy", "show", "israel-cbs", "--access-level", "moon").exit_code == 2
+    own = tmp_path / "own.yaml"
+    own.write_text("name: own\nversion: '1'\ndescription: d\naccess_levels: {remote: {rules: {}}}\n")
+    result = run(None, "policy", "validate", str(own))
+    assert result.exit_code == 2
+    assert "access_levels.remote.rules.minimum_units: is missing" in result.stderr
+    assert run(None, "policy", "validate", "five-safes").stdout.startswith("five-safes version")
+
+
+def test_help_says_what_there_is() -> None:
+    output = run(None, "--help").stdout
+    for command in ("serve", "query", "dataset", "review", "key", "ledger", "policy", "demo"):
+        assert f" {command} " in output
+
+
+def test_the_demonstration_fails_if_a_verdict_is_not_the_expected_one() -> None:
+    refused = Answer.from_json({"query": "q", "verdict": "REFUSED", "reasons": [{"code": "MINIMUM_BASE"}]})
+    assert difference(1, STEPS[0], refused) == ["query 1 is REFUSED and not RELEASED"]
+    assert difference(4, STEPS[3], refused) == ["query 4 does not give DIFFERENCING as a reason"]
+    assert [step.verdict for step in STEPS] == ["RELEASED", "RELEASED_PROTECTED", "REFUSED", "REFUSED"]
+
+
+def test_each_demonstration_begins_with_an_empty_folder_and_two_do_not_share_one(tmp_path: Path) -> None:
+    with fresh_folder(tmp_path / "var") as first:
+        snapshots = first / "snapshots"
+        snapshots.mkdir()
+        (snapshots / "data.parquet").write_text("old")
+        snapshots.chmod(0o500)
+        with fresh_folder(tmp_path / "var") as second:
+            assert second != first
+        assert not second.exists()
+    with fresh_folder(tmp_path / "var") as third:
+        assert third == first
+        assert list(third.iterdir()) == []
