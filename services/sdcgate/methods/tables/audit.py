@@ -21,6 +21,8 @@ from sdcgate.methods.tables.witnesses import (
     agreeing,
     no_tables,
     no_witnesses,
+    reach,
+    required_widths,
     too_narrow,
     true_sums,
     verify,
@@ -62,6 +64,8 @@ class Search:
         self.problem = problem
         self.withheld = withheld.astype(np.bool_)
         self.tables = tables
+        self._widths = required_widths(problem, self.withheld)
+        self._highest, self._lowest = reach(problem, tables)
         self.refuted: BoolArray = self.withheld & problem.known
         self.hopeless = bool(problem.unbounded) or bool(
             np.any(problem.facts.units < problem.floors(self.withheld))
@@ -76,15 +80,14 @@ class Search:
         """Find what can be found before the deadline."""
         if self.hopeless or not self.withheld.any():
             return
-        self._sweep_counts(deadline)
-        for measure in self._measures:
-            self._sweep_sums(measure, deadline)
+        self._sweep(deadline)
         self._settle(deadline)
 
     def narrow(self) -> BoolArray:
         """What is not yet wide enough, shape (2 + measures, cells); known cells are left out."""
-        settled = self.problem.known | self._given
-        return too_narrow(self.problem, self.withheld, self.tables) & ~settled
+        asked = self.withheld & ~self.problem.known & ~self._given
+        narrow: BoolArray = (self._highest - self._lowest < self._widths) & asked
+        return narrow
 
     def verdict(self) -> Audit:
         """The finding, its witnesses verified once more as anybody would."""
@@ -108,26 +111,53 @@ class Search:
 
     def without(self, cell: int, deadline: Deadline) -> bool:
         """Try to prove all others with a cell shown after all; returns, and keeps, whether that is so."""
-        tables, refuted = self.tables, self.refuted.copy()
+        before = self.tables, self.refuted.copy(), self._highest, self._lowest
+        tables = self.tables
         self._given[cell] = True
         still = (tables.records[:, cell] == self.problem.facts.records[cell]) & (
             tables.units[:, cell] == self.problem.facts.units[cell]
         )
         still &= np.all(tables.sums[:, :, cell] == true_sums(self.problem)[:, None, cell], axis=0)
         self.tables = tables.chosen(still)
-        self._settle(deadline, most=1)
-        if np.array_equal(self.refuted, refuted):
-            self._sweep_counts(deadline)
-            for measure in self._measures:
-                self._sweep_sums(measure, deadline)
-            self._settle(deadline)
+        self._highest, self._lowest = reach(self.problem, self.tables)
+        if not self._given_away() and self._all_within_reach(deadline):
+            self._sweep(deadline, integers=False)
         if not self.narrow().any():
             return True
-        self.tables, self.refuted = tables, refuted
+        self.tables, self.refuted, self._highest, self._lowest = before
         self._given[cell] = False
         return False
 
-    def _sweep_counts(self, deadline: Deadline) -> None:
+    def _given_away(self) -> bool:
+        """Whether one subtraction after the other computes a withheld cell."""
+        equations = self.problem.equations
+        rows = equations.rows
+        unknown = self.problem.unknown(self.withheld) & ~self._given
+        while True:
+            left = np.bincount(rows[unknown[equations.cells]], minlength=len(equations))
+            last = (left == 1)[rows] & unknown[equations.cells]
+            if not last.any():
+                return False
+            found = equations.cells[last]
+            if self.withheld[found].any():
+                return True
+            unknown[found] = False
+
+    def _all_within_reach(self, deadline: Deadline) -> bool:
+        """Whether no cell is shown to be too narrow even for real numbers."""
+        for quantity, cell in np.argwhere(self.narrow()):
+            if self.narrow()[quantity, cell] and self._too_narrow_at(
+                int(quantity), int(cell), deadline, False
+            ):
+                return False
+        return True
+
+    def _sweep(self, deadline: Deadline, integers: bool = True) -> None:
+        self._sweep_counts(deadline, integers)
+        for measure in self._measures:
+            self._sweep_sums(measure, deadline)
+
+    def _sweep_counts(self, deadline: Deadline, integers: bool) -> None:
         model, width = self.model(*self._counts), float(self.problem.count_width)
         bounds, stale = model.bounds(), 0
         for turn in range(SWEEPS):
@@ -138,6 +168,9 @@ class Search:
             widths = np.full(len(wanted), width)
             moved = model.reach(aims, widths, bounds, deadline)
             if moved is not None and not _integral(moved):
+                if not integers:
+                    stale += 1
+                    continue
                 moved = model.maximise_integer(aims, _within(bounds, width), deadline)
             found = moved is not None and self._add_counts(np.rint(moved).astype(np.int64), deadline)
             stale = 0 if found else stale + 1
@@ -174,8 +207,7 @@ class Search:
             return truth
         cost = np.zeros(len(moved)) if aim is None else aim
         if aim is not None:
-            width = 2 * (1 + MARGIN) * self.problem.sum_widths(self.problem.unknown(self.withheld))[measure]
-            limit = width[model.cells] / model.scales[measure]
+            limit = 2 * (1 + MARGIN) * self._widths[SUMS + measure, model.cells] / model.scales[measure]
             lower = np.where(aim != 0, np.maximum(lower, -limit), lower)
             upper = np.where(aim != 0, np.minimum(upper, limit), upper)
         values = model.maximise(cost, (lower, upper), deadline)
@@ -187,8 +219,7 @@ class Search:
         """Tables with the true counts and other sums."""
         model, problem = self.model(SUMS + measure), self.problem
         truth, scale = problem.facts.measures[measure].sums, model.scales[measure]
-        unknown = problem.unknown(self.withheld)
-        widths = (1 + MARGIN) * problem.sum_widths(unknown)[measure][model.cells] / scale
+        widths = (1 + MARGIN) * self._widths[SUMS + measure, model.cells] / scale
         bounds, stale = model.bounds(), 0
         for turn in range(SWEEPS):
             wanted = self.narrow()[SUMS + measure][model.cells]
@@ -206,20 +237,21 @@ class Search:
             stale = 0 if found else stale + 1
 
     def add(self, tables: Tables) -> bool:
-        """Enter tables if they agree with all that is known; returns whether they prove anything new."""
+        """Enter tables that agree with what is known and widen a narrow cell; whether that proves one."""
         if not np.all(agreeing(self.problem, self.withheld, tables)):
             return False
-        before = int(self.narrow().sum())
-        kept, self.tables = self.tables, self.tables.joined(tables)
-        if int(self.narrow().sum()) == before:
-            self.tables = kept
+        highest, lowest = reach(self.problem, tables)
+        highest, lowest = np.maximum(self._highest, highest), np.minimum(self._lowest, lowest)
+        narrow = self.narrow()
+        if not np.any((highest - lowest > self._highest - self._lowest)[narrow]):
             return False
-        return True
+        self.tables, self._highest, self._lowest = self.tables.joined(tables), highest, lowest
+        return bool(np.any(narrow & ~self.narrow()))
 
-    def _settle(self, deadline: Deadline, most: int | None = None) -> None:
-        """Settle what is left cell by cell, or the first few: prove it, or show that it is too narrow."""
+    def _settle(self, deadline: Deadline) -> None:
+        """Settle what is left cell by cell: prove it, or show that it is too narrow."""
         tried = self.refuted[None] & np.ones_like(self.narrow())
-        while not deadline.over and (most is None or tried.sum() < most):
+        while not deadline.over:
             left = np.argwhere(self.narrow() & ~tried)
             if len(left) == 0:
                 return
@@ -229,10 +261,10 @@ class Search:
                 self.refuted[cell] = True
                 tried[:, cell] = True
 
-    def _too_narrow_at(self, quantity: int, cell: int, deadline: Deadline) -> bool:
+    def _too_narrow_at(self, quantity: int, cell: int, deadline: Deadline, integers: bool = True) -> bool:
         """Try to widen one quantity of one cell; returns whether that is shown to be impossible."""
         model = self.model(*self._counts, *(SUMS + measure for measure in self._measures))
-        for solve in (model.maximise, model.maximise_integer):
+        for solve in (model.maximise, model.maximise_integer)[: 1 + integers]:
             ends = []
             for direction in (1.0, -1.0):
                 bounds, cost = self._aim_at(model, quantity, cell, direction)
@@ -263,9 +295,7 @@ class Search:
         """Required width of a quantity of a cell, in the units of the program's columns."""
         if quantity < SUMS:
             return float(self.problem.count_width)
-        measure = quantity - SUMS
-        width = self.problem.sum_widths(self.problem.unknown(self.withheld))[measure, cell]
-        return (1 + MARGIN) * float(width) / model.scales[measure]
+        return (1 + MARGIN) * float(self._widths[quantity, cell]) / model.scales[quantity - SUMS]
 
     def _shows_narrow(self, model: Possibilities, quantity: int, cell: int, ends: list[float]) -> bool:
         """Whether the greatest move up plus the greatest move down is less than the width."""

@@ -112,14 +112,28 @@ def too_narrow(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArr
 
     Shape (2 + measures, cells). Units are never too close where they follow the records.
     """
-    facts = problem.facts
-    widths = problem.sum_widths(problem.unknown(withheld))
-    counts = [
-        _spread(tables.records, facts.records) < problem.count_width,
-        (_spread(tables.units, facts.units) < problem.count_width) & (not problem.units_follow),
+    highest, lowest = reach(problem, tables)
+    narrow: BoolArray = (highest - lowest < required_widths(problem, withheld)) & withheld
+    return narrow
+
+
+def required_widths(problem: Problem, withheld: BoolArray) -> FloatArray:
+    """How far apart two tables must lie: records, units, each measure; shape (2 + measures, cells)."""
+    counts = np.full((2, len(problem.facts)), float(problem.count_width))
+    if problem.units_follow:
+        counts[1] = 0.0
+    return np.concatenate([counts, problem.sum_widths(problem.unknown(withheld))])
+
+
+def reach(problem: Problem, tables: Tables) -> tuple[FloatArray, FloatArray]:
+    """Greatest and least deviation from the true table, itself among them; (2 + measures, cells) each."""
+    truth = [problem.facts.records, problem.facts.units, *true_sums(problem)]
+    differences = [
+        found - true for found, true in zip((tables.records, tables.units, *tables.sums), truth, strict=True)
     ]
-    sums = [_spread(tables.sums[m], measure.sums) < widths[m] for m, measure in enumerate(facts.measures)]
-    return np.stack(counts + sums) & withheld
+    highest = np.array([found.max(axis=0, initial=0) for found in differences], dtype=np.float64)
+    lowest = np.array([found.min(axis=0, initial=0) for found in differences], dtype=np.float64)
+    return highest, lowest
 
 
 def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
@@ -162,13 +176,6 @@ def _sums_agree(
     if facts.upper_bound is not None:
         agree &= np.all(sums <= facts.upper_bound * valid + room, axis=1)
     return agree
-
-
-def _spread(tables: IntArray | FloatArray, truth: IntArray | FloatArray) -> IntArray | FloatArray:
-    """Largest minus smallest value of each cell over the tables and the true one, shape (cells,)."""
-    differences = tables - truth
-    spread: IntArray | FloatArray = differences.max(axis=0, initial=0) - differences.min(axis=0, initial=0)
-    return spread
 
 
 def _written_out(problem: Problem, witnesses: Witnesses) -> Tables | None:
