@@ -1,0 +1,53 @@
+"""What the ledger refuses to do, and why. None of these texts holds a withheld value."""
+
+
+class LedgerError(Exception):
+    """Something that the ledger refuses; nothing was recorded."""
+
+
+class HeadMoved(LedgerError):
+    """Others appended to the source since it was audited: audit what is new, then try again."""
+
+    def __init__(self, current: int) -> None:
+        super().__init__(f"the source has releases up to sequence {current}; audit them too and try again")
+        self.current = current
+
+
+class AlreadyAnswered(LedgerError):
+    """The same canonical query under the same policy has an answer: give that one."""
+
+    def __init__(self, query_id: str) -> None:
+        super().__init__(f"query {query_id} asked the same and was answered; its answer stands")
+        self.query_id = query_id
+
+
+class AlreadyRegistered(LedgerError):
+    """This version of the dataset is registered."""
+
+
+class NotReferred(LedgerError):
+    """The query does not exist, was never referred, or was reviewed already."""
+
+
+class SelfReview(LedgerError):
+    """Nobody reviews what he asked himself."""
+
+
+class UnknownKey(LedgerError):
+    """There is no API key with this id."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The database or the second place of the heads does not answer; trying again may help."""
+
+
+class LedgerDamaged(LedgerError):
+    """What is stored is not what was signed; it is not used. `sdcgate ledger verify` names the places."""
+
+
+class LedgerTruncated(LedgerDamaged):
+    """Heads were signed that the database no longer has: nothing is appended until this is acknowledged."""
+
+
+class SchemaUnknown(LedgerError):
+    """The database is not at the migration that this version of sdcgate works with."""

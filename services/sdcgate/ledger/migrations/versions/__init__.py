@@ -1,0 +1,1 @@
+"""One file a migration, numbered; none is changed after it was released."""

@@ -1,0 +1,79 @@
+"""What each event adds to the tables that are read from. Appending and verification use the same function."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Table
+
+from sdcgate.ledger import events, schema
+
+Row = tuple[Any, ...]
+"""Values in the order of the table's columns."""
+
+
+def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, list[Row]]:
+    """Rows that an event adds, by table.
+
+    Args:
+        body: the event, as its bytes spell it.
+        packed_boxes: its attachment `boxes`, where it has one.
+
+    Raises:
+        KeyError, ValueError: the event lacks something that its kind must have.
+    """
+    sequence, moment = body["sequence"], body["recorded_at"]
+    match body["kind"]:
+        case events.DECISION:
+            return {schema.queries: [_query(body)], **_release(body, packed_boxes)}
+        case events.REVIEW:
+            review = (sequence, body["query"], body["verdict"], body["reviewer"], body["author"], moment)
+            return {schema.reviews: [review], **_release(body, packed_boxes)}
+        case events.REGISTRATION:
+            names = ("source", "dataset", "version", "content_hash", "author")
+            return {schema.registrations: [(sequence, *(body[name] for name in names), moment)]}
+        case events.KEY_CREATED:
+            digest = bytes.fromhex(body["digest"])
+            texts = [body[name] for name in ("key_id", "role", "researcher", "label")]
+            return {schema.api_keys: [(sequence, *texts, digest, moment, body["expires_at"])]}
+        case events.KEY_REVOKED:
+            return {schema.api_key_revocations: [(sequence, body["key_id"], moment)]}
+        case events.ACKNOWLEDGEMENT:
+            return {}
+        case _:
+            raise ValueError("an event of an unknown kind")
+
+
+def _query(body: Mapping[str, Any]) -> Row:
+    return (
+        body["sequence"],
+        body["query"],
+        body["source"],
+        body["dataset"],
+        body["version"],
+        body["canonical_hash"],
+        body["policy"]["name"],
+        body["policy"]["hash"],
+        body["scope"],
+        body["researcher"],
+        body["project"],
+        body["verdict"],
+        body["author"],
+        body["recorded_at"],
+    )
+
+
+def _release(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, list[Row]]:
+    attached = body["attachments"]
+    if "release" not in attached:
+        return {}
+    if packed_boxes is None:
+        raise ValueError("a release without its boxes")
+    sequence, source = body["sequence"], body["source"]
+    digest = bytes.fromhex(attached["release"]["digest"])
+    return {
+        schema.releases: [(sequence, body["query"], source, body["dataset"], body["version"], digest)],
+        schema.boxes: [
+            (sequence, position, source, box.digest, box.state)
+            for position, box in enumerate(events.unpack_boxes(packed_boxes))
+        ],
+    }
