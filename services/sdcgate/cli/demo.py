@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from sdcgate_client import Answer
 
     from sdcgate.cli.supervisor import Supervisor
-    from sdcgate.servers.settings import Settings
 
 WIDTH = 110
-DESCRIPTOR = Path(__file__).parent / "demonstration" / "randhie.yaml"
+DESCRIPTOR = Path(__file__).parent.parent / "engine" / "demonstration" / "randhie.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,9 @@ class Step:
 
 
 DATASET = "randhie"
+PEOPLE = {"operator": "olga", "steward": "stefan", "researcher": "ada", "checker": "carla"}
+"""Who has which role."""
+
 STEPS = (
     Step(
         "A table that may leave as it was asked",
@@ -74,6 +76,7 @@ def demo(
     stay: Annotated[bool, typer.Option("--stay", help="Stay up until Ctrl-C.")] = False,
 ) -> None:
     """Start everything, register the demonstration dataset, ask sample queries through REST."""
+    from sdcgate.cli.key import create_keys
     from sdcgate.cli.supervisor import ServiceFailed, Supervisor, stop_signal
     from sdcgate.servers.settings import Settings
 
@@ -83,7 +86,7 @@ def demo(
         settings = Settings(state_dir=folder, ledger_url="", service_token_file=None)
         overridden = {"SDCGATE_LEDGER_URL": "", "SDCGATE_SERVICE_TOKEN_FILE": ""}
         try:
-            keys = create_keys(settings)
+            keys = create_keys(settings, PEOPLE, "demo")
             with Supervisor(settings, overridden, stop=stop) as supervisor:
                 unexpected = _show(supervisor, keys, stop)
                 if stay and not stop.is_set():
@@ -95,14 +98,6 @@ def demo(
             give_up("stopped", FAILED)
     if unexpected:
         give_up("not as expected: " + "; ".join(unexpected), FAILED)
-
-
-def create_keys(settings: "Settings") -> dict[str, str]:
-    """A key for each role, in the ledger of these settings."""
-    from sdcgate.cli.key import create_key
-
-    people = {"operator": "", "steward": "", "researcher": "ada", "checker": ""}
-    return {role: create_key(settings, role, researcher, "demo") for role, researcher in people.items()}
 
 
 @contextmanager
@@ -175,7 +170,7 @@ def print_step(number: int, step: Step, answer: "Answer") -> None:
 
 
 def _print_addresses(supervisor: "Supervisor", keys: Mapping[str, str]) -> None:
-    typer.echo(f"REST         {supervisor.url}   (interactive documentation: {supervisor.url}/docs)")
+    typer.echo(f"REST         {supervisor.url} (documented at {supervisor.url}/openapi.json)")
     for name in ("facility", "risk", "protection"):
         typer.echo(f"{name:12} {supervisor.addresses[name]} (gRPC)")
     typer.echo("\nKeys, shown once:")

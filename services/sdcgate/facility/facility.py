@@ -91,6 +91,7 @@ class Facility:
             source=dataset.source,
             dataset=dataset.name,
             version=dataset.version,
+            descriptor=request.descriptor.SerializeToString(deterministic=True),
             content_hash=dataset.content_hash,
             author=caller.key_id,
         )

@@ -15,6 +15,7 @@ from sdcgate.methods.cells import (
     MeasureFacts,
     State,
     cell_codes,
+    number_of_cells,
     shape_of,
 )
 
@@ -39,7 +40,7 @@ def denominators(axes: tuple[Axis, ...], plan: Plan) -> IntArray:
             for position in summed_over[figure.statistic]:
                 above[position] = shape[position] - 1
             found.append(np.ravel_multi_index(tuple(above), shape) if shape else np.zeros(1, dtype=np.int64))
-    return np.array(found, dtype=np.int64).reshape(len(found), -1)
+    return np.array(found, dtype=np.int64).reshape(len(found), number_of_cells(axes))
 
 
 def released_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: IntArray) -> types.Table:

@@ -70,19 +70,21 @@ class Judge:
         axes = computed.table.axes
         asked = inner_states(axes, leaf_cells(axes), plan.margins or plan.with_percentages)
         judgement = self._risk.assess_table(
-            axes, computed.table.facts, plan.policy.rules, computed.base_units, computed.key, remaining()
+            axes, computed.table.facts, applicable(plan), computed.base_units, computed.key, remaining()
         )
         findings = [finding for finding in judgement.findings if _concerns(finding, asked)]
         attempt = _Attempt(plan, computed.table, known, asked, judgement, findings)
         worst = max((_read(finding) for finding in findings), default=Consequence.PROTECT)
         if worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved):
             return attempt.held(worst, *(f.rule for f in findings if _read(f) is worst))
+        if judgement.unchecked:
+            return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.of_another_version(plan.dataset.name, plan.dataset.version) and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         return attempt.protect(self._inspector(plan, remaining), self._protection, remaining)
 
     def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
-        rules = _cell_rules(plan.policy.rules)
+        rules = _cell_rules(applicable(plan))
 
         def count(regions: Sequence[Region]) -> Facts:
             return self._engine.region_facts(plan.dataset, regions, plan.measures, RANKS)
@@ -163,7 +165,7 @@ class _Attempt:
 
     def _rechecked(self) -> BoolArray:
         """Unsafe cells by the facility's own judgement."""
-        rules = replace(self.plan.policy.rules, minimum_base=None, individual_risk=None)
+        rules = replace(applicable(self.plan), minimum_base=None, individual_risk=None)
         facts = self.computed.facts
         return _unsafe(assess_table(self.computed.axes, facts, rules, 0, None).findings, len(facts))
 
@@ -201,6 +203,12 @@ class _Attempt:
         boxes = tuple((population, facts) for population in (left, *measured_tables(left, facts)))
         codes = (ReasonCode.MINIMUM_UNITS,) if len(withheld) else ()
         return Outcome(None, codes, states, tuple(self.findings), self.judgement, boxes)
+
+
+def applicable(plan: Plan) -> Rules:
+    """The rules that mean something for the dataset: without households there is no minimum of them."""
+    rules = plan.policy.rules
+    return rules if plan.dataset.household else replace(rules, minimum_households=None)
 
 
 def _key_cells(computed: Computed) -> BoolArray:

@@ -18,7 +18,7 @@ from sdcgate.facility.facility import Facility
 from sdcgate.ledger.credentials import Caller, Credentials
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
-from sdcgate.policy.loading import bundled_policies
+from sdcgate.policy.loading import bundled_policies, load_policy
 from sdcgate.servers import errors
 from sdcgate.servers.authentication import caller, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
@@ -96,7 +96,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
             return pb.GetStatusResponse(
                 ready=self._ready(),
                 software_version=version("sdcgate"),
-                public_key=self._key_ring.public_pem.decode(),
+                public_key=self._key_ring.public_bundle().decode(),
                 key_id=self._key_ring.key_id,
             )
 
@@ -105,7 +105,7 @@ def main(settings: Settings) -> None:
     """Serve the facility until it is told to stop."""
     section = settings.facility
     ledger, key_ring = open_ledger(settings)
-    credentials = Credentials(ledger.engine)
+    credentials = Credentials(ledger)
     token = service_token(settings.service_token_path)
     risk_channel = connect(
         settings.address(section.risk, settings.risk),
@@ -128,7 +128,7 @@ def main(settings: Settings) -> None:
         ledger,
         RemoteRisk(risk_channel, section.risk_deadline_seconds),
         RemoteProtection(protection_channel, section.protection_deadline_seconds),
-        bundled_policies(),
+        {name: load_policy(name) for name in bundled_policies()},
         settings.default_policy,
         secret(keys / "boxes.key"),
     )
@@ -152,11 +152,9 @@ def open_ledger(settings: Settings) -> tuple[Ledger, KeyRing]:
     """The ledger of these settings, brought to its newest schema, and the keys that sign in it."""
     state = settings.state_dir
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key_ring = KeyRing(state / "keys" / "ledger")
+    key_ring = KeyRing.open(state / "keys" / "ledger")
     url = settings.ledger_url or f"sqlite:///{state / 'ledger.sqlite'}"
-    ledger = Ledger(url, key_ring, state / "heads" / "heads.jsonl")
-    ledger.upgrade()
-    return ledger, key_ring
+    return Ledger.open(url, key_ring, state / "heads" / "heads.jsonl"), key_ring
 
 
 def secret(path: Path) -> bytes:

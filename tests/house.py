@@ -1,0 +1,124 @@
+"""A whole facility in one process: real engine, ledger and methods, without servers between them."""
+
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.engine.engine import Engine
+from sdcgate.facility.facility import Answered, Facility
+from sdcgate.facility.ports import Pattern
+from sdcgate.ledger.credentials import Caller
+from sdcgate.ledger.ledger import Ledger
+from sdcgate.ledger.signing import KeyRing
+from sdcgate.methods.tables.assessment import Assessment, assess_table
+from sdcgate.methods.tables.suppression import protect
+from sdcgate.policy.loading import bundled_policies, load_policy
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
+
+RANDHIE = Path(__file__).parent.parent / "services/sdcgate/engine/demonstration/randhie.yaml"
+
+
+class LocalRisk:
+    """The risk service's methods, called directly."""
+
+    def assess_table(self, axes, facts, rules, base_units, key, timeout) -> Assessment:
+        return assess_table(axes, facts, rules, base_units, key)
+
+
+class LocalProtection:
+    """The protection service's methods, called directly."""
+
+    def protect_table(self, problem, unsafe, time_limit, timeout) -> Pattern:
+        found = protect(problem, unsafe, time_limit)
+        return Pattern(np.asarray(found.withheld), found.proof, found.witnesses)
+
+
+@dataclass
+class House:
+    """A facility with its engine and ledger, and callers of each role."""
+
+    facility: Facility
+    engine: Engine
+    ledger: Ledger
+    researcher: Caller = field(default_factory=lambda: person("researcher", "ada"))
+    checker: Caller = field(default_factory=lambda: person("checker", "grace"))
+
+    def ask(self, **request) -> Answered:
+        """Ask for a table; dimensions as `site` or `age:ten_years`, figures as `UNITS` or `MEAN:meddol`."""
+        return self.facility.query_table(self.researcher, table_request(**request), 60.0)
+
+
+def person(role: str, name: str) -> Caller:
+    return Caller(key_id=f"key-{name}", role=role, researcher=name)
+
+
+def build(folder: Path, risk=None, protection=None, policy: str = "israel-cbs", data_root=None) -> House:
+    """A fresh house in a folder."""
+    ledger = Ledger.open(
+        f"sqlite:///{folder / 'ledger.sqlite'}", KeyRing.open(folder / "keys"), folder / "heads.jsonl"
+    )
+    engine = Engine(data_root or folder, folder / "snapshots", secrets.token_bytes(32))
+    facility = Facility(
+        engine,
+        ledger,
+        risk or LocalRisk(),
+        protection or LocalProtection(),
+        {name: load_policy(name) for name in bundled_policies()},
+        policy,
+        secrets.token_bytes(32),
+    )
+    return House(facility, engine, ledger)
+
+
+def with_randhie(folder: Path, **options) -> House:
+    """A house with the demonstration dataset."""
+    house = build(folder, **options)
+    house.engine.register(parse_descriptor(yaml.safe_load(RANDHIE.read_text())))
+    return house
+
+
+def table_request(
+    dataset="randhie", rows=(), columns=(), layers=(), figures=("UNITS",), margins=True, **filters
+) -> pb.QueryTableRequest:
+    """A request; filters as `female=["1"]` or `age__broad=["0-17"]`."""
+    request = pb.QueryTableRequest(dataset=dataset, margins=margins)
+    for name, group in (("rows", rows), ("columns", columns), ("layers", layers)):
+        for asked in group:
+            variable, _, level = asked.partition(":")
+            getattr(request, name).add(variable=variable, level=level)
+    for asked in figures:
+        statistic, _, measure = asked.partition(":")
+        request.figures.add(statistic=table_pb2.Statistic.Value(f"STATISTIC_{statistic}"), measure=measure)
+    for name, codes in filters.items():
+        variable, _, level = name.partition("__")
+        request.filter.add(variable=variable, level=level, codes=codes)
+    return request
+
+
+def verdict(answered) -> str:
+    decision = getattr(answered, "decision", answered)
+    return pb.Verdict.Name(decision.verdict).removeprefix("VERDICT_")
+
+
+def cells(answered) -> dict[tuple[str, ...], tuple[float | None, ...]]:
+    """Figures of each cell by its codes, None where withheld."""
+    table = getattr(answered, "decision", answered).table
+    codes = list(zip(*([d.codes[c] for c in d.cells] for d in table.dimensions), strict=True))
+    shown = [status == table_pb2.CELL_STATUS_PUBLISHED for status in table.statuses]
+    return {
+        code: tuple(f.values[i] if shown[i] else None for f in table.figures) for i, code in enumerate(codes)
+    }
+
+
+def reasons(answered) -> list[str]:
+    decision = getattr(answered, "decision", answered)
+    names = (type(reason).DESCRIPTOR.fields_by_name["code"].enum_type for reason in decision.reasons)
+    return [
+        kind.values_by_number[reason.code].name.removeprefix("REASON_CODE_")
+        for kind, reason in zip(names, decision.reasons, strict=True)
+    ]
