@@ -151,7 +151,9 @@ class Answer:
         return self.verdict in ("RELEASED", "RELEASED_PROTECTED")
 
     @classmethod
-    def from_json(cls, content: Any, request: Mapping[str, Any] | None = None) -> "Answer":
+    def from_json(
+        cls, content: Any, request: Mapping[str, Any] | None = None, *, repeated: bool = False
+    ) -> "Answer":
         """Reads a decision, bare or within `{"decision": ..., "request": ..., "checker": ...}`.
 
         Raises:
@@ -182,7 +184,7 @@ class Answer:
             certificate=decision.get("certificate") or {},
             decided=str(decision.get("decided") or ""),
             request=content.get("request") or request or {},
-            repeated=bool(content.get("repeated_answer") or content.get("repeated") or False),
+            repeated=repeated,
             content=decision,
             checker=content.get("checker"),
         )

@@ -11,6 +11,8 @@ from sdcgate_client.answer import Answer
 from sdcgate_client.errors import UnexpectedAnswer, Unreachable, error_of
 from sdcgate_client.requests import Dimensions, Figures, Filter, table_request
 
+Parameters = list[tuple[str, str | int | float | bool | None]]
+
 CONNECTION_ATTEMPTS = 2
 """Further attempts to connect. What was sent is not sent again: that is for the caller to decide."""
 
@@ -104,9 +106,8 @@ class Client:
         request = table_request(
             rows, columns, layers, figures=figures, filter=filter, margins=margins, project=project
         )
-        return Answer.from_json(
-            self._call("POST", f"/v1/datasets/{_segment(dataset)}/tables", request), request
-        )
+        response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/tables", request)
+        return Answer.from_json(_json(response), request, repeated=response.status_code == httpx.codes.OK)
 
     def query(self, query: str) -> Answer:
         """A query asked before, by its id."""
@@ -116,9 +117,7 @@ class Client:
         self, verdicts: Sequence[str] = (), page_size: int = 0, page_token: str = ""
     ) -> list[dict[str, Any]]:
         """Queries, the newest first: one's own, or for checkers everybody's; one page of them."""
-        parameters: list[tuple[str, str | int | float | bool | None]] = [
-            ("verdicts", verdict) for verdict in verdicts
-        ]
+        parameters: Parameters = [("verdicts", verdict) for verdict in verdicts]
         if page_size:
             parameters.append(("page_size", page_size))
         if page_token:
@@ -139,8 +138,17 @@ class Client:
         method: str,
         path: str,
         body: Mapping[str, Any] | None = None,
-        parameters: list[tuple[str, str | int | float | bool | None]] | None = None,
+        parameters: Parameters | None = None,
     ) -> Any:
+        return _json(self._send(method, path, body, parameters))
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        parameters: Parameters | None = None,
+    ) -> httpx.Response:
         try:
             response = self._http.request(method, path, json=body, params=parameters or None)
         except httpx.TimeoutException as error:
@@ -149,15 +157,21 @@ class Client:
             raise Unreachable(f"{self._http.base_url} cannot be reached: {error}") from error
         if response.is_error:
             raise error_of(response)
-        try:
-            content = response.json()
-        except ValueError as error:
-            raise UnexpectedAnswer(
-                f"{self._http.base_url} answered {response.status_code} without JSON"
-            ) from error
-        if not response.is_success:
-            raise UnexpectedAnswer(f"{self._http.base_url} answered {response.status_code}")
-        return content
+        return response
+
+
+def _json(response: httpx.Response) -> Any:
+    """The content of an answer that is one.
+
+    Raises:
+        UnexpectedAnswer: a redirection, or no JSON.
+    """
+    if not response.is_success:
+        raise UnexpectedAnswer(f"{response.url} answered {response.status_code}")
+    try:
+        return response.json()
+    except ValueError as error:
+        raise UnexpectedAnswer(f"{response.url} answered {response.status_code} without JSON") from error
 
 
 def _segment(name: str) -> str:

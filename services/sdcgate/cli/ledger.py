@@ -1,9 +1,119 @@
-"""`sdcgate ledger`: verify the ledger, verify a certificate."""
+"""`sdcgate ledger`: verify the ledger where it lies, and a certificate wherever the answer is."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from sdcgate.cli.connection import DEFAULT_URL, FAILED, ApiKey, Url, connected, give_up, told
+
+if TYPE_CHECKING:
+    from sdcgate.ledger.ledger import Ledger
+    from sdcgate.servers.settings import Settings
 
 app = typer.Typer(help="The ledger: verify it, verify a certificate offline.", no_args_is_help=True)
 
 
-@app.callback()
-def _ledger() -> None: ...
+@app.command()
+def verify() -> None:
+    """Rebuild everything from the signed events and compare; names the place of every difference."""
+    with told(), opened() as ledger:
+        report = ledger.verify()
+    for fault in report.faults:
+        typer.echo(f"event {fault.sequence}, {fault.place}: {fault.message}")
+    if report.faults:
+        give_up(f"{len(report.faults)} faults in {report.events} events", FAILED)
+    typer.echo(f"{report.events} events: chain, signatures, contents and heads are as they were written")
+
+
+@app.command("verify-certificate")
+def verify_certificate(
+    answer: Annotated[Path, typer.Argument(help="The answer, as `query show --json` prints it; - reads it.")],
+    public_key: Annotated[Path, typer.Option(help="The facility's public key, PEM.")],
+) -> None:
+    """Verify offline that the facility gave exactly this answer. Needs neither gateway nor ledger."""
+    with told():
+        text = sys.stdin.read() if str(answer) == "-" else answer.read_text(encoding="utf-8")
+        decision = decision_of(json.loads(text))
+        pem = public_key.read_bytes()
+        valid = is_certified(decision, pem)
+    certificate = decision["certificate"]
+    if not valid:
+        give_up("NOT valid: this answer, or its certificate, is not what the facility signed", FAILED)
+    typer.echo(
+        f"valid: query {decision['query']}, {decision['verdict']}, event {certificate['sequence']} of the "
+        f"ledger, signed by key {certificate['key_id']}"
+    )
+
+
+@app.command("public-key")
+def public_key(url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
+    """Print the public key that verifies certificates, as the gateway tells it."""
+    with connected(url, api_key) as client:
+        typer.echo(client.status()["public_key"].rstrip())
+
+
+@contextmanager
+def opened(settings: "Settings | None" = None) -> Iterator["Ledger"]:
+    """The ledger of the settings.
+
+    Raises:
+        ValueError: it cannot be used; the message says why.
+    """
+    from sdcgate.ledger.errors import LedgerError
+    from sdcgate.ledger.signing import KeyRingError
+    from sdcgate.servers.facility import open_ledger
+    from sdcgate.servers.settings import Settings
+
+    try:
+        ledger, _ = open_ledger(settings or Settings())
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+    except (LedgerError, KeyRingError) as error:
+        raise ValueError(str(error)) from error
+
+
+def decision_of(content: Any) -> Mapping[str, Any]:
+    """The decision with its certificate in an answer, however it is wrapped.
+
+    Raises:
+        ValueError: there is none.
+    """
+    decision = content.get("decision", content) if isinstance(content, dict) else None
+    if not isinstance(decision, dict) or not isinstance(decision.get("certificate"), dict):
+        raise ValueError("this is no answer with a certificate: take the JSON as it came")  # noqa: TRY004
+    return decision
+
+
+def is_certified(decision: Mapping[str, Any], public_key_pem: bytes) -> bool:
+    """Whether the certificate in a decision is the signed record of the rest of it.
+
+    The digest is over the decision without its certificate, as JSON with sorted names, no spaces, in UTF-8.
+
+    Raises:
+        ValueError: the certificate lacks something.
+    """
+    from sdcgate.ledger.certificates import Certificate, verify_certificate
+
+    bare = {name: value for name, value in decision.items() if name != "certificate"}
+    text = json.dumps(bare, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    shown = decision["certificate"]
+    try:
+        certificate = Certificate(
+            sequence=int(shown["sequence"]),
+            head=str(shown["head"]),
+            query=str(decision["query"]),
+            verdict=str(decision["verdict"]),
+            answer_digest=str(shown["answer_digest"]),
+            key_id=str(shown["key_id"]),
+            signature=str(shown["signature"]),
+        )
+    except KeyError as error:
+        raise ValueError(f"the certificate has no {error.args[0]}") from error
+    return verify_certificate(certificate, text.encode(), public_key_pem)

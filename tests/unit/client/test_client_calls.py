@@ -106,6 +106,11 @@ def test_a_refusal_is_an_answer_and_says_what_to_ask_instead() -> None:
         answer.to_pandas()
 
 
+def test_a_query_asked_before_gets_the_same_answer_and_says_so() -> None:
+    assert client_of(Gateway(200, REFUSED)).table("randhie", rows="site").repeated
+    assert not client_of(Gateway(201, REFUSED)).table("randhie", rows="site").repeated
+
+
 def test_a_query_read_back_knows_what_was_asked() -> None:
     gateway = Gateway(
         200, {"request": {"rows": [{"variable": "site"}]}, "decision": REFUSED, "checker": {"note": "n"}}
