@@ -1,6 +1,7 @@
 """DuckDB in memory over the snapshots' Parquet files, for many threads: views, cursors, compiled queries."""
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
@@ -63,8 +64,10 @@ class Database:
         for name, table in (tables or {}).items():
             cursor.register(name, table)
         try:
-            return cursor.sql(sql).to_arrow_table()
+            return cursor.execute(sql).to_arrow_table()
         except duckdb.Error as error:
+            # A cursor with a broken result refuses all that follows.
+            self._local.cursor = None
             raise ComputationFailed(f"the engine's query failed: {type(error).__name__}") from None
         finally:
             for name in tables or {}:
@@ -84,6 +87,10 @@ class Database:
             if self._connection is None:
                 import ibis
 
+                # sql() would spare a copy of the rows but bind each query twice; the rows are aggregates.
+                warnings.filterwarnings(
+                    "ignore", message="Arrow output on a DB-API result", category=UserWarning
+                )
                 spill = self._store / ".spill"
                 spill.mkdir(mode=0o700, parents=True, exist_ok=True)
                 connection = ibis.duckdb.connect()

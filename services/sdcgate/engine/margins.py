@@ -134,7 +134,10 @@ def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], ranks
         weight_sums: FloatArray = arrays["weights"] / scale
         unit_weight_sums: FloatArray = arrays["unit_weights"] / scale
     else:
-        weight_sums, unit_weight_sums = records * constant, units * constant
+        weight_sums, unit_weight_sums = (
+            records.astype(np.float64) * constant,
+            units.astype(np.float64) * constant,
+        )
     facts = [_measure_facts(arrays, position, dataset, name, ranks) for position, name in enumerate(measures)]
     return Facts(
         units=units,
