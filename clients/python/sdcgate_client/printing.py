@@ -8,7 +8,8 @@ from sdcgate_client.answer import ABSENT, PUBLISHED, WITHHELD, Answer, Dimension
 
 WITHHELD_MARK = "x"
 UNDEFINED_MARK = "-"
-NAMES = {"_T": "total", "_U": "missing"}
+MISSING = "_U"
+NAMES = {"_T": "total", MISSING: "missing"}
 LONGEST_LABEL = 28
 
 Codes = tuple[int, ...]
@@ -48,6 +49,8 @@ def format_table(table: Table, request: Mapping[str, Any] | None = None, width: 
         for cell, status in enumerate(table.statuses)
         if status != ABSENT
     }
+    empty = _empty_missing(table, cells)
+    cells = {key: cell for key, cell in cells.items() if not any(key[at] == code for at, code in empty)}
     blocks: list[str] = []
     for layer in sorted({layout.parts(key)[2] for key in cells}):
         part = {key: cell for key, cell in cells.items() if layout.parts(key)[2] == layer}
@@ -56,7 +59,7 @@ def format_table(table: Table, request: Mapping[str, Any] | None = None, width: 
             for at, code in zip(layout.layers, layer, strict=True)
         )
         blocks += _blocks(table, part, layout, title, width)
-    return "\n\n".join(blocks + _legend(table))
+    return "\n\n".join(blocks + _legend(table, cells, [at for at, _ in empty]))
 
 
 def describe_request(request: Mapping[str, Any]) -> str:
@@ -192,29 +195,48 @@ def _decimals(figure: Figure) -> int:
     return max((len(text) - text.index(".") - 1 for text in texts), default=0)
 
 
-def _legend(table: Table) -> list[str]:
+def _empty_missing(table: Table, cells: Cells) -> list[tuple[int, int]]:
+    """Dimensions with the code for missing where all of it is published and nothing is in it."""
+    found = []
+    for at, dimension in enumerate(table.dimensions):
+        if MISSING in dimension.codes:
+            code = dimension.codes.index(MISSING)
+            part = [cell for key, cell in cells.items() if key[at] == code]
+            if all(
+                table.statuses[cell] == PUBLISHED and not any(figure.values[cell] for figure in table.figures)
+                for cell in part
+            ):
+                found.append((at, code))
+    return found
+
+
+def _legend(table: Table, cells: Cells, empty: Sequence[int]) -> list[str]:
     legend = []
-    if table.withheld:
+    if empty:
+        names = ", ".join(_dimension_name(table.dimensions[at]) for at in empty)
+        legend.append(f"not shown, as nothing is in it: missing {names}")
+    if any(table.statuses[cell] == WITHHELD for cell in cells.values()):
         legend.append(f"{WITHHELD_MARK} withheld")
     if any(
-        value is None and status == PUBLISHED
+        table.statuses[cell] == PUBLISHED and figure.values[cell] is None
+        for cell in cells.values()
         for figure in table.figures
-        for value, status in zip(figure.values, table.statuses, strict=True)
     ):
         legend.append(f"{UNDEFINED_MARK} no value: no record has one")
     return ["   ".join(legend)] if legend else []
 
 
 def _dimension_name(dimension: Dimension) -> str:
-    if dimension.level and dimension.level != dimension.variable:
-        return _clean(f"{dimension.variable}:{dimension.level}")
-    return _clean(dimension.variable)
+    return _clean(_with_level(dimension.variable, dimension.level))
+
+
+def _with_level(variable: str, level: str) -> str:
+    return f"{variable}:{level}" if level not in ("", variable) else variable
 
 
 def _dimension_names(dimensions: Any) -> str:
     return " x ".join(
-        ":".join(filter(None, (str(item.get("variable", "")), str(item.get("level") or ""))))
-        for item in dimensions or ()
+        _with_level(str(item.get("variable", "")), str(item.get("level") or "")) for item in dimensions or ()
     )
 
 

@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -76,6 +77,8 @@ def demo(
     stay: Annotated[bool, typer.Option("--stay", help="Stay up until Ctrl-C.")] = False,
 ) -> None:
     """Start everything, register the demonstration dataset, ask sample queries through REST."""
+    from sdcgate_client import SdcgateError
+
     from sdcgate.cli.key import create_keys
     from sdcgate.cli.supervisor import ServiceFailed, Supervisor, stop_signal
     from sdcgate.servers.settings import Settings
@@ -90,10 +93,12 @@ def demo(
             with Supervisor(settings, overridden, stop=stop) as supervisor:
                 unexpected = _show(supervisor, keys, stop)
                 if stay and not stop.is_set():
-                    typer.echo("\nUp until Ctrl-C.")
+                    _invite(supervisor.url, keys)
                     supervisor.watch(stop)
         except ServiceFailed as error:
             give_up(str(error), FAILED)
+        except SdcgateError as error:
+            give_up(f"{error}\nThe services' logs are in {folder / 'log'}", FAILED)
         except KeyboardInterrupt:
             give_up("stopped", FAILED)
     if unexpected:
@@ -134,7 +139,7 @@ def _show(supervisor: "Supervisor", keys: Mapping[str, str], stop: threading.Eve
 
     from sdcgate.cli.dataset import read_descriptor
 
-    _print_addresses(supervisor, keys)
+    _print_addresses(supervisor)
     with Client(supervisor.url, keys["steward"], timeout=120.0) as steward:
         dataset = steward.register(read_descriptor(DESCRIPTOR))["dataset"]
     typer.echo(f"\nRegistered {dataset['name']} version {dataset['version']}: {dataset['label']}")
@@ -164,20 +169,25 @@ def print_step(number: int, step: Step, answer: "Answer") -> None:
     from sdcgate_client import format_answer
     from sdcgate_client.printing import describe_request
 
-    typer.echo(f"\n{'=' * WIDTH}\n{number}. {step.title}\n")
+    typer.echo(f"\n{'=' * WIDTH}\n{textwrap.fill(f'{number}. {step.title}', WIDTH)}\n")
     typer.echo(f"asked: {DATASET}: {describe_request(answer.request)}\n")
     typer.echo(format_answer(answer, WIDTH))
 
 
-def _print_addresses(supervisor: "Supervisor", keys: Mapping[str, str]) -> None:
+def _print_addresses(supervisor: "Supervisor") -> None:
     typer.echo(f"REST         {supervisor.url} (documented at {supervisor.url}/openapi.json)")
     for name in ("facility", "risk", "protection"):
         typer.echo(f"{name:12} {supervisor.addresses[name]} (gRPC)")
-    typer.echo("\nKeys, shown once:")
+
+
+def _invite(url: str, keys: Mapping[str, str]) -> None:
+    """Prints the keys, once, and what to do with them."""
+    typer.echo(f"\n{'=' * WIDTH}\nUp at {url} until Ctrl-C. Keys, shown this once:\n")
     for role, key in keys.items():
-        typer.echo(f"  {role:11} {key}")
-    typer.echo("\nAsk yourself:")
-    typer.echo(f"  export SDCGATE_URL={supervisor.url} SDCGATE_API_KEY={keys['researcher']}")
+        if role != "researcher":
+            typer.echo(f"  {role:9} {PEOPLE[role]:7} {key}")
+    typer.echo("\nAsk as a researcher:\n")
+    typer.echo(f"  export SDCGATE_URL={url} SDCGATE_API_KEY={keys['researcher']}")
     typer.echo(
         "  .venv/bin/sdcgate query table randhie --rows site --columns age:ten_years --filter female=1"
     )

@@ -1,5 +1,7 @@
 """Runs the four services as processes, on ports that are free, and leaves none of them behind."""
 
+import http
+import http.client
 import json
 import os
 import signal
@@ -98,11 +100,13 @@ class Supervisor:
         (self._folder / "log").mkdir(parents=True, exist_ok=True)
         for name in SERVICES:
             self._ready_file(name).unlink(missing_ok=True)
-        for name in SERVICES:
-            self._processes[name] = self._spawn(name)
         deadline = time.monotonic() + self._ready_seconds
-        for name in SERVICES:
-            self.addresses[name] = self._wait_until_ready(name, deadline)
+        # The gateway comes last: it should not find closed ports and wait before it tries again.
+        for names in (SERVICES[:-1], SERVICES[-1:]):
+            for name in names:
+                self._processes[name] = self._spawn(name)
+            for name in names:
+                self.addresses[name] = self._wait_until_ready(name, deadline)
 
     def watch(self, stop: threading.Event) -> None:
         """Waits until `stop` is set.
@@ -143,8 +147,10 @@ class Supervisor:
         while time.monotonic() < deadline:
             self._check_alive()
             if file.exists():
-                address = str(json.loads(file.read_text(encoding="utf-8"))["address"])
-                return f"http://{address}" if name == "gateway" and "://" not in address else address
+                listening = json.loads(file.read_text(encoding="utf-8"))
+                if _takes_calls(listening["metrics"]):
+                    address = str(listening["address"])
+                    return f"http://{address}" if name == "gateway" else address
             if self._stop.wait(_POLL_SECONDS):
                 raise KeyboardInterrupt
         raise ServiceFailed(f"{name} was not ready in {self._ready_seconds:g} s; {self._end_of_log(name)}")
@@ -202,6 +208,18 @@ def free_port(host: str, wanted: int, taken: set[int]) -> int:
         taken.add(found)
         return found
     raise OSError(f"there is no free port at {host}")
+
+
+def _takes_calls(metrics: str) -> bool:
+    """What /readyz says at a service's metrics address."""
+    connection = http.client.HTTPConnection(metrics, timeout=2)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def _service_command(name: str) -> list[str]:

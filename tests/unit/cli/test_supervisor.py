@@ -16,8 +16,18 @@ from sdcgate.servers.settings import Settings
 
 SERVICE = textwrap.dedent(
     """
-    import json, os, pathlib, signal, sys, time
+    import http.server, json, os, pathlib, signal, sys, time
     from sdcgate.cli.parent import die_with
+
+    class Probes(http.server.BaseHTTPRequestHandler):
+        asked = 0
+
+        def do_GET(self):
+            Probes.asked += 1
+            self.send_response(200 if self.path == "/readyz" and Probes.asked > 2 else 503)
+            self.end_headers()
+
+        def log_message(self, *_): ...
 
     name, parent, behaviour = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     die_with(parent)
@@ -28,12 +38,17 @@ SERVICE = textwrap.dedent(
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     run = pathlib.Path(os.environ["SDCGATE_STATE_DIR"]) / "run"
     run.mkdir(exist_ok=True)
-    port = os.environ[f"SDCGATE_{name.upper()}__PORT"]
-    (run / f"{name}.draft").write_text(json.dumps({"address": f"127.0.0.1:{port}", "metrics": ""}))
+    port, metrics = (os.environ[f"SDCGATE_{name.upper()}__{kind}"] for kind in ("PORT", "METRICS_PORT"))
+    listening = {"address": f"127.0.0.1:{port}", "metrics": f"127.0.0.1:{metrics}"}
+    probes = http.server.HTTPServer(("127.0.0.1", int(metrics)), Probes)
+    (run / f"{name}.draft").write_text(json.dumps(listening))
     (run / f"{name}.draft").rename(run / f"{name}.json")
+    for _ in range(3):
+        probes.handle_request()
     if behaviour == "short-lived" and name == "risk":
         sys.exit(4)
-    time.sleep(60)
+    probes.timeout = 60
+    probes.handle_request()
     """
 )
 

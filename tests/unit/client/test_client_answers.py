@@ -118,6 +118,19 @@ def test_what_is_too_wide_goes_on_below() -> None:
     assert text.count("1 Dayton") > 2
 
 
+def test_codes_for_missing_are_left_out_where_nothing_is_missing_and_shown_where_something_is() -> None:
+    def table_of(units: list[int | None], statuses: list[str]) -> Table:
+        dimension = {"variable": "site", "column": "site", "codes": ["1", "_U", "_T"]}
+        columns = {"site": [0, 1, 2], "units": units, "status": statuses}
+        return Table.from_json({"dimensions": [dimension], "columns": columns})
+
+    nothing = format_table(table_of([30, 0, 30], ["PUBLISHED"] * 3))
+    assert "not shown, as nothing is in it: missing site" in nothing
+    assert [line.split()[0] for line in nothing.splitlines()[2:4]] == ["1", "total"]
+    assert "missing     30" in format_table(table_of([30, 30, 60], ["PUBLISHED"] * 3))
+    assert "missing      x" in format_table(table_of([30, None, None], ["PUBLISHED", "WITHHELD", "WITHHELD"]))
+
+
 def test_an_answer_reads_as_verdict_reasons_table_and_certificate() -> None:
     text = format_answer(answer())
     assert text.startswith(
