@@ -12,6 +12,7 @@ from typing import Any
 
 from sdcgate.servers.errors import Unauthenticated
 
+AUTHORIZATION_KEY = "authorization"
 SERVICE_ROLE = "service"
 BEARER = "bearer "
 

@@ -6,8 +6,9 @@ from typing import Any
 import grpc
 import structlog
 
-from sdcgate.servers.interceptors import AUTHORIZATION_KEY, REQUEST_ID_KEY, request_id
+from sdcgate.servers.authentication import AUTHORIZATION_KEY
 from sdcgate.servers.logging import REQUEST_ID
+from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.settings import MEBIBYTE, Peer, is_loopback
 
 Metadata = tuple[tuple[str, str | bytes], ...]

@@ -221,14 +221,14 @@ def problem_of(error: BaseException) -> Problem:
         return InvalidArgument(error.problems)
     if isinstance(error, grpc.RpcError):
         # A call to another service failed: whatever it was there, for our caller it is a failure of ours.
-        code = error.code() if isinstance(error, grpc.Call) else None
+        code = _code_of(error)
         return DeadlineExceeded() if code == grpc.StatusCode.DEADLINE_EXCEEDED else Unavailable()
     return Internal()
 
 
 def from_rpc_error(error: grpc.RpcError) -> Problem:
     """What a called service said, for the gateway to hand on as it is."""
-    code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNAVAILABLE
+    code = _code_of(error)
     status = _status_of(error)
     detail = status.message if status is not None else ""
     if code == grpc.StatusCode.INVALID_ARGUMENT:
@@ -240,6 +240,12 @@ def from_rpc_error(error: grpc.RpcError) -> Problem:
     if retry is not None:
         problem.retry_after = retry
     return problem
+
+
+def _code_of(error: grpc.RpcError) -> grpc.StatusCode:
+    """Status of a failed call, of the blocking or the asynchronous kind; without one nothing was reached."""
+    code = error.code() if hasattr(error, "code") else None
+    return code if isinstance(code, grpc.StatusCode) else grpc.StatusCode.UNAVAILABLE
 
 
 def _status_of(error: grpc.RpcError) -> status_pb2.Status | None:

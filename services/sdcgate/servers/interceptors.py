@@ -4,7 +4,6 @@ Health and reflection pass through none of it: they run in small lanes of their 
 answered while all threads compute. Only unary calls are served; other kinds are turned away here.
 """
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,9 +14,8 @@ from typing import Any, Protocol
 import grpc
 import structlog
 from google.protobuf.message import Message
-from ulid import ULID
 
-from sdcgate.servers.authentication import Authenticate, bearer_token, set_caller
+from sdcgate.servers.authentication import AUTHORIZATION_KEY, Authenticate, bearer_token, set_caller
 from sdcgate.servers.errors import (
     InvalidArgument,
     Problem,
@@ -30,12 +28,10 @@ from sdcgate.servers.errors import (
 )
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 
-REQUEST_ID_KEY = "x-request-id"
-AUTHORIZATION_KEY = "authorization"
 HEALTH = "/grpc.health.v1.Health/"
 REFLECTION = "/grpc.reflection."
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 Proceed = Callable[[], Message]
 
@@ -56,12 +52,6 @@ class Link(Protocol):
 
     def __call__(self, call: Call, proceed: Proceed) -> Message:
         """Answer the call."""
-
-
-def request_id(given: str | bytes | None = None) -> str:
-    """The caller's request id where it is a harmless one, else a new one."""
-    text = given.decode("ascii", "replace") if isinstance(given, bytes) else given or ""
-    return text if _REQUEST_ID.fullmatch(text) else f"r-{ULID()}"
 
 
 class RequestId:

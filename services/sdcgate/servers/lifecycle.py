@@ -4,13 +4,10 @@ Ports answer from the first moment, with health NOT_SERVING and calls turned awa
 The signal to stop takes the service out of readiness, lets running calls end, then closes.
 """
 
-import json
 import os
-import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from threading import Event, current_thread, main_thread
+from threading import Event
 from typing import Any
 
 import grpc
@@ -22,6 +19,7 @@ from sdcgate.servers.authentication import Authenticate
 from sdcgate.servers.logging import configure, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.probes import Probes
+from sdcgate.servers.process import Signals, write_ready_file
 from sdcgate.servers.settings import GrpcServer, Settings, Tls
 
 AddToServer = Callable[[grpc.Server], None]
@@ -170,20 +168,6 @@ def serve(
         os._exit(0)  # a thread that computes past the drain would hold the process
 
 
-class Signals:
-    """Events of the first and the second signal to stop. Only the main thread can listen for signals."""
-
-    def __init__(self) -> None:
-        self.first = Event()
-        self.second = Event()
-        if current_thread() is main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, self._received)
-
-    def _received(self, number: int, frame: Any) -> None:  # noqa: ARG002
-        (self.second if self.first.is_set() else self.first).set()
-
-
 def bind(server: grpc.Server, section: GrpcServer) -> int:
     """Bind the port of a section, encrypted exactly if it has TLS files; returns the port."""
     where = f"{section.host}:{section.port}"
@@ -199,14 +183,6 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials:
     pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
     authority = tls.client_ca.read_bytes() if tls.client_ca is not None else None
     return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
-
-
-def write_ready_file(path: Path, address: str, metrics: str) -> None:
-    """Say where a service listens, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps({"address": address, "metrics": metrics}) + "\n", encoding="ascii")
-    draft.replace(path)
 
 
 class _Health(health.HealthServicer):  # type: ignore[misc]

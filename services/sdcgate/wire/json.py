@@ -77,7 +77,11 @@ def from_json(body: bytes, message_type: type[M], given: Mapping[str, str] | Non
     `given` are text fields that the address holds; the body must not repeat them with other values.
     Raises InvalidMessageError with all problems.
     """
-    value = parse(body)
+    return from_value(parse(body), message_type, given)
+
+
+def from_value(value: Json, message_type: type[M], given: Mapping[str, str] | None = None) -> M:
+    """Read a message from a parsed object; as `from_json`."""
     message = message_type()
     reader = _Reader()
     if isinstance(value, dict):

@@ -1,0 +1,110 @@
+"""The edge of the gateway, around every request: id, presence of a key, headers, log line, metrics."""
+
+import re
+import time
+from typing import Any
+
+import pydantic_core
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sdcgate.servers.errors import Problem, Unauthenticated, problem_of, to_problem_json
+from sdcgate.servers.logging import REQUEST_ID, logger, places
+from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
+
+OPEN_PATHS = ("/openapi.json",)
+PROBLEM_JSON = "application/problem+json"
+UNKNOWN_ROUTE = "other"
+_TOKEN = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,512})")
+
+SECURITY_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Edge:
+    """ASGI middleware around the gateway's routes."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, encrypted: bool) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._logger = logger("gateway")
+        self._headers = dict(SECURITY_HEADERS)
+        if encrypted:
+            self._headers["Strict-Transport-Security"] = "max-age=63072000"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        began = time.perf_counter()
+        headers = Headers(scope=scope)
+        identity = request_id(headers.get(REQUEST_ID_KEY))
+        state: dict[str, Any] = scope.setdefault("state", {})
+        state[REQUEST_ID] = identity
+        status = 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                out = MutableHeaders(scope=message)
+                out[REQUEST_ID_KEY] = identity
+                out.update(self._headers)
+            await send(message)
+
+        running = self._metrics.running.labels("gateway")
+        running.inc()
+        with structlog.contextvars.bound_contextvars(**{REQUEST_ID: identity}):
+            try:
+                await self._led(scope, receive, answer, headers)
+            except Exception as error:
+                self._logger.error("failed", error=type(error).__name__, places=places(error))
+                if not status:
+                    await problem_response(problem_of(error), identity)(scope, receive, answer)
+            finally:
+                running.dec()
+                self._ended(scope, state, status, time.perf_counter() - began)
+
+    async def _led(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        """To the routes, for whoever shows a key."""
+        if scope["path"] not in OPEN_PATHS:
+            try:
+                scope["state"]["token"] = token(headers.getlist("authorization"))
+            except Unauthenticated as problem:
+                await problem_response(problem, scope["state"][REQUEST_ID])(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _ended(self, scope: Scope, state: dict[str, Any], status: int, seconds: float) -> None:
+        # The route's pattern, never the path: names of people's choosing stay out of logs and metrics.
+        method = f"{scope['method']} {state['route']}" if "route" in state else UNKNOWN_ROUTE
+        self._metrics.ended(method, str(status), seconds)
+        self._logger.info("request", method=method, status=status, milliseconds=round(seconds * 1000, 3))
+
+
+def token(values: list[str]) -> str:
+    """The API key of a request. Raises Unauthenticated where there is none, or more than one."""
+    match = _TOKEN.fullmatch(values[0].strip()) if len(values) == 1 else None
+    if match is None:
+        raise Unauthenticated()
+    return match.group(1)
+
+
+def problem_response(problem: Problem, identity: str) -> Response:
+    """A problem as RFC 9457 problem+json with the headers that go with it."""
+    headers = {}
+    if problem.retry_after is not None:
+        headers["Retry-After"] = str(problem.retry_after)
+    if problem.http_status == Unauthenticated.http_status:
+        headers["WWW-Authenticate"] = "Bearer"
+    body = pydantic_core.to_json(to_problem_json(problem, identity))
+    return Response(body, problem.http_status, headers, PROBLEM_JSON)

@@ -1,0 +1,337 @@
+"""The gateway: JSON in, the facility asked, JSON out. It translates; it decides, computes and keeps nothing.
+
+Whatever goes wrong on the way to the facility or back is problem+json, never a verdict.
+"""
+
+import asyncio
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from google.protobuf import message_factory
+from google.protobuf.message import Message
+from grpc_health.v1 import health_pb2
+from starlette.exceptions import HTTPException
+
+from sdcgate.servers.authentication import AUTHORIZATION_KEY
+from sdcgate.servers.channels import channel_credentials, channel_options
+from sdcgate.servers.edge import Edge, problem_response
+from sdcgate.servers.errors import (
+    MethodNotAllowed,
+    NotFound,
+    Problem,
+    TooLarge,
+    UnsupportedMediaType,
+    from_rpc_error,
+    problem_of,
+)
+from sdcgate.servers.logging import REQUEST_ID, configure, logger, places
+from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.probes import Probes
+from sdcgate.servers.process import Signals, write_ready_file
+from sdcgate.servers.request_ids import REQUEST_ID_KEY
+from sdcgate.servers.routes import ROUTES, SERVICE, Route
+from sdcgate.servers.settings import GatewayServer, Settings
+from sdcgate.wire.json import from_json, from_value, to_json
+from sdcgate.wire.problems import FieldProblem, InvalidMessageError
+from sdcgate.wire.table_json import SHAPES
+
+JSON = "application/json"
+HEALTH_CHECK = "/grpc.health.v1.Health/Check"
+HEALTH_SECONDS = 1.0
+_STEP_SECONDS = 0.02
+_STOP_SECONDS = 0.25
+
+Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class Facility:
+    """The facility behind a channel of the running event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        section = settings.gateway
+        address = settings.address(section.facility, settings.facility)
+        credentials = channel_credentials(address, section.facility, section.plaintext)
+        options = channel_options(section.maximum_message_bytes)
+        if credentials is None:
+            self._channel = grpc.aio.insecure_channel(address, options)
+        else:
+            self._channel = grpc.aio.secure_channel(address, credentials, options)
+        self._deadline = section.deadline_seconds
+        self._calls = {
+            rpc.name: self._channel.unary_unary(
+                f"/{SERVICE.full_name}/{rpc.name}",
+                request_serializer=message_factory.GetMessageClass(rpc.input_type).SerializeToString,
+                response_deserializer=message_factory.GetMessageClass(rpc.output_type).FromString,
+            )
+            for rpc in SERVICE.methods
+        }
+        self._health = self._channel.unary_unary(
+            HEALTH_CHECK,
+            request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
+            response_deserializer=health_pb2.HealthCheckResponse.FromString,
+        )
+        self.serving = False
+
+    async def call(self, rpc: str, request: Message, token: str, identity: str) -> Any:
+        """Call as the one whose key it is. Raises Problem where no answer comes."""
+        metadata = ((AUTHORIZATION_KEY, f"Bearer {token}"), (REQUEST_ID_KEY, identity))
+        try:
+            return await self._calls[rpc](request, timeout=self._deadline, metadata=metadata)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from None
+
+    async def watch(self) -> None:
+        """Look after the facility's health, again and again."""
+        while True:
+            try:
+                answer = await self._health(
+                    health_pb2.HealthCheckRequest(service=SERVICE.full_name), timeout=HEALTH_SECONDS
+                )
+                self.serving = answer.status == health_pb2.HealthCheckResponse.SERVING
+            except grpc.RpcError:
+                self.serving = False
+            await asyncio.sleep(HEALTH_SECONDS)
+
+    async def close(self) -> None:
+        """Close the channel."""
+        await self._channel.close()
+
+
+class Gateway:
+    """The routes, and the facility once the event loop runs."""
+
+    def __init__(self, settings: Settings, metrics: Metrics | None = None) -> None:
+        self.settings = settings
+        self.metrics = metrics or Metrics("gateway")
+        self.facility: Facility | None = None
+        self._openapi = b""
+        self._logger = logger("gateway")
+
+    @property
+    def ready(self) -> bool:
+        """Whether the facility takes queries."""
+        ready = self.facility is not None and self.facility.serving
+        self.metrics.ready.labels("gateway").set(int(ready))
+        return ready
+
+    def app(self) -> Edge:
+        """The ASGI application."""
+        routes = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+        for route in ROUTES:
+            routes.add_api_route(
+                route.path, self._endpoint(route), methods=[route.method], response_model=None
+            )
+        routes.add_api_route("/openapi.json", self._document, methods=["GET"], response_model=None)
+        routes.add_exception_handler(HTTPException, _no_route)
+        return Edge(routes, self.metrics, self.settings.gateway.tls.enabled)
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """A facility for the time that the event loop runs."""
+        self.facility = Facility(self.settings)
+        watching = asyncio.create_task(self.facility.watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await self.facility.close()
+            self.facility = None
+
+    def _endpoint(self, route: Route) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            request.state.route = route.path
+            try:
+                return await self._answer(route, request)
+            except Exception as error:
+                problem = problem_of(error)
+                if problem is not error and not isinstance(error, InvalidMessageError):
+                    self._logger.error("failed", error=type(error).__name__, places=places(error))
+            return problem_response(problem, getattr(request.state, REQUEST_ID))
+
+        return endpoint
+
+    async def _answer(self, route: Route, request: Request) -> Response:
+        message_type = message_factory.GetMessageClass(route.request_type)
+        given = dict(request.path_params)
+        if route.method == "POST":
+            body = await read_body(request, self.settings.gateway.maximum_body_bytes)
+            no_parameters(request)
+            message = from_json(body, message_type, given)
+        else:
+            message = from_value(parameters(request, route), message_type, given)
+        if self.facility is None:
+            raise RuntimeError("the gateway is not connected")
+        identity = getattr(request.state, REQUEST_ID)
+        response = await self.facility.call(route.rpc, message, request.state.token, identity)
+        answer = route.answer(response)
+        headers = {"Location": answer.location} if answer.location else None
+        return Response(to_json(answer.body, SHAPES), answer.status, headers, JSON)
+
+    async def _document(self, request: Request) -> Response:
+        request.state.route = "/openapi.json"
+        if not self._openapi:
+            from sdcgate.servers.openapi import document
+
+            self._openapi = document()
+        return Response(self._openapi, media_type=JSON)
+
+
+async def read_body(request: Request, maximum: int) -> bytes:
+    """The body of a request. Raises UnsupportedMediaType where it is no JSON, TooLarge where too long."""
+    kind = [part.strip().lower() for part in request.headers.get("content-type", "").split(";")]
+    encoding = request.headers.get("content-encoding", "identity").lower()
+    if kind[0] != JSON or any(part not in ("charset=utf-8", 'charset="utf-8"') for part in kind[1:]):
+        raise UnsupportedMediaType()
+    if encoding != "identity":
+        raise UnsupportedMediaType("Send the JSON as it is, without Content-Encoding")
+    too_large = TooLarge(f"The body must have at most {maximum} bytes")
+    length = request.headers.get("content-length", "0")
+    if length.isdigit() and int(length) > maximum:
+        raise too_large
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > maximum:
+            raise too_large
+    return bytes(body)
+
+
+def no_parameters(request: Request) -> None:
+    """Raises InvalidMessageError where the address has a query string that nobody would read."""
+    names = dict.fromkeys(request.query_params.keys())
+    if names:
+        raise InvalidMessageError([FieldProblem(name[:40], "is not known in the address") for name in names])
+
+
+def parameters(request: Request, route: Route) -> dict[str, Any]:
+    """The query string as the object that a body would be."""
+    value: dict[str, Any] = {}
+    problems: list[FieldProblem] = []
+    fields = route.request_type.fields_by_name
+    for name in dict.fromkeys(request.query_params.keys()):
+        texts = request.query_params.getlist(name)
+        field = fields.get(name)
+        if field is None or name in route.parameters:
+            problems.append(FieldProblem(name[:40], "is not known in the address"))
+        elif field.is_repeated:
+            value[name] = texts
+        elif len(texts) > 1:
+            problems.append(FieldProblem(name, "stands more than once"))
+        else:
+            numeric = field.cpp_type == field.CPPTYPE_UINT32 and texts[0].isascii() and texts[0].isdigit()
+            value[name] = int(texts[0]) if numeric and len(texts[0]) < 20 else texts[0]
+    if problems:
+        raise InvalidMessageError(problems)
+    return value
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    """Problem+json for an unknown address or method."""
+    methods = sorted(route.method for route in ROUTES if _pattern(route.path, request.url.path)) or (
+        ["GET"] if request.url.path == "/openapi.json" else []
+    )
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == MethodNotAllowed.http_status and methods:
+        problem: Problem = MethodNotAllowed(f"Use {' or '.join(methods)} here")
+    else:
+        problem = NotFound("There is nothing at this address; /openapi.json says what there is")
+    response = problem_response(problem, getattr(request.state, REQUEST_ID))
+    if methods:
+        response.headers["Allow"] = ", ".join(methods)
+    return response
+
+
+def _pattern(pattern: str, path: str) -> bool:
+    from starlette.routing import compile_path
+
+    return compile_path(pattern)[0].match(path) is not None
+
+
+def main(settings: Settings | None = None) -> None:
+    """Serve until told to stop."""
+    settings = settings or Settings()
+    configure("gateway", settings.log_level)
+    signals = Signals()
+    if sys.platform == "win32":
+        asyncio.run(run(settings, signals))
+    else:
+        import uvloop
+
+        uvloop.run(run(settings, signals))
+
+
+async def run(settings: Settings, signals: Signals) -> None:
+    """Listen, say where, answer until a signal comes."""
+    section = settings.gateway
+    gateway = Gateway(settings)
+    log = logger("gateway")
+    ready_file = settings.ready_file("gateway", section)
+    ready_file.unlink(missing_ok=True)
+    listening = bind(section)
+    address = f"{section.host}:{listening.getsockname()[1]}"
+    server = uvicorn.Server(_configuration(gateway, section))
+    probes = Probes(
+        section.metrics_host,
+        section.metrics_port,
+        gateway.metrics,
+        lambda: gateway.ready and not server.should_exit,
+    )
+    probes.start()
+    try:
+        async with gateway.connected():
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
+            while not server.started and not serving.done():
+                await asyncio.sleep(_STEP_SECONDS)
+            if server.started and not signals.first.is_set():
+                write_ready_file(ready_file, address, probes.address)
+                log.info("ready", address=address, metrics=probes.address)
+            while not serving.done():
+                await asyncio.wait({serving}, timeout=_STOP_SECONDS)
+                # A signal that came before uvicorn listened for them.
+                server.should_exit |= signals.first.is_set()
+            await serving
+    finally:
+        ready_file.unlink(missing_ok=True)
+        probes.stop()
+        listening.close()
+        log.info("stopped")
+
+
+def _configuration(gateway: Gateway, section: GatewayServer) -> uvicorn.Config:
+    tls = section.tls
+    return uvicorn.Config(
+        gateway.app(),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=max(1, round(section.drain_seconds)),
+        ssl_certfile=tls.certificate,
+        ssl_keyfile=str(tls.key) if tls.key is not None else None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if tls.client_ca is not None else ssl.CERT_NONE,
+        ssl_ca_certs=str(tls.client_ca) if tls.client_ca is not None else None,
+    )
+
+
+def bind(section: GatewayServer) -> socket.socket:
+    """A listening socket; raises OSError where the port is taken."""
+    family = socket.AF_INET6 if ":" in section.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((section.host, section.port))
+    except OSError:
+        listening.close()
+        raise
+    listening.setblocking(False)
+    return listening

@@ -1,0 +1,193 @@
+"""The OpenAPI document of the gateway, from its routes and the contract's descriptors."""
+
+import json
+from importlib.metadata import version
+from typing import Any
+
+import pydantic_core
+
+from sdcgate.servers import errors, openapi_examples
+from sdcgate.servers.edge import PROBLEM_JSON
+from sdcgate.servers.errors import Problem
+from sdcgate.servers.openapi_schemas import Schema, Schemas
+from sdcgate.servers.routes import ROUTES, SERVICE, Route
+from sdcgate.wire.json import to_json
+from sdcgate.wire.table_json import SHAPES
+
+JSON = "application/json"
+DESCRIPTION = """Output checking at the exit of a remote-access facility: ask for tables, get what may leave.
+
+A verdict is an answer, not an error: `RELEASED`, `RELEASED_PROTECTED`, `REFERRED` and `REFUSED` come with
+200, 201 or 202. An error is problem+json (RFC 9457) and never a verdict; 429, 503 and 504 can be tried
+again after `Retry-After` seconds. Asking the same again gives the same answer."""
+
+ALWAYS: tuple[type[Problem], ...] = (
+    errors.InvalidArgument,
+    errors.Unauthenticated,
+    errors.PermissionDenied,
+    errors.NotFound,
+    errors.ResourceExhausted,
+    errors.Internal,
+    errors.Unimplemented,
+    errors.Unavailable,
+    errors.DeadlineExceeded,
+)
+WITH_BODY: tuple[type[Problem], ...] = (
+    errors.FailedPrecondition,
+    errors.TooLarge,
+    errors.UnsupportedMediaType,
+)
+REQUEST_ID_HEADER: Schema = {
+    "description": "Id of the request, the caller's own where it sent one; quote it in a report.",
+    "schema": {"type": "string"},
+}
+
+
+def document() -> bytes:
+    """The document as JSON."""
+    schemas = Schemas()
+    # Bodies first: what goes both ways gets the name of its answer from that.
+    bodies = {route.rpc: schemas.sent(route.request_type, route.parameters) for route in ROUTES}
+    paths: dict[str, Any] = {"/openapi.json": {"get": _document_operation()}}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas, bodies[route.rpc])
+    for route in ROUTES:
+        if route.method == "GET":
+            schemas.schemas.pop(route.request_type.name)
+    problem_kinds = {kind.http_status: kind for kind in (*ALWAYS, *WITH_BODY)}
+    return pydantic_core.to_json(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "sdcgate", "version": version("sdcgate"), "description": DESCRIPTION},
+            "paths": paths,
+            "security": [{"key": []}],
+            "components": {
+                "securitySchemes": {
+                    "key": {"type": "http", "scheme": "bearer", "description": "An API key of the facility."}
+                },
+                "schemas": {**schemas.schemas, "Problem": problem_schema()},
+                "responses": {str(status): _problem(kind) for status, kind in problem_kinds.items()},
+            },
+        }
+    )
+
+
+def _operation(route: Route, schemas: Schemas, body: Schema) -> Schema:
+    call = SERVICE.methods_by_name[route.rpc]
+    text = schemas.comment(call.full_name)
+    operation: Schema = {
+        "operationId": route.rpc[0].lower() + route.rpc[1:],
+        "summary": text.partition(".")[0].partition(":")[0],
+        "description": text,
+        "parameters": _parameters(route, schemas),
+        "responses": {
+            **{str(status): _success(route, status, schemas) for status in route.statuses},
+            **{str(kind.http_status): _shared(kind) for kind in _errors(route)},
+        },
+    }
+    if route.method == "POST":
+        example = openapi_examples.BODIES[route.rpc]
+        operation["requestBody"] = {
+            "required": True,
+            "content": {JSON: {"schema": body, "example": example}},
+        }
+    return operation
+
+
+def _errors(route: Route) -> tuple[type[Problem], ...]:
+    return (*ALWAYS, *WITH_BODY) if route.method == "POST" else ALWAYS
+
+
+def _parameters(route: Route, schemas: Schemas) -> list[Schema]:
+    fields = route.request_type.fields_by_name
+    in_path = route.parameters
+    in_query = [] if route.method == "POST" else [name for name in fields if name not in in_path]
+    return [
+        {
+            "name": name,
+            "in": "path" if name in in_path else "query",
+            "required": name in in_path,
+            "description": schemas.comment(fields[name].full_name),
+            "schema": schemas.parameter(fields[name]),
+        }
+        for name in (*in_path, *in_query)
+    ]
+
+
+def _success(route: Route, status: int, schemas: Schemas) -> Schema:
+    message = route.body_type
+
+    example = json.loads(to_json(openapi_examples.answer(route.rpc, status), SHAPES))
+    headers = {"X-Request-Id": REQUEST_ID_HEADER}
+    if route.method == "POST" and route.rpc != "ReviewQuery":
+        headers["Location"] = {"description": "Where it is from now on.", "schema": {"type": "string"}}
+    return {
+        "description": route.statuses[status],
+        "headers": headers,
+        "content": {JSON: {"schema": schemas.answered(message), "example": example}},
+    }
+
+
+def _document_operation() -> Schema:
+    return {
+        "operationId": "getOpenApi",
+        "summary": "This document",
+        "security": [],
+        "responses": {
+            "200": {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}
+        },
+    }
+
+
+def _shared(kind: type[Problem]) -> Schema:
+    return {"$ref": f"#/components/responses/{kind.http_status}"}
+
+
+def _problem(kind: type[Problem]) -> Schema:
+    """The response of one kind of problem."""
+    if kind is errors.InvalidArgument:
+        problem: Problem = errors.InvalidArgument(
+            [errors.FieldProblem("rows[0].variable", "is not known in randhie; did you mean site?")]
+        )
+    else:
+        problem = kind()
+    headers = {"X-Request-Id": REQUEST_ID_HEADER}
+    if kind.retry_after is not None:
+        headers["Retry-After"] = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+    if kind is errors.Unauthenticated:
+        headers["WWW-Authenticate"] = {"description": "Bearer.", "schema": {"type": "string"}}
+    example = errors.to_problem_json(problem, "r-01JD3ZQ8N4T7V5W6X9Y0A1B2C3")
+    reference = {"$ref": "#/components/schemas/Problem"}
+    return {
+        "description": (kind.__doc__ or kind.title).partition("\n")[0],
+        "headers": headers,
+        "content": {PROBLEM_JSON: {"schema": reference, "example": example}},
+    }
+
+
+def problem_schema() -> Schema:
+    """Schema of problem+json as sdcgate sends it."""
+    text = {"type": "string"}
+    field = {
+        "type": "object",
+        "properties": {
+            "path": {**text, "description": "Where, such as `rows[0].variable`; empty for the whole body."},
+            "message": {**text, "description": "What is wrong and what to send instead."},
+        },
+        "required": ["path", "message"],
+    }
+    properties = {
+        "type": {**text, "format": "uri", "description": "What kind of problem."},
+        "title": {**text, "description": "The kind in words."},
+        "status": {"type": "integer", "description": "HTTP status."},
+        "detail": {**text, "description": "What was wrong this time."},
+        "code": {**text, "description": "What kind of problem, for programs."},
+        "request": {**text, "description": "Id of the request."},
+        "errors": {"type": "array", "items": field, "description": "All fields that are wrong."},
+    }
+    return {
+        "type": "object",
+        "description": "An error (RFC 9457). Never a verdict.",
+        "properties": properties,
+        "required": list(properties),
+    }

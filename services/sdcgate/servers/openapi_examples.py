@@ -1,0 +1,186 @@
+"""Examples of the OpenAPI document: bodies as callers send them, answers as messages."""
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import Message
+from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
+
+QUERY = "q-01JD3ZQ8N4T7V5W6X9Y0A1B2C3"
+
+BODIES: dict[str, dict[str, Any]] = {
+    "RegisterDataset": {
+        "descriptor": {
+            "name": "households",
+            "label": "Household survey",
+            "data": {"path": "households.csv", "format": "CSV"},
+            "unit": {"column": "person", "label": "person"},
+            "household": {"column": "household"},
+            "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},
+            "reference_date": "2025-01-31",
+            "variables": [
+                {
+                    "name": "sex",
+                    "identifying": "YES",
+                    "levels": [{"codes": [{"code": "f", "label": "female"}, {"code": "m", "label": "male"}]}],
+                },
+                {
+                    "name": "age",
+                    "identifying": "YES",
+                    "levels": [
+                        {"name": "years", "integers": {"first": 0, "last": 109}},
+                        {"name": "ten_years", "band_width": 10},
+                    ],
+                },
+            ],
+            "measures": [{"name": "income", "decimals": 2, "lower_bound": 0}],
+        }
+    },
+    "QueryTable": {
+        "rows": [{"variable": "site"}],
+        "columns": [{"variable": "age", "level": "ten_years"}],
+        "margins": True,
+        "figures": [{"statistic": "UNITS"}, {"statistic": "MEAN", "measure": "meddol"}],
+        "filter": [{"variable": "female", "codes": ["1"]}],
+        "project": "demo",
+    },
+    "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
+}
+
+
+def answer(rpc: str, status: int) -> Message:
+    """Body of the answer to a call that ends with a status."""
+    if rpc == "QueryTable":
+        return {200: released, 201: released, 202: referred}[status]()
+    makers: dict[str, Callable[[], Message]] = {
+        "RegisterDataset": lambda: pb.RegisterDatasetResponse(dataset=dataset(), created=status == 201),
+        "ListDatasets": lambda: pb.ListDatasetsResponse(datasets=[dataset()]),
+        "GetDataset": lambda: pb.GetDatasetResponse(dataset=dataset()),
+        "GetQuery": lambda: pb.GetQueryResponse(request=request(), decision=released()),
+        "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
+        "ReviewQuery": refused,
+        "GetStatus": lambda: pb.GetStatusResponse(
+            ready=True,
+            software_version="0.1.0",
+            public_key="-----BEGIN PUBLIC KEY-----\n...\n-----END PUBLIC KEY-----\n",
+            key_id="5f1c9a7e",
+        ),
+    }
+    return makers[rpc]()
+
+
+def request() -> pb.QueryTableRequest:
+    """A query."""
+    return pb.QueryTableRequest(
+        dataset="randhie",
+        rows=[pb.DimensionRequest(variable="site", level="site")],
+        figures=[pb.FigureRequest(statistic=table_pb2.STATISTIC_UNITS)],
+        project="demo",
+    )
+
+
+def dataset() -> pb.Dataset:
+    """A dataset as researchers see it."""
+    level = pb.DatasetLevel(name="sex", codes=["f", "m", "_U"], labels=["female", "male", "missing"])
+    return pb.Dataset(
+        name="households",
+        version=1,
+        source="households",
+        label="Household survey",
+        unit="person",
+        variables=[
+            pb.DatasetVariable(name="sex", identifying=descriptor_pb2.IDENTIFYING_YES, levels=[level])
+        ],
+        measures=[descriptor_pb2.Measure(name="income", decimals=2, lower_bound=0)],
+        reference_date="2025-01-31",
+        policy=policy(),
+    )
+
+
+def policy() -> pb.PolicyReference:
+    """The policy behind the examples."""
+    return pb.PolicyReference(name="israel-cbs", hash="sha256:2c26b46b68ffc68ff99b453c1d30413413422d70")
+
+
+def decision(verdict: pb.Verdict, **more: Any) -> pb.Decision:
+    """A decision."""
+    made = pb.Decision(
+        query=QUERY,
+        dataset="randhie",
+        version=1,
+        policy=policy(),
+        verdict=verdict,
+        certificate=pb.Certificate(
+            sequence=17,
+            head="9f86d081...",
+            answer_digest="60303ae2...",
+            key_id="5f1c9a7e",
+            signature="b3VyIHNp...",
+        ),
+        **more,
+    )
+    made.decided.FromJsonString("2025-11-21T07:00:00Z")
+    return made
+
+
+def released() -> pb.Decision:
+    """A table released with protection."""
+    out, shown = table_pb2.CELL_STATUS_WITHHELD, table_pb2.CELL_STATUS_PUBLISHED
+    table = table_pb2.Table(
+        dimensions=[
+            table_pb2.Dimension(
+                variable="site", level="site", codes=["1", "2", "_T"], cells=[0, 0, 0, 1, 1, 1, 2, 2, 2]
+            ),
+            table_pb2.Dimension(
+                variable="age", level="broad", codes=["0-17", "18+", "_T"], cells=[0, 1, 2, 0, 1, 2, 0, 1, 2]
+            ),
+        ],
+        figures=[
+            table_pb2.Figure(
+                statistic=table_pb2.STATISTIC_UNITS, values=[0, 0, 112, 0, 0, 140, 84, 168, 252]
+            ),
+            table_pb2.Figure(
+                statistic=table_pb2.STATISTIC_MEAN,
+                measure="meddol",
+                values=[0, 0, 99.1, 0, 0, 93.4, 88.2, 97.9, 94.7],
+            ),
+        ],
+        statuses=[out, out, shown, out, out, shown, shown, shown, shown],
+    )
+    reason = pb.Reason(
+        code=policy_pb2.REASON_CODE_MINIMUM_UNITS,
+        message="Cells with too few people are withheld, with others that would reveal them.",
+        suggestion="Ask for site alone.",
+    )
+    alternative = pb.Alternative(rows=[pb.DimensionRequest(variable="site", level="site")])
+    return decision(pb.VERDICT_RELEASED_PROTECTED, reasons=[reason], table=table, alternatives=[alternative])
+
+
+def referred() -> pb.Decision:
+    """A query that an output checker decides."""
+    reason = pb.Reason(
+        code=policy_pb2.REASON_CODE_UNPROVED,
+        message="The protection of this table could not be proved in the time given; a checker decides.",
+    )
+    return decision(pb.VERDICT_REFERRED, reasons=[reason])
+
+
+def refused() -> pb.Decision:
+    """A query that a checker refused."""
+    reason = pb.Reason(
+        code=policy_pb2.REASON_CODE_REVIEW,
+        message="An output checker refused this query.",
+        suggestion="Ask for fewer dimensions.",
+    )
+    return decision(pb.VERDICT_REFUSED, reasons=[reason])
+
+
+def summary() -> pb.QuerySummary:
+    """A query in a list."""
+    made = pb.QuerySummary(
+        query=QUERY, researcher="r.levi", dataset="randhie", verdict=pb.VERDICT_RELEASED_PROTECTED
+    )
+    made.decided.FromJsonString("2025-11-21T07:00:00Z")
+    return made

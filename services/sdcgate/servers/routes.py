@@ -1,0 +1,129 @@
+"""The routes of the gateway: which address is which call of the facility, and how its answer goes out.
+
+The OpenAPI document is made from the same list.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+from sdcgate.servers.errors import Internal
+
+SERVICE = pb.DESCRIPTOR.services_by_name["FacilityService"]
+
+RELEASED = (pb.VERDICT_RELEASED, pb.VERDICT_RELEASED_PROTECTED)
+VERDICTS = (*RELEASED, pb.VERDICT_REFERRED, pb.VERDICT_REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes out: status, body, and where the thing is from now on."""
+
+    status: int
+    body: Message
+    location: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One address. The names in braces are fields of the call's request."""
+
+    method: str
+    path: str
+    rpc: str
+    statuses: dict[int, str]
+    """What each status of success means."""
+    answer: Callable[[Any], Answer]
+    body: str = ""
+    """Field of the call's response that is the body of the answer; the whole response where empty."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the fields that the address gives."""
+        return tuple(part[1:].partition("}")[0] for part in self.path.split("/") if part.startswith("{"))
+
+    @property
+    def request_type(self) -> Any:
+        """Descriptor of the call's request."""
+        return SERVICE.methods_by_name[self.rpc].input_type
+
+    @property
+    def body_type(self) -> Any:
+        """Descriptor of the body of the answer."""
+        response = SERVICE.methods_by_name[self.rpc].output_type
+        return response.fields_by_name[self.body].message_type if self.body else response
+
+
+def _as_it_is(response: Message) -> Answer:
+    return Answer(200, response)
+
+
+def _registered(response: pb.RegisterDatasetResponse) -> Answer:
+    return Answer(201 if response.created else 200, response, f"/v1/datasets/{response.dataset.name}")
+
+
+def _decided(response: pb.QueryTableResponse) -> Answer:
+    decision = checked(response.decision)
+    status = 200 if response.repeated_answer else 201
+    if decision.verdict == pb.VERDICT_REFERRED:
+        status = 202
+    return Answer(status, decision, f"/v1/queries/{decision.query}")
+
+
+def _reviewed(response: pb.ReviewQueryResponse) -> Answer:
+    return Answer(200, checked(response.decision))
+
+
+def _shown(response: pb.GetQueryResponse) -> Answer:
+    checked(response.decision)
+    return Answer(200, response)
+
+
+def checked(decision: pb.Decision) -> pb.Decision:
+    """The decision, where it is one: a verdict that is known, and a table exactly if it releases.
+
+    Raises Internal otherwise: what is not clearly a release does not go out as one.
+    """
+    released = decision.verdict in RELEASED
+    if decision.verdict not in VERDICTS or not decision.query or released != decision.HasField("table"):
+        raise Internal()
+    return decision
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        "/v1/datasets",
+        "RegisterDataset",
+        {201: "A new dataset or version.", 200: "The same content was registered before."},
+        _registered,
+    ),
+    Route("GET", "/v1/datasets", "ListDatasets", {200: "All datasets."}, _as_it_is),
+    Route("GET", "/v1/datasets/{dataset}", "GetDataset", {200: "The dataset."}, _as_it_is),
+    Route(
+        "POST",
+        "/v1/datasets/{dataset}/tables",
+        "QueryTable",
+        {
+            201: "Decided: released, released with protection, or refused.",
+            200: "The same query was answered before; this is that answer.",
+            202: "Referred: an output checker decides. Ask again at `Location`.",
+        },
+        _decided,
+        "decision",
+    ),
+    Route("GET", "/v1/queries", "ListQueries", {200: "Queries, the newest first."}, _as_it_is),
+    Route("GET", "/v1/queries/{query}", "GetQuery", {200: "The query and its decision."}, _shown),
+    Route(
+        "POST",
+        "/v1/queries/{query}:review",
+        "ReviewQuery",
+        {200: "The decision after the review."},
+        _reviewed,
+        "decision",
+    ),
+    Route("GET", "/v1/status", "GetStatus", {200: "The facility answers."}, _as_it_is),
+)
