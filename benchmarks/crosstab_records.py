@@ -22,7 +22,7 @@ CONSTANT = ("region", "sex", "age_group", "weight")
 VARYING = ("industry", "size_class")
 
 
-def crosstab_records(n: int, per_unit: int = 1, seed: int = SEED) -> pd.DataFrame:
+def make(n: int, per_unit: int = 1, seed: int = SEED) -> pd.DataFrame:
     """n records; column `unit` numbers the units, each of `per_unit` records in a row."""
     rng = np.random.default_rng(seed)
 
@@ -93,7 +93,7 @@ def main() -> None:
     chosen.folder.mkdir(parents=True, exist_ok=True)
     for n in chosen.records:
         name = f"crosstab_{n}_{chosen.per_unit}"
-        crosstab_records(n, chosen.per_unit).to_parquet(chosen.folder / f"{name}.parquet", index=False)
+        make(n, chosen.per_unit).to_parquet(chosen.folder / f"{name}.parquet", index=False)
         declared = descriptor(name, f"{name}.parquet", chosen.per_unit)
         (chosen.folder / f"{name}.yaml").write_text(yaml.safe_dump(declared, sort_keys=False))
         print(chosen.folder / f"{name}.parquet")

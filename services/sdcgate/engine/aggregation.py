@@ -197,6 +197,9 @@ def _of_records(records: Any, shape: Shape) -> dict[str, Any]:
 
 def _by_unit(records: Any, shape: Shape, cell: str, at_once: bool) -> Any:
     aggregates = {f"m{position}": records[f"m{position}"].sum() for position in range(len(shape.measures))}
+    for position, measure in enumerate(shape.measures):
+        if measure.has_missing:
+            aggregates[f"lacks{position}"] = records[f"m{position}"].isnull().any()
     if shape.weighted:
         aggregates["weight"] = records["weight"].max()
     if shape.household == "size":
@@ -222,4 +225,10 @@ def _of_units(by_unit: Any, shape: Shape) -> dict[str, Any]:
         aggregates[f"largest{position}"] = _largest()(contribution, shape.ranks)
         if measure.has_missing:
             aggregates[f"valid_units{position}"] = contribution.count()
+            lacks = (
+                by_unit[f"lacks{position}"]
+                if f"lacks{position}" in by_unit.columns
+                else contribution.isnull()
+            )
+            aggregates[f"lacking_units{position}"] = lacks.sum()
     return aggregates

@@ -151,8 +151,9 @@ def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], ranks
 
 
 def _households(arrays: Mapping[str, Array]) -> FloatArray | None:
+    """Households of each cell; never more than units, though a unit may have moved between households."""
     if "households" in arrays:
-        return arrays["households"].astype(np.float64)
+        return np.minimum(arrays["households"], arrays["units"]).astype(np.float64)
     if "household_shares" in arrays:
         shares: FloatArray = arrays["household_shares"] / float(HOUSEHOLD_SHARES)
         return shares
@@ -192,4 +193,5 @@ def _measure_facts(
         upper_bound=measure.upper_bound,
         weighted_sums=weighted,
         valid_weight_sums=valid_weight_sums,
+        lacking_units=arrays.get(f"lacking_units{position}", np.zeros_like(sums)),
     )
