@@ -12,6 +12,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import pydantic_core
@@ -46,16 +47,24 @@ class _RepeatedNames(dict[str, Any]):
     names: tuple[str, ...] = ()
 
 
+@cache
 def enum_prefix(enum: Any) -> str:
     """What the names of an enum's values begin with: `STATISTIC_` for Statistic."""
     words = "".join(f"_{letter}" if letter.isupper() else letter for letter in enum.name)
     return words.lstrip("_").upper() + "_"
 
 
-def enum_names(enum: Any) -> dict[str, int]:
+@cache
+def enum_names(enum: Any) -> Mapping[str, int]:
     """Values of an enum by their names in JSON, without the unspecified one."""
     prefix = enum_prefix(enum)
     return {value.name.removeprefix(prefix): value.number for value in enum.values if value.number != 0}
+
+
+@cache
+def enum_texts(enum: Any) -> Mapping[int, str]:
+    """Names of an enum's values in JSON, without the unspecified one."""
+    return {number: name for name, number in enum_names(enum).items()}
 
 
 def parse(body: bytes) -> Json:
@@ -136,9 +145,7 @@ def _single_to_value(field: Any, value: Any, shapes: Mapping[str, Shape]) -> Jso
 
 def _enum_to_value(field: Any, number: int) -> str | None:
     """Name of an enum value; None for 0 and for unknown numbers: both are unspecified."""
-    enum = field.enum_type
-    value = enum.values_by_number.get(number)
-    return value.name.removeprefix(enum_prefix(enum)) if value is not None and number != 0 else None
+    return enum_texts(field.enum_type).get(number)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

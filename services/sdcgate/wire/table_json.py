@@ -10,7 +10,7 @@ from typing import Any
 
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
-from sdcgate.wire.json import Shape, enum_prefix
+from sdcgate.wire.json import Shape, enum_texts
 
 STATUS_COLUMN = "status"
 _PUBLISHED = table_pb2.CELL_STATUS_PUBLISHED
@@ -37,11 +37,11 @@ def table_to_value(table: table_pb2.Table) -> dict[str, Any]:
         dimensions.append({**entry, "labels": list(dimension.labels)} if dimension.labels else entry)
     published = [status == _PUBLISHED for status in table.statuses]
     for figure in table.figures:
-        statistic = _without_prefix(table_pb2.Statistic, figure.statistic)
+        statistic = _name(table_pb2.Statistic, figure.statistic)
         name = free_name(_figure_name(statistic, figure.measure), taken)
         columns[name] = _figure_values(figure, published)
         figures.append({"statistic": statistic, "measure": figure.measure, "column": name})
-    columns[STATUS_COLUMN] = [_without_prefix(table_pb2.CellStatus, status) for status in table.statuses]
+    columns[STATUS_COLUMN] = [_name(table_pb2.CellStatus, status) for status in table.statuses]
     if any(len(column) != len(published) for column in columns.values()):
         raise ValueError("the columns of a table differ in length")
     return {"dimensions": dimensions, "figures": figures, "columns": columns}
@@ -79,7 +79,8 @@ def _figure_values(figure: table_pb2.Figure, published: list[bool]) -> list[floa
     ]
 
 
-def _without_prefix(enum: Any, number: int) -> str:
-    if number == 0:
-        raise ValueError(f"a {enum.DESCRIPTOR.name} is unspecified")
-    return str(enum.Name(number)).removeprefix(enum_prefix(enum.DESCRIPTOR))
+def _name(enum: Any, number: int) -> str:
+    name = enum_texts(enum.DESCRIPTOR).get(number)
+    if name is None:
+        raise ValueError(f"a {enum.DESCRIPTOR.name} is unspecified or unknown")
+    return name

@@ -91,7 +91,7 @@ def test_no_two_columns_share_a_name():
     ],
 )
 def test_half_a_table_is_never_sent(broken):
-    with pytest.raises(ValueError, match=r"differ|unspecified|no name|enum"):
+    with pytest.raises(ValueError, match=r"differ|unspecified"):
         table_to_value(broken)
 
 
