@@ -32,6 +32,7 @@ INTEGRAL = 1e-6
 MARGIN = 1e-2
 """By how much more than required sums are moved, so that rounding does not undo a proof."""
 SWEEPS = 12
+NEAREST = 3
 STALE = 3
 
 
@@ -120,10 +121,13 @@ class Search:
         still &= np.all(tables.sums[:, :, cell] == true_sums(self.problem)[:, None, cell], axis=0)
         self.tables = tables.chosen(still)
         self._highest, self._lowest = reach(self.problem, self.tables)
-        if not self._given_away() and self._all_within_reach(deadline):
+        order = self._nearest_first(cell)
+        if not self._given_away() and self._within_reach(order[:NEAREST], deadline):
             self._sweep(deadline, integers=False)
-        if not self.narrow().any():
-            return True
+            if self._within_reach(order[NEAREST:], deadline):
+                self._settle(deadline, until_refuted=True)
+            if not self.narrow().any():
+                return True
         self.tables, self.refuted, self._highest, self._lowest = before
         self._given[cell] = False
         return False
@@ -143,14 +147,27 @@ class Search:
                 return True
             unknown[found] = False
 
-    def _all_within_reach(self, deadline: Deadline) -> bool:
-        """Whether no cell is shown to be too narrow even for real numbers."""
-        for quantity, cell in np.argwhere(self.narrow()):
+    def _nearest_first(self, cell: int) -> IntArray:
+        """What is narrow, as pairs (quantity, cell): first what shares the shortest equations with a cell."""
+        equations = self.problem.equations
+        rows, unknown = equations.rows, self.problem.unknown(self.withheld) & ~self._given
+        lengths = np.bincount(rows[unknown[equations.cells]], minlength=len(equations))
+        shared = np.isin(rows, rows[equations.cells == cell])
+        nearness = np.full(len(self.withheld), len(self.withheld))
+        np.minimum.at(nearness, equations.cells[shared], lengths[rows[shared]])
+        narrow = np.argwhere(self.narrow())
+        order: IntArray = narrow[np.argsort(nearness[narrow[:, 1]], kind="stable")]
+        return order
+
+    def _within_reach(self, pairs: IntArray, deadline: Deadline) -> bool:
+        """Whether none of these is shown to be too narrow by a quick look, of real numbers only."""
+        for quantity, cell in pairs:
+            stage = self._stages(int(quantity))[0]
             if self.narrow()[quantity, cell] and self._too_narrow_at(
-                int(quantity), int(cell), deadline, False
+                int(quantity), int(cell), [stage], deadline
             ):
                 return False
-        return True
+        return not deadline.over
 
     def _sweep(self, deadline: Deadline, integers: bool = True) -> None:
         self._sweep_counts(deadline, integers)
@@ -167,12 +184,11 @@ class Search:
             aims = np.where(wanted, directions(len(wanted), turn), 0.0)
             widths = np.full(len(wanted), width)
             moved = model.reach(aims, widths, bounds, deadline)
-            if moved is not None and not _integral(moved):
-                if not integers:
-                    stale += 1
-                    continue
+            whole = None if moved is None else self._whole(moved)
+            if integers and moved is not None and whole is None:
                 moved = model.maximise_integer(aims, _within(bounds, width), deadline)
-            found = moved is not None and self._add_counts(np.rint(moved).astype(np.int64), deadline)
+                whole = None if moved is None else self._whole(moved)
+            found = whole is not None and self._add_counts(whole, deadline)
             stale = 0 if found else stale + 1
 
     def _add_counts(
@@ -217,9 +233,8 @@ class Search:
 
     def _sweep_sums(self, measure: int, deadline: Deadline) -> None:
         """Tables with the true counts and other sums."""
-        model, problem = self.model(SUMS + measure), self.problem
-        truth, scale = problem.facts.measures[measure].sums, model.scales[measure]
-        widths = (1 + MARGIN) * self._widths[SUMS + measure, model.cells] / scale
+        model = self.model(SUMS + measure)
+        widths = (1 + MARGIN) * self._widths[SUMS + measure, model.cells] / model.scales[measure]
         bounds, stale = model.bounds(), 0
         for turn in range(SWEEPS):
             wanted = self.narrow()[SUMS + measure][model.cells]
@@ -227,14 +242,14 @@ class Search:
                 return
             aims = np.where(wanted, directions(len(wanted), turn), 0.0)
             values = model.reach(aims, widths, bounds, deadline)
-            found = False
-            if values is not None:
-                sums = true_sums(problem)
-                sums[measure, model.cells] = truth[model.cells] + model.polished(values, *bounds) * scale
-                found = self.add(
-                    Tables(problem.facts.records[None], problem.facts.units[None], sums[:, None])
-                )
+            found = values is not None and self._add_sums(model, measure, values)
             stale = 0 if found else stale + 1
+
+    def _add_sums(self, model: Possibilities, measure: int, values: FloatArray) -> bool:
+        """Enter a table with the true counts and a measure's sums moved, in the program's units."""
+        facts, sums = self.problem.facts, true_sums(self.problem)
+        sums[measure, model.cells] += model.polished(values, *model.bounds()) * model.scales[measure]
+        return self.add(Tables(facts.records[None], facts.units[None], sums[:, None]))
 
     def add(self, tables: Tables) -> bool:
         """Enter tables that agree with what is known and widen a narrow cell; whether that proves one."""
@@ -248,7 +263,7 @@ class Search:
         self.tables, self._highest, self._lowest = self.tables.joined(tables), highest, lowest
         return bool(np.any(narrow & ~self.narrow()))
 
-    def _settle(self, deadline: Deadline) -> None:
+    def _settle(self, deadline: Deadline, until_refuted: bool = False) -> None:
         """Settle what is left cell by cell: prove it, or show that it is too narrow."""
         tried = self.refuted[None] & np.ones_like(self.narrow())
         while not deadline.over:
@@ -257,25 +272,39 @@ class Search:
                 return
             row, cell = (int(number) for number in left[0])
             tried[row, cell] = True
-            if self._too_narrow_at(row, cell, deadline):
+            if self._too_narrow_at(row, cell, self._stages(row), deadline):
                 self.refuted[cell] = True
                 tried[:, cell] = True
+                if until_refuted:
+                    return
 
-    def _too_narrow_at(self, quantity: int, cell: int, deadline: Deadline, integers: bool = True) -> bool:
-        """Try to widen one quantity of one cell; returns whether that is shown to be impossible."""
-        model = self.model(*self._counts, *(SUMS + measure for measure in self._measures))
-        for solve in (model.maximise, model.maximise_integer)[: 1 + integers]:
+    def _stages(self, quantity: int) -> list[tuple[Possibilities, bool]]:
+        """Programs that settle a quantity, each with whether counts must be integers; the quick one first."""
+        whole = self.model(*self._counts, *(SUMS + measure for measure in self._measures))
+        if quantity < SUMS:
+            return [(self.model(*self._counts), False), (whole, True)]
+        return [(self.model(quantity), False), (whole, False), (whole, True)]
+
+    def _too_narrow_at(
+        self, quantity: int, cell: int, stages: list[tuple[Possibilities, bool]], deadline: Deadline
+    ) -> bool:
+        """Try to widen one quantity of one cell; returns whether a stage shows that to be impossible.
+
+        The first stage of a sum leaves all counts as they are, so that what it shows is not the last word.
+        """
+        for model, integers in stages:
             ends = []
             for direction in (1.0, -1.0):
                 bounds, cost = self._aim_at(model, quantity, cell, direction)
-                values = solve(cost, bounds, deadline)
+                values = (model.maximise_integer if integers else model.maximise)(cost, bounds, deadline)
                 if values is None:
                     return False
                 ends.append(float(cost @ values))
-                self._add_joint(model, values, quantity, cost, deadline)
+                self._enter(model, values, quantity, cost, deadline)
                 if not self.narrow()[quantity, cell]:
                     return False
-            if self._shows_narrow(model, quantity, cell, ends):
+            last_word = len(stages) == 1 or RECORDS in model.quantities
+            if last_word and self._shows_narrow(model, quantity, cell, ends):
                 return True
         return False
 
@@ -305,16 +334,28 @@ class Search:
         bounds_are_all = all(record_bounds(self.problem, m)[2] for m in self._measures)
         return bounds_are_all and sum(ends) < width * (1 - 2 * MARGIN)
 
-    def _add_joint(
+    def _enter(
         self, model: Possibilities, values: FloatArray, quantity: int, cost: FloatArray, deadline: Deadline
     ) -> None:
-        """Enter a solution of the whole program, if its counts are integers."""
-        counts = values[: len(self._counts) * model.size]
-        if not _integral(counts):
+        """Enter a solution for one quantity, if its counts are integers."""
+        if RECORDS not in model.quantities:
+            self._add_sums(model, quantity - SUMS, values)
             return
-        moved = np.rint(counts).astype(np.int64)
-        aim = cost[model.block(quantity)] if quantity >= SUMS else None
-        self._add_counts(moved, deadline, aimed=(quantity - SUMS, aim))
+        counts = self._whole(values[: len(self._counts) * model.size])
+        if counts is not None:
+            aim = cost[model.block(quantity)] if quantity >= SUMS else None
+            self._add_counts(counts, deadline, aimed=(quantity - SUMS, aim))
+
+    def _whole(self, moved: FloatArray) -> IntArray | None:
+        """Moves of all counts as integers, or None. Units alone that are none are moved as the records."""
+        near = np.rint(moved)
+        integral = np.abs(moved - near) <= INTEGRAL
+        records = slice(len(moved) // len(self._counts))
+        if not integral.all():
+            if not integral[records].all():
+                return None
+            near = np.tile(near[records], len(self._counts))
+        return near.astype(np.int64)
 
 
 def directions(count: int, turn: int) -> FloatArray:
@@ -340,10 +381,6 @@ def as_witnesses(problem: Problem, withheld: BoolArray, tables: Tables) -> Witne
     """Tables told by their unknown cells."""
     cells = np.flatnonzero(problem.unknown(withheld))
     return Witnesses(cells, tables.records[:, cells], tables.units[:, cells], tables.sums[:, :, cells])
-
-
-def _integral(values: FloatArray) -> bool:
-    return bool(np.all(np.abs(values - np.rint(values)) <= INTEGRAL))
 
 
 def _within(bounds: tuple[FloatArray, FloatArray], width: float) -> tuple[FloatArray, FloatArray]:

@@ -111,7 +111,34 @@ class Possibilities:
         `aims` are 1 (up), -1 (down) or 0 (anything). What is beyond a width earns nothing: each column is
         the sum of one that earns and ends at its width, and of one that goes on from there.
         """
-        (lower, upper), size = bounds, len(aims)
+        (lower, upper), up, down = bounds, aims > 0, aims < 0
+        first_lower = np.where(down, np.minimum(upper, np.maximum(lower, -widths)), lower)
+        first_upper = np.where(up, np.maximum(lower, np.minimum(upper, widths)), upper)
+        rest_lower, rest_upper = np.zeros(len(aims)), np.zeros(len(aims))
+        rest_lower[down] = lower[down] - first_lower[down]
+        rest_upper[up] = upper[up] - first_upper[up]
+        first, rest = (first_lower, first_upper), (rest_lower, rest_upper)
+        return self._maximise_in_two(aims / widths, np.zeros(len(aims)), first, rest, deadline)
+
+    def cheapest(
+        self, costs: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
+    ) -> FloatArray | None:
+        """The table that costs least, each column paying for what it moves up or down; or None."""
+        lower, upper = bounds
+        ups = (np.maximum(lower, 0.0), np.maximum(upper, 0.0))
+        downs = (np.minimum(lower, 0.0), np.minimum(upper, 0.0))
+        return self._maximise_in_two(-costs, costs, ups, downs, deadline)
+
+    def _maximise_in_two(
+        self,
+        gain: FloatArray,
+        more_gain: FloatArray,
+        first: tuple[FloatArray, FloatArray],
+        second: tuple[FloatArray, FloatArray],
+        deadline: Deadline,
+    ) -> FloatArray | None:
+        """The best table whose columns are each the sum of two, with gains and bounds of their own."""
+        size = len(gain)
         if self._folded is None:
             folded = Rows(count=self._rows.count, lower=self._rows.lower, upper=self._rows.upper)
             for shift in (0, size):
@@ -119,18 +146,8 @@ class Possibilities:
                 folded.columns += [columns + shift for columns in self._rows.columns]
                 folded.values += self._rows.values
             self._folded = Program(folded, 2 * size)
-        up, down = aims > 0, aims < 0
-        first_lower = np.where(down, np.minimum(upper, np.maximum(lower, -widths)), lower)
-        first_upper = np.where(up, np.maximum(lower, np.minimum(upper, widths)), upper)
-        rest_lower, rest_upper = np.zeros(size), np.zeros(size)
-        rest_lower[down] = lower[down] - first_lower[down]
-        rest_upper[up] = upper[up] - first_upper[up]
-        values = self._folded.maximise(
-            np.concatenate([aims / widths, np.zeros(size)]),
-            np.concatenate([first_lower, rest_lower]),
-            np.concatenate([first_upper, rest_upper]),
-            deadline,
-        )
+        lower, upper = (np.concatenate(pair) for pair in zip(first, second, strict=True))
+        values = self._folded.maximise(np.concatenate([gain, more_gain]), lower, upper, deadline)
         return None if values is None else values[:size] + values[size:]
 
     def polished(self, values: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.audit import Search
-from sdcgate.methods.tables.intruder import RECORDS, SUMS, record_bounds
+from sdcgate.methods.cells import BoolArray, FloatArray
+from sdcgate.methods.tables.audit import MARGIN, Search
+from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS, Possibilities
 from sdcgate.methods.tables.problem import Problem, Proof
-from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
+from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import Witnesses, no_tables
 
 MOVED = 1e-7
+MANY = 50
+"""Patterns with more cells are grown in one order only, smaller ones in two, and the cheaper is taken."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +37,7 @@ class Protection:
     proof: Proof
     witnesses: Witnesses = field(repr=False)
     unprotected: BoolArray = field(repr=False)
-    cost: int = 0
+    cost: int = field(default=0, repr=False)
 
 
 def protect(problem: Problem, unsafe: BoolArray, time_limit: float) -> Protection:
@@ -48,7 +50,15 @@ def protect(problem: Problem, unsafe: BoolArray, time_limit: float) -> Protectio
     if np.shape(unsafe) != (len(problem.facts),):
         raise ValueError(f"unsafe: {np.shape(unsafe)} flags for {len(problem.facts)} cells")
     deadline = Deadline(time_limit)
-    pattern = Pattern(problem, unsafe.astype(np.bool_))
+    found = _protected(Pattern(problem, unsafe.astype(np.bool_)), deadline)
+    if found.proof is Proof.PROVED and found.withheld.sum() > MANY:
+        return found
+    other = _protected(Pattern(problem, unsafe.astype(np.bool_), largest_first=True), deadline)
+    return min(found, other, key=lambda one: (one.proof is not Proof.PROVED, one.cost))
+
+
+def _protected(pattern: "Pattern", deadline: Deadline) -> Protection:
+    """Grow one pattern, prove it, and give back what is superfluous."""
     search = _proved_pattern(pattern, deadline)
     if not search.narrow().any():
         search = _given_back(pattern, search, deadline)
@@ -59,121 +69,117 @@ def protect(problem: Problem, unsafe: BoolArray, time_limit: float) -> Protectio
         proof=found.proof,
         witnesses=found.witnesses,
         unprotected=found.unprotected,
-        cost=int(problem.facts.records[beside].sum()),
+        cost=int(pattern.problem.facts.records[beside].sum()),
     )
 
 
 class Pattern:
     """A growing pattern, and the cheapest moves by which it grows."""
 
-    def __init__(self, problem: Problem, unsafe: BoolArray) -> None:
+    def __init__(self, problem: Problem, unsafe: BoolArray, largest_first: bool = False) -> None:
         self.problem = problem
+        self._largest_first = largest_first
         self.unsafe = unsafe
         self.withheld = unsafe.copy()
-        can_be_empty = problem.facts.records > 0 if not problem.zeros_withheld else True
-        self.movable: BoolArray = ~problem.known & (can_be_empty | unsafe | problem.absent)
-        self.costs = (problem.facts.records + 1).astype(np.float64)
-        self._cells: IntArray = np.flatnonzero(self.movable)
-        self._program: Program | None = None
+        filled = (problem.facts.records > 0) | problem.zeros_withheld
+        self._costs = (problem.facts.records + 1).astype(np.float64)
+        self._could_be: BoolArray = (filled | unsafe) & ~problem.absent
+        self._models: dict[tuple[int, ...], Possibilities] = {}
 
     def grow(self, deadline: Deadline) -> None:
-        """Withhold what protects the records of all withheld cells against real-valued intruders."""
+        """Withhold what protects the counts of all withheld cells against real-valued intruders.
+
+        Units are left to the audit where they add up: what moves records moves them as a rule.
+        """
+        counts = (RECORDS,) if self.problem.units_follow or self.problem.units_additive else (RECORDS, UNITS)
         width = float(self.problem.count_width)
-        highest = np.zeros(len(self.withheld))
-        lowest = np.zeros(len(self.withheld))
-        tried = self.problem.known.copy()
+        spread = np.zeros((2, len(counts), len(self.withheld)))
+        tried = np.zeros((len(counts), len(self.withheld)), dtype=np.bool_) | self.problem.known
         while not deadline.over:
-            left = np.flatnonzero(self.withheld & (highest - lowest < width - MOVED) & ~tried)
-            if len(left) == 0:
+            narrow = self.withheld & (spread[1] - spread[0] < width - MOVED) & ~tried
+            if not narrow.any():
                 return
-            cell = int(left[np.argmax(self.problem.facts.records[left])])
-            tried[cell] = True
-            for move in self.moves(RECORDS, cell, deadline):
-                highest, lowest = np.maximum(highest, move), np.minimum(lowest, move)
+            urgency = narrow * self._costs if self._largest_first else narrow
+            quantity, cell = np.unravel_index(np.argmax(urgency), narrow.shape)
+            tried[quantity, cell] = True
+            for move in self.widen(counts, counts[quantity], int(cell), deadline):
+                spread[0], spread[1] = np.minimum(spread[0], move), np.maximum(spread[1], move)
 
-    def moves(
-        self, quantity: int, cell: int, deadline: Deadline, barred: BoolArray | None = None
+    def widen(
+        self,
+        quantities: tuple[int, ...],
+        quantity: int,
+        cell: int,
+        deadline: Deadline,
+        barred: BoolArray | None = None,
     ) -> list[FloatArray]:
-        """Cheapest moves that widen a quantity of a cell, shape (cells,) each; their cells get withheld.
+        """Withhold what widens a quantity of a cell most cheaply, without moving barred cells.
 
-        One move by the whole width, up or down; or one up and one down that share it. None if there is none.
+        One move by the whole width, up or down, or one up and one down that share it; none if there is none.
+        The moves are deviations of the quantities, shape (quantities, cells) each.
         """
         width = self._width(quantity, cell)
-        for shares in ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)):
-            steps = (np.ceil(width * shares[0]), -np.floor(width * shares[1]))
-            if quantity >= SUMS:
-                steps = (width * shares[0], -width * shares[1])
-            found = [self._move(quantity, cell, step, deadline, barred) for step in steps if step != 0]
-            moves = [move for move in found if move is not None]
-            if found and len(moves) == len(found):
-                for move in moves:
-                    self.withheld |= (np.abs(move) > MOVED) & ~self.problem.absent
-                return moves
-        return []
+        whole = self._moves(quantities, quantity, cell, (width, -width), deadline, barred)
+        if whole:
+            moves = [min(whole, key=self._cost)]
+        else:
+            halves = (width / 2, -width / 2)
+            if quantity < SUMS:
+                halves = (float(np.ceil(halves[0])), float(np.ceil(halves[1])))
+            moves = self._moves(quantities, quantity, cell, halves, deadline, barred)
+            if len(moves) < len(halves):
+                return []
+        for move in moves:
+            self.withheld |= self._moved(move)
+        return moves
 
-    def _move(
-        self, quantity: int, cell: int, step: float, deadline: Deadline, barred: BoolArray | None
-    ) -> FloatArray | None:
-        """The cheapest move of the table that changes one cell by a step: a deviation a cell, or None."""
-        if not self.movable[cell]:
-            return None
-        if self._program is None:
-            self._program = self._moves_that_add_up()
-        up, down = self._room(quantity)
+    def _moves(
+        self,
+        quantities: tuple[int, ...],
+        quantity: int,
+        cell: int,
+        steps: tuple[float, float],
+        deadline: Deadline,
+        barred: BoolArray | None,
+    ) -> list[FloatArray]:
+        """The cheapest moves that change a quantity of a cell by these steps, those that there are."""
+        if quantities not in self._models:
+            self._models[quantities] = Possibilities(self.problem, self._could_be, quantities)
+        model = self._models[quantities]
+        if self.problem.known[cell]:
+            return []
+        model.given = np.zeros(model.size, dtype=np.bool_) if barred is None else barred[model.cells]
         free = self.withheld | self.problem.absent
-        cost = np.where(free, 0.0, self.costs)
-        if barred is not None:
-            up, down = np.where(barred, 0.0, up), np.where(barred, 0.0, down)
-        lower = np.zeros(2 * len(self._cells))
-        upper = np.concatenate([up[self._cells], down[self._cells]])
-        column = int(np.searchsorted(self._cells, cell))
-        here, there = (column, column + len(self._cells)) if step > 0 else (column + len(self._cells), column)
-        if upper[here] < abs(step) and barred is None:
-            return None
-        lower[here] = upper[here] = abs(step)
-        upper[there] = 0.0
-        price = -np.tile(cost[self._cells], 2)
-        values = self._program.maximise(price, lower, upper, deadline)
-        if values is None:
-            return None
-        move = np.zeros(len(self.withheld))
-        move[self._cells] = values[: len(self._cells)] - values[len(self._cells) :]
-        return move
+        costs = np.tile(np.where(free, 0.0, self._costs)[model.cells], len(quantities))
+        column = model.block(quantity).start + int(np.searchsorted(model.cells, cell))
+        found = []
+        for step in steps:
+            lower, upper = model.bounds()
+            if not lower[column] <= step <= upper[column]:
+                continue
+            lower[column] = upper[column] = step
+            values = model.cheapest(costs, (lower, upper), deadline)
+            if values is not None:
+                move = np.zeros((len(quantities), len(self.withheld)))
+                move[:, model.cells] = values.reshape(len(quantities), -1)
+                found.append(move)
+        return found
 
-    def _moves_that_add_up(self) -> Program:
-        """Moves up, then moves down, of all cells that can move."""
-        place = np.full(len(self.withheld), -1, dtype=np.int64)
-        place[self._cells] = np.arange(len(self._cells))
-        equations, rows = self.problem.equations, Rows()
-        kept = place[equations.cells] >= 0
-        used, number = np.unique(equations.rows[kept], return_inverse=True)
-        rows.start(np.zeros(len(used)), np.zeros(len(used)))
-        columns, signs = place[equations.cells[kept]], equations.signs[kept]
-        rows.put(number, columns, signs)
-        rows.put(number, columns + len(self._cells), -signs)
-        return Program(rows, 2 * len(self._cells))
+    def _moved(self, move: FloatArray) -> BoolArray:
+        """Cells that have to be withheld for a move."""
+        moved: BoolArray = np.any(np.abs(move) > MOVED, axis=0) & ~self.problem.absent
+        return moved
 
-    def _room(self, quantity: int) -> tuple[FloatArray, FloatArray]:
-        """How far each cell can go up and down if it is withheld, shape (cells,) each."""
-        problem, facts = self.problem, self.problem.facts
-        if quantity < SUMS:
-            floors = problem.floors(~problem.absent)
-            for measure in range(len(facts.measures)):
-                floors = np.maximum(floors, problem.missing(measure))
-            room = np.maximum(facts.records - floors, 0).astype(np.float64)
-            return np.full(len(room), INFINITY), room
-        measure = quantity - SUMS
-        low, high, _ = record_bounds(problem, measure)
-        sums, valid = facts.measures[measure].sums, facts.measures[measure].valid_records
-        scale = problem.scale(measure, problem.unknown(self.withheld))
-        return np.maximum(high * valid - sums, 0) / scale, np.maximum(sums - low * valid, 0) / scale
+    def _cost(self, move: FloatArray) -> float:
+        return float(self._costs[self._moved(move) & ~self.withheld].sum())
 
     def _width(self, quantity: int, cell: int) -> float:
+        """Required width of a quantity of a cell, in the units of the program's columns."""
         if quantity < SUMS:
             return float(self.problem.count_width)
-        unknown = self.problem.unknown(self.withheld)
-        width = self.problem.sum_widths(unknown)[quantity - SUMS, cell]
-        return 1.02 * float(width) / self.problem.scale(quantity - SUMS, unknown)
+        width = self.problem.sum_widths(self.problem.unknown(self.withheld))[quantity - SUMS, cell]
+        scale = self.problem.scale(quantity - SUMS, self.problem.unknown(self._could_be))
+        return (1 + 2 * MARGIN) * float(width) / scale
 
 
 def _proved_pattern(pattern: Pattern, deadline: Deadline) -> Search:
@@ -187,7 +193,9 @@ def _proved_pattern(pattern: Pattern, deadline: Deadline) -> Search:
         before = pattern.withheld.copy()
         for quantity, cell in np.argwhere(search.narrow()):
             _widen(pattern, int(quantity), int(cell), tried, deadline)
-        if np.array_equal(before, pattern.withheld):
+            if not np.array_equal(before, pattern.withheld):
+                break
+        else:
             break
         pattern.grow(deadline)
         search = Search(problem, pattern.withheld, search.tables)
@@ -203,13 +211,15 @@ def _widen(
     First the cheapest way; if that needs no new cell, one that bars all cells withheld already.
     """
     before = pattern.withheld.copy()
+    own = () if pattern.problem.units_follow else (UNITS,)
+    quantities = (RECORDS, *own) if quantity < SUMS else (quantity,)
     if (quantity, cell) not in tried:
         tried.add((quantity, cell))
-        pattern.moves(quantity, cell, deadline)
+        pattern.widen(quantities, quantity, cell, deadline)
     if np.array_equal(before, pattern.withheld):
         barred = pattern.withheld.copy()
         barred[cell] = False
-        pattern.moves(quantity, cell, deadline, barred)
+        pattern.widen(quantities, quantity, cell, deadline, barred)
 
 
 def _given_back(pattern: Pattern, search: Search, deadline: Deadline) -> Search:
