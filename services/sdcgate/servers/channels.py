@@ -33,7 +33,6 @@ def connect(
     peer: Peer | None = None,
     deadline_seconds: float = 30.0,
     maximum_message_bytes: int = 64 * MEBIBYTE,
-    plaintext: bool = False,
 ) -> grpc.Channel:
     """A channel to a service that shows `token` and sets `deadline_seconds` where a call sets none.
 
@@ -41,7 +40,7 @@ def connect(
     """
     peer = peer or Peer()
     options = channel_options(maximum_message_bytes)
-    credentials = channel_credentials(address, peer, plaintext)
+    credentials = channel_credentials(address, peer)
     if credentials is None:
         channel = grpc.insecure_channel(address, options)
     else:
@@ -49,11 +48,11 @@ def connect(
     return grpc.intercept_channel(channel, _Caller(token, deadline_seconds))
 
 
-def channel_credentials(address: str, peer: Peer, plaintext: bool) -> grpc.ChannelCredentials | None:
+def channel_credentials(address: str, peer: Peer) -> grpc.ChannelCredentials | None:
     """Credentials of a channel, None for plaintext."""
     if peer.ca is not None:
         return grpc.ssl_channel_credentials(peer.ca.read_bytes(), _read(peer.key), _read(peer.certificate))
-    if not (plaintext or is_loopback(address.rpartition(":")[0].strip("[]"))):
+    if not (peer.plaintext or is_loopback(address.rpartition(":")[0].strip("[]"))):
         raise ValueError(f"{address} is not the loopback: give a ca, or plaintext=true behind a mesh")
     return None
 

@@ -57,7 +57,7 @@ class Facility:
     def __init__(self, settings: Settings) -> None:
         section = settings.gateway
         address = settings.address(section.facility, settings.facility)
-        credentials = channel_credentials(address, section.facility, section.plaintext)
+        credentials = channel_credentials(address, section.facility)
         options = channel_options(section.maximum_message_bytes)
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(address, options)

@@ -108,6 +108,19 @@ class Peer(BaseModel):
     """Authority of the service's certificate; the connection is encrypted exactly if it is given."""
     certificate: Path | None = None
     key: Path | None = None
+    """Certificate and key that we show, where the service wants them."""
+    plaintext: bool = False
+    """Call without TLS beyond the loopback (behind a mesh that encrypts)."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key must be given both or not at all")
+        if self.ca is None and self.certificate is not None:
+            raise ValueError("certificate and key need ca")
+        if self.ca is not None and self.plaintext:
+            raise ValueError("ca and plaintext exclude each other")
+        return self
 
 
 class FacilityServer(GrpcServer):

@@ -166,7 +166,18 @@ def broken_decisions():
     del half.table.figures[0].values[-1]
     nameless = openapi_examples.released()
     nameless.query = ""
-    return [without_table, refused_with_table, unspecified, unknown, half, nameless, pb.Decision()]
+    unknown_refusal = openapi_examples.refused()
+    unknown_refusal.verdict = 77
+    return [
+        unknown_refusal,
+        without_table,
+        refused_with_table,
+        unspecified,
+        unknown,
+        half,
+        nameless,
+        pb.Decision(),
+    ]
 
 
 @pytest.mark.parametrize("decision", broken_decisions())

@@ -8,7 +8,7 @@ from sdcgate.servers import errors
 from sdcgate.servers.authentication import service_authenticator
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import Running
-from sdcgate.servers.protection import SERVICE, ProtectionServicer, warm_up
+from sdcgate.servers.protection import SERVICE, ProtectionServicer, _seconds, warm_up
 from sdcgate.servers.settings import GrpcServer
 from sdcgate.wire.protection import problem_to_message, witnesses_from_message
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
@@ -95,3 +95,21 @@ def test_problems_of_a_request_come_with_their_paths(stub):
         with pytest.raises(grpc.RpcError) as caught:
             stub.ProtectTable(request)
         assert {field.path for field in errors.from_rpc_error(caught.value).fields} == paths
+
+
+class Waiting:
+    """A caller who waits so long."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def time_remaining(self):
+        return self.seconds
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "waits", "spent"),
+    [(5000, 100.0, 5.0), (5000, 1.0, 0.9), (5000, -1.0, 0.0), (5000, None, 5.0)],
+)
+def test_no_more_time_is_spent_than_the_caller_waits(asked_ms, waits, spent):
+    assert _seconds(asked_ms, Waiting(waits)) == pytest.approx(spent)

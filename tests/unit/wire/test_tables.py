@@ -26,6 +26,7 @@ def facts(count=6, ranks=2, **changes):
         minima=each * 1.0,
         maxima=each * 2.0,
         lower_bound=0.0,
+        lacking_units=each - 1,
     )
     columns = {"units": each, "records": each * 2, "households": each * 0.5, "measures": (measure,)}
     return Facts(**{**columns, **changes})
@@ -55,8 +56,24 @@ def test_facts_come_back_as_they_went_and_secret_marks_stay():
     (measure,) = read.measures
     assert measure.largest.shape == (6, 2)
     assert np.array_equal(measure.sums, sent.measures[0].sums)
+    assert np.array_equal(measure.lacking_units, sent.measures[0].lacking_units)
     assert measure.lower_bound == 0.0
     assert measure.upper_bound is None
+
+
+def test_columns_that_are_not_known_stay_unknown():
+    message = tables.facts_to_message(facts())
+    for name in ("largest", "absolute_sums", "minima", "maxima", "lacking_units"):
+        message.measures[0].ClearField(name)
+    message.measures[0].ranks = 0
+    message.ClearField("households")
+    read = tables.facts_from_message(message, 6)
+    (measure,) = read.measures
+    assert measure.largest.size == measure.absolute_sums.size == measure.minima.size == 0
+    assert measure.lacking_units is None
+    assert read.households is None
+    again = tables.facts_to_message(read)
+    assert again == message
 
 
 def test_all_wrong_columns_are_named():
