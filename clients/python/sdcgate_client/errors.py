@@ -36,7 +36,8 @@ class ApiError(SdcgateError):
         self.detail = str(problem.get("detail") or "")
         self.errors = _field_errors(problem.get("errors"))
         lines = [f"{self.title} ({status})"]
-        if self.detail and self.detail != self.title:
+        repeats_fields = self.errors and self.errors[0][1] in self.detail
+        if self.detail and self.detail != self.title and not repeats_fields:
             lines[0] += f": {self.detail}"
         lines += [f"  {path}: {message}" if path else f"  {message}" for path, message in self.errors]
         super().__init__("\n".join(lines))

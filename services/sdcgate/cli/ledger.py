@@ -38,7 +38,7 @@ def verify_certificate(
     """Verify offline that the facility gave exactly this answer. Needs neither gateway nor ledger."""
     with told():
         text = sys.stdin.read() if str(answer) == "-" else answer.read_text(encoding="utf-8")
-        decision = decision_of(json.loads(text))
+        decision = decision_of(_json(text))
         pem = public_key.read_bytes()
         valid = is_certified(decision, pem)
     certificate = decision["certificate"]
@@ -89,6 +89,13 @@ def decision_of(content: Any) -> Mapping[str, Any]:
     if not isinstance(decision, dict) or not isinstance(decision.get("certificate"), dict):
         raise ValueError("this is no answer with a certificate: take the JSON as it came")  # noqa: TRY004
     return decision
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the answer is not JSON: {error}") from error
 
 
 def is_certified(decision: Mapping[str, Any], public_key_pem: bytes) -> bool:

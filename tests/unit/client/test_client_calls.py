@@ -184,6 +184,14 @@ def test_each_error_is_its_own_exception_with_all_fields(status: int, kind: type
     assert "  rows[0].variable: is unknown\n  figures[1]: needs a measure" in str(caught.value)
 
 
+def test_a_detail_that_repeats_the_fields_is_not_told_twice() -> None:
+    errors = [{"path": "rows[0].variable", "message": "is unknown"}]
+    problem = {"title": "Not valid", "detail": "rows[0].variable: is unknown", "errors": errors}
+    with pytest.raises(InvalidRequest) as caught:
+        client_of(Gateway(400, problem)).status()
+    assert str(caught.value) == "Not valid (400)\n  rows[0].variable: is unknown"
+
+
 def test_an_error_without_a_problem_document_is_still_an_error() -> None:
     with pytest.raises(Unavailable, match="Service Unavailable"):
         client_of(Gateway(503, text="<html>")).status()
