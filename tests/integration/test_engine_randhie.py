@@ -118,6 +118,12 @@ def test_warmed_up_the_engine_answers_again_from_its_verified_snapshot(
     assert engine.compute(randhie, CellQuery()).facts.units.tolist() == [5_912]
 
 
+def test_the_example_for_the_adult_file_is_a_descriptor() -> None:
+    example = Path(__file__).parents[2] / "docs" / "examples" / "adult.yaml"
+    declared = parse_descriptor(yaml.safe_load(example.read_text(encoding="utf-8")))
+    assert len([variable for variable in declared.variables if variable.hierarchy]) == 9
+
+
 ADULT_HIERARCHIES = {
     "sex": ["Male", "Female"],
     "education": ["Bachelors;Undergraduate;Higher education", "11th;High School;Secondary education",

@@ -169,7 +169,8 @@ class Engine:
             lambda: regions_projection(dataset, names, measures),
         )
         arrays = CellArrays((len(regions),))
-        kinds: list[Statement] = ["records", "units"]
+        single = dataset.records_per_unit == 1
+        kinds: list[Statement] = ["records and units"] if single else ["records", "units"]
         if dataset.household == "id":
             kinds.append("households")
         for kind in kinds:
