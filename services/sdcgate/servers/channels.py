@@ -7,6 +7,7 @@ import grpc
 import structlog
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
+from sdcgate.servers.errors import MAXIMUM_ERROR_BYTES
 from sdcgate.servers.logging import REQUEST_ID
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.settings import MEBIBYTE, Peer, is_loopback
@@ -23,6 +24,8 @@ def channel_options(maximum_message_bytes: int) -> list[tuple[str, int]]:
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 1000),
         ("grpc.keepalive_time_ms", 300_000),
+        ("grpc.max_metadata_size", 2 * MAXIMUM_ERROR_BYTES),
+        ("grpc.absolute_max_metadata_size", 2 * MAXIMUM_ERROR_BYTES),
     ]
 
 

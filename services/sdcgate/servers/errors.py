@@ -42,6 +42,13 @@ __all__ = [
 DOMAIN = "sdcgate"
 RETRY_AFTER = 1
 PROBLEM_TYPE = "urn:sdcgate:problem:"
+ERROR_BYTES_KEY = "x-error-bytes"
+"""Metadata of a call: how many bytes of error details its caller can take."""
+DEFAULT_ERROR_BYTES = 5_000
+"""What every gRPC client can take: 8 KiB of metadata, less what else is in it."""
+MAXIMUM_ERROR_BYTES = 200_000
+_TOLD_FIELDS = 5
+_LONGEST_MESSAGE = 1000
 
 
 class Problem(Exception):
@@ -66,7 +73,14 @@ class InvalidArgument(Problem):
 
     def __init__(self, fields: Iterable[FieldProblem] = (), detail: str = "") -> None:
         listed = tuple(fields)
-        super().__init__(detail or "; ".join(map(str, listed)), listed)
+        super().__init__(detail or _told(listed), listed)
+
+
+def _told(fields: tuple[FieldProblem, ...]) -> str:
+    """The first problems in one line, and how many more there are."""
+    first = "; ".join(map(str, fields[:_TOLD_FIELDS]))
+    more = len(fields) - _TOLD_FIELDS
+    return f"{first}; and {more} more" if more > 0 else first
 
 
 class Unauthenticated(Problem):
@@ -183,23 +197,24 @@ _BY_CODE: dict[grpc.StatusCode, type[Problem]] = {
 }
 
 
-def to_status(problem: Problem, request_id: str = "") -> status_pb2.Status:
-    """Write a problem as google.rpc.Status."""
+def to_status(
+    problem: Problem, request_id: str = "", error_bytes: int = DEFAULT_ERROR_BYTES
+) -> status_pb2.Status:
+    """Write a problem as google.rpc.Status, with as many bad fields as go into `error_bytes`.
+
+    Details travel as metadata, which clients bound: a longer list would not arrive as what it is.
+    """
     info = error_details_pb2.ErrorInfo(reason=problem.reason, domain=DOMAIN)
     if request_id:
         info.metadata["request_id"] = request_id
     details: list[Any] = [info]
     if problem.fields:
-        violations = [
-            error_details_pb2.BadRequest.FieldViolation(field=field.path, description=field.message)
-            for field in problem.fields
-        ]
-        details.append(error_details_pb2.BadRequest(field_violations=violations))
+        details.append(_bad_request(problem.fields, error_bytes))
     if problem.retry_after is not None:
         retry = error_details_pb2.RetryInfo()
         retry.retry_delay.seconds = problem.retry_after
         details.append(retry)
-    status = status_pb2.Status(code=problem.code.value[0], message=problem.detail)
+    status = status_pb2.Status(code=problem.code.value[0], message=problem.detail[:_LONGEST_MESSAGE])
     for detail in details:
         packed = any_pb2.Any()
         packed.Pack(detail)
@@ -207,10 +222,30 @@ def to_status(problem: Problem, request_id: str = "") -> status_pb2.Status:
     return status
 
 
+def _bad_request(fields: tuple[FieldProblem, ...], error_bytes: int) -> Any:
+    found = error_details_pb2.BadRequest()
+    size = 0
+    for position, field in enumerate(fields):
+        size += len(field.path.encode()) + len(field.message.encode()) + 10
+        if size > error_bytes:
+            found.field_violations.add(description=f"and {len(fields) - position} more problems")
+            break
+        found.field_violations.add(field=field.path, description=field.message)
+    return found
+
+
 def abort(context: grpc.ServicerContext, problem: Problem, request_id: str = "") -> NoReturn:
     """End a call with a problem."""
-    context.abort_with_status(rpc_status.to_status(to_status(problem, request_id)))
+    status = to_status(problem, request_id, _error_bytes(context))
+    context.abort_with_status(rpc_status.to_status(status))
     raise AssertionError("abort_with_status raises")
+
+
+def _error_bytes(context: grpc.ServicerContext) -> int:
+    """Bytes of error details that the caller can take."""
+    told = dict(context.invocation_metadata()).get(ERROR_BYTES_KEY, "")
+    number = int(told) if isinstance(told, str) and told.isascii() and told.isdigit() else 0
+    return min(max(number, DEFAULT_ERROR_BYTES), MAXIMUM_ERROR_BYTES)
 
 
 def problem_of(error: BaseException) -> Problem:

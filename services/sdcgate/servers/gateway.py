@@ -18,11 +18,15 @@ from google.protobuf import message_factory
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
 from sdcgate.servers.channels import channel_credentials, channel_options
 from sdcgate.servers.edge import Edge, problem_response
 from sdcgate.servers.errors import (
+    ERROR_BYTES_KEY,
+    MAXIMUM_ERROR_BYTES,
+    InvalidArgument,
     MethodNotAllowed,
     NotFound,
     Problem,
@@ -81,7 +85,11 @@ class Facility:
 
     async def call(self, rpc: str, request: Message, token: str, identity: str) -> Any:
         """Call as the one whose key it is. Raises Problem where no answer comes."""
-        metadata = ((AUTHORIZATION_KEY, f"Bearer {token}"), (REQUEST_ID_KEY, identity))
+        metadata = (
+            (AUTHORIZATION_KEY, f"Bearer {token}"),
+            (REQUEST_ID_KEY, identity),
+            (ERROR_BYTES_KEY, str(MAXIMUM_ERROR_BYTES)),
+        )
         try:
             return await self._calls[rpc](request, timeout=self._deadline, metadata=metadata)
         except grpc.RpcError as error:
@@ -149,6 +157,8 @@ class Gateway:
             request.state.route = route.path
             try:
                 return await self._answer(route, request)
+            except ClientDisconnect:
+                problem: Problem = InvalidArgument(detail="The body ended before its time")
             except Exception as error:
                 problem = problem_of(error)
                 if problem is not error and not isinstance(error, InvalidMessageError):

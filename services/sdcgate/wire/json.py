@@ -23,7 +23,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, join
 
 MAXIMUM_DEPTH = 32
-MAXIMUM_PROBLEMS = 100
+MAXIMUM_PROBLEMS = 1000
 _SHOWN_NAMES = 40
 
 M = TypeVar("M", bound=Message)

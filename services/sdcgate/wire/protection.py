@@ -5,7 +5,7 @@ from typing import Any, cast
 import numpy as np
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 
-from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, number_of_cells
+from sdcgate.methods.cells import BoolArray, Facts, FloatArray, IntArray, number_of_cells
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, join
@@ -32,6 +32,7 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
         zeros_withheld=problem.zeros_withheld,
         records_per_unit=problem.records_per_unit,
         known=listed(problem.known),
+        known_measures=_listed_by_measure(problem),
         absent=listed(problem.absent),
         known_sums=[protection_pb2.KnownSum(cells=cells.tolist()) for cells in problem.known_sums],
     )
@@ -44,6 +45,7 @@ def problem_from_message(message: protection_pb2.ProtectionProblem, path: str = 
     facts = facts_from_message(message.facts, count, join(path, "facts"))
     if not np.isfinite(message.sum_width):
         raise InvalidMessageError([FieldProblem(join(path, "sum_width"), "must be a finite number")])
+    known_measures = _known_measures(message, facts, count, path)
     known_sums = tuple(
         positions(known.cells, count, f"{path}.known_sums[{place}].cells")
         for place, known in enumerate(message.known_sums)
@@ -58,6 +60,7 @@ def problem_from_message(message: protection_pb2.ProtectionProblem, path: str = 
             zeros_withheld=message.zeros_withheld,
             records_per_unit=message.records_per_unit,
             known=mask(message.known, count, join(path, "known")),
+            known_measures=known_measures,
             absent=mask(message.absent, count, join(path, "absent")),
             known_sums=known_sums,
         )
@@ -66,6 +69,32 @@ def problem_from_message(message: protection_pb2.ProtectionProblem, path: str = 
     except ValueError as error:
         # The text names columns and what does not fit, no figure.
         raise InvalidMessageError([FieldProblem(path, str(error))]) from None
+
+
+def _listed_by_measure(problem: Problem) -> list[protection_pb2.KnownMeasure]:
+    if problem.known_measures is None:
+        return []
+    names = [measure.name for measure in problem.facts.measures]
+    return [
+        protection_pb2.KnownMeasure(measure=name, cells=listed(known))
+        for name, known in zip(names, problem.known_measures, strict=True)
+    ]
+
+
+def _known_measures(
+    message: protection_pb2.ProtectionProblem, facts: Facts, count: int, path: str
+) -> BoolArray | None:
+    """Cells of which each measure is known; None where the message says nothing of measures."""
+    if not message.known_measures:
+        return None
+    place = {measure.name: number for number, measure in enumerate(facts.measures)}
+    known = np.zeros((len(place), count), dtype=np.bool_)
+    for number, found in enumerate(message.known_measures):
+        where = f"{path}.known_measures[{number}]"
+        if found.measure not in place:
+            raise InvalidMessageError([FieldProblem(f"{where}.measure", "is no measure of the facts")])
+        known[place[found.measure]] |= mask(found.cells, count, f"{where}.cells")
+    return known
 
 
 def listed(mask: BoolArray) -> list[int]:

@@ -9,6 +9,7 @@ from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 from sdcgate.methods import rules as r
 from sdcgate.methods.risk.individual import TableRisk
 
+_CONSEQUENCES = frozenset(r.Consequence) - {r.Consequence.UNSPECIFIED}
 _RISK_FIELDS = tuple(field.name for field in fields(TableRisk))
 
 
@@ -83,8 +84,7 @@ def _individual_risk(message: policy_pb2.Rules.IndividualRisk) -> r.IndividualRi
 
 def consequence(number: int) -> r.Consequence:
     """A consequence; unspecified, and one that this version does not know, is refuse."""
-    known = {member.value for member in r.Consequence}
-    return r.Consequence(number) if number in known and number != 0 else r.Consequence.REFUSE
+    return r.Consequence(number) if number in _CONSEQUENCES else r.Consequence.REFUSE
 
 
 def _wire(value: r.Consequence) -> policy_pb2.Consequence:

@@ -116,3 +116,17 @@ def test_problem_json_has_the_members_of_rfc_9457_and_all_errors():
         "request": "r-1",
         "errors": [{"path": "rows[0]", "message": "a"}, {"path": "margins", "message": "b"}],
     }
+
+
+def test_a_long_list_of_problems_is_cut_to_what_the_caller_can_take():
+    fields = [FieldProblem(f"descriptor.variables[{i}].name", "x" * 50) for i in range(1000)]
+    problem = errors.InvalidArgument(fields)
+    assert problem.detail.endswith("; and 995 more")
+    status = errors.to_status(problem)
+    assert status.ByteSize() < 8192
+    back = errors.from_rpc_error(Failed(problem.code, status))
+    shown = len(back.fields) - 1
+    assert 20 < shown < 1000
+    assert back.fields[-1] == FieldProblem("", f"and {1000 - shown} more problems")
+    whole = errors.from_rpc_error(Failed(problem.code, errors.to_status(problem, "", 200_000)))
+    assert list(whole.fields) == fields

@@ -3,9 +3,12 @@ import json
 import threading
 import time
 import urllib.request
+from urllib.parse import quote
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sdcgate.servers import errors, gateway, openapi_examples
 from sdcgate.servers.authentication import ServiceCaller
 from sdcgate.servers.edge import SECURITY_HEADERS
@@ -221,6 +224,13 @@ def test_every_failure_of_the_facility_is_problem_json_and_never_a_verdict(place
     assert ("retry-after" in response.headers) == (status in (429, 503, 504))
     if status == 400:
         assert content["errors"] == [{"path": "rows[0].variable", "message": "is unknown"}]
+
+
+def test_a_thousand_problems_reach_the_caller(place):
+    fields = [errors.FieldProblem(f"descriptor.variables[{i}].name", "x" * 60) for i in range(1000)]
+    place.facility.answers["RegisterDataset"] = errors.InvalidArgument(fields)
+    response = place.ask("POST", "/v1/datasets", openapi_examples.BODIES["RegisterDataset"])
+    assert len(problem(response, 400, "INVALID_ARGUMENT")["errors"]) == 1000
 
 
 def test_without_a_key_nothing_is_reached_but_the_document(place):
@@ -444,3 +454,28 @@ def test_a_taken_port_is_an_error(place):
     port = int(place.http.base_url.port)
     with pytest.raises(OSError, match="in use"):
         gateway.bind(GatewayServer(port=port))
+
+
+bodies = st.binary(max_size=60) | st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["rows", "variable", "figures", "statistic", "filter", "margins"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+).map(lambda value: json.dumps(value).encode())
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(bodies, st.text(max_size=10))
+def test_no_body_and_no_parameter_is_ever_an_internal_error(place, body, parameter):
+    headers = {"Content-Type": "application/json"}
+    assert place.ask("POST", TABLES, content=body, headers=headers).status_code in (201, 400)
+    response = place.ask("GET", "/v1/queries", params={"page_size": parameter, "page_token": parameter})
+    assert response.status_code in (200, 400)
+    response = place.ask("GET", f"/v1/datasets/{quote(parameter, safe='')}")
+    assert response.status_code in (200, 404)

@@ -186,6 +186,24 @@ def test_problems_of_the_handler_reach_the_caller_whole(places):
         assert list(problem.fields) == fields
 
 
+def test_a_foreign_client_gets_a_long_list_cut_short_but_as_what_it_is(places):
+    place = places()
+    fields = [errors.FieldProblem(f"facts.measures[{i}].sums", "is short" * 10) for i in range(1000)]
+
+    def raises(context):
+        raise errors.InvalidArgument(fields)
+
+    place.fake.does = raises
+    stub = risk_pb2_grpc.RiskServiceStub(place.bare())
+    metadata = (("authorization", f"Bearer {TOKEN}"),)
+    problem, _ = failure(
+        lambda: stub.AssessTable(risk_pb2.AssessTableRequest(), timeout=5, metadata=metadata)
+    )
+    assert type(problem) is errors.InvalidArgument
+    assert 20 < len(problem.fields) < 1000
+    assert problem.fields[0] == fields[0]
+
+
 def test_before_the_warm_up_is_done_nothing_is_ready(places):
     place = places(start=False)
     warming, go = threading.Event(), threading.Event()
