@@ -31,9 +31,11 @@ bench: $(PROTO)
 clean:
 	rm -rf $(VENV) services/sdcgate_proto var build
 
+# The folder of the generated code must be there before the editable install, which maps the folders it finds.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "sdcgate needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
+	mkdir -p services/sdcgate_proto && touch services/sdcgate_proto/__init__.py
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 

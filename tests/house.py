@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Answered, Facility

@@ -1,4 +1,4 @@
-"""The way of a query on the RAND Health Insurance Experiment: real engine, ledger and methods in one process."""
+"""The way of a query on the RAND Health Insurance Experiment: engine, ledger and methods in one process."""
 
 from pathlib import Path
 
@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import statsmodels
 from house import cells, person, reasons, table_request, verdict, with_randhie
-
 from sdcgate.facility.answers import answer_bytes
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.ledger.certificates import verify_certificate
@@ -134,6 +133,17 @@ def test_means_are_those_of_the_records_and_leave_rounded(house, people):
         assert visits == group.mdvis.sum()
 
 
+def test_a_mean_can_still_be_protected_where_the_counts_are_known_already(house):
+    counts = house.ask(rows=["site"], columns=["age:ten_years"])
+    assert verdict(counts) == "RELEASED"
+    means = house.ask(rows=["site"], columns=["age:ten_years"], figures=["UNITS", "MEAN:inpdol"])
+    assert verdict(means) == "RELEASED_PROTECTED"
+    withheld = [code for code, figures in cells(means).items() if figures == (None, None)]
+    assert 1 < len(withheld) < 40
+    again = cells(house.ask(rows=["age:ten_years"], columns=["site"]))
+    assert all(again[age, site] == cells(counts)[site, age] for site, age in withheld)
+
+
 def test_percentages_leave_only_with_their_denominators(house, people):
     answered = house.ask(rows=["site"], columns=["female"], figures=["ROW_PERCENT"], margins=False)
     shown = cells(answered)
@@ -143,7 +153,9 @@ def test_percentages_leave_only_with_their_denominators(house, people):
 
 
 def test_every_problem_of_a_request_is_told_at_once_with_public_names_only(house):
-    request = table_request(rows=["sit", "plan:x"], columns=["plan"], figures=["MEAN", "SUM:medol"], female=["7"])
+    request = table_request(
+        rows=["sit", "plan:x"], columns=["plan"], figures=["MEAN", "SUM:medol"], female=["7"]
+    )
     with pytest.raises(InvalidRequest) as caught:
         house.facility.query_table(house.researcher, request, 10.0)
     problems = {problem.path: problem.message for problem in caught.value.problems}
@@ -185,9 +197,7 @@ def test_a_decision_of_a_referred_query_is_the_checkers(house):
     referred = next_referred(house)
     assert verdict(referred) == "REFERRED"
     query = referred.decision.query
-    listed = house.facility.list_queries(
-        house.checker, pb.ListQueriesRequest(verdicts=[pb.VERDICT_REFERRED])
-    )
+    listed = house.facility.list_queries(house.checker, pb.ListQueriesRequest(verdicts=[pb.VERDICT_REFERRED]))
     assert [summary.query for summary in listed.queries] == [query]
     with pytest.raises(Forbidden):
         house.facility.review_query(person("researcher", "ada"), review(query, True), 30.0)

@@ -1,6 +1,7 @@
 """Decisions as they leave and as the ledger keeps them: exact bytes, digests, the checker's record."""
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -9,10 +10,9 @@ from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 from sdcgate.facility.judging import Computation, Outcome
+from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.ledger.certificates import Certificate
-from sdcgate.methods.cells import Facts
-from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.wire.json import to_value
 from sdcgate.wire.rules import finding_to_message
 from sdcgate.wire.table_json import SHAPES
@@ -87,9 +87,11 @@ def checker_view(
     return view
 
 
-def release_bytes(plan: Plan, boxes: tuple[tuple[BoxTable, Facts], ...]) -> bytes:
+def release_bytes(plan: Plan, released: Iterable[ReleasedTable]) -> bytes:
     """What the ledger keeps of a release, to compare later answers with."""
     release = release_pb2.Release(dataset=plan.dataset.name, version=plan.dataset.version)
-    for table, facts in boxes:
-        release.tables.add(boxes=table.to_bytes(), facts=facts_to_message(facts))
+    for part in released:
+        release.tables.add(
+            quantity=part.quantity, boxes=part.table.to_bytes(), facts=facts_to_message(part.facts)
+        )
     return release.SerializeToString(deterministic=True)

@@ -6,9 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from sdcgate.engine.queries import MEASURE_PREFIX
+from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import Plan
-from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, State
+from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.tables.boxes import BoxTable
+
+COUNTS = "counts"
+"""The quantity of units, records and households."""
 
 MEASURE_PRESENT = 1
 MEASURE_FULL = 3
@@ -42,32 +47,38 @@ def box_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: IntArray
     )
 
 
-def measured_tables(table: BoxTable, facts: Facts) -> list[BoxTable]:
-    """The boxes of the records that have a measure, for each measure that some records lack.
+def quantities(table: BoxTable, facts: Facts) -> list[ReleasedTable]:
+    """A table as the quantities that it shows: counts, and the sums of each measure.
 
-    They are another population than the cells': a mean tells of it, and the difference can be one person.
+    The records that have a measure are another population than the cells' where some lack it; a mean tells of
+    its size, so it counts as released as well, and the difference can be one person.
     """
-    found = []
+    found = [ReleasedTable(COUNTS, table, replace(facts, measures=()))]
     for measure in facts.measures:
         lacking = measure.valid_records != facts.records
-        if not lacking.any():
-            continue
-        variable = f"{MEASURE_PREFIX}{measure.name}"
-        marks = np.array(table.marks)
-        for cell in np.flatnonzero(lacking):
-            # The engine's mark is of more records than these: a mark of the box's own, below zero, stands in.
-            name = repr((variable, table.box(int(cell)))).encode()
-            marks[cell] = -1 - (int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) >> 2)
-        found.append(
-            replace(
-                table,
-                fixed=tuple(sorted((*table.fixed, (variable, MEASURE_PRESENT)))),
-                full={**table.full, variable: MEASURE_FULL},
-                records=measure.valid_records,
-                marks=marks,
-            )
-        )
+        population = _having(table, measure, lacking) if lacking.any() else table
+        of_measure = replace(facts, units=measure.valid_units, records=measure.valid_records)
+        if lacking.any():
+            found.append(ReleasedTable(COUNTS, population, replace(of_measure, households=None, measures=())))
+        found.append(ReleasedTable(measure.name, population, replace(of_measure, measures=(measure,))))
     return found
+
+
+def _having(table: BoxTable, measure: MeasureFacts, lacking: BoolArray) -> BoxTable:
+    """The boxes of the records that have a measure."""
+    variable = f"{MEASURE_PREFIX}{measure.name.removeprefix(WEIGHTED_PREFIX)}"
+    marks = np.array(table.marks)
+    for cell in np.flatnonzero(lacking):
+        # The engine's mark is of more records than these: a mark of the box's own, below zero, stands in.
+        name = repr((variable, table.box(int(cell)))).encode()
+        marks[cell] = -1 - (int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) >> 2)
+    return replace(
+        table,
+        fixed=tuple(sorted((*table.fixed, (variable, MEASURE_PRESENT)))),
+        full={**table.full, variable: MEASURE_FULL},
+        records=measure.valid_records,
+        marks=marks,
+    )
 
 
 def inner_states(axes: tuple[Axis, ...], leaves: BoolArray, margins: bool) -> IntArray:

@@ -13,7 +13,7 @@ from sdcgate.engine.queries import Region
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, MeasureFacts
 from sdcgate.methods.rules import Finding, Rules
-from sdcgate.methods.tables.boxes import Box, BoxTable
+from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.nesting import Nested, nested_pairs
 
 LARGEST_HOUSEHOLD = 30
@@ -40,14 +40,14 @@ class Inspector:
 
     rules: Rules
     records_per_unit: int
-    count: Callable[[Sequence[Region]], Facts]
+    count: Callable[[Sequence[Region], Sequence[str]], Facts]
     judge: Callable[[Facts], Sequence[Finding]]
 
-    def unsafe(self, regions: Sequence[Region]) -> BoolArray:
-        """Which regions break a rule, shape (regions,)."""
+    def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
+        """Which regions break a rule, shape (regions,); contributors are counted for these measures."""
         unsafe = np.zeros(len(regions), dtype=np.bool_)
         if regions:
-            for finding in self.judge(self.count(regions)):
+            for finding in self.judge(self.count(regions, measures)):
                 unsafe[list(finding.cells)] = True
         return unsafe
 
@@ -58,22 +58,22 @@ def region_axis(number: int) -> tuple[Axis, ...]:
 
 
 def unsafe_differences(
-    new: BoxTable, facts: Facts, released: Sequence[ReleasedTable], inspector: Inspector, most: int = 2_000
+    new: ReleasedTable, released: Sequence[ReleasedTable], inspector: Inspector, most: int = 2_000
 ) -> Differences:
-    """Cells of a new table in an unsafe difference with any published cell of earlier releases.
+    """Cells of a new table in an unsafe difference with any published cell of earlier ones of its quantity.
 
     Raises:
         TooManyDifferences: more than `most` candidates would have to be counted.
     """
-    by_filter = np.zeros(len(facts), dtype=np.bool_)
-    by_detail = np.zeros(len(facts), dtype=np.bool_)
+    by_filter = np.zeros(len(new.table), dtype=np.bool_)
+    by_detail = np.zeros(len(new.table), dtype=np.bool_)
     found: dict[tuple[int, int], _Difference] = {}
     for known in released:
-        pairs = nested_pairs(new, known.table)
-        dimensions = {variable for variable, _ in (*new.axes, *known.table.axes)}
-        for place in np.flatnonzero(candidates(facts, known.facts, pairs, inspector)):
+        pairs = nested_pairs(new.table, known.table)
+        dimensions = {variable for variable, _ in (*new.table.axes, *known.table.axes)}
+        for place in np.flatnonzero(candidates(new.facts, known.facts, pairs, inspector)):
             cell, old_cell = int(pairs.new_cells[place]), int(pairs.old_cells[place])
-            mine, theirs = new.box(cell), known.table.box(old_cell)
+            mine, theirs = new.table.box(cell), known.table.box(old_cell)
             inner, outer = (mine, theirs) if pairs.new_inside_old[place] else (theirs, mine)
             population = (int(pairs.difference_records[place]), int(pairs.difference_marks[place]))
             difference = found.setdefault(population, _Difference(Region((outer,), (inner,))))
@@ -82,7 +82,8 @@ def unsafe_differences(
         if len(found) > most:
             raise TooManyDifferences(f"{len(found)} differences to count, at most {most}")
     differences = list(found.values())
-    unsafe = inspector.unsafe([difference.region for difference in differences])
+    measures = [measure.name for measure in new.facts.measures]
+    unsafe = inspector.unsafe([difference.region for difference in differences], measures)
     for place in np.flatnonzero(unsafe):
         by_filter[differences[place].by_filter] = True
         by_detail[differences[place].by_detail] = True

@@ -20,7 +20,7 @@ from sdcgate.facility.access import require
 from sdcgate.facility.errors import Conflict, Forbidden, NotFound, Unavailable
 from sdcgate.facility.figures import released_table
 from sdcgate.facility.judging import Computation, Judge, Outcome
-from sdcgate.facility.knowledge import KnowledgeOfSources
+from sdcgate.facility.knowledge import KnowledgeOfSources, ReleasedTable
 from sdcgate.facility.plan import Plan, make_plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.reasons import REFERRED, alternatives, reason
@@ -28,9 +28,9 @@ from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.events import BoxRow, DecisionEvent, RegistrationEvent, ReviewEvent
 from sdcgate.ledger.ledger import AlreadyAnswered, HeadMoved, Ledger, StoredQuery
-from sdcgate.methods.cells import Facts, IntArray, State, leaf_cells
+from sdcgate.methods.cells import IntArray, State, leaf_cells
 from sdcgate.methods.rules import Consequence, ReasonCode
-from sdcgate.methods.tables.boxes import BoxTable, digest
+from sdcgate.methods.tables.boxes import digest
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
@@ -313,7 +313,7 @@ class Facility:
         """Step 8: append the decision if the head is the one that was audited; only then is it an answer."""
         view = answers.checker_view(caller.researcher, computed, outcome, "")
         record = release_pb2.DecisionRecord(request=request, decision=decision, checker=view)
-        boxes = outcome.boxes if outcome is not None else ()
+        released = outcome.released if outcome is not None else ()
         event = DecisionEvent(
             query_id=decision.query,
             source=plan.dataset.source,
@@ -330,8 +330,8 @@ class Facility:
             request=request.SerializeToString(deterministic=True),
             answer=answers.answer_bytes(decision),
             confidential=record.SerializeToString(deterministic=True),
-            release=answers.release_bytes(plan, boxes) if boxes else None,
-            boxes=self._box_rows(boxes),
+            release=answers.release_bytes(plan, released) if released else None,
+            boxes=self._box_rows(released),
             author=caller.key_id,
         )
         try:
@@ -359,7 +359,7 @@ class Facility:
             view = record.checker
             view.note = request.note
         reviewed = release_pb2.DecisionRecord(request=record.request, decision=decision, checker=view)
-        boxes = outcome.boxes if outcome is not None else ()
+        released = outcome.released if outcome is not None else ()
         event = ReviewEvent(
             query_id=decision.query,
             source=plan.dataset.source,
@@ -369,18 +369,20 @@ class Facility:
             verdict=_verdict_name(decision.verdict),
             answer=answers.answer_bytes(decision),
             confidential=reviewed.SerializeToString(deterministic=True),
-            release=answers.release_bytes(plan, boxes) if boxes else None,
-            boxes=self._box_rows(boxes),
+            release=answers.release_bytes(plan, released) if released else None,
+            boxes=self._box_rows(released),
             author=caller.key_id,
         )
         recorded = self._ledger.append_review(event, sequence)
         return answers.with_certificate(decision, recorded.certificate)
 
-    def _box_rows(self, boxes: tuple[tuple[BoxTable, Facts], ...]) -> tuple[BoxRow, ...]:
+    def _box_rows(self, released: tuple[ReleasedTable, ...]) -> tuple[BoxRow, ...]:
+        """Index rows of the table's cells, which are those of its counts."""
         return tuple(
-            BoxRow(digest(table.box(cell), self._box_key), int(table.states[cell]))
-            for table, _ in boxes
-            for cell in np.flatnonzero(table.states != State.ABSENT).tolist()
+            BoxRow(digest(box, self._box_key), state)
+            for part in released[:1]
+            for box, state in zip(part.boxes, part.table.states.tolist(), strict=True)
+            if state != State.ABSENT
         )
 
     def _decision_of(self, stored: StoredQuery) -> pb.Decision:

@@ -1,22 +1,22 @@
 """Steps 3 to 7 of the way: from a plan to what may be decided, at one head of the ledger."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
-from sdcgate.facility.boxes import box_table, inner_states, measured_tables
+from sdcgate.facility.boxes import box_table, inner_states, quantities
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis, unsafe_differences
-from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import make_problem, protect
+from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State, leaf_cells
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
-from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 RANKS = 3
@@ -41,7 +41,7 @@ class Outcome:
     states: IntArray = field(repr=False)
     findings: tuple[Finding, ...] = field(default=(), repr=False)
     judgement: Assessment | None = field(default=None, repr=False)
-    boxes: tuple[tuple[BoxTable, Facts], ...] = field(default=(), repr=False)
+    released: tuple[ReleasedTable, ...] = field(default=(), repr=False)
 
 
 class Judge:
@@ -86,8 +86,8 @@ class Judge:
     def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
         rules = _cell_rules(applicable(plan))
 
-        def count(regions: Sequence[Region]) -> Facts:
-            return self._engine.region_facts(plan.dataset, regions, plan.measures, RANKS)
+        def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
+            return self._engine.region_facts(plan.dataset, regions, tuple(measures), RANKS)
 
         def judge(facts: Facts) -> Sequence[Finding]:
             axes = region_axis(len(facts))
@@ -134,13 +134,14 @@ class _Attempt:
         self, inspector: Inspector, service: ProtectionService, remaining: Callable[[], float]
     ) -> Outcome:
         """Steps 4 to 7: withhold what is unsafe or was withheld before; prove the rest."""
-        policy, facts = self.plan.policy, self.computed.facts
+        policy, facts = self.plan.policy, with_weights(self.plan, self.computed.facts)
         shown = self.asked == State.PUBLISHED
-        table = box_table(self.plan, self.computed.axes, facts, self.asked)
-        before = self.known.withheld.among(table) & shown
+        new = quantities(box_table(self.plan, self.computed.axes, facts, self.asked), facts)
+        before = np.any([self.known.of(q.quantity).withheld.among(q) for q in new], axis=0) & shown
+        known = self._known(new)
         unsafe = _unsafe(self.findings, len(facts)) & shown
         try:
-            by_filter, by_detail = self._differences(table, inspector)
+            by_filter, by_detail = self._differences(new, inspector)
         except TooManyDifferences:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         subtracted = by_filter & shown & ~unsafe & ~before
@@ -149,19 +150,26 @@ class _Attempt:
             if policy.differencing_consequence is not Consequence.PROTECT:
                 return self.held(policy.differencing_consequence, ReasonCode.DIFFERENCING)
         unsafe |= (by_detail | by_filter) & shown
-        problem = make_problem(
-            self.plan,
-            self.computed,
-            known=self.known.published.among(table) & ~before,
-            absent=~shown,
-            known_sums=self.known.released_sums(table),
-        )
-        protected = protect(self.plan, problem, unsafe | before, service, inspector, remaining)
-        leaving = protected.states == State.PUBLISHED
+        states, proved = self.asked, True
+        if (unsafe | before).any():
+            known_sums = self.known.released_sums(new[0].table)
+            problem = make_problem(self.plan, self.computed, facts, known, ~shown, known_sums)
+            protected = protect(self.plan, problem, unsafe | before, service, inspector, remaining)
+            states, proved = protected.states, protected.proved
         # Whatever the other services said: no cell leaves that the facility itself finds unsafe.
-        if not protected.proved or ((unsafe | self._rechecked()) & leaving).any():
+        if not proved or ((unsafe | self._rechecked()) & (states == State.PUBLISHED)).any():
             return self.held(policy.unproved_consequence, ReasonCode.UNPROVED)
-        return self._against_all_releases(table, protected.states)
+        return self._against_all_releases(facts, known, states)
+
+    def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
+        """Cells of which a quantity was published before, and never withheld."""
+        known: dict[str, BoolArray] = {}
+        for quantity in new:
+            before = self.known.of(quantity.quantity)
+            cells = before.published.among(quantity) & ~before.withheld.among(quantity)
+            # The first table of a quantity has its own population; those that follow are parts of it.
+            known.setdefault(quantity.quantity, cells)
+        return known
 
     def _rechecked(self) -> BoolArray:
         """Unsafe cells by the facility's own judgement."""
@@ -169,40 +177,55 @@ class _Attempt:
         facts = self.computed.facts
         return _unsafe(assess_table(self.computed.axes, facts, rules, 0, None).findings, len(facts))
 
-    def _differences(self, table: BoxTable, inspector: Inspector) -> tuple[BoolArray, BoolArray]:
+    def _differences(self, new: list[ReleasedTable], inspector: Inspector) -> tuple[BoolArray, BoolArray]:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
-        facts = self.computed.facts
         found = [
-            unsafe_differences(population, facts, self.known.tables, inspector)
-            for population in (table, *measured_tables(table, facts))
+            unsafe_differences(quantity, self.known.of(quantity.quantity).tables, inspector)
+            for quantity in new
+            if not quantity.quantity.startswith(WEIGHTED_PREFIX)
         ]
         by_filter = np.any([differences.by_filter for differences in found], axis=0)
         by_detail = np.any([differences.by_detail for differences in found], axis=0)
         return by_filter, by_detail
 
-    def _against_all_releases(self, table: BoxTable, states: IntArray) -> Outcome:
+    def _against_all_releases(
+        self, facts: Facts, known: Mapping[str, BoolArray], states: IntArray
+    ) -> Outcome:
         """Refuse where a withheld cell, old or new, lies in the exact linear span of all that has left."""
-        withheld = np.flatnonzero(states == State.WITHHELD)
-        leaving = states == State.PUBLISHED
-        wanted = [*self.known.withheld.boxes, *(table.box(int(cell)) for cell in withheld)]
-        if wanted and self.known.tables:
-            span = self.known.span.copy()
-            try:
-                span.add_table(table, leaving)
-                derivable = bool(span.contains(wanted).any())
-            except SpanBudgetExceeded:
-                return self.held(Consequence.REFER, ReasonCode.UNPROVED)
-            if derivable:
-                consequence = self.plan.policy.differencing_consequence
-                self.findings.append(_difference(leaving, consequence))
-                # There is no cell to withhold in place of the table.
-                held = Consequence.REFER if consequence is Consequence.REFER else Consequence.REFUSE
-                return self.held(held, ReasonCode.DIFFERENCING)
-        facts = self.computed.facts
-        left = box_table(self.plan, self.computed.axes, facts, states)
-        boxes = tuple((population, facts) for population in (left, *measured_tables(left, facts)))
-        codes = (ReasonCode.MINIMUM_UNITS,) if len(withheld) else ()
-        return Outcome(None, codes, states, tuple(self.findings), self.judgement, boxes)
+        table = box_table(self.plan, self.computed.axes, facts, states)
+        left = [_with_known(quantity, known[quantity.quantity]) for quantity in quantities(table, facts)]
+        try:
+            derivable = any(self._derivable(quantity, left) for quantity in known)
+        except SpanBudgetExceeded:
+            return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+        if derivable:
+            consequence = self.plan.policy.differencing_consequence
+            self.findings.append(_difference(states == State.PUBLISHED, consequence))
+            # There is no cell to withhold in place of the table.
+            held = Consequence.REFER if consequence is Consequence.REFER else Consequence.REFUSE
+            return self.held(held, ReasonCode.DIFFERENCING)
+        codes = (ReasonCode.MINIMUM_UNITS,) if (states == State.WITHHELD).any() else ()
+        return Outcome(None, codes, states, tuple(self.findings), self.judgement, tuple(left))
+
+    def _derivable(self, quantity: str, left: list[ReleasedTable]) -> bool:
+        """Whether of one quantity a withheld cell is in the span of what has left and what is about to."""
+        before = self.known.of(quantity)
+        new = [table for table in left if table.quantity == quantity]
+        wanted = before.withheld.boxes.union(*(table.boxes_of(State.WITHHELD) for table in new))
+        if not before.tables or not wanted:
+            return False
+        span = before.span.copy()
+        for table in new:
+            span.add_table(table.table, table.table.states == State.PUBLISHED)
+        return bool(span.contains(list(wanted)).any())
+
+
+def _with_known(quantity: ReleasedTable, known: BoolArray) -> ReleasedTable:
+    """What is withheld now and was published before stays known."""
+    states = np.where(
+        known & (quantity.table.states == State.WITHHELD), State.PUBLISHED, quantity.table.states
+    )
+    return replace(quantity, table=replace(quantity.table, states=states))
 
 
 def applicable(plan: Plan) -> Rules:

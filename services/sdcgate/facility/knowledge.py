@@ -1,6 +1,7 @@
 """Step 4: what is known outside. All releases of a source, kept in memory as far as the ledger has grown."""
 
 import threading
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,13 +19,27 @@ NOBODY = (0, 0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedTable:
-    """One population of one release."""
+    """One quantity of one release: counts, or a measure's sums, over the boxes of a table."""
 
-    sequence: int
-    dataset: str
-    version: int
+    quantity: str
     table: BoxTable
     facts: Facts = field(repr=False)
+    sequence: int = 0
+    dataset: str = ""
+    version: int = 0
+    boxes: tuple[Box, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "boxes", tuple(self.table.boxes()))
+
+    def populations(self) -> list[tuple[int, int]]:
+        """Records and marks of the cells."""
+        pairs = zip(self.table.records.tolist(), self.table.marks.tolist(), strict=True)
+        return [(records, mark) if records else NOBODY for records, mark in pairs]
+
+    def boxes_of(self, state: State) -> list[Box]:
+        """Boxes of the cells in a state."""
+        return [self.boxes[cell] for cell in np.flatnonzero(self.table.states == state).tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,22 +49,42 @@ class Seen:
     boxes: frozenset[Box] = frozenset()
     populations: frozenset[tuple[int, int]] = field(default=frozenset(), repr=False)
 
-    def grown(self, table: BoxTable, state: State) -> "Seen":
+    def grown(self, known: ReleasedTable, state: State) -> "Seen":
         """With the cells of one more table."""
-        cells = np.flatnonzero(table.states == state)
+        cells = np.flatnonzero(known.table.states == state).tolist()
+        populations = known.populations()
         return Seen(
-            self.boxes.union(table.box(int(cell)) for cell in cells),
-            self.populations.union(_populations(table, cells)) - {NOBODY},
+            self.boxes.union([known.boxes[cell] for cell in cells]),
+            self.populations.union([populations[cell] for cell in cells]) - {NOBODY},
         )
 
-    def among(self, table: BoxTable) -> BoolArray:
+    def among(self, new: ReleasedTable) -> BoolArray:
         """Which cells of a table are among these, shape (cells,)."""
-        found = np.zeros(len(table), dtype=np.bool_)
-        if self.boxes:
-            cells = np.arange(len(table))
-            for cell, population in zip(cells, _populations(table, cells), strict=True):
-                found[cell] = population in self.populations or table.box(int(cell)) in self.boxes
-        return found
+        if not self.boxes:
+            return np.zeros(len(new.boxes), dtype=np.bool_)
+        cells = zip(new.boxes, new.populations(), strict=True)
+        return np.array([box in self.boxes or people in self.populations for box, people in cells])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownQuantity:
+    """What has left of one quantity."""
+
+    tables: tuple[ReleasedTable, ...]
+    span: Span
+    published: Seen = Seen()
+    withheld: Seen = Seen()
+
+    def grown(self, known: ReleasedTable) -> "KnownQuantity":
+        """With one more table."""
+        span = self.span.copy()
+        span.add_table(known.table, known.table.states == State.PUBLISHED)
+        return KnownQuantity(
+            (*self.tables, known),
+            span,
+            self.published.grown(known, State.PUBLISHED),
+            self.withheld.grown(known, State.WITHHELD),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,31 +92,38 @@ class Knowledge:
     """All that left of a source, up to a sequence of its ledger."""
 
     sequence: int
-    tables: tuple[ReleasedTable, ...]
-    span: Span
-    published: Seen
-    withheld: Seen
+    quantities: Mapping[str, KnownQuantity]
+    nothing: KnownQuantity
+
+    def of(self, quantity: str) -> KnownQuantity:
+        """What has left of a quantity."""
+        return self.quantities.get(quantity, self.nothing)
 
     def of_another_version(self, dataset: str, version: int) -> bool:
         """Whether something of another version, or under another name, of the same source has left."""
-        return any((known.dataset, known.version) != (dataset, version) for known in self.tables)
+        return any((known.dataset, known.version) != (dataset, version) for known in self.tables())
+
+    def tables(self) -> Iterator[ReleasedTable]:
+        """All released tables, quantity by quantity."""
+        return (table for known in self.quantities.values() for table in known.tables)
 
     def released_sums(self, table: BoxTable) -> tuple[IntArray, ...]:
-        """Sets of inner cells of a new table whose sum was released before at a coarser level."""
+        """Sets of inner cells of a new table whose sum was released before at a coarser level.
+
+        Whatever quantity it was of: an intruder who knew more would be held off, too.
+        """
         found: dict[bytes, IntArray] = {}
-        for known in self.tables:
+        for known in self.tables():
             for cells in _unions(table, known.table):
                 found.setdefault(cells.tobytes(), cells)
         return tuple(found.values())
 
-    def grown(self, tables: list[ReleasedTable], sequence: int) -> "Knowledge":
+    def grown(self, tables: Iterable[ReleasedTable], sequence: int) -> "Knowledge":
         """With more releases."""
-        span, published, withheld = self.span.copy(), self.published, self.withheld
+        quantities = dict(self.quantities)
         for known in tables:
-            span.add_table(known.table, known.table.states == State.PUBLISHED)
-            published = published.grown(known.table, State.PUBLISHED)
-            withheld = withheld.grown(known.table, State.WITHHELD)
-        return Knowledge(sequence, (*self.tables, *tables), span, published, withheld)
+            quantities[known.quantity] = quantities.get(known.quantity, self.nothing).grown(known)
+        return Knowledge(sequence, quantities, self.nothing)
 
 
 class KnowledgeOfSources:
@@ -107,12 +149,12 @@ class KnowledgeOfSources:
 
     def nothing(self) -> Knowledge:
         """What is known of a source of which nothing has left."""
-        return Knowledge(0, (), Span({}, rng=self._rng), Seen(), Seen())
+        return Knowledge(0, {}, KnownQuantity((), Span({}, rng=self._rng)))
 
     def of_version(self, known: Knowledge, dataset: str, version: int) -> Knowledge:
         """Knowledge of one version alone, where an output checker has compared it with the others."""
-        tables = [table for table in known.tables if (table.dataset, table.version) == (dataset, version)]
-        return self.nothing().grown(tables, known.sequence)
+        mine = (table for table in known.tables() if (table.dataset, table.version) == (dataset, version))
+        return self.nothing().grown(mine, known.sequence)
 
 
 def _tables(stored: StoredRelease) -> list[ReleasedTable]:
@@ -121,14 +163,10 @@ def _tables(stored: StoredRelease) -> list[ReleasedTable]:
     for part in release.tables:
         table = BoxTable.from_bytes(part.boxes)
         facts = facts_from_message(part.facts, len(table))
-        tables.append(ReleasedTable(stored.sequence, release.dataset, release.version, table, facts))
+        tables.append(
+            ReleasedTable(part.quantity, table, facts, stored.sequence, release.dataset, release.version)
+        )
     return tables
-
-
-def _populations(table: BoxTable, cells: IntArray) -> list[tuple[int, int]]:
-    """Records and marks of cells."""
-    pairs = zip(table.records[cells].tolist(), table.marks[cells].tolist(), strict=True)
-    return [(records, mark) if records else NOBODY for records, mark in pairs]
 
 
 def _unions(new: BoxTable, old: BoxTable) -> list[IntArray]:
@@ -141,9 +179,11 @@ def _unions(new: BoxTable, old: BoxTable) -> list[IntArray]:
     leaves = [list(range(len(masks) - 1)) for _, masks in new.axes]
     shape = [len(masks) for _, masks in new.axes]
     parts_of_code: list[list[list[int] | None]] = []
+    own: list[list[bool]] = []
     for (variable, masks), inner in zip(new.axes, leaves, strict=True):
         wanted = old_axes.get(variable, (new.full[variable],))
         parts_of_code.append([_covering(mask, masks, inner) for mask in wanted])
+        own.append([mask in masks for mask in wanted])
     order = [axes.index(variable) for variable, _ in old.axes]
     grids = np.indices([len(masks) for _, masks in old.axes]).reshape(len(old.axes), -1)
     found = []
@@ -152,11 +192,11 @@ def _unions(new: BoxTable, old: BoxTable) -> list[IntArray]:
         for place, axis in enumerate(order):
             chosen[axis] = int(grids[place, cell])
         parts = [parts_of_code[axis][code] for axis, code in enumerate(chosen)]
-        if all(part for part in parts):
+        is_cell = all(own[axis][code] for axis, code in enumerate(chosen))
+        if not is_cell and all(part for part in parts):
             mesh = np.meshgrid(*[np.array(part) for part in parts], indexing="ij")
             cells = np.ravel_multi_index([plane.reshape(-1) for plane in mesh], shape)
-            if len(cells) > 1:
-                found.append(np.sort(cells).astype(np.int64))
+            found.append(np.sort(cells).astype(np.int64))
     return found
 
 

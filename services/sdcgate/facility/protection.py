@@ -5,18 +5,17 @@ withheld cells of a line are together (their union can be computed from its tota
 cells withheld until nothing unsafe can be formed; otherwise the table is not proved and does not leave.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdcgate.engine.queries import Computed, Region
-from sdcgate.facility.boxes import box_table
+from sdcgate.facility.boxes import COUNTS, box_table
 from sdcgate.facility.differencing import Inspector
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, ProtectionService, nothing_withheld
-from sdcgate.facility.weights import with_weights
 from sdcgate.methods.cells import (
     BoolArray,
     Facts,
@@ -41,19 +40,27 @@ class Protected:
 
 
 def make_problem(
-    plan: Plan, computed: Computed, known: BoolArray, absent: BoolArray, known_sums: tuple[IntArray, ...]
+    plan: Plan,
+    computed: Computed,
+    facts: Facts,
+    known: Mapping[str, BoolArray],
+    absent: BoolArray,
+    known_sums: tuple[IntArray, ...],
 ) -> Problem:
-    """What an intruder can know of the table, and how uncertain he must stay."""
+    """What an intruder can know of the table, quantity by quantity, and how uncertain he must stay."""
     policy = plan.policy
     return Problem(
         axes=computed.axes,
-        facts=with_weights(plan, computed.facts),
+        facts=facts,
         units_additive=computed.units_additive,
         count_width=policy.count_width,
         sum_width=policy.sum_width,
         zeros_withheld=policy.zeros_withheld,
         records_per_unit=plan.dataset.records_per_unit,
-        known=known,
+        known=known[COUNTS],
+        known_measures=np.array([known[measure.name] for measure in facts.measures], dtype=np.bool_).reshape(
+            len(facts.measures), len(facts)
+        ),
         absent=absent,
         known_sums=known_sums,
     )
@@ -119,7 +126,7 @@ def _residuals_to_break(plan: Plan, problem: Problem, withheld: BoolArray, inspe
         return chosen
     table = box_table(plan, problem.axes, problem.facts, _states(withheld, problem.absent))
     regions = [Region(inside=tuple(table.box(int(p)) for p in parts), outside=()) for _, parts in residuals]
-    unsafe = inspector.unsafe(regions)
+    unsafe = inspector.unsafe(regions, plan.measures)
     for place in np.flatnonzero(unsafe):
         parent, parts = residuals[place]
         chosen[_cell_to_add(problem, withheld, parent, parts)] = True

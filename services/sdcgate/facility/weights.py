@@ -7,7 +7,7 @@ import numpy as np
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import Facts, FloatArray, MeasureFacts
 
-PREFIX = "weight:"
+WEIGHTED_PREFIX = "weight:"
 
 
 def with_weights(plan: Plan, facts: Facts) -> Facts:
@@ -19,7 +19,7 @@ def with_weights(plan: Plan, facts: Facts) -> Facts:
     if not plan.with_weights or facts.weight_sums is None or lowest == highest:
         return facts
     of_units = MeasureFacts(
-        name=PREFIX,
+        name=WEIGHTED_PREFIX,
         sums=facts.weight_sums,
         valid_records=facts.records,
         valid_units=facts.units,
@@ -42,7 +42,7 @@ def _weighted(measure: MeasureFacts, sums: FloatArray, lowest: float, highest: f
     low, high = measure.lower_bound, measure.upper_bound
     return replace(
         measure,
-        name=PREFIX + measure.name,
+        name=WEIGHTED_PREFIX + measure.name,
         sums=sums,
         absolute_sums=np.abs(sums),
         lower_bound=None if low is None else min(low * lowest, low * highest),

@@ -67,7 +67,7 @@ class Search:
         self.tables = tables
         self._widths = required_widths(problem, self.withheld)
         self._highest, self._lowest = reach(problem, tables)
-        self.refuted: BoolArray = self.withheld & problem.known
+        self.refuted: BoolArray = self.withheld & problem.wholly_known
         self.hopeless = bool(problem.unbounded) or bool(
             np.any(problem.facts.units < problem.floors(self.withheld))
         )
@@ -86,7 +86,7 @@ class Search:
 
     def narrow(self) -> BoolArray:
         """What is not yet wide enough, shape (2 + measures, cells); known cells are left out."""
-        asked = self.withheld & ~self.problem.known & ~self._given
+        asked = self.withheld & ~self.problem.wholly_known & ~self._given
         narrow: BoolArray = (self._highest - self._lowest < self._widths) & asked
         return narrow
 

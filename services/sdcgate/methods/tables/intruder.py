@@ -78,8 +78,9 @@ class Possibilities:
         if RECORDS not in self.quantities and moved is None:
             # The true table is always possible, whatever rounding says.
             lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
-        given = np.tile(self.given, len(self.quantities))
-        lower[given], upper[given] = 0.0, 0.0
+        known = self.problem.known_quantities[list(self.quantities)][:, cells]
+        fixed = (known | self.given).reshape(-1)
+        lower[fixed], upper[fixed] = 0.0, 0.0
         return lower, upper
 
     def maximise(

@@ -70,10 +70,12 @@ class Equations:
 class Problem:
     """A table to protect; see the module for what the intruder knows of it.
 
-    `known` cells are known from elsewhere, `absent` cells are neither shown nor protected, each shape
-    (cells,). Over each set of positions in `known_sums` the sums of records and measures are known, and of
-    units where they add up. A withheld count is protected if it can be either of two values `count_width`
-    apart, a withheld sum if it can be either of two that are `sum_width` of its absolute value apart.
+    `known` are cells whose counts are known from elsewhere, `known_measures` cells of which the sum of a
+    measure is (the same cells unless given, shape (measures, cells)); `absent` cells are neither shown nor
+    protected; each shape (cells,). Over each set of positions in `known_sums` the sums of records and
+    measures are known, and of units where they add up. A withheld count is protected if it can be either of
+    two values `count_width` apart, a withheld sum if it can be either of two that are `sum_width` of its
+    absolute value apart; of what is known nothing is required.
     Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
     one unless `zeros_withheld`.
 
@@ -91,6 +93,7 @@ class Problem:
     known: BoolArray = field(repr=False)
     absent: BoolArray = field(repr=False)
     known_sums: tuple[IntArray, ...] = field(default=(), repr=False)
+    known_measures: BoolArray | None = field(default=None, repr=False)
     relations: Relations = field(init=False, repr=False)
     equations: Equations = field(init=False, repr=False)
     units_follow: bool = field(init=False, repr=False)
@@ -111,9 +114,27 @@ class Problem:
             raise ValueError("; ".join(problems))
 
     def unknown(self, withheld: BoolArray) -> BoolArray:
-        """Cells that the intruder does not know under a pattern, shape (cells,)."""
-        unknown: BoolArray = (withheld | self.absent) & ~self.known
+        """Cells of which the intruder does not know everything under a pattern, shape (cells,)."""
+        unknown: BoolArray = (withheld | self.absent) & ~self.wholly_known
         return unknown
+
+    def unknown_quantities(self, withheld: BoolArray) -> BoolArray:
+        """Quantities that he does not know: records, units, each measure; shape (2 + measures, cells)."""
+        unknown: BoolArray = (withheld | self.absent) & ~self.known_quantities
+        return unknown
+
+    @property
+    def known_quantities(self) -> BoolArray:
+        """What is known from elsewhere: records, units, each measure; shape (2 + measures, cells)."""
+        measures = len(self.facts.measures)
+        sums = np.tile(self.known, (measures, 1)) if self.known_measures is None else self.known_measures
+        return np.concatenate([self.known[None], self.known[None], sums.reshape(measures, len(self.known))])
+
+    @property
+    def wholly_known(self) -> BoolArray:
+        """Cells of which every quantity is known from elsewhere, shape (cells,)."""
+        known: BoolArray = np.logical_and.reduce(self.known_quantities, axis=0)
+        return known
 
     def floors(self, withheld: BoolArray) -> IntArray:
         """Fewest units that everybody knows each cell to have under a pattern, shape (cells,)."""
@@ -185,6 +206,9 @@ def _misfits(problem: Problem) -> list[str]:
         lengths.append((f"sums of {measure.name}", len(measure.sums)))
         lengths.append((f"valid_records of {measure.name}", len(measure.valid_records)))
     found = [f"{name}: {length} values for {cells} cells" for name, length in lengths if length != cells]
+    measures = (len(facts.measures), cells)
+    if problem.known_measures is not None and problem.known_measures.shape != measures:
+        found.append(f"known_measures: shape {problem.known_measures.shape} and not {measures}")
     if problem.count_width < 1:
         found.append("count_width: must be at least 1")
     if not (np.isfinite(problem.sum_width) and problem.sum_width >= 0):

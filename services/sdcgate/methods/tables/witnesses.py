@@ -99,7 +99,7 @@ def verify(problem: Problem, withheld: BoolArray, witnesses: Witnesses) -> BoolA
 
 def proved_cells(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
     """Withheld cells in which two of the tables, the true one among them, lie far enough apart."""
-    proved: BoolArray = withheld & ~problem.known
+    proved: BoolArray = withheld & ~problem.wholly_known
     if problem.unbounded or np.any(problem.facts.units < problem.floors(withheld)):
         return np.zeros_like(proved)
     for narrow in too_narrow(problem, withheld, tables):
@@ -118,11 +118,15 @@ def too_narrow(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArr
 
 
 def required_widths(problem: Problem, withheld: BoolArray) -> FloatArray:
-    """How far apart two tables must lie: records, units, each measure; shape (2 + measures, cells)."""
+    """How far apart two tables must lie: records, units, each measure; shape (2 + measures, cells).
+
+    Nothing is required of a quantity that is known from elsewhere: what is withheld is the others.
+    """
     counts = np.full((2, len(problem.facts)), float(problem.count_width))
     if problem.units_follow:
         counts[1] = 0.0
-    return np.concatenate([counts, problem.sum_widths(problem.unknown(withheld))])
+    widths = np.concatenate([counts, problem.sum_widths(problem.unknown(withheld))])
+    return np.where(problem.known_quantities, 0.0, widths)
 
 
 def reach(problem: Problem, tables: Tables) -> tuple[FloatArray, FloatArray]:
@@ -139,9 +143,9 @@ def reach(problem: Problem, tables: Tables) -> tuple[FloatArray, FloatArray]:
 def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
     """Which tables agree with everything that is known under a pattern, shape (tables,)."""
     records, units = tables.records, tables.units
-    known = ~problem.unknown(withheld)
-    agree = np.all((records == problem.facts.records)[:, known], axis=1)
-    agree &= np.all((units == problem.facts.units)[:, known], axis=1)
+    known = ~problem.unknown_quantities(withheld)
+    agree = np.all((records == problem.facts.records)[:, known[0]], axis=1)
+    agree &= np.all((units == problem.facts.units)[:, known[1]], axis=1)
     agree &= np.all(problem.equations.residuals(records - problem.facts.records) == 0, axis=1)
     agree &= np.all(units >= problem.floors(withheld), axis=1)
     agree &= np.all((units <= records) & (records <= problem.records_per_unit * units), axis=1)
@@ -152,20 +156,21 @@ def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray
     else:
         agree &= units_agree(problem, units)
     for measure in range(len(problem.facts.measures)):
-        agree &= _sums_agree(problem, measure, known, records, tables.sums[measure])
+        scale = problem.scale(measure, problem.unknown(withheld))
+        agree &= _sums_agree(problem, measure, known[2 + measure], records, tables.sums[measure], scale)
     result: BoolArray = agree
     return result
 
 
 def _sums_agree(
-    problem: Problem, measure: int, known: BoolArray, records: IntArray, sums: FloatArray
+    problem: Problem, measure: int, known: BoolArray, records: IntArray, sums: FloatArray, scale: float
 ) -> BoolArray:
     """Which tables' sums of one measure add up, keep its bounds and are as known, shape (tables,).
 
     Additions are checked on the differences from the true table, so that great known sums do not blur them.
     """
     facts = problem.facts.measures[measure]
-    room = ROUNDING * problem.scale(measure, ~known)
+    room = ROUNDING * scale
     valid = records - problem.missing(measure)
     agree: BoolArray = np.all((sums == facts.sums)[:, known], axis=1) & np.all(valid >= 0, axis=1)
     agree &= np.all(np.abs(problem.equations.residuals(sums - facts.sums)) <= room, axis=1)
