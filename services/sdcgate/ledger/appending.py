@@ -8,13 +8,13 @@ place; only then does an append return, so that nothing leaves whose loss would 
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, select
+from sqlalchemy import Connection, Engine, select
 
 from sdcgate.ledger import certificates, database, reading
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.ledger.chain import GENESIS, SignedHead, chain_hash, sign_head
+from sdcgate.ledger.database import insert_rows
 from sdcgate.ledger.errors import LedgerDamaged, LedgerError, LedgerTruncated
 from sdcgate.ledger.events import ACKNOWLEDGEMENT, Draft, read_body, timestamp_text
 from sdcgate.ledger.heads import HeadsFile
@@ -141,10 +141,10 @@ class Appender:
         data = {item.name: item.data for item in draft.attachments}
         attached = [(item.digest, sequence, item.data) for item in draft.attachments]
         rows = rows_of(read_body(body), data.get("boxes"))
-        _insert(connection, events, [event])
-        _insert(connection, blobs, attached)
+        insert_rows(connection, events, [event])
+        insert_rows(connection, blobs, attached)
         for table, values in rows.items():
-            _insert(connection, table, values)
+            insert_rows(connection, table, values)
         appended = Appended(sequence, signed.hash.hex(), moment.astimezone(UTC))
         return (appended, certificate), signed
 
@@ -188,9 +188,3 @@ class Appender:
                 )
         if head is not None:
             self._heads.extend(head, lambda first: reading.heads_from(connection, first))
-
-
-def _insert(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
-    names = [column.name for column in table.columns]
-    if rows:
-        connection.execute(table.insert(), [dict(zip(names, row, strict=True)) for row in rows])

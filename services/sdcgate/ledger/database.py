@@ -1,12 +1,12 @@
 """The ledger's database: SQLite or PostgreSQL, its transactions and its migrations."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, select, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, func, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -17,6 +17,7 @@ APPEND_LOCK = 0x5DC6A7E
 """PostgreSQL's advisory lock that all writers of a ledger take."""
 
 WAIT_SECONDS = 10
+MANY_ROWS = 8
 _WRITES = "sdcgate_writes"
 
 
@@ -90,6 +91,36 @@ def reading(engine: Engine, *, snapshot: bool = False) -> Iterator[Connection]:
             connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
             yield connection
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows whose values stand in the order of the table's columns; many by the driver's fast way.
+
+    Raises:
+        LedgerUnavailable: the driver reports an error.
+    """
+    names = [column.name for column in table.columns]
+    columns = ", ".join(names)
+    if len(rows) < MANY_ROWS:
+        if rows:
+            connection.execute(table.insert(), [dict(zip(names, row, strict=True)) for row in rows])
+    elif connection.dialect.name == "sqlite":
+        marks = ", ".join("?" for _ in names)
+        insert = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"  # noqa: S608 (our own names)
+        connection.exec_driver_sql(insert, list(rows))
+    else:
+        _copy(connection, f"COPY {table.name} ({columns}) FROM STDIN", rows)
+
+
+def _copy(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    driver: Any = connection.connection.driver_connection
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+    except connection.dialect.loaded_dbapi.Error as error:
+        # This way round SQLAlchemy the driver's text would quote the row.
+        raise LedgerUnavailable(f"the ledger's database refused rows ({type(error).__name__})") from None
 
 
 def upgrade(engine: Engine) -> None:

@@ -122,6 +122,7 @@ boxes = Table(
     _bytes("digest"),
     Column("state", SmallInteger, nullable=False),
     Index(None, "source", "digest"),
+    sqlite_with_rowid=False,
 )
 
 registrations = Table(

@@ -43,7 +43,9 @@ def verify(connection: Connection, key_ring: KeyRing, heads: Sequence[HeadLine])
             body = chain.body
             if body is not None:
                 found += _check_attachments(body, stored)
-                found += _expect_rows(body, stored, expected)
+                data = _taken(body, stored)
+                if not found:
+                    found += _expect_rows(body, data.get("boxes"), expected)
             faults += found
         events_seen += len(rows)
         faulty = {fault.sequence for fault in faults}
@@ -165,19 +167,24 @@ def _check_attachments(body: Mapping[str, Any], stored: StoredBlobs) -> list[Fau
     return faults
 
 
-def _expect_rows(
-    body: Mapping[str, Any], stored: StoredBlobs, expected: dict[Table, list[Row]]
-) -> list[Fault]:
-    """Add the rows that the event makes to `expected`, and take its blobs from `stored`."""
-    data = {
-        name: stored.pop(bytes.fromhex(signed["digest"]), (0, b""))[1]
+def _taken(body: Mapping[str, Any], stored: StoredBlobs) -> dict[str, bytes]:
+    """An event's attachments by name, taken from `stored`: what stays there no event holds."""
+    nothing = (0, b"")
+    return {
+        name: stored.pop(bytes.fromhex(signed["digest"]), nothing)[1]
         for name, signed in body["attachments"].items()
     }
+
+
+def _expect_rows(
+    body: Mapping[str, Any], packed_boxes: bytes | None, expected: dict[Table, list[Row]]
+) -> list[Fault]:
+    """Add the rows that the event makes to `expected`."""
     try:
-        for table, rows in rows_of(body, data.get("boxes")).items():
+        for table, rows in rows_of(body, packed_boxes).items():
             expected[table] += rows
     except (ValueError, KeyError):
-        return [Fault(body["sequence"], "events", "its rows cannot be rebuilt")]
+        return [Fault(body["sequence"], "events.body", "its rows cannot be rebuilt")]
     return []
 
 

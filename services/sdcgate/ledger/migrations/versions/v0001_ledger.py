@@ -30,11 +30,15 @@ def upgrade() -> None:
         _make_append_only(table)
 
 
-def _table(name: str, *columns: sa.schema.SchemaItem, key: tuple[str, ...] = ("sequence",)) -> None:
+def _table(
+    name: str, *columns: sa.schema.SchemaItem, key: tuple[str, ...] = ("sequence",), rowid: bool = True
+) -> None:
     first = (
         [] if key == ("digest",) else [sa.Column("sequence", SEQUENCE, nullable=False, autoincrement=False)]
     )
-    op.create_table(name, *first, *columns, sa.PrimaryKeyConstraint(*key, name=f"pk_{name}"))
+    op.create_table(
+        name, *first, *columns, sa.PrimaryKeyConstraint(*key, name=f"pk_{name}"), sqlite_with_rowid=rowid
+    )
 
 
 def _text(*names: str) -> list[sa.Column[str]]:
@@ -91,6 +95,7 @@ def _create_releases() -> None:
         *_bytes("digest"),
         sa.Column("state", sa.SmallInteger(), nullable=False),
         key=("sequence", "position"),
+        rowid=False,
     )
     op.create_index("ix_boxes_source_digest", "boxes", ["source", "digest"])
     _table(

@@ -1,0 +1,196 @@
+"""Any single row deleted, altered, swapped or added is found, and the place is named."""
+
+from itertools import combinations
+from random import Random
+
+import pytest
+from sdcgate.ledger import verification
+from sdcgate.ledger.chain import GENESIS, chain_hash
+from sdcgate.ledger.schema import APPEND_ONLY, PROJECTIONS, api_keys, blobs, events
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import DBAPIError
+
+TABLES = {table.name: table for table in APPEND_ONLY}
+
+
+class Rolled(Exception):
+    """Ends a transaction whose changes were only tried."""
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    # Ten events must not fit into one chunk, or its edges would not be tried.
+    monkeypatch.setattr(verification, "CHUNK", 6)
+
+
+@pytest.fixture
+def attempt(history, tampering):
+    """Tampers by statements, verifies, and takes everything back."""
+    lines = history._heads.lines()
+
+    def tried(*statements):
+        try:
+            with tampering(history) as connection:
+                for statement in statements:
+                    connection.execute(statement)
+                report = verification.verify(connection, history.key_ring, lines)
+                raise Rolled
+        except Rolled:
+            return report
+
+    assert tried().ok
+    return tried
+
+
+def rows_of(ledger, table):
+    with ledger.reading() as connection:
+        return [dict(row) for row in connection.execute(select(table)).mappings()]
+
+
+def key_of(table, row):
+    return [column == row[column.name] for column in table.primary_key.columns]
+
+
+def altered(value):
+    if isinstance(value, int):
+        return value + 1000
+    if isinstance(value, str):
+        return value + "x"
+    return b"x" if not value else bytes([value[0] ^ 1]) + value[1:]
+
+
+def assert_placed(report, table, sequence, what):
+    assert not report.ok, what
+    placed = [fault for fault in report.faults if fault.sequence == sequence]
+    assert any(fault.place.split(".")[0].split(" ")[0] == table.name for fault in placed), (
+        what,
+        report.faults,
+    )
+
+
+def test_an_untouched_history_is_whole(history):
+    report = history.verify()
+    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 10, (), 0)
+
+
+def test_every_table_has_rows_to_tamper_with(history):
+    assert all(rows_of(history, table) for table in APPEND_ONLY)
+
+
+def test_any_deleted_row_is_found_and_placed(history, attempt):
+    for name, table in TABLES.items():
+        for row in rows_of(history, table):
+            report = attempt(delete(table).where(*key_of(table, row)))
+            assert_placed(report, table, row["sequence"], f"{name} {row['sequence']}")
+
+
+def test_any_altered_value_is_found_and_placed(history, attempt):
+    for name, table in TABLES.items():
+        for row in rows_of(history, table):
+            for column, value in row.items():
+                report = attempt(update(table).where(*key_of(table, row)).values({column: altered(value)}))
+                assert_placed(report, table, row["sequence"], f"{name}.{column} {row['sequence']}")
+                if column not in {"sequence", "position"}:
+                    assert {fault.sequence for fault in report.faults} == {row["sequence"]}
+
+
+def test_any_two_swapped_rows_are_found_and_placed(history, attempt):
+    for name, table in TABLES.items():
+        keys = [column.name for column in table.primary_key.columns]
+        pairs = list(combinations(rows_of(history, table), 2))
+        for first, second in Random(1).sample(pairs, min(len(pairs), 60)):
+            report = attempt(
+                delete(table).where(*key_of(table, first)),
+                delete(table).where(*key_of(table, second)),
+                insert(table).values({**first, **{key: second[key] for key in keys}}),
+                insert(table).values({**second, **{key: first[key] for key in keys}}),
+            )
+            for row in (first, second):
+                assert_placed(report, table, row["sequence"], f"{name} {row['sequence']}")
+
+
+def test_attachments_swapped_within_an_event_are_found(history, attempt):
+    rows = [row for row in rows_of(history, blobs) if row["sequence"] == 10]
+    for first, second in combinations(rows, 2):
+        report = attempt(
+            update(blobs).where(*key_of(blobs, first)).values(data=second["data"]),
+            update(blobs).where(*key_of(blobs, second)).values(data=first["data"]),
+        )
+        assert [fault.sequence for fault in report.faults] == [10, 10]
+        assert all(fault.place.startswith("blobs.data (") for fault in report.faults)
+
+
+def test_a_ledger_cut_short_everywhere_is_found_by_its_second_place(attempt):
+    for kept in range(10):
+        report = attempt(*[delete(table).where(table.c.sequence > kept) for table in APPEND_ONLY])
+        which = "event 10 is" if kept == 9 else f"events {kept + 1} to 10 are"
+        found = [(fault.sequence, fault.message) for fault in report.faults]
+        assert found == [(kept + 1, f"{which} missing")]
+
+
+def test_a_row_that_no_event_made_is_found(history, attempt):
+    for table in PROJECTIONS:
+        forged = {**rows_of(history, table)[0], "sequence": 11}
+        for unique in ("query_id", "key_id", "dataset", "canonical_hash"):
+            if unique in forged:
+                forged[unique] = "forged"
+        change = insert(table).values(forged)
+        report = attempt(change)
+        assert [(fault.sequence, fault.place) for fault in report.faults] == [(11, table.name)]
+
+
+def test_a_blob_that_no_event_holds_is_found(attempt):
+    forged = insert(blobs).values(digest=b"digest", sequence=5, data=b"data")
+    report = attempt(forged)
+    assert [(fault.sequence, fault.place) for fault in report.faults] == [(5, "blobs")]
+
+
+def test_an_event_added_without_the_key_is_found(history, attempt):
+    row = rows_of(history, events)[0]
+    last = rows_of(history, events)[9]
+    body = row["body"].replace(b'"sequence":1}', b'"sequence":11}')
+    assert body != row["body"]
+    forged = {
+        **row,
+        "sequence": 11,
+        "body": body,
+        "previous": last["hash"],
+        "hash": chain_hash(last["hash"], body),
+    }
+    report = attempt(insert(events).values(forged))
+    assert (report.faults[0].sequence, report.faults[0].place) == (11, "events.signature")
+
+
+def test_a_history_rewritten_from_some_event_on_without_the_key_is_found_there(history, attempt):
+    rows = rows_of(history, events)
+
+    previous, changes = GENESIS, []
+    for row in rows:
+        body = row["body"].replace(b'"verdict":"REFUSED"', b'"verdict":"RELEASED"')
+        hashed = chain_hash(previous, body)
+        change = update(events).where(events.c.sequence == row["sequence"])
+        changes.append(change.values(body=body, previous=previous, hash=hashed))
+        previous = hashed
+    report = attempt(*changes)
+    assert (report.faults[0].sequence, report.faults[0].place) == (6, "events.signature")
+
+
+def test_an_empty_certificate_is_found(attempt):
+    change = update(events).where(events.c.sequence == 3).values(certificate=None)
+    report = attempt(change)
+    assert [(fault.sequence, fault.place) for fault in report.faults] == [(3, "events.certificate")]
+
+
+def test_faults_never_quote_values(history, attempt):
+    change = update(api_keys).values(researcher="SECRET")
+    report = attempt(change)
+    assert len(report.faults) == 2
+    assert "SECRET" not in repr(report)
+
+
+def test_triggers_refuse_to_change_or_delete(history):
+    for table in APPEND_ONLY:
+        for statement in (update(table).values(sequence=99), delete(table)):
+            with pytest.raises(DBAPIError, match="append-only"), history._engine.begin() as connection:
+                connection.execute(statement)
+        assert history.verify().ok
