@@ -1,9 +1,10 @@
 """Patterns, costs and intervals that other programs and papers found, at the same requirement.
 
 Tables of sdcTable 0.34 and SSBtools 1.8.6, a table of the literature, and generated ones (10x10, 20x20,
-8x8x8, fixed seed). Costs are sums of suppressed frequencies, primary cells included. The optima of two-dimensional tables
-were proved by cutting planes (bridge cuts) under the rule that no primary cell is computable and empty cells
-stay shown; sdcTable's OPT found the same. Patterns of sdcTable and GaussSuppression 1.2.3 are theirs.
+8x8x8, fixed seed). Costs are sums of suppressed frequencies, primary cells included. The optima in two
+dimensions were proved by cutting planes (bridge cuts) under the rule that no primary cell is computable and
+empty cells stay shown; sdcTable's OPT found the same. Patterns of sdcTable and GaussSuppression 1.2.3 are
+theirs.
 """
 
 import numpy as np

@@ -123,6 +123,14 @@ def test_sums_need_a_witness_of_their_own():
     assert not verify(of, CORNERS, swapped(of, 2, [truth + 8 * turn])).any()
 
 
+@pytest.mark.parametrize("error", [1.0, 1e-3, -1e-6])
+def test_sums_that_break_a_published_total_are_no_witness(error):
+    of = with_cost()
+    moved = of.facts.measures[0].sums[CORNERS] + 8 * np.array([1, -1, -1, 1])
+    moved[0] += error
+    assert np.array_equal(verify(of, CORNERS, swapped(of, 2, [moved])), CORNERS)
+
+
 @pytest.mark.parametrize(
     ("bounds", "sums"),
     [
