@@ -192,10 +192,10 @@ def _proved_pattern(pattern: Pattern, deadline: Deadline) -> Search:
     while search.narrow().any() and not search.hopeless and not deadline.over:
         before = pattern.withheld.copy()
         for quantity, cell in np.argwhere(search.narrow()):
-            _widen(pattern, int(quantity), int(cell), tried, deadline)
-            if not np.array_equal(before, pattern.withheld):
+            possible = _widen(pattern, int(quantity), int(cell), tried, deadline)
+            if not possible or not np.array_equal(before, pattern.withheld):
                 break
-        else:
+        if np.array_equal(before, pattern.withheld):
             break
         pattern.grow(deadline)
         search = Search(problem, pattern.withheld, search.tables)
@@ -205,21 +205,26 @@ def _proved_pattern(pattern: Pattern, deadline: Deadline) -> Search:
 
 def _widen(
     pattern: Pattern, quantity: int, cell: int, tried: set[tuple[int, int]], deadline: Deadline
-) -> None:
+) -> bool:
     """Withhold more for a quantity of a cell that the audit found too narrow.
 
-    First the cheapest way; if that needs no new cell, one that bars all cells withheld already.
+    First the cheapest way; if that needs no new cell, one that bars all cells withheld already. Returns False
+    if no pattern can protect the cell.
     """
     before = pattern.withheld.copy()
     own = () if pattern.problem.units_follow else (UNITS,)
-    quantities = (RECORDS, *own) if quantity < SUMS else (quantity,)
+    counts = (RECORDS, *own)
+    ways = [counts] if quantity < SUMS else [(quantity,), (*counts, quantity)]
     if (quantity, cell) not in tried:
         tried.add((quantity, cell))
-        pattern.widen(quantities, quantity, cell, deadline)
-    if np.array_equal(before, pattern.withheld):
-        barred = pattern.withheld.copy()
-        barred[cell] = False
-        pattern.widen(quantities, quantity, cell, deadline, barred)
+        if not any(pattern.widen(quantities, quantity, cell, deadline) for quantities in ways):
+            return False
+    barred = pattern.withheld.copy()
+    barred[cell] = False
+    for quantities in ways:
+        if np.array_equal(before, pattern.withheld):
+            pattern.widen(quantities, quantity, cell, deadline, barred)
+    return True
 
 
 def _given_back(pattern: Pattern, search: Search, deadline: Deadline) -> Search:
