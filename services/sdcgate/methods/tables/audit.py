@@ -68,6 +68,7 @@ class Search:
         self._widths = required_widths(problem, self.withheld)
         self._highest, self._lowest = reach(problem, tables)
         self.refuted: BoolArray = self.withheld & problem.wholly_known
+        self._asked = self.withheld & ~problem.wholly_known
         self.hopeless = bool(problem.unbounded) or bool(
             np.any(problem.facts.units < problem.floors(self.withheld))
         )
@@ -86,8 +87,7 @@ class Search:
 
     def narrow(self) -> BoolArray:
         """What is not yet wide enough, shape (2 + measures, cells); known cells are left out."""
-        asked = self.withheld & ~self.problem.wholly_known & ~self._given
-        narrow: BoolArray = (self._highest - self._lowest < self._widths) & asked
+        narrow: BoolArray = (self._highest - self._lowest < self._widths) & self._asked & ~self._given
         return narrow
 
     def verdict(self) -> Audit:

@@ -7,7 +7,7 @@ they do not follow the records) and its sums, each sum divided by the measure's 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.problem import Equations, Problem
 from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
 
 RECORDS, UNITS, SUMS = 0, 1, 2
@@ -32,6 +32,7 @@ class Possibilities:
         self.withheld = withheld
         self.quantities = quantities
         self.cells: IntArray = np.flatnonzero(problem.unknown(withheld))
+        self._known = problem.known_quantities[list(quantities)][:, self.cells]
         self.given: BoolArray = np.zeros(len(self.cells), dtype=np.bool_)
         self._place = np.full(len(problem.facts), -1, dtype=np.int64)
         self._place[self.cells] = np.arange(len(self.cells))
@@ -78,8 +79,7 @@ class Possibilities:
         if RECORDS not in self.quantities and moved is None:
             # The true table is always possible, whatever rounding says.
             lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
-        known = self.problem.known_quantities[list(self.quantities)][:, cells]
-        fixed = (known | self.given).reshape(-1)
+        fixed = (self._known | self.given).reshape(-1)
         lower[fixed], upper[fixed] = 0.0, 0.0
         return lower, upper
 
@@ -153,7 +153,7 @@ class Possibilities:
 
     def polished(self, values: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """Deviations of a single quantity, with what a solver's tolerance left of the equations removed."""
-        equations = self.problem.equations
+        equations = self._equations(self.quantities[0])
         matrix = np.zeros((len(equations), self.size))
         kept = self._place[equations.cells] >= 0
         matrix[equations.rows[kept], self._place[equations.cells[kept]]] = equations.signs[kept]
@@ -171,7 +171,7 @@ class Possibilities:
         rows = Rows()
         for quantity in self.quantities:
             if quantity != UNITS or self.problem.units_additive:
-                self._add_up(rows, self.block(quantity).start)
+                self._add_up(rows, self._equations(quantity), self.block(quantity).start)
         if UNITS in self.quantities:
             self._units_within_records(rows)
             if not self.problem.units_additive:
@@ -182,9 +182,12 @@ class Possibilities:
                     self._sums_within_bounds(rows, quantity - SUMS)
         return rows
 
-    def _add_up(self, rows: Rows, offset: int) -> None:
+    def _equations(self, quantity: int) -> Equations:
+        """What must add up in a quantity."""
+        return self.problem.equations if quantity < SUMS else self.problem.sum_equations[quantity - SUMS]
+
+    def _add_up(self, rows: Rows, equations: Equations, offset: int) -> None:
         """Deviations cancel out in every equation."""
-        equations = self.problem.equations
         kept = self._place[equations.cells] >= 0
         used, number = np.unique(equations.rows[kept], return_inverse=True)
         first = rows.start(np.zeros(len(used)), np.zeros(len(used)))

@@ -146,7 +146,7 @@ class Pattern:
         if quantities not in self._models:
             self._models[quantities] = Possibilities(self.problem, self._could_be, quantities)
         model = self._models[quantities]
-        if self.problem.known[cell]:
+        if self.problem.known_quantities[quantity, cell]:
             return []
         model.given = np.zeros(model.size, dtype=np.bool_) if barred is None else barred[model.cells]
         free = self.withheld | self.problem.absent
