@@ -138,7 +138,6 @@ class _Attempt:
         shown = self.asked == State.PUBLISHED
         new = quantities(box_table(self.plan, self.computed.axes, facts, self.asked), facts)
         before = np.any([self.known.of(q.quantity).withheld.among(q) for q in new], axis=0) & shown
-        known = self._known(new)
         unsafe = _unsafe(self.findings, len(facts)) & shown
         try:
             by_filter, by_detail = self._differences(new, inspector)
@@ -151,8 +150,13 @@ class _Attempt:
                 return self.held(policy.differencing_consequence, ReasonCode.DIFFERENCING)
         unsafe |= (by_detail | by_filter) & shown
         states, proved = self.asked, True
+        known = {quantity.quantity: np.zeros_like(shown) for quantity in new}
         if (unsafe | before).any():
-            known_sums = self.known.released_sums(new[0].table)
+            try:
+                known = self._known(new)
+            except SpanBudgetExceeded:
+                return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+            known_sums = {q.quantity: self.known.of(q.quantity).released_sums(q.table) for q in reversed(new)}
             problem = make_problem(self.plan, self.computed, facts, known, ~shown, known_sums)
             protected = protect(self.plan, problem, unsafe | before, service, inspector, remaining)
             states, proved = protected.states, protected.proved
@@ -162,13 +166,20 @@ class _Attempt:
         return self._against_all_releases(facts, known, states)
 
     def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
-        """Cells of which a quantity was published before, and never withheld."""
+        """Cells of which a quantity can be computed from what has left.
+
+        Raises:
+            SpanBudgetExceeded: it cannot be told in time.
+        """
         known: dict[str, BoolArray] = {}
         for quantity in new:
             before = self.known.of(quantity.quantity)
-            cells = before.published.among(quantity) & ~before.withheld.among(quantity)
             # The first table of a quantity has its own population; those that follow are parts of it.
-            known.setdefault(quantity.quantity, cells)
+            if quantity.quantity not in known:
+                cells = before.published.among(quantity)
+                if before.tables:
+                    cells |= before.derivable(quantity)
+                known[quantity.quantity] = cells & ~before.withheld.among(quantity)
         return known
 
     def _rechecked(self) -> BoolArray:

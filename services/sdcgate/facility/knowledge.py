@@ -75,6 +75,24 @@ class KnownQuantity:
     published: Seen = Seen()
     withheld: Seen = Seen()
 
+    def derivable(self, new: ReleasedTable) -> BoolArray:
+        """Cells of a table that are sums and differences of what has left, shape (cells,).
+
+        Raises:
+            SpanBudgetExceeded: it cannot be told in time.
+        """
+        span = self.span.copy()
+        span.know(new.table.full)
+        return span.contains(new.boxes)
+
+    def released_sums(self, new: BoxTable) -> tuple[IntArray, ...]:
+        """Sets of inner cells of a new table whose sum was released before at a coarser level."""
+        found: dict[bytes, IntArray] = {}
+        for known in self.tables:
+            for cells in _unions(new, known.table):
+                found.setdefault(cells.tobytes(), cells)
+        return tuple(found.values())
+
     def grown(self, known: ReleasedTable) -> "KnownQuantity":
         """With one more table."""
         span = self.span.copy()
@@ -106,17 +124,6 @@ class Knowledge:
     def tables(self) -> Iterator[ReleasedTable]:
         """All released tables, quantity by quantity."""
         return (table for known in self.quantities.values() for table in known.tables)
-
-    def released_sums(self, table: BoxTable) -> tuple[IntArray, ...]:
-        """Sets of inner cells of a new table whose sum was released before at a coarser level.
-
-        Whatever quantity it was of: an intruder who knew more would be held off, too.
-        """
-        found: dict[bytes, IntArray] = {}
-        for known in self.tables():
-            for cells in _unions(table, known.table):
-                found.setdefault(cells.tobytes(), cells)
-        return tuple(found.values())
 
     def grown(self, tables: Iterable[ReleasedTable], sequence: int) -> "Knowledge":
         """With more releases."""

@@ -16,14 +16,17 @@ from sdcgate.facility.differencing import Inspector
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, ProtectionService, nothing_withheld
+from sdcgate.facility.unions import surely_safe
+from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import (
     BoolArray,
     Facts,
     IntArray,
+    MeasureFacts,
     State,
     additive_relations,
+    shape_of,
 )
-from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.differences import line_residuals
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import verify
@@ -45,10 +48,11 @@ def make_problem(
     facts: Facts,
     known: Mapping[str, BoolArray],
     absent: BoolArray,
-    known_sums: tuple[IntArray, ...],
+    known_sums: Mapping[str, tuple[IntArray, ...]],
 ) -> Problem:
     """What an intruder can know of the table, quantity by quantity, and how uncertain he must stay."""
     policy = plan.policy
+    empty = empty_codes(computed.axes, computed.facts)
     return Problem(
         axes=computed.axes,
         facts=facts,
@@ -57,13 +61,26 @@ def make_problem(
         sum_width=policy.sum_width,
         zeros_withheld=policy.zeros_withheld,
         records_per_unit=plan.dataset.records_per_unit,
-        known=known[COUNTS],
-        known_measures=np.array([known[measure.name] for measure in facts.measures], dtype=np.bool_).reshape(
-            len(facts.measures), len(facts)
-        ),
+        known=known[COUNTS] | empty,
+        known_measures=np.array(
+            [known[measure.name] | empty for measure in facts.measures], dtype=np.bool_
+        ).reshape(len(facts.measures), len(facts)),
         absent=absent,
-        known_sums=known_sums,
+        known_sums=known_sums[COUNTS],
+        known_measure_sums=tuple(known_sums[measure.name] for measure in facts.measures),
     )
+
+
+def empty_codes(axes: tuple[Axis, ...], facts: Facts) -> BoolArray:
+    """Cells of codes that nobody in the table has: they stay zeros that everybody sees, shape (cells,)."""
+    shape = shape_of(axes)
+    records = facts.records.reshape(shape)
+    empty = np.zeros(shape, dtype=np.bool_)
+    for position in range(len(axes)):
+        others = tuple(axis for axis in range(len(axes)) if axis != position)
+        nobody = records.sum(axis=others) == 0
+        empty |= nobody.reshape([-1 if axis == position else 1 for axis in range(len(axes))])
+    return empty.reshape(-1)
 
 
 def protect(
@@ -114,22 +131,31 @@ def _proved(problem: Problem, withheld: BoolArray, pattern: Pattern) -> bool:
 
 
 def _residuals_to_break(plan: Plan, problem: Problem, withheld: BoolArray, inspector: Inspector) -> BoolArray:
-    """For each line whose withheld cells together are unsafe: one more cell of the line to withhold."""
+    """For each line whose withheld cells together are unsafe: one more cell of the line to withhold.
+
+    Quantity by quantity: where a line's total is not known in a measure, nothing of it can be subtracted.
+    """
     chosen = np.zeros_like(withheld)
-    unknown = (withheld | problem.absent) & ~problem.known
-    residuals = [
-        (parent, parts)
-        for parent, parts in line_residuals(problem.axes, unknown)
-        if len(parts) > 1 and not _surely_safe(problem.facts, parts, inspector.rules)
+    unknown = problem.unknown_quantities(withheld)
+    measures: list[tuple[int, tuple[MeasureFacts, ...]]] = [(0, ())]
+    measures += [
+        (place, (measure,))
+        for place, measure in enumerate(problem.facts.measures, start=2)
+        if not measure.name.startswith(WEIGHTED_PREFIX)
     ]
-    if not residuals:
-        return chosen
     table = box_table(plan, problem.axes, problem.facts, _states(withheld, problem.absent))
-    regions = [Region(inside=tuple(table.box(int(p)) for p in parts), outside=()) for _, parts in residuals]
-    unsafe = inspector.unsafe(regions, plan.measures)
-    for place in np.flatnonzero(unsafe):
-        parent, parts = residuals[place]
-        chosen[_cell_to_add(problem, withheld, parent, parts)] = True
+    for row, judged in measures:
+        residuals = [
+            (parent, parts)
+            for parent, parts in line_residuals(problem.axes, unknown[row])
+            if len(parts) > 1 and not surely_safe(problem.facts, parts, judged, inspector.rules)
+        ]
+        regions = [
+            Region(inside=tuple(table.box(int(p)) for p in parts), outside=()) for _, parts in residuals
+        ]
+        unsafe = inspector.unsafe(regions, [measure.name for measure in judged])
+        for place in np.flatnonzero(unsafe):
+            chosen[_cell_to_add(problem, withheld, *residuals[place])] = True
     return chosen
 
 
@@ -145,17 +171,6 @@ def _cell_to_add(problem: Problem, withheld: BoolArray, parent: int, parts: IntA
         if len(free):
             return int(free[np.argmin(problem.facts.records[free])])
     return parent
-
-
-def _surely_safe(facts: Facts, parts: IntArray, rules: Rules) -> bool:
-    """A union with a part that is safe alone is safe in units and households; measures need the engine."""
-    if facts.measures:
-        return False
-    units = rules.minimum_units is None or facts.units[parts].max() >= rules.minimum_units.units
-    if rules.minimum_households is None or facts.households is None:
-        return bool(units)
-    most = facts.households[parts].max()
-    return bool(units and most >= rules.minimum_households.households * (1 + 1e-9))
 
 
 def _states(withheld: BoolArray, absent: BoolArray) -> IntArray:

@@ -34,7 +34,7 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
         known=listed(problem.known),
         known_measures=_listed_by_measure(problem),
         absent=listed(problem.absent),
-        known_sums=[protection_pb2.KnownSum(cells=cells.tolist()) for cells in problem.known_sums],
+        known_sums=_known_sums_to_messages(problem),
     )
 
 
@@ -46,10 +46,7 @@ def problem_from_message(message: protection_pb2.ProtectionProblem, path: str = 
     if not np.isfinite(message.sum_width):
         raise InvalidMessageError([FieldProblem(join(path, "sum_width"), "must be a finite number")])
     known_measures = _known_measures(message, facts, count, path)
-    known_sums = tuple(
-        positions(known.cells, count, f"{path}.known_sums[{place}].cells")
-        for place, known in enumerate(message.known_sums)
-    )
+    known_sums, known_measure_sums = _known_sums_from_messages(message, facts, count, path)
     try:
         return Problem(
             axes=axes,
@@ -63,12 +60,39 @@ def problem_from_message(message: protection_pb2.ProtectionProblem, path: str = 
             known_measures=known_measures,
             absent=mask(message.absent, count, join(path, "absent")),
             known_sums=known_sums,
+            known_measure_sums=known_measure_sums,
         )
     except InvalidMessageError:
         raise
     except ValueError as error:
         # The text names columns and what does not fit, no figure.
         raise InvalidMessageError([FieldProblem(path, str(error))]) from None
+
+
+def _known_sums_to_messages(problem: Problem) -> list[protection_pb2.KnownSum]:
+    of_measures = problem.known_measure_sums
+    if of_measures is None:
+        of_measures = (problem.known_sums,) * len(problem.facts.measures)
+    names = ["", *(measure.name for measure in problem.facts.measures)]
+    return [
+        protection_pb2.KnownSum(cells=cells.tolist(), measure=name)
+        for name, sets in zip(names, (problem.known_sums, *of_measures), strict=True)
+        for cells in sets
+    ]
+
+
+def _known_sums_from_messages(
+    message: protection_pb2.ProtectionProblem, facts: Facts, count: int, path: str
+) -> tuple[tuple[IntArray, ...], tuple[tuple[IntArray, ...], ...]]:
+    """Sets of cells with known sums: of the counts, and of each measure."""
+    found: dict[str, list[IntArray]] = {"": [], **{measure.name: [] for measure in facts.measures}}
+    for place, known in enumerate(message.known_sums):
+        where = f"{path}.known_sums[{place}]"
+        if known.measure not in found:
+            raise InvalidMessageError([FieldProblem(f"{where}.measure", "is no measure of the facts")])
+        found[known.measure].append(positions(known.cells, count, f"{where}.cells"))
+    counts = tuple(found.pop(""))
+    return counts, tuple(tuple(sets) for sets in found.values())
 
 
 def _listed_by_measure(problem: Problem) -> list[protection_pb2.KnownMeasure]:

@@ -72,8 +72,9 @@ class Problem:
 
     `known` are cells whose counts are known from elsewhere, `known_measures` cells of which the sum of a
     measure is (the same cells unless given, shape (measures, cells)); `absent` cells are neither shown nor
-    protected; each shape (cells,). Over each set of positions in `known_sums` the sums of records and
-    measures are known, and of units where they add up. A withheld count is protected if it can be either of
+    protected; each shape (cells,). Over each set of positions in `known_sums` the sum of records is known,
+    and of units where they add up; over each set in `known_measure_sums[m]` that of measure m (the same sets
+    unless given). A withheld count is protected if it can be either of
     two values `count_width` apart, a withheld sum if it can be either of two that are `sum_width` of its
     absolute value apart; of what is known nothing is required.
     Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
@@ -94,8 +95,12 @@ class Problem:
     absent: BoolArray = field(repr=False)
     known_sums: tuple[IntArray, ...] = field(default=(), repr=False)
     known_measures: BoolArray | None = field(default=None, repr=False)
+    known_measure_sums: tuple[tuple[IntArray, ...], ...] | None = field(default=None, repr=False)
     relations: Relations = field(init=False, repr=False)
     equations: Equations = field(init=False, repr=False)
+    """What must add up in counts."""
+    sum_equations: tuple[Equations, ...] = field(init=False, repr=False)
+    """What must add up in the sums of each measure."""
     units_follow: bool = field(init=False, repr=False)
     """Whether units are always the records, so that they need no proof of their own."""
 
@@ -105,7 +110,14 @@ class Problem:
             raise ValueError("; ".join(problems))
         relations = additive_relations(self.axes)
         object.__setattr__(self, "relations", relations)
-        object.__setattr__(self, "equations", _equations(relations, self.known_sums))
+        counts = _equations(relations, self.known_sums)
+        object.__setattr__(self, "equations", counts)
+        of_measures = (
+            (counts,) * len(self.facts.measures)
+            if self.known_measure_sums is None
+            else tuple(_equations(relations, known) for known in self.known_measure_sums)
+        )
+        object.__setattr__(self, "sum_equations", of_measures)
         same = np.array_equal(self.facts.units, self.facts.records)
         follow = self.records_per_unit == 1 or (self.units_additive and same)
         object.__setattr__(self, "units_follow", follow)
@@ -215,9 +227,15 @@ def _misfits(problem: Problem) -> list[str]:
         found.append("sum_width: must be finite and not negative")
     if problem.records_per_unit < 1:
         found.append("records_per_unit: must be at least 1")
-    for position, known in enumerate(problem.known_sums):
-        if len(known) and (np.min(known) < 0 or np.max(known) >= cells):
-            found.append(f"known_sums[{position}]: positions must lie between 0 and {cells - 1}")
+    named = {"known_sums": problem.known_sums}
+    if problem.known_measure_sums is not None:
+        if len(problem.known_measure_sums) != len(facts.measures):
+            found.append("known_measure_sums: must have one entry a measure")
+        named |= {f"known_measure_sums[{m}]": sets for m, sets in enumerate(problem.known_measure_sums)}
+    for name, sets in named.items():
+        for position, known in enumerate(sets):
+            if len(known) and (np.min(known) < 0 or np.max(known) >= cells):
+                found.append(f"{name}[{position}]: positions must lie between 0 and {cells - 1}")
     return found
 
 

@@ -173,7 +173,8 @@ def _sums_agree(
     room = ROUNDING * scale
     valid = records - problem.missing(measure)
     agree: BoolArray = np.all((sums == facts.sums)[:, known], axis=1) & np.all(valid >= 0, axis=1)
-    agree &= np.all(np.abs(problem.equations.residuals(sums - facts.sums)) <= room, axis=1)
+    left = problem.sum_equations[measure].residuals(sums - facts.sums)
+    agree &= np.all(np.abs(left) <= room, axis=1)
     # A sum over no records is zero, whatever the bounds.
     agree &= np.all((valid > 0) | (np.abs(sums) <= room), axis=1)
     if facts.lower_bound is not None:
