@@ -80,19 +80,20 @@ class Appender:
             if self._owed is owed:
                 self._owed = None
 
-    def truncation(self) -> str | None:
+    def refusal(self) -> LedgerDamaged | None:
         """Why nothing may be appended; None where something may. Brings the second place up to date.
 
         Raises:
-            KeyRingError, LedgerDamaged, LedgerUnavailable: the newest head is not as signed, or unreadable.
+            KeyRingError: the key that signed the newest event is not in the ring.
+            LedgerUnavailable: database or second place do not answer.
         """
         with database.writing(self._engine) as connection:
-            head = reading.newest_head(connection)
-            self._trust(connection, head)
             try:
+                head = reading.newest_head(connection)
+                self._trust(connection, head)
                 self._agree_with_second_place(connection, head)
-            except LedgerTruncated as error:
-                return str(error)
+            except LedgerDamaged as error:
+                return error
         return None
 
     def acknowledge(self, author: str, note: str) -> Appended:
@@ -101,7 +102,7 @@ class Appender:
         Raises:
             LedgerError: nothing is lost.
         """
-        if self.truncation() is None:
+        if not isinstance(self.refusal(), LedgerTruncated):
             raise LedgerError("no signed head is missing from the database: there is nothing to acknowledge")
         with database.writing(self._engine) as connection:
             kept = {head.sequence: head.hash for head in reading.heads_from(connection, 1)}

@@ -96,16 +96,16 @@ class Ledger:
     ) -> Self:
         """A ledger ready for use: migrated, and its second place brought up to date after a crash.
 
-        A truncated ledger opens for reading; appending raises LedgerTruncated until it is acknowledged.
+        A truncated or damaged ledger opens, to be read and verified; `refusal` says why nothing is appended.
 
         Raises:
             SchemaUnknown: the database was migrated by a newer sdcgate.
             KeyRingError: the key that signed the newest event is not in the ring.
-            LedgerDamaged, LedgerUnavailable: the newest head is not as it was signed, or cannot be read.
+            LedgerUnavailable: database or second place do not answer.
         """
         ledger = cls(url, key_ring, heads_path, clock=clock)
         ledger.upgrade()
-        ledger.truncation()
+        ledger.refusal()
         return ledger
 
     def close(self) -> None:
@@ -288,16 +288,17 @@ class Ledger:
         with database.reading(self._engine, snapshot=True) as connection:
             return verification.verify(connection, self._key_ring, lines)
 
-    def truncation(self) -> str | None:
-        """Why nothing may be appended: the database lacks heads that were signed. None where all is well.
+    def refusal(self) -> str | None:
+        """Why nothing may be appended, as the newest head is not what was signed or signed heads are missing.
 
-        Also appends to the second place what a crash kept from it.
+        None where all is well. Also appends to the second place what a crash kept from it.
 
         Raises:
             KeyRingError: the key that signed the newest event is not in the ring.
-            LedgerDamaged, LedgerUnavailable: the newest head is not as it was signed, or cannot be read.
+            LedgerUnavailable: database or second place do not answer.
         """
-        return self._appender.truncation()
+        refusal = self._appender.refusal()
+        return None if refusal is None else str(refusal)
 
     def acknowledge_truncation(self, author: str, note: str) -> Appended:
         """Record that signed events are lost, for ever, and who knows why; appending works again.

@@ -44,7 +44,7 @@ def verify(connection: Connection, key_ring: KeyRing, heads: Sequence[HeadLine])
             if body is not None:
                 found += _check_attachments(body, stored)
                 data = _taken(body, stored)
-                if not found:
+                if all(fault.sequence != body["sequence"] for fault in found):
                     found += _expect_rows(body, data.get("boxes"), expected)
             faults += found
         events_seen += len(rows)
@@ -59,7 +59,9 @@ def verify(connection: Connection, key_ring: KeyRing, heads: Sequence[HeadLine])
             break
         low = high + 1
     behind, found = _check_heads(heads, chain, key_ring)
-    faults = sorted(faults + found, key=lambda fault: fault.sequence)
+    faulty = {fault.sequence for fault in faults if fault.place.startswith("events")}
+    faults += [fault for fault in found if fault.sequence not in faulty]
+    faults.sort(key=lambda fault: fault.sequence)
     return VerificationReport(not faults, events_seen, tuple(faults), behind)
 
 
@@ -72,6 +74,7 @@ class _Chain:
         self._previous = {GENESIS}
         self._key_id = ""
         self._retired: set[str] = set()
+        self._misplaced = False
         self.hashes: dict[int, bytes] = {}
         self.acknowledgements: list[Mapping[str, Any]] = []
         self.body: dict[str, Any] | None = None
@@ -84,7 +87,7 @@ class _Chain:
 
     def check(self, row: Mapping[str, Any]) -> list[Fault]:
         sequence = row["sequence"]
-        faults, self.body = [], None
+        faults, self.body, self._misplaced = [], None, False
         if sequence < 1:
             return [Fault(sequence, "events.sequence", "an event before the first")]
         if sequence > self._next:
@@ -92,7 +95,7 @@ class _Chain:
             self._previous = set()
         faults += [Fault(sequence, *found) for found in self._differences(row)]
         computed = chain_hash(row["previous"], row["body"])
-        self._previous = {row["hash"], computed}
+        self._previous = set() if self._misplaced else {row["hash"], computed}
         self._next = sequence + 1
         self.hashes[sequence] = row["hash"]
         if self.body is not None and self.body["kind"] == ACKNOWLEDGEMENT:
@@ -106,6 +109,7 @@ class _Chain:
             yield "events.body", "altered: not the bytes of an event"
             return
         if body.get("sequence") != row["sequence"]:
+            self._misplaced = True
             yield "events", "another event stands in this one's place"
             return
         true_hashes = {chain_hash(previous, row["body"]) for previous in self._previous | {row["previous"]}}

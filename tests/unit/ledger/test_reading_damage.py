@@ -69,9 +69,16 @@ def test_nothing_is_appended_to_a_head_that_nobody_signed(open_ledger, ledger, m
     with tampering(ledger) as connection:
         connection.execute(update(events).values(signature=bytes(64)))
     with pytest.raises(LedgerDamaged, match="event 1, the newest"):
-        open_ledger()
-    with pytest.raises(LedgerDamaged):
-        ledger.append_decision(make_decision(), 1)
+        open_ledger().append_decision(make_decision(), 1)
+
+
+def test_a_damaged_ledger_opens_to_be_verified(open_ledger, ledger, make_decision, tampering):
+    ledger.append_decision(make_decision(), 0)
+    with tampering(ledger) as connection:
+        connection.execute(update(events).values(signature=bytes(64)))
+    opened = open_ledger()
+    assert "event 1, the newest" in opened.refusal()
+    assert [(fault.sequence, fault.place) for fault in opened.verify().faults] == [(1, "events.signature")]
 
 
 def test_a_review_hung_on_another_query_is_not_believed(ledger, make_referral, make_review, tampering):

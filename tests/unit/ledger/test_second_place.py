@@ -79,7 +79,7 @@ def test_a_truncated_ledger_opens_for_reading_and_refuses_to_append(
 ):
     cut(history, tampering, 4)
     opened = open_ledger()
-    assert "head 10 was signed" in opened.truncation()
+    assert "head 10 was signed" in opened.refusal()
     assert opened.query("q-0001") is not None
     for ledger in (opened, history):
         with pytest.raises(LedgerTruncated, match="the database ends at 4"):
@@ -99,11 +99,11 @@ def test_after_an_acknowledgement_the_loss_is_on_record_and_appending_works(
     cut(history, tampering, 4)
     ledger = open_ledger()
     assert ledger.acknowledge_truncation("key of the operator", "restored from Monday's backup").sequence == 5
-    assert ledger.truncation() is None
+    assert ledger.refusal() is None
     ledger.append_decision(make_decision(), 3)
     assert sequences(heads_path) == [*range(1, 11), 5, 6]
     assert ledger.verify().ok
-    assert open_ledger().truncation() is None
+    assert open_ledger().refusal() is None
 
 
 def test_a_loss_is_acknowledged_twice_if_the_first_time_was_interrupted(
@@ -114,7 +114,7 @@ def test_a_loss_is_acknowledged_twice_if_the_first_time_was_interrupted(
     with monkeypatch.context() as patched:
         patched.setattr(HeadsFile, "append", lambda *_: None)
         ledger.acknowledge_truncation("operator", "first try")
-    assert ledger.truncation() is not None
+    assert ledger.refusal() is not None
     ledger.acknowledge_truncation("operator", "second try")
     assert sequences(heads_path)[10:] == [5, 6]
     assert ledger.verify().ok

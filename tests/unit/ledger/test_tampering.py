@@ -82,6 +82,7 @@ def test_any_deleted_row_is_found_and_placed(history, attempt):
         for row in rows_of(history, table):
             report = attempt(delete(table).where(*key_of(table, row)))
             assert_placed(report, table, row["sequence"], f"{name} {row['sequence']}")
+            assert {fault.sequence for fault in report.faults} == {row["sequence"]}
 
 
 def test_any_altered_value_is_found_and_placed(history, attempt):
@@ -107,6 +108,17 @@ def test_any_two_swapped_rows_are_found_and_placed(history, attempt):
             )
             for row in (first, second):
                 assert_placed(report, table, row["sequence"], f"{name} {row['sequence']}")
+
+
+def test_swapped_events_are_called_so(history, attempt):
+    first, second = rows_of(history, events)[3:5]
+    report = attempt(
+        delete(events).where(events.c.sequence.in_([4, 5])),
+        insert(events).values({**first, "sequence": 5}),
+        insert(events).values({**second, "sequence": 4}),
+    )
+    message = "another event stands in this one's place"
+    assert [(fault.sequence, fault.message) for fault in report.faults] == [(4, message), (5, message)]
 
 
 def test_attachments_swapped_within_an_event_are_found(history, attempt):
