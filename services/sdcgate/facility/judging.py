@@ -12,7 +12,7 @@ from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
-from sdcgate.facility.protection import make_problem, protect
+from sdcgate.facility.protection import empty_codes, make_problem, protect
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State, leaf_cells
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
@@ -138,7 +138,8 @@ class _Attempt:
         shown = self.asked == State.PUBLISHED
         new = quantities(box_table(self.plan, self.computed.axes, facts, self.asked), facts)
         before = np.any([self.known.of(q.quantity).withheld.among(q) for q in new], axis=0) & shown
-        unsafe = _unsafe(self.findings, len(facts)) & shown
+        harmless = empty_codes(self.computed.axes, facts)
+        unsafe = _unsafe(self.findings, len(facts)) & shown & ~harmless
         try:
             by_filter, by_detail = self._differences(new, inspector)
         except TooManyDifferences:
@@ -161,7 +162,7 @@ class _Attempt:
             protected = protect(self.plan, problem, unsafe | before, service, inspector, remaining)
             states, proved = protected.states, protected.proved
         # Whatever the other services said: no cell leaves that the facility itself finds unsafe.
-        if not proved or ((unsafe | self._rechecked()) & (states == State.PUBLISHED)).any():
+        if not proved or ((unsafe | self._rechecked()) & (states == State.PUBLISHED) & ~harmless).any():
             return self.held(policy.unproved_consequence, ReasonCode.UNPROVED)
         return self._against_all_releases(facts, known, states)
 

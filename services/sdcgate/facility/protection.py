@@ -19,6 +19,8 @@ from sdcgate.facility.ports import Pattern, ProtectionService, nothing_withheld
 from sdcgate.facility.unions import surely_safe
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import (
+    MISSING,
+    Axis,
     BoolArray,
     Facts,
     IntArray,
@@ -72,13 +74,18 @@ def make_problem(
 
 
 def empty_codes(axes: tuple[Axis, ...], facts: Facts) -> BoolArray:
-    """Cells of codes that nobody in the table has: they stay zeros that everybody sees, shape (cells,)."""
+    """Cells of codes that nobody in the table has: they stay zeros that everybody sees, shape (cells,).
+
+    That nobody has a sensitive code tells something of everybody; that nobody's is missing does not.
+    """
     shape = shape_of(axes)
     records = facts.records.reshape(shape)
     empty = np.zeros(shape, dtype=np.bool_)
-    for position in range(len(axes)):
+    for position, axis_here in enumerate(axes):
         others = tuple(axis for axis in range(len(axes)) if axis != position)
         nobody = records.sum(axis=others) == 0
+        if axis_here.sensitive:
+            nobody &= np.array([code == MISSING for code in axis_here.codes])
         empty |= nobody.reshape([-1 if axis == position else 1 for axis in range(len(axes))])
     return empty.reshape(-1)
 
@@ -102,7 +109,7 @@ def protect(
         grown = (lost & ~withheld & ~problem.absent) | _residuals_to_break(plan, problem, lost, inspector)
         if not grown.any():
             return Protected(_states(withheld, problem.absent), _proved(problem, withheld, pattern))
-        if not (grown & ~withheld & ~problem.known).any():
+        if not (grown & ~withheld & ~problem.wholly_known).any():
             break
         must = withheld | grown
     return Protected(_states(must, problem.absent), proved=False)
@@ -166,7 +173,7 @@ def _cell_to_add(problem: Problem, withheld: BoolArray, parent: int, parts: IntA
         line = lines.parts(int(relation))
         if not np.isin(parts, line).all():
             continue
-        free = line[~withheld[line] & ~problem.known[line] & ~problem.absent[line]]
+        free = line[~withheld[line] & ~problem.wholly_known[line] & ~problem.absent[line]]
         free = free[problem.facts.records[free] > 0]
         if len(free):
             return int(free[np.argmin(problem.facts.records[free])])
