@@ -4,6 +4,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar, cast
@@ -17,23 +18,24 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import answers, datasets
 from sdcgate.facility.access import require
-from sdcgate.facility.errors import Conflict, Forbidden, NotFound, Unavailable
+from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
 from sdcgate.facility.figures import released_table
 from sdcgate.facility.judging import Computation, Judge, Outcome
 from sdcgate.facility.knowledge import KnowledgeOfSources, ReleasedTable
-from sdcgate.facility.plan import Plan, make_plan
+from sdcgate.facility.plan import Plan, make_plan, unknown
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.reasons import REFERRED, alternatives, reason
 from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.events import BoxRow, DecisionEvent, RegistrationEvent, ReviewEvent
-from sdcgate.ledger.ledger import AlreadyAnswered, HeadMoved, Ledger, StoredQuery
+from sdcgate.ledger.ledger import AlreadyAnswered, AlreadyRegistered, HeadMoved, Ledger, StoredQuery
 from sdcgate.methods.cells import IntArray, State, leaf_cells
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate.methods.tables.boxes import digest
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
+from sdcgate.wire.problems import FieldProblem
 
 T = TypeVar("T")
 
@@ -85,6 +87,7 @@ class Facility:
         """
         require(caller, "register")
         descriptor = to_value(request.descriptor, {})
+        self._require_policy(request)
         dataset, created = datasets.register(self._engine, descriptor)
         policy = self.effective_policy(dataset)
         event = RegistrationEvent(
@@ -95,7 +98,8 @@ class Facility:
             content_hash=dataset.content_hash,
             author=caller.key_id,
         )
-        self._ledger.append_registration(event)
+        with suppress(AlreadyRegistered):
+            self._ledger.append_registration(event)
         return pb.RegisterDatasetResponse(dataset=datasets.public_view(dataset, policy), created=created)
 
     def list_datasets(self, caller: Caller) -> pb.ListDatasetsResponse:
@@ -114,6 +118,10 @@ class Facility:
         require(caller, "read_datasets")
         dataset = datasets.find(self._engine, name)
         return pb.GetDatasetResponse(dataset=datasets.public_view(dataset, self.effective_policy(dataset)))
+
+    def is_ready(self) -> bool:
+        """Whether decisions can be recorded."""
+        return self._ledger.refusal() is None
 
     def query_table(self, caller: Caller, request: pb.QueryTableRequest, timeout: float) -> Answered:
         """Answer a table query: from the ledger if it was answered before, else by steps 2 to 8.
@@ -209,10 +217,24 @@ class Facility:
             Unavailable: the descriptor names a policy that is not loaded; nothing is answered under another.
         """
         name = dataset.descriptor.policy or self._default_policy
-        policy = self._policies.get(name)
+        level = dataset.descriptor.access_level or ACCESS_LEVEL
+        try:
+            return self._policies[name].effective(level, dataset.name)
+        except LookupError:
+            raise Unavailable(f"The policy {name} has no access level {level}, or is not loaded.") from None
+
+    def _require_policy(self, request: pb.RegisterDatasetRequest) -> None:
+        """Refuse a descriptor under whose policy nothing could ever be asked."""
+        wanted = request.descriptor
+        policy = self._policies.get(wanted.policy or self._default_policy)
         if policy is None:
-            raise Unavailable(f"The policy {name} of this dataset is not loaded.")
-        return policy.effective(dataset.descriptor.access_level or ACCESS_LEVEL, dataset.name)
+            message = unknown("policy", wanted.policy, list(self._policies))
+            raise InvalidRequest([FieldProblem("descriptor.policy", message)])
+        try:
+            policy.effective(wanted.access_level or ACCESS_LEVEL, wanted.name)
+        except LookupError:
+            message = unknown("access level", wanted.access_level, list(policy.access_levels))
+            raise InvalidRequest([FieldProblem("descriptor.access_level", message)]) from None
 
     def _answered(self, plan: Plan) -> StoredQuery | None:
         dataset = plan.dataset

@@ -91,6 +91,7 @@ class Plan:
         """The query in one spelling: what is answered once is answered the same for ever."""
         return json.dumps(
             {
+                "dataset": self.dataset.name,
                 "dimensions": self.dimensions,
                 "rows": self.rows,
                 "columns": self.columns,

@@ -10,12 +10,11 @@ from typing import TypeVar
 import grpc
 import numpy as np
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, protection_pb2_grpc
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.ports import Pattern
 from sdcgate.methods.cells import Axis, BoolArray, Facts
-from sdcgate.methods.risk.individual import TableRisk
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
 from sdcgate.methods.tables.problem import Problem
@@ -26,8 +25,8 @@ from sdcgate.wire.protection import (
     proof_from_message,
     witnesses_from_message,
 )
-from sdcgate.wire.rules import findings_from_messages, reason_code, rules_to_message
-from sdcgate.wire.tables import axes_to_messages, facts_to_message, mask
+from sdcgate.wire.risk import assessment_from_message, assessment_request
+from sdcgate.wire.tables import mask
 
 T = TypeVar("T")
 
@@ -49,18 +48,11 @@ class RemoteRisk:
         timeout: float,
     ) -> Assessment:
         """Findings, and the risk of the key."""
-        request = risk_pb2.AssessTableRequest(
-            dimensions=axes_to_messages(axes),
-            facts=facts_to_message(facts),
-            rules=rules_to_message(rules),
-            base_units=base_units,
-        )
-        if key is not None:
-            request.key.frequencies.extend(key.frequencies.tolist())
-            request.key.weight_sums.extend(key.weight_sums.tolist())
+        request = assessment_request(axes, facts, rules, base_units, key)
         seconds = min(timeout, self._deadline)
         return _answer(
-            "risk", lambda: _assessment(self._stub.AssessTable(request, timeout=seconds), len(facts))
+            "risk",
+            lambda: assessment_from_message(self._stub.AssessTable(request, timeout=seconds), len(facts)),
         )
 
 
@@ -84,24 +76,6 @@ class RemoteProtection:
         return _answer(
             "protection", lambda: _pattern(self._stub.ProtectTable(request, timeout=seconds), problem)
         )
-
-
-def _assessment(response: risk_pb2.AssessTableResponse, cells: int) -> Assessment:
-    findings = findings_from_messages(response.findings)
-    if any(cell >= cells for finding in findings for cell in finding.cells):
-        raise ValueError("a finding is about a cell that does not exist")
-    risk = None
-    if response.HasField("risk"):
-        risk = TableRisk(
-            base_units=response.risk.base_units,
-            key_cells=response.risk.key_cells,
-            sample_uniques=response.risk.sample_uniques,
-            expected_matches_uniques=response.risk.expected_matches_uniques,
-            expected_matches=response.risk.expected_matches,
-            reidentification_rate=response.risk.reidentification_rate,
-            maximum=response.risk.maximum,
-        )
-    return Assessment(findings, risk, tuple(reason_code(code) for code in response.unchecked))
 
 
 def _pattern(response: protection_pb2.ProtectTableResponse, problem: Problem) -> Pattern:

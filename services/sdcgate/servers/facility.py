@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -12,10 +12,13 @@ import grpc
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 
+from sdcgate.engine.database import ComputationFailed
 from sdcgate.engine.engine import Engine
+from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
 from sdcgate.ledger.credentials import Caller, Credentials
+from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.policy.loading import bundled_policies, load_policy
@@ -36,10 +39,9 @@ ANSWER_MARGIN = 0.25
 class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
     """FacilityService over sdcgate.facility."""
 
-    def __init__(self, facility: Facility, key_ring: KeyRing, ready: Callable[[], bool]) -> None:
+    def __init__(self, facility: Facility, key_ring: KeyRing) -> None:
         self._facility = facility
         self._key_ring = key_ring
-        self._ready = ready
 
     def RegisterDataset(
         self, request: pb.RegisterDatasetRequest, context: grpc.ServicerContext
@@ -94,7 +96,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         """Version, public key, readiness."""
         with _translated(request):
             return pb.GetStatusResponse(
-                ready=self._ready(),
+                ready=self._facility.is_ready(),
                 software_version=version("sdcgate"),
                 public_key=self._key_ring.public_bundle().decode(),
                 key_id=self._key_ring.key_id,
@@ -133,10 +135,7 @@ def main(settings: Settings) -> None:
         secret(keys / "boxes.key"),
     )
 
-    def ready() -> bool:
-        return ledger.head() is not None
-
-    servicer = FacilityServicer(facility, key_ring, ready)
+    servicer = FacilityServicer(facility, key_ring)
     serve(
         "facility",
         lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(servicer, server),
@@ -144,7 +143,7 @@ def main(settings: Settings) -> None:
         settings,
         credentials.authenticate,
         engine.warm_up,
-        ready,
+        facility.is_ready,
     )
 
 
@@ -195,7 +194,9 @@ def _translated(request: Any) -> Iterator[None]:
         raise errors.PermissionDenied(str(error)) from None
     except house.Conflict as error:
         raise errors.FailedPrecondition(str(error)) from None
-    except house.Unavailable as error:
+    except (NotReferred, SelfReview) as error:
+        raise errors.FailedPrecondition(str(error)) from None
+    except (house.Unavailable, LedgerError, ComputationFailed, SnapshotDamaged) as error:
         raise errors.Unavailable(str(error)) from None
 
 

@@ -18,7 +18,7 @@ from sdcgate.methods.rules import (
     ReasonCode,
     Rules,
 )
-from sdcgate.methods.tables.assessment import Assessment, Key, assess_table, unsafe_cells, unsafe_units
+from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 
 PROTECT, REFER, REFUSE = Consequence.PROTECT, Consequence.REFER, Consequence.REFUSE
 AXES = (Axis("site", "site", ("1", "2", "3", MISSING, TOTAL), (4, 4, 4, 4, -1), sensitive=True),)
@@ -144,35 +144,6 @@ def test_a_risk_within_a_billionth_of_the_bound_is_unsafe_and_no_risk_is_safe_un
     assert (
         assess(Rules(individual_risk=IndividualRisk(0.0, False, REFUSE)), base=100, key=none).findings == ()
     )
-
-
-def test_unsafe_cells_are_those_to_protect_not_to_refer() -> None:
-    findings = (
-        Finding(ReasonCode.MINIMUM_UNITS, PROTECT, (1, 3)),
-        Finding(ReasonCode.DOMINANCE, REFER, (0,)),
-        Finding(ReasonCode.P_PERCENT, PROTECT, (3, 4)),
-    )
-    assert np.flatnonzero(unsafe_cells(findings, 5)).tolist() == [1, 3, 4]
-    assert not unsafe_cells((), 5).any()
-
-
-def test_a_finding_to_protect_that_names_no_cells_makes_all_unsafe() -> None:
-    assert unsafe_cells((Finding(ReasonCode.MINIMUM_UNITS, PROTECT),), 3).all()
-
-
-def test_the_last_look_sees_units_households_and_measures_whatever_the_consequence() -> None:
-    rules = Rules(minimum_units=MinimumUnits(10, REFER), minimum_households=MinimumHouseholds(3, REFER))
-    assert np.flatnonzero(unsafe_units(FACTS, rules)).tolist() == [1, 3, 4]
-    assert np.flatnonzero(unsafe_units(FACTS, Rules(minimum_units=rules.minimum_units))).tolist() == [3, 4]
-    assert not unsafe_units(FACTS, Rules()).any()
-
-
-def test_the_last_look_trusts_no_cell_where_households_are_demanded_and_unknown() -> None:
-    facts = Facts(np.array([0, 500]), np.array([0, 500]))
-    assert unsafe_units(facts, Rules(minimum_households=MinimumHouseholds(3, PROTECT))).tolist() == [
-        False,
-        True,
-    ]
 
 
 def with_income(**changes: object) -> Facts:

@@ -90,38 +90,6 @@ def assess_table(
     return Assessment(tuple(findings), risk, tuple(sorted(set(unchecked))))
 
 
-def unsafe_cells(findings: tuple[Finding, ...], n_cells: int) -> BoolArray:
-    """Cells that must be withheld: those of all findings whose consequence is protect, shape (n_cells,).
-
-    A finding on the whole table names no cells: all are unsafe then.
-    """
-    unsafe = np.zeros(n_cells, dtype=np.bool_)
-    for finding in findings:
-        if finding.consequence == Consequence.PROTECT:
-            unsafe[list(finding.cells) or slice(None)] = True
-    return unsafe
-
-
-def unsafe_units(facts: Facts, rules: Rules) -> BoolArray:
-    """Cells below the minimum units or households, whatever the consequence, shape (cells,).
-
-    For the last look at what leaves: thresholds only, those of the measures included. Where the rules demand
-    households and none are known, every cell that has units is unsafe.
-    """
-    unsafe = np.zeros(len(facts), dtype=np.bool_)
-    if rules.minimum_units is not None:
-        minimum = rules.minimum_units.units
-        unsafe |= few_units(facts.units, minimum)
-        for measure in facts.measures:
-            unsafe |= few_with_or_without(facts, measure, minimum)
-    if rules.minimum_households is not None:
-        if facts.households is None:
-            unsafe |= facts.units != 0
-        else:
-            unsafe |= few_households(facts.households, facts.units, rules.minimum_households.households)
-    return unsafe
-
-
 def _minimum_units(facts: Facts, rules: Rules) -> Iterator[Judged]:
     rule = rules.minimum_units
     if rule is None:
