@@ -1,5 +1,6 @@
 """`sdcgate serve`: runs one service in this process, or all four as processes of their own."""
 
+import os
 from enum import StrEnum
 from importlib import import_module
 from typing import Annotated
@@ -37,6 +38,9 @@ def serve(
     if service is Service.ALL:
         _serve_all()
         return
+    # Many small products from many threads: one thread each is faster than all of them fighting for the cores.
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
     server = import_module(f"sdcgate.servers.{service.value}")
     try:
         server.main(settings)

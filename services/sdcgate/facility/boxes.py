@@ -53,14 +53,19 @@ def quantities(table: BoxTable, facts: Facts) -> list[ReleasedTable]:
     The records that have a measure are another population than the cells' where some lack it; a mean tells of
     its size, so it counts as released as well, and the difference can be one person.
     """
-    found = [ReleasedTable(COUNTS, table, replace(facts, measures=()))]
+    boxes = tuple(table.boxes())
+    found = [ReleasedTable(COUNTS, table, replace(facts, measures=()), boxes)]
     for measure in facts.measures:
         lacking = measure.valid_records != facts.records
-        population = _having(table, measure, lacking) if lacking.any() else table
+        population, of_population = table, boxes
         of_measure = replace(facts, units=measure.valid_units, records=measure.valid_records)
         if lacking.any():
-            found.append(ReleasedTable(COUNTS, population, replace(of_measure, households=None, measures=())))
-        found.append(ReleasedTable(measure.name, population, replace(of_measure, measures=(measure,))))
+            population = _having(table, measure, lacking)
+            of_population = tuple(population.boxes())
+            counts = replace(of_measure, households=None, measures=())
+            found.append(ReleasedTable(COUNTS, population, counts, of_population))
+        of_measure = replace(of_measure, measures=(measure,))
+        found.append(ReleasedTable(measure.name, population, of_measure, of_population))
     return found
 
 

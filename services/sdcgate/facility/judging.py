@@ -164,7 +164,7 @@ class _Attempt:
         # Whatever the other services said: no cell leaves that the facility itself finds unsafe.
         if not proved or ((unsafe | self._rechecked()) & (states == State.PUBLISHED) & ~harmless).any():
             return self.held(policy.unproved_consequence, ReasonCode.UNPROVED)
-        return self._against_all_releases(facts, known, states)
+        return self._against_all_releases(new, known, states)
 
     def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
         """Cells of which a quantity can be computed from what has left.
@@ -201,11 +201,10 @@ class _Attempt:
         return by_filter, by_detail
 
     def _against_all_releases(
-        self, facts: Facts, known: Mapping[str, BoolArray], states: IntArray
+        self, new: list[ReleasedTable], known: Mapping[str, BoolArray], states: IntArray
     ) -> Outcome:
         """Refuse where a withheld cell, old or new, lies in the exact linear span of all that has left."""
-        table = box_table(self.plan, self.computed.axes, facts, states)
-        left = [_with_known(quantity, known[quantity.quantity]) for quantity in quantities(table, facts)]
+        left = [quantity.with_states(_with_known(states, known[quantity.quantity])) for quantity in new]
         try:
             derivable = any(self._derivable(quantity, left) for quantity in known)
         except SpanBudgetExceeded:
@@ -232,12 +231,9 @@ class _Attempt:
         return bool(span.contains(list(wanted)).any())
 
 
-def _with_known(quantity: ReleasedTable, known: BoolArray) -> ReleasedTable:
+def _with_known(states: IntArray, known: BoolArray) -> IntArray:
     """What is withheld now and was published before stays known."""
-    states = np.where(
-        known & (quantity.table.states == State.WITHHELD), State.PUBLISHED, quantity.table.states
-    )
-    return replace(quantity, table=replace(quantity.table, states=states))
+    return np.where(known & (states == State.WITHHELD), State.PUBLISHED, states)
 
 
 def applicable(plan: Plan) -> Rules:

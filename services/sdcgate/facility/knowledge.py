@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
@@ -24,13 +24,15 @@ class ReleasedTable:
     quantity: str
     table: BoxTable
     facts: Facts = field(repr=False)
+    boxes: tuple[Box, ...] = field(repr=False)
+    """The boxes of the table's cells."""
     sequence: int = 0
     dataset: str = ""
     version: int = 0
-    boxes: tuple[Box, ...] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "boxes", tuple(self.table.boxes()))
+    def with_states(self, states: IntArray) -> "ReleasedTable":
+        """The same cells in other states."""
+        return replace(self, table=replace(self.table, states=states))
 
     def populations(self) -> list[tuple[int, int]]:
         """Records and marks of the cells."""
@@ -171,7 +173,15 @@ def _tables(stored: StoredRelease) -> list[ReleasedTable]:
         table = BoxTable.from_bytes(part.boxes)
         facts = facts_from_message(part.facts, len(table))
         tables.append(
-            ReleasedTable(part.quantity, table, facts, stored.sequence, release.dataset, release.version)
+            ReleasedTable(
+                part.quantity,
+                table,
+                facts,
+                tuple(table.boxes()),
+                stored.sequence,
+                release.dataset,
+                release.version,
+            )
         )
     return tables
 
