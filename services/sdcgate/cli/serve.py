@@ -38,7 +38,7 @@ def serve(
     if service is Service.ALL:
         _serve_all()
         return
-    # Many small products from many threads: one thread each is faster than all of them fighting for the cores.
+    # Many small products from many threads: one thread each is faster than all fighting for the cores.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     server = import_module(f"sdcgate.servers.{service.value}")
