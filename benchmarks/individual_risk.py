@@ -1,14 +1,14 @@
 """A million individual risks by our kernel and by SciPy's hypergeometric function."""
 
 import numpy as np
-from run import Result, median_ms, result
 from scipy.special import hyp2f1
 
+from run import Result, median_ms, result
 from sdcgate.methods.risk import individual
 
 
 def individual_risk() -> list[Result]:
-    """Frequencies and weights as a survey has them: f small, p about 1 in 126 (seed 001's sampling fraction)."""
+    """Frequencies and weights as a survey has them: f small, p about 1 in 126 (Shlomo 2003)."""
     n = 1_000_000
     rng = np.random.default_rng(20261121)
     f = rng.geometric(0.3, n).astype(np.int64)

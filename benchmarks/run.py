@@ -1,6 +1,6 @@
 """`make bench`: our figures beside the bare stack's, medians of one run; prints a table, writes results.json.
 
-ratio = theirs / ours, so that above 1 is ahead. Nothing here is an assertion: other work on the machine shows.
+ratio = theirs / ours, so that above 1 is ahead. Nothing here is asserted: other work on the machine shows.
 """
 
 import json
@@ -54,9 +54,7 @@ def main() -> None:
 
     chosen = set(sys.argv[1:])
     benchmarks = {"individual_risk": individual_risk, "three_way": three_way}
-    results = [
-        found for name, run in benchmarks.items() if not chosen or name in chosen for found in run()
-    ]
+    results = [found for name, run in benchmarks.items() if not chosen or name in chosen for found in run()]
     RESULTS.write_text(json.dumps([asdict(found) for found in results], indent=1) + "\n")
     table = Table("name", "n", "ours", "theirs", "unit", "ratio", "note")
     for found in results:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Answered, Facility
@@ -56,12 +57,22 @@ def person(role: str, name: str) -> Caller:
     return Caller(key_id=f"key-{name}", role=role, researcher=name)
 
 
-def build(folder: Path, risk=None, protection=None, policy: str = "israel-cbs", data_root=None) -> House:
-    """A fresh house in a folder."""
+def build(
+    folder: Path,
+    risk=None,
+    protection=None,
+    policy: str = "israel-cbs",
+    data_root=None,
+    engine: Engine | None = None,
+    ledger_url: str = "",
+) -> House:
+    """A house in a folder, fresh unless the folder, the engine or the ledger is another house's."""
     ledger = Ledger.open(
-        f"sqlite:///{folder / 'ledger.sqlite'}", KeyRing.open(folder / "keys"), folder / "heads.jsonl"
+        ledger_url or f"sqlite:///{folder / 'ledger.sqlite'}",
+        KeyRing.open(folder / "keys"),
+        folder / "heads.jsonl",
     )
-    engine = Engine(data_root or folder, folder / "snapshots", secrets.token_bytes(32))
+    engine = engine or Engine(data_root or folder, folder / "snapshots", secrets.token_bytes(32))
     facility = Facility(
         engine,
         ledger,

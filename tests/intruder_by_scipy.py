@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
+
 from sdcgate.methods.cells import TOTAL, cell_codes
 
 

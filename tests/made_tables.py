@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from sdcgate.methods.cells import TOTAL, Axis, Facts, MeasureFacts, cell_codes, number_of_cells, shape_of
 from sdcgate.methods.tables.problem import Problem
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from google.protobuf import message_factory
+
 from sdcgate.servers import errors, openapi_examples
 from sdcgate.servers.openapi import ALWAYS, WITH_BODY, document
 from sdcgate.servers.routes import ROUTES

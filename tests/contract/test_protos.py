@@ -4,6 +4,7 @@ from importlib.resources import files
 
 import pytest
 from google.protobuf import descriptor_pb2
+
 from sdcgate.servers.openapi_schemas import comments
 
 DESCRIPTORS = descriptor_pb2.FileDescriptorSet.FromString(

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
 from sdcgate.engine import Box, CellQuery, Condition, Dataset, Engine, Region, parse_descriptor
 
 

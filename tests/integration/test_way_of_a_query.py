@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels
+
 from house import cells, person, reasons, table_request, verdict, with_randhie
 from sdcgate.facility.answers import answer_bytes
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from sdcgate.methods.risk.individual import individual_risk, table_risk
 
 # f, p, risk: the integral of Benedetti, Capobianchi and Franconi, eq. (4), with its limit corrected, by

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from sdcgate.methods.cells import Axis, Facts, MeasureFacts
 from sdcgate.methods.rules import (
     Consequence,

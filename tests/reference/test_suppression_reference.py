@@ -9,6 +9,7 @@ theirs.
 
 import numpy as np
 import pytest
+
 from made_tables import axis, counts, facts, flags, problem, with_margins
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.problem import Proof

@@ -17,9 +17,8 @@ import typer
 from sdcgate.cli.connection import FAILED, give_up, told
 
 if TYPE_CHECKING:
-    from sdcgate_client import Answer
-
     from sdcgate.cli.supervisor import Supervisor
+    from sdcgate_client import Answer
 
 WIDTH = 110
 DESCRIPTOR = Path(__file__).parent.parent / "engine" / "demonstration" / "randhie.yaml"
@@ -77,11 +76,10 @@ def demo(
     stay: Annotated[bool, typer.Option("--stay", help="Stay up until Ctrl-C.")] = False,
 ) -> None:
     """Start everything, register the demonstration dataset, ask sample queries through REST."""
-    from sdcgate_client import SdcgateError
-
     from sdcgate.cli.key import create_keys
     from sdcgate.cli.supervisor import ServiceFailed, Supervisor, stop_signal
     from sdcgate.servers.settings import Settings
+    from sdcgate_client import SdcgateError
 
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     with told(), stop_signal() as stop, fresh_folder(Settings().state_dir) as folder:
@@ -135,9 +133,8 @@ def _remove(folder: Path) -> None:
 
 def _show(supervisor: "Supervisor", keys: Mapping[str, str], stop: threading.Event) -> list[str]:
     """Registers, asks, prints; returns what did not come out as it should."""
-    from sdcgate_client import Client
-
     from sdcgate.cli.dataset import read_descriptor
+    from sdcgate_client import Client
 
     _print_addresses(supervisor)
     with Client(supervisor.url, keys["steward"], timeout=120.0) as steward:

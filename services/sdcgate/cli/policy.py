@@ -16,9 +16,8 @@ PolicyName = Annotated[str, typer.Argument(help="Name of a bundled policy, or pa
 @app.command("list")
 def list_policies() -> None:
     """List the bundled policies."""
-    from sdcgate_client.printing import format_columns
-
     from sdcgate.policy import bundled_policies, load_policy
+    from sdcgate_client.printing import format_columns
 
     policies = [load_policy(name) for name in bundled_policies()]
     rows = [(policy.name, policy.version, ", ".join(policy.access_levels)) for policy in policies]

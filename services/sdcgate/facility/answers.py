@@ -5,10 +5,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.facility.v1 import release_pb2
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
-
 from sdcgate.facility.judging import Computation, Outcome
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import Plan
@@ -17,6 +13,9 @@ from sdcgate.wire.json import to_value
 from sdcgate.wire.rules import finding_to_message
 from sdcgate.wire.table_json import SHAPES
 from sdcgate.wire.tables import axes_to_messages, facts_to_message
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 
 def new_decision(query: str, plan: Plan, verdict: int, decided: datetime) -> pb.Decision:

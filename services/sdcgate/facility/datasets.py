@@ -1,13 +1,12 @@
 """Datasets: registering them, and what researchers may know of them."""
 
-from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2, facility_pb2
-
 from sdcgate.engine.dataset import Dataset, UnknownDataset
 from sdcgate.engine.descriptor import DescriptorInvalid, parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.errors import InvalidRequest, NotFound
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.wire.problems import FieldProblem
+from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2, facility_pb2
 
 
 def register(engine: Engine, descriptor: dict[str, object]) -> tuple[Dataset, bool]:

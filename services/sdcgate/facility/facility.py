@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from typing import TypeVar, cast
 
 import numpy as np
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 from ulid import ULID
 
 from sdcgate.engine.dataset import Dataset
@@ -36,6 +34,8 @@ from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 T = TypeVar("T")
 

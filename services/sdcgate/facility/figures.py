@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from sdcgate_proto.sdcgate.types.v1 import table_pb2 as types
 
 from sdcgate.facility.plan import PERCENTAGES, FigureAsked, Plan
 from sdcgate.methods.cells import (
@@ -18,6 +17,7 @@ from sdcgate.methods.cells import (
     number_of_cells,
     shape_of,
 )
+from sdcgate_proto.sdcgate.types.v1 import table_pb2 as types
 
 COUNTS = frozenset({types.STATISTIC_UNITS, types.STATISTIC_RECORDS})
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.span import Span
 from sdcgate.wire.tables import facts_from_message
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 NOBODY = (0, 0)
 """The population of every empty cell: such cells are the same only by their boxes."""

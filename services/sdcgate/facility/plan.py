@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
-
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import CellQuery, Condition
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.wire.problems import FieldProblem
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 MEASURED = frozenset(
     {

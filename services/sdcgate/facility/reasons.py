@@ -1,11 +1,10 @@
 """What a researcher is told: why, and what to ask instead; nothing that depends on withheld figures."""
 
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
-
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.rules import ReasonCode
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 CELLS_WITHHELD = "Cells that rest on too few units are withheld, with others that would reveal them."
 

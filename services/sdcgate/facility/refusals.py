@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
-
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.reasons import alternatives, fewer_dimensions, reason
 from sdcgate.methods.rules import Consequence, ReasonCode
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from typing import TypeVar
 
 import grpc
 import numpy as np
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, protection_pb2_grpc
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.ports import Pattern
@@ -27,6 +25,8 @@ from sdcgate.wire.protection import (
 )
 from sdcgate.wire.risk import assessment_from_message, assessment_request
 from sdcgate.wire.tables import mask
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, protection_pb2_grpc
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 
 T = TypeVar("T")
 

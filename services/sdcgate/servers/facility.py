@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 
 from sdcgate.engine.database import ComputationFailed
 from sdcgate.engine.engine import Engine
@@ -29,6 +27,8 @@ from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
 from sdcgate.wire.validation import violations
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 
 SERVICE = "sdcgate.facility.v1.FacilityService"
 SECRET_BYTES = 32

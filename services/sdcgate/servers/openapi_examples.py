@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.message import Message
+
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2

@@ -10,10 +10,10 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor
-from sdcgate_proto.buf.validate import validate_pb2
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 from sdcgate.wire.json import enum_names, enum_prefix
+from sdcgate_proto.buf.validate import validate_pb2
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 Schema = dict[str, Any]
 TIMESTAMP = "google.protobuf.Timestamp"

@@ -2,8 +2,6 @@
 
 import grpc
 import numpy as np
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
 
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.tables.audit import audit
@@ -21,6 +19,8 @@ from sdcgate.wire.protection import (
 )
 from sdcgate.wire.tables import mask
 from sdcgate.wire.validation import violations
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
 
 SERVICE = "sdcgate.protection.v1.ProtectionService"
 ANSWER_MARGIN = 0.1

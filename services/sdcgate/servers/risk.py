@@ -2,7 +2,6 @@
 
 import grpc
 import numpy as np
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
 
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.rules import Consequence, IndividualRisk, MinimumUnits, Rules
@@ -13,6 +12,7 @@ from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.validation import violations
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
 
 SERVICE = "sdcgate.risk.v1.RiskService"
 

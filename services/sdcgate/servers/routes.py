@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message import Message
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 from sdcgate.servers.errors import Internal
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 SERVICE = pb.DESCRIPTOR.services_by_name["FacilityService"]
 

@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 import numpy as np
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 
 from sdcgate.methods.cells import BoolArray, Facts, FloatArray, IntArray, number_of_cells
 from sdcgate.methods.tables.problem import Problem, Proof
@@ -19,6 +18,7 @@ from sdcgate.wire.tables import (
     mask,
     positions,
 )
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 
 
 def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:

@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 from sdcgate.methods.cells import Axis, Facts, number_of_cells
 from sdcgate.methods.rules import Rules
@@ -28,6 +26,8 @@ from sdcgate.wire.tables import (
     floats,
     integers,
 )
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import cast
 
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
-
 from sdcgate.methods import rules as r
 from sdcgate.methods.risk.individual import TableRisk
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 _CONSEQUENCES = frozenset(r.Consequence) - {r.Consequence.UNSPECIFIED}
 _RISK_FIELDS = tuple(field.name for field in fields(TableRisk))

@@ -8,9 +8,8 @@ cell is not published or has no value.
 
 from typing import Any
 
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
-
 from sdcgate.wire.json import Shape, enum_texts
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 STATUS_COLUMN = "status"
 _PUBLISHED = table_pb2.CELL_STATUS_PUBLISHED

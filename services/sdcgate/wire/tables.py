@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 from sdcgate.methods.cells import (
     Axis,
@@ -22,6 +21,7 @@ from sdcgate.methods.cells import (
     shape_of,
 )
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, join
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 MAXIMUM_CELLS = 10_000_000
 

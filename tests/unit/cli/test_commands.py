@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
+
 from sdcgate.cli import main
 from sdcgate.cli.dataset import read_descriptor
 from sdcgate.cli.demo import STEPS, difference, fresh_folder
 from sdcgate.cli.query import conditions, names
 from sdcgate_client import Answer
-from typer.testing import CliRunner, Result
 
 ANSWER = {
     "query": "q-01",

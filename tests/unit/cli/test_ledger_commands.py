@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
+
 from sdcgate.cli import main
 from sdcgate.cli.key import create_keys
 from sdcgate.cli.ledger import is_certified
@@ -13,7 +15,6 @@ from sdcgate.ledger.credentials import Credentials, Role
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.servers.settings import Settings
-from typer.testing import CliRunner, Result
 
 DECISION: dict[str, Any] = {
     "query": "q-01",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from sdcgate.cli.supervisor import SERVICES, ServiceFailed, Supervisor, free_port
 from sdcgate.servers.settings import Settings
 

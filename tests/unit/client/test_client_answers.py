@@ -2,6 +2,7 @@ import copy
 from typing import Any
 
 import pytest
+
 from sdcgate_client import Answer, Table, UnexpectedAnswer, format_answer, format_table
 
 DECISION: dict[str, Any] = {

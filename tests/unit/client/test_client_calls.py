@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from sdcgate_client import (
     ApiError,
     Client,

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from sdcgate.engine import Dataset, Engine, parse_descriptor
 
 SECRET = bytes(range(32))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
 from sdcgate.engine import CellQuery, Condition, UnknownName
 from sdcgate.methods.tables.fact_checks import fact_problems
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sdcgate.engine.code_lists import resolve_levels
 from sdcgate.engine.descriptor import Variable
 

@@ -1,6 +1,7 @@
 """A steward learns of everything that is wrong with a descriptor at once, with the path of each field."""
 
 import pytest
+
 from sdcgate.engine import DescriptorInvalid, parse_descriptor
 
 PEOPLE = "id,region,sex\n1,north,f\n2,south,m\n"

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+
 from sdcgate.engine import CellQuery, Region, UnknownName
 
 PANEL = "id,region,year,x\n1,north,1,10\n1,north,2,20\n2,north,1,5\n2,south,2,\n3,south,1,7\n4,,2,9\n"

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from sdcgate.engine import CellQuery, Condition
 
 PEOPLE = "id,region,sex\n1,north,f\n2,south,m\n3,north,m\n"

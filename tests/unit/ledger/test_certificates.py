@@ -2,6 +2,7 @@ import base64
 from dataclasses import replace
 
 import pytest
+
 from sdcgate.ledger.certificates import verify_certificate
 from sdcgate.ledger.signing import KeyRing
 

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+
 from sdcgate.ledger.ledger import AlreadyAnswered, HeadMoved, Recorded
 
 WRITERS = 4

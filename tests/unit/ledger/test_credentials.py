@@ -3,10 +3,11 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import insert, select, update
+
 from sdcgate.ledger.credentials import Caller, Credentials, Role
 from sdcgate.ledger.errors import UnknownKey
 from sdcgate.ledger.schema import api_keys, events
-from sqlalchemy import insert, select, update
 
 
 @pytest.fixture

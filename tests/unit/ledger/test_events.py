@@ -3,6 +3,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sdcgate.ledger.events import (
     BoxRow,
     attachment_digest,

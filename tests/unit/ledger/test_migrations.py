@@ -1,11 +1,12 @@
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import text
+
 from sdcgate.ledger import database
 from sdcgate.ledger.errors import SchemaUnknown
 from sdcgate.ledger.ledger import Ledger, LedgerUnavailable
 from sdcgate.ledger.schema import metadata
-from sqlalchemy import text
 
 
 def test_the_migrations_make_exactly_the_tables_of_the_schema(ledger):

@@ -1,11 +1,12 @@
 """What is stored is handed out only if it is what was signed."""
 
 import pytest
+from sqlalchemy import delete, select, update
+
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.events import canonical_hash
 from sdcgate.ledger.ledger import LedgerDamaged
 from sdcgate.ledger.schema import blobs, events, releases
-from sqlalchemy import delete, select, update
 
 
 def blob_of(connection, text):

@@ -3,11 +3,12 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import delete
+
 from sdcgate.ledger.heads import HeadsFile
 from sdcgate.ledger.ledger import LedgerDamaged, LedgerError, LedgerTruncated, LedgerUnavailable
 from sdcgate.ledger.schema import APPEND_ONLY
 from sdcgate.ledger.signing import KeyRing, KeyRingError
-from sqlalchemy import delete
 
 
 def cut(ledger, tampering, kept):

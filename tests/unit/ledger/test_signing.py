@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
 from sdcgate.ledger.signing import KeyRing, KeyRingError, key_id_of, verify_with_pem
 
 

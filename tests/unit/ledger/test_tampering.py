@@ -4,11 +4,12 @@ from itertools import combinations
 from random import Random
 
 import pytest
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import DBAPIError
+
 from sdcgate.ledger import verification
 from sdcgate.ledger.chain import GENESIS, chain_hash
 from sdcgate.ledger.schema import APPEND_ONLY, PROJECTIONS, api_keys, blobs, events
-from sqlalchemy import delete, insert, select, update
-from sqlalchemy.exc import DBAPIError
 
 TABLES = {table.name: table for table in APPEND_ONLY}
 

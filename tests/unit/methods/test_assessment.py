@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from sdcgate.methods.cells import MISSING, TOTAL, Axis, Facts, MeasureFacts
 from sdcgate.methods.rules import (
     Consequence,

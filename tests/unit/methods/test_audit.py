@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from intruder_by_scipy import Intruder
 from made_tables import at, axis, counts, facts, flags, margins_absent, problem, rand_problem, with_margins
 from sdcgate.methods.tables.audit import Search, audit

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from sdcgate.methods.cells import Axis
 from sdcgate.methods.tables.differences import line_residuals
 

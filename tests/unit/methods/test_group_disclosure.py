@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sdcgate.methods.cells import MISSING, TOTAL, Axis
 from sdcgate.methods.tables.group_disclosure import group_disclosing
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sdcgate.methods.risk.individual import individual_risk, table_risk, warm_up
 
 frequency = st.integers(1, 10**6)

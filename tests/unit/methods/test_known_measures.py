@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from sdcgate.methods.cells import Axis, Facts, MeasureFacts
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.suppression import protect

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import MARK_MODULUS, NOBODY, BoxTable, is_inside
 from sdcgate.methods.tables.nesting import nested_pairs, nested_within, same_cells

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from made_tables import at, axis, counts, facts, flags, margins_absent, problem, with_margins
 from sdcgate.methods.tables.problem import SMALLEST_WIDTH, Proof
 

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
 from sdcgate.methods.cells import Facts, MeasureFacts
 from sdcgate.methods.tables.sensitivity import (
     dominated,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import EVERYBODY, NOBODY, BoxTable, make_box
 from sdcgate.methods.tables.span import Span, SpanBudget, SpanBudgetExceeded

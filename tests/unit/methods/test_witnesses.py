@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from made_tables import at, axis, counts, facts, flags, problem, with_margins
 from sdcgate.methods.tables.witnesses import Witnesses, no_witnesses, verify
 

@@ -4,6 +4,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sdcgate.methods.rules import Consequence, Dominance, IndividualRisk, MinimumBase, MinimumUnits
 from sdcgate.policy import AccessLevelUnknown, bundled_policies, load_policy, parse_policy
 

@@ -2,6 +2,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from sdcgate.policy import PolicyInvalid, bundled_policies, load_policy, parse_policy
 
 SMALLEST = textwrap.dedent(

@@ -2,6 +2,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from sdcgate.servers.authentication import bearer_token, service_authenticator, service_token
 from sdcgate.servers.errors import Unauthenticated
 

@@ -1,6 +1,7 @@
 import grpc
 import pytest
 from google.rpc import error_details_pb2
+
 from sdcgate.servers import errors
 from sdcgate.servers.errors import FieldProblem
 from sdcgate.wire.problems import InvalidMessageError

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from sdcgate.servers import errors, gateway, openapi_examples
 from sdcgate.servers.authentication import ServiceCaller
 from sdcgate.servers.edge import SECURITY_HEADERS

@@ -1,6 +1,7 @@
 import grpc
 import numpy as np
 import pytest
+
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.witnesses import verify

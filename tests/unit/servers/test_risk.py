@@ -1,6 +1,7 @@
 import grpc
 import numpy as np
 import pytest
+
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.rules import Consequence, MinimumUnits, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Key, assess_table

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+
 from sdcgate.servers.settings import Settings, is_loopback
 
 

@@ -12,6 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+
 from sdcgate.servers import gateway
 from sdcgate.servers.authentication import service_authenticator
 from sdcgate.servers.channels import channel_credentials, connect

@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sdcgate.wire.json import enum_names, enum_prefix, from_json, parse, to_json
 from sdcgate.wire.problems import InvalidMessageError
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2, facility_pb2

@@ -1,4 +1,5 @@
 import pytest
+
 from sdcgate.methods import rules as r
 from sdcgate.methods.risk.individual import TableRisk
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+
 from sdcgate.methods.cells import Axis
 from sdcgate.wire.json import to_json
 from sdcgate.wire.table_json import SHAPES, table_to_value

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sdcgate.methods.cells import Axis, Facts, MeasureFacts, number_of_cells
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.witnesses import Witnesses
