@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sdcgate.engine.aggregation import (
     MEMBERS,
     RECORDS,
@@ -19,15 +21,17 @@ from sdcgate.engine.aggregation import (
 )
 from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset, UnknownDataset
-from sdcgate.engine.descriptor import Descriptor
+from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
 from sdcgate.engine.margins import CellArrays, facts_of
 from sdcgate.engine.queries import CellQuery, Computed, Region
+from sdcgate.engine.record_keys import unit_keys
 from sdcgate.engine.regions import involved_columns, region_members
-from sdcgate.engine.registration import prepare
+from sdcgate.engine.registration import Prepared, prepare
 from sdcgate.engine.snapshot import (
     SnapshotDamaged,
     data_file,
     file_hash,
+    read_column,
     read_snapshot,
     same_content,
     versions,
@@ -46,6 +50,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SECRET_BYTES = 32
+SAME_PEOPLE = 0.5
+"""Share of unit ids in common from which on two files may be of the same people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,7 @@ class Engine:
         """
         prepared = prepare(descriptor, self._data_root, self._secret)
         with self._lock:
+            self._check_lineage(prepared)
             while True:
                 numbers = versions(self._store).get(descriptor.name, [])
                 if numbers:
@@ -102,6 +109,28 @@ class Engine:
                     continue
                 self._loaded[dataset.name, dataset.version] = dataset
                 return Registration(dataset, True)
+
+    def _check_lineage(self, prepared: Prepared) -> None:
+        """Refuse a source that is only assumed where another one has the same unit ids.
+
+        The ledger protects a source: the same people under another name must not start a new history.
+        """
+        descriptor = prepared.descriptor
+        if descriptor.source or not prepared.unit_ids:
+            return
+        for known in self.datasets():
+            if descriptor.name in (known.source, known.name):
+                continue
+            keys = unit_keys(prepared.unit_ids, known.source, self._secret)
+            self._attach(known)
+            theirs = read_column(data_file(self._store, known), "unit_key")
+            shared = len(np.intersect1d(keys, theirs))
+            if shared >= SAME_PEOPLE * min(len(keys), known.n_units):
+                message = (
+                    f"has the unit ids of {known.name}: say `source: {known.source}` if they are the same "
+                    f"{known.unit_label or 'unit'}s, `source: {descriptor.name}` if they are others"
+                )
+                raise DescriptorInvalid((DescriptorProblem("source", message),))
 
     def datasets(self) -> list[Dataset]:
         """All datasets by name, each in its newest version. Raises SnapshotDamaged."""

@@ -21,7 +21,6 @@ from sdcgate.engine.encoding import (
     read_texts,
     scaled_values,
 )
-from sdcgate.engine.record_keys import KeyArray, unit_keys
 from sdcgate.methods.cells import BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -40,11 +39,11 @@ class RecordColumns:
     table: "pa.Table"
     problems: list[DescriptorProblem]
 
-    def unit_keys(self, secret: bytes) -> KeyArray | None:
-        """A key for each row's unit; with no unit column each row is a unit, known by its number."""
-        source = self.descriptor.source or self.descriptor.name
+    def unit_ids(self) -> tuple[tuple[str, ...], IntArray] | None:
+        """Distinct unit ids, and each row's place among them; with no unit column each row is a unit."""
         if not self.descriptor.unit.column:
-            return unit_keys([f"row {row}" for row in range(self.table.num_rows)], source, secret)
+            rows = range(self.table.num_rows)
+            return tuple(f"row {row}" for row in rows), np.arange(len(rows))
         texts = self._texts(self.descriptor.unit.column)
         if texts is None:
             return None
@@ -53,7 +52,7 @@ class RecordColumns:
             self._add("unit.column", f"{without} rows have no unit id; every record needs one")
             return None
         ids, index = np.unique(np.array([canonical(text) for text in texts.distinct]), return_inverse=True)
-        return unit_keys([str(unit) for unit in ids], source, secret)[index[texts.index]]
+        return tuple(str(unit) for unit in ids), index[texts.index]
 
     def variable(self, position: int, variable: Variable) -> IntArray | None:
         """Position of each row's finest code; texts that are no code are a problem."""

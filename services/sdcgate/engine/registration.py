@@ -1,7 +1,7 @@
 """Reading and checking a dataset against its descriptor: all problems at once, or arrays for a snapshot."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from sdcgate.engine.dataset import MeasureProfile, Variation, code_type, constan
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
 from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.engine.record_columns import RecordColumns
-from sdcgate.engine.record_keys import KeyArray, content_words, record_marks
+from sdcgate.engine.record_keys import KeyArray, content_words, record_marks, unit_keys
 from sdcgate.methods.cells import BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Prepared:
     records_per_unit: int = field(repr=False)
     weight_bounds: tuple[float, float] = field(repr=False)
     household: Literal["", "id", "size"]
+    unit_ids: tuple[str, ...] = field(default=(), repr=False)
+    """Each unit's id, in no order; none where the records are the units."""
 
 
 def prepare(descriptor: Descriptor, data_root: Path, secret: bytes) -> Prepared:
@@ -141,7 +143,7 @@ def _encode(
 ) -> Prepared | None:
     """Encodes every column, then, if all could be, sorts by unit and checks what holds within units."""
     reading = RecordColumns(descriptor, code_lists, table, problems)
-    keys = reading.unit_keys(secret)
+    units = reading.unit_ids()
     finest: dict[str, IntArray] = {}
     for position, variable in enumerate(descriptor.variables):
         codes = reading.variable(position, variable)
@@ -157,9 +159,12 @@ def _encode(
         if column is not None:
             numbers[name] = column
     names = {variable.name for variable in descriptor.variables}
-    if keys is None or set(finest) != names or len(valid) < len(descriptor.measures):
+    if units is None or set(finest) != names or len(valid) < len(descriptor.measures):
         return None
-    return _Sorting(descriptor, code_lists, problems).prepare(keys, finest, numbers, valid, secret)
+    ids, place = units
+    keys = unit_keys(ids, descriptor.source or descriptor.name, secret)[place]
+    prepared = _Sorting(descriptor, code_lists, problems).prepare(keys, finest, numbers, valid, secret)
+    return replace(prepared, unit_ids=ids if descriptor.unit.column else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Dataset, MeasureProfile, Variation
@@ -112,6 +113,14 @@ def versions(store: Path) -> dict[str, list[int]]:
 def data_file(store: Path, dataset: Dataset) -> Path:
     """Where the Parquet file of a version lies."""
     return store / dataset.name / f"v{dataset.version}" / DATA_FILE
+
+
+def read_column(file: Path, column: str) -> npt.NDArray[Any]:
+    """One column of a snapshot's records."""
+    import pyarrow.parquet as pq
+
+    values: npt.NDArray[Any] = pq.read_table(file, columns=[column]).column(0).to_numpy()
+    return values
 
 
 def file_hash(file: Path) -> str:
