@@ -1,8 +1,9 @@
 """The ledger's database: SQLite or PostgreSQL, its transactions and its migrations."""
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,15 @@ def _sqlite(address: URL) -> Engine:
         raise ValueError("the ledger needs a file: sqlite:///path/to/ledger.db")
     engine = create_engine(address, hide_parameters=True, connect_args={"timeout": WAIT_SECONDS})
     path = Path(str(address.database))
+    making = threading.Lock()
 
     @event.listens_for(engine, "do_connect")
     def make_private(*_: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        # Only a missing file is opened here: closing it again would drop this process's locks on it (POSIX),
+        # and another process's last connection would then throw the write-ahead log away under us.
+        with making, suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _: Any) -> None:
