@@ -21,8 +21,18 @@ app = typer.Typer(help="The ledger: verify it, verify a certificate offline.", n
 @app.command()
 def verify() -> None:
     """Rebuild everything from the signed events and compare; names the place of every difference."""
-    with told(), opened() as ledger:
-        report = ledger.verify()
+    from sdcgate.servers.settings import Settings
+
+    with told():
+        settings = Settings()
+        ledger_file = settings.state_dir / "ledger.sqlite"
+        # Verifying must not make the ledger that it then finds in order.
+        if not settings.ledger_url and not ledger_file.exists():
+            raise ValueError(
+                f"there is no ledger at {ledger_file}: set SDCGATE_STATE_DIR or SDCGATE_LEDGER_URL"
+            )
+        with opened(settings) as ledger:
+            report = ledger.verify()
     for fault in report.faults:
         typer.echo(f"event {fault.sequence}, {fault.place}: {fault.message}")
     if report.faults:

@@ -97,7 +97,8 @@ class Supervisor:
         Raises:
             ServiceFailed: one ended or did not become ready in time.
         """
-        (self._folder / "log").mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self._folder / "log").mkdir(mode=0o700, exist_ok=True)
         for name in SERVICES:
             self._ready_file(name).unlink(missing_ok=True)
         deadline = time.monotonic() + self._ready_seconds

@@ -6,11 +6,11 @@ steward learns of all problems at once.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-Identifying = Literal["UNSPECIFIED", "NO", "YES", "VERY", "EXTREMELY"]
 FileFormat = Literal["UNSPECIFIED", "CSV", "PARQUET"]
 Coverage = Literal["UNSPECIFIED", "SAMPLE", "CENSUS"]
 
@@ -42,7 +42,16 @@ def _text_of_number(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+def _text_of_date(value: object) -> object:
+    """Let YAML's `2024-06-30`, which it reads as a date, be written without quotes."""
+    return value.isoformat() if type(value) is date else value
+
+
 CodeText = Annotated[str, BeforeValidator(_text_of_number)]
+DateText = Annotated[str, BeforeValidator(_text_of_date)]
+Identifying = Annotated[
+    Literal["UNSPECIFIED", "NO", "YES", "VERY", "EXTREMELY"], BeforeValidator(_text_of_number)
+]
 
 
 class _Declared(BaseModel):
@@ -160,7 +169,7 @@ class Descriptor(_Declared):
     household: Household | None = None
     weight: Weight | None = None
     design: Design = Field(default_factory=Design)
-    reference_date: str = ""
+    reference_date: DateText = ""
     panel: bool = False
     variables: tuple[Variable, ...] = ()
     measures: tuple[Measure, ...] = ()

@@ -125,6 +125,13 @@ def test_verification_names_the_place_of_an_alteration(tmp_path: Path) -> None:
     assert "event 1, api_keys.role: altered: role" in altered.stdout
 
 
+def test_no_ledger_is_not_a_ledger_in_order_and_none_is_made(tmp_path: Path) -> None:
+    result = run(tmp_path, "ledger", "verify")
+    assert result.exit_code == 2
+    assert "there is no ledger at" in result.stderr
+    assert not (tmp_path / "our state").exists()
+
+
 def test_the_demonstration_s_keys_are_one_a_role(tmp_path: Path) -> None:
     from sdcgate.servers.facility import open_ledger
 

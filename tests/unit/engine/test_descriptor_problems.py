@@ -1,5 +1,7 @@
 """A steward learns of everything that is wrong with a descriptor at once, with the path of each field."""
 
+from datetime import date
+
 import pytest
 
 from sdcgate.engine import DescriptorInvalid, parse_descriptor
@@ -26,6 +28,15 @@ def test_unknown_fields_and_wrong_types_are_named_by_their_paths():
 def test_numbers_are_codes_as_yaml_reads_them():
     descriptor = parse_descriptor({"variables": [{"levels": [{"codes": [{"code": 1}, {"code": "01"}]}]}]})
     assert [code.code for code in descriptor.variables[0].levels[0].codes] == ["1", "01"]
+
+
+def test_what_yaml_reads_as_a_truth_value_or_a_date_is_told_or_taken():
+    with pytest.raises(DescriptorInvalid) as raised:
+        parse_descriptor({"variables": [{"identifying": True}]})
+    assert [(problem.path, "quotes" in problem.message) for problem in raised.value.problems] == [
+        ("variables[0].identifying", True)
+    ]
+    assert parse_descriptor({"reference_date": date(2024, 6, 30)}).reference_date == "2024-06-30"
 
 
 def test_all_problems_of_a_descriptor_come_at_once(bench, people):
