@@ -18,13 +18,15 @@ from sdcgate.methods.rules import (
 from sdcgate.methods.tables.assessment import assess_table
 
 PROTECT = Consequence.PROTECT
-RULES = Rules(
-    minimum_units=MinimumUnits(3, PROTECT),
-    minimum_households=MinimumHouseholds(2, PROTECT),
-    dominance=(Dominance(1, 0.5, PROTECT), Dominance(2, 0.8, PROTECT)),
-    p_percent=PPercent(0.1, PROTECT),
-    equal_values=EqualValues(0.01, PROTECT),
-)
+SINGLE_RULES = {
+    "units": Rules(minimum_units=MinimumUnits(3, PROTECT)),
+    "households": Rules(minimum_households=MinimumHouseholds(2, PROTECT)),
+    "dominance of one": Rules(dominance=(Dominance(1, 0.5, PROTECT),)),
+    "dominance of two": Rules(dominance=(Dominance(2, 0.8, PROTECT),)),
+    "p percent": Rules(p_percent=PPercent(0.1, PROTECT)),
+    "equal values": Rules(equal_values=EqualValues(0.01, PROTECT)),
+}
+"""One rule at a time, so that none hides behind another."""
 RANKS = 3
 
 
@@ -73,22 +75,22 @@ class People:
         )
 
 
-def breaks_a_rule(facts: Facts) -> np.ndarray:
+def breaks_a_rule(facts: Facts, rules: Rules) -> np.ndarray:
     """Which groups break a rule, by the methods themselves."""
     axis = Axis("group", "group", tuple(map(str, range(len(facts)))), (-1,) * len(facts))
     unsafe = np.zeros(len(facts), dtype=bool)
-    for finding in assess_table((axis,), facts, RULES, 0, None).findings:
+    for finding in assess_table((axis,), facts, rules, 0, None).findings:
         unsafe[list(finding.cells)] = True
     return unsafe
 
 
 @st.composite
 def people(draw: st.DrawFn, cells: int = 4) -> People:
-    """Up to 12 persons with up to 3 records each, in a few cells."""
-    number = draw(st.integers(1, 12))
+    """Up to 8 persons with up to 3 records each, in a few cells."""
+    number = draw(st.integers(1, 8))
     records = draw(st.lists(st.integers(1, 3), min_size=number, max_size=number))
     person = np.repeat(np.arange(number), records)
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     value = np.round(rng.choice([0.0, 1.0, 10.0, 100.0], len(person)) * rng.uniform(0.9, 1.1, len(person)), 2)
-    return People(person, rng.integers(0, 5, number)[person], rng.integers(0, cells, len(person)), value)
+    return People(person, rng.integers(0, 3, number)[person], rng.integers(0, cells, len(person)), value)

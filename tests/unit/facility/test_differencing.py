@@ -1,15 +1,16 @@
 """Differences that are not counted are safe, and those that are asked for are told apart."""
 
-from dataclasses import replace
-
 import numpy as np
+import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from made_people import RULES, breaks_a_rule, people
+from made_people import SINGLE_RULES, breaks_a_rule, people
 from sdcgate.facility.differencing import Inspector, candidates, differing_variables
 from sdcgate.methods.tables.nesting import Nested
 
-INSPECTOR = Inspector(RULES, 3, lambda regions, measures: None, lambda facts: ())
+CHECKED = {name: rules for name, rules in SINGLE_RULES.items() if name != "equal values"}
+"""Equal values of a large difference are not searched for: see docs/limits.md."""
 
 
 def pairs(inner_is_new: bool, records: int) -> Nested:
@@ -22,31 +23,17 @@ def pairs(inner_is_new: bool, records: int) -> Nested:
     )
 
 
-def check(population, inner_is_new: bool, measures: bool) -> None:
+@pytest.mark.parametrize("rules", CHECKED.values(), ids=CHECKED)
+@settings(max_examples=150, deadline=None)
+@given(population=people(), inner_is_new=st.booleans())
+def test_a_difference_that_is_no_candidate_breaks_no_rule(rules, population, inner_is_new):
     inner = population.cell <= 1
-    small = population.facts([inner])
-    large = population.facts([np.ones_like(inner)])
-    difference = population.facts([~inner])
-    if not measures:
-        small, large, difference = (replace(facts, measures=()) for facts in (small, large, difference))
+    small, large = population.facts([inner]), population.facts([np.ones_like(inner)])
     new, old = (small, large) if inner_is_new else (large, small)
-    found = candidates(new, old, pairs(inner_is_new, int((~inner).sum())), INSPECTOR)
+    inspector = Inspector(rules, 3, lambda regions, measures: None, lambda facts: ())
+    found = candidates(new, old, pairs(inner_is_new, int((~inner).sum())), inspector)
     if not found[0] and (~inner).any():
-        assert not breaks_a_rule(difference)[0]
-
-
-@settings(max_examples=300, deadline=None)
-@given(people())
-def test_a_difference_of_counts_that_is_no_candidate_breaks_no_rule(population):
-    check(population, True, False)
-    check(population, False, False)
-
-
-@settings(max_examples=300, deadline=None)
-@given(people())
-def test_a_difference_of_sums_that_is_no_candidate_breaks_no_rule(population):
-    check(population, True, True)
-    check(population, False, True)
+        assert not breaks_a_rule(population.facts([~inner]), rules)[0]
 
 
 def test_boxes_differ_in_the_variables_that_only_one_of_them_restricts():
