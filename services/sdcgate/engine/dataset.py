@@ -134,6 +134,12 @@ class Dataset:
         """Whether learning the variable harms. Raises UnknownName."""
         return self.variable(variable).sensitive
 
+    def harmless(self, variable: str, level: str = "") -> tuple[str, ...]:
+        """Codes of a level that it does no harm to be known to have. Raises UnknownName."""
+        position = self.level_position(variable, level)
+        declared = self.variable(variable).levels
+        return tuple(code.code for code in declared[position].codes if code.harmless) if declared else ()
+
     def column(self, variable: str, level: str = "") -> str:
         """The snapshot's column with the positions of a level's codes. Raises UnknownName."""
         position = self.level_position(variable, level)

@@ -72,6 +72,7 @@ class Code(_Declared):
     label: str = ""
     parts: tuple[CodeText, ...] = ()
     integers: IntegerRange | None = None
+    harmless: bool = False
 
 
 class Level(_Declared):

@@ -76,6 +76,7 @@ def plan_table(dataset: Dataset, query: CellQuery) -> TablePlan:
                 identifying=dataset.identifying(variable),
                 labels=(*(listed.labels[position] for position in on_axis), "total"),
                 sensitive=dataset.sensitive(variable),
+                harmless=dataset.harmless(variable, level),
             )
         )
         columns.append((dataset.column(variable, level), len(listed.codes)))

@@ -42,6 +42,8 @@ class Axis:
     identifying: bool = False
     labels: tuple[str, ...] = ()
     sensitive: bool = False
+    harmless: tuple[str, ...] = ()
+    """Codes of a sensitive variable that it does no harm to be known to have."""
 
     def __post_init__(self) -> None:
         if len(self.parents) != len(self.codes):
@@ -60,7 +62,7 @@ def number_of_cells(axes: tuple[Axis, ...]) -> int:
 
 def cell_codes(axes: tuple[Axis, ...]) -> IntArray:
     """Positions of each cell's code on each axis, shape (axes, cells)."""
-    return np.indices(shape_of(axes), dtype=np.int64).reshape(len(axes), -1)
+    return np.indices(shape_of(axes), dtype=np.int64).reshape(len(axes), number_of_cells(axes))
 
 
 def leaf_cells(axes: tuple[Axis, ...]) -> BoolArray:

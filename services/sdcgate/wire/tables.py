@@ -66,6 +66,7 @@ def axes_to_messages(axes: Sequence[Axis], with_cells: bool = False) -> list[tab
             identifying=axis.identifying,
             labels=axis.labels,
             sensitive=axis.sensitive,
+            harmless=axis.harmless,
         )
         for position, axis in enumerate(axes)
     ]
@@ -100,6 +101,7 @@ def _axis(dimension: table_pb2.Dimension) -> Axis:
         identifying=dimension.identifying,
         labels=tuple(dimension.labels),
         sensitive=dimension.sensitive,
+        harmless=tuple(dimension.harmless),
     )
 
 

@@ -75,3 +75,12 @@ def test_a_line_is_unsafe_exactly_if_a_category_reaches_the_share(counts: list[i
     total = sum(counts)
     reached = total > 0 and max(counts[:3]) >= share * total * (1 - 1e-9)
     assert unsafe((ILLNESS,), [*counts, total], share) == [[reached] * 4 + [False]]
+
+
+def test_a_code_that_it_does_no_harm_to_have_discloses_nothing() -> None:
+    total = (2, 2, -1)
+    site = Axis("site", "site", ("1", "2", "_T"), total, identifying=True)
+    ill = Axis("ill", "ill", ("no", "yes", "_T"), total, sensitive=True, harmless=("no",))
+    units = np.array([99, 1, 100, 1, 99, 100, 100, 100, 200])
+    unsafe = group_disclosing((site, ill), units, 0.9).reshape(3, 3)
+    assert unsafe.tolist() == [[False, False, False], [True, True, False], [False, False, False]]

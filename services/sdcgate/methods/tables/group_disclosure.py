@@ -18,8 +18,9 @@ def group_disclosing(axes: tuple[Axis, ...], units: IntArray, share: float) -> B
     `units` are the cells' units, row-major over the axes, shape (cells,). A line runs along a sensitive axis
     with all other codes fixed, totals included. Its units are those of its `_T`, or the sum of its codes
     that are part of no other where the axis has none. Every code but `_T` and `_U` is a category, a group of
-    codes too; missing is none. In such a line all cells but the total are unsafe: the zeros say the same as
-    the full cell. Empty lines are safe. Raises ValueError where `units` does not fit the axes.
+    codes too; missing is none, nor is a code that it does no harm to have (`Axis.harmless`). In a disclosing
+    line all cells but the total are unsafe: the zeros say the same as the full cell. Empty lines are safe.
+    Raises ValueError where `units` does not fit the axes.
     """
     if units.shape != (number_of_cells(axes),):
         raise ValueError(f"units {units.shape} must be one value for each of {number_of_cells(axes)} cells")
@@ -35,7 +36,8 @@ def group_disclosing(axes: tuple[Axis, ...], units: IntArray, share: float) -> B
 def _disclosing_lines(axis: Axis, lines: IntArray, share: float) -> BoolArray:
     """Unsafe cells of lines along one axis, which is the last of `lines`."""
     is_total = np.array([code == TOTAL for code in axis.codes], dtype=np.bool_)
-    is_category = np.array([code not in (TOTAL, MISSING) for code in axis.codes], dtype=np.bool_)
+    harmless = {TOTAL, MISSING, *axis.harmless}
+    is_category = np.array([code not in harmless for code in axis.codes], dtype=np.bool_)
     if is_total.any():
         totals = lines[..., is_total].max(axis=-1)
     else:
