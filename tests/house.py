@@ -16,7 +16,7 @@ from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.tables.assessment import Assessment, assess_table
 from sdcgate.methods.tables.suppression import protect
-from sdcgate.policy.loading import bundled_policies, load_policy
+from sdcgate.policy.loading import load_policies
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
@@ -78,7 +78,7 @@ def build(
         ledger,
         risk or LocalRisk(),
         protection or LocalProtection(),
-        {name: load_policy(name) for name in bundled_policies()},
+        load_policies(),
         policy,
         secrets.token_bytes(32),
     )

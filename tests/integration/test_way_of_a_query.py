@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 import statsmodels
 
-from house import cells, person, reasons, table_request, verdict, with_randhie
+from house import build, cells, person, reasons, table_request, verdict, with_randhie
+from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.answers import answer_bytes
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.ledger.certificates import verify_certificate
@@ -143,6 +144,29 @@ def test_a_mean_can_still_be_protected_where_the_counts_are_known_already(house)
     assert 1 < len(withheld) < 40
     again = cells(house.ask(rows=["age:ten_years"], columns=["site"]))
     assert all(again[age, site] == cells(counts)[site, age] for site, age in withheld)
+
+
+def test_a_category_that_holds_a_whole_group_is_withheld_though_the_group_is_known(tmp_path):
+    house = build(tmp_path)
+    rows = [f"{g},{int(g == 'A' or n % 3 == 0)}" for g in "ABCD" for n in range(60)]
+    (tmp_path / "ill.csv").write_text("\n".join(["group,ill", *rows]))
+    codes = {"group": "ABCD", "ill": "01"}
+    variables = [
+        {
+            "name": name,
+            "identifying": "YES" if name == "group" else "NO",
+            "sensitive": name == "ill",
+            "levels": [{"codes": [{"code": code} for code in codes[name]]}],
+        }
+        for name in codes
+    ]
+    declared = {"name": "ill", "data": {"path": "ill.csv"}, "design": {"coverage": "CENSUS"}}
+    house.engine.register(parse_descriptor(declared | {"variables": variables}))
+    assert cells(house.ask(dataset="ill", rows=["group"]))["A",] == (60,)
+    answered = house.ask(dataset="ill", rows=["group"], columns=["ill"])
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert cells(answered)["A", "1"] == cells(answered)["A", "0"] == (None,)
+    assert cells(answered)["A", "_T"] == (60,)
 
 
 def test_percentages_leave_only_with_their_denominators(house, people):

@@ -137,7 +137,7 @@ class _Attempt:
         policy, facts = self.plan.policy, with_weights(self.plan, self.computed.facts)
         shown = self.asked == State.PUBLISHED
         new = quantities(box_table(self.plan, self.computed.axes, facts, self.asked), facts)
-        before = np.any([self.known.of(q.quantity).withheld.among(q) for q in new], axis=0) & shown
+        before = np.any([self.known.of(q.quantity).withheld_before(q) for q in new], axis=0) & shown
         harmless = empty_codes(self.computed.axes, facts)
         unsafe = _unsafe(self.findings, len(facts)) & shown & ~harmless
         try:
@@ -178,9 +178,7 @@ class _Attempt:
             # The first table of a quantity has its own population; those that follow are parts of it.
             if quantity.quantity not in known:
                 cells = before.published.among(quantity)
-                if before.tables:
-                    cells |= before.derivable(quantity)
-                known[quantity.quantity] = cells & ~before.withheld.among(quantity)
+                known[quantity.quantity] = cells | before.derivable(quantity) if before.tables else cells
         return known
 
     def _rechecked(self) -> BoolArray:

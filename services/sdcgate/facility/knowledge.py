@@ -61,11 +61,14 @@ class Seen:
         )
 
     def among(self, new: ReleasedTable) -> BoolArray:
-        """Which cells of a table are among these, shape (cells,)."""
-        if not self.boxes:
-            return np.zeros(len(new.boxes), dtype=np.bool_)
+        """Which cells of a table are among these by their boxes, shape (cells,)."""
+        return np.array([box in self.boxes for box in new.boxes], dtype=np.bool_)
+
+    def people_among(self, new: ReleasedTable) -> BoolArray:
+        """Which cells are among these by box or by population: the same people under another name."""
         cells = zip(new.boxes, new.populations(), strict=True)
-        return np.array([box in self.boxes or people in self.populations for box, people in cells])
+        same = [box in self.boxes or people in self.populations for box, people in cells]
+        return np.array(same, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +79,16 @@ class KnownQuantity:
     span: Span
     published: Seen = Seen()
     withheld: Seen = Seen()
+
+    def withheld_before(self, new: ReleasedTable) -> BoolArray:
+        """Cells of a table that were withheld once, in any shape, and never published; shape (cells,).
+
+        A cell that only happens to hold the people of a published one is not known: who sees the total of
+        a group does not see that all of it is in one category.
+        """
+        if not self.withheld.boxes:
+            return np.zeros(len(new.boxes), dtype=np.bool_)
+        return self.withheld.people_among(new) & ~self.published.among(new)
 
     def derivable(self, new: ReleasedTable) -> BoolArray:
         """Cells of a table that are sums and differences of what has left, shape (cells,).

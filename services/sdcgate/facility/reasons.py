@@ -18,7 +18,7 @@ MESSAGES = {
         "Together with what was released before, this table would reveal figures that must not be known."
     ),
     ReasonCode.UNPROVED: (
-        "It could not be proved in time that the table is safe; an output checker will look at it."
+        "It could not be proved that the table is safe; an output checker will look at it."
     ),
     ReasonCode.VERSION_DIFFERENCE: (
         "Tables of another version of this source were released before; an output checker will compare them."

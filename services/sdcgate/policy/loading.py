@@ -55,6 +55,23 @@ def load_policy(name_or_path: str | Path) -> Policy:
     return parse_policy(text, source)
 
 
+def load_policies(folder: Path | None = None) -> dict[str, Policy]:
+    """The bundled policies by name, and those of an agency's folder (`*.yaml`), which may replace them.
+
+    Raises:
+        PolicyInvalid: some file has problems, or two files give the same name.
+    """
+    policies = {name: load_policy(name) for name in bundled_policies()}
+    own: dict[str, Path] = {}
+    for path in sorted(folder.glob("*.yaml")) if folder is not None else ():
+        policy = load_policy(path)
+        if policy.name in own:
+            raise PolicyInvalid(str(path), (("name", f"{own[policy.name].name} has this name too"),))
+        own[policy.name] = path
+        policies[policy.name] = policy
+    return policies
+
+
 def parse_policy(text: str, source: str = "policy") -> Policy:
     """Parses and validates the text of a policy file.
 

@@ -1,12 +1,13 @@
 """The facility's server: translates, calls, observes. What is decided is decided in sdcgate.facility."""
 
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import grpc
 
@@ -19,7 +20,7 @@ from sdcgate.ledger.credentials import Caller, Credentials
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
-from sdcgate.policy.loading import bundled_policies, load_policy
+from sdcgate.policy.loading import load_policies
 from sdcgate.servers import errors
 from sdcgate.servers.authentication import caller, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
@@ -107,6 +108,7 @@ def main(settings: Settings) -> None:
     """Serve the facility until it is told to stop."""
     section = settings.facility
     ledger, key_ring = open_ledger(settings)
+    lock = only_one(settings.state_dir / "facility.lock") if ledger.serves_one_process else None
     credentials = Credentials(ledger)
     token = service_token(settings.service_token_path)
     risk_channel = connect(
@@ -130,7 +132,7 @@ def main(settings: Settings) -> None:
         ledger,
         RemoteRisk(risk_channel, section.risk_deadline_seconds),
         RemoteProtection(protection_channel, section.protection_deadline_seconds),
-        {name: load_policy(name) for name in bundled_policies()},
+        load_policies(settings.policy_dir),
         settings.default_policy,
         secret(keys / "boxes.key"),
     )
@@ -145,6 +147,8 @@ def main(settings: Settings) -> None:
         engine.warm_up,
         facility.is_ready,
     )
+    if lock is not None:
+        lock.close()
 
 
 def open_ledger(settings: Settings) -> tuple[Ledger, KeyRing]:
@@ -154,6 +158,23 @@ def open_ledger(settings: Settings) -> tuple[Ledger, KeyRing]:
     key_ring = KeyRing.open(state / "keys" / "ledger")
     url = settings.ledger_url or f"sqlite:///{state / 'ledger.sqlite'}"
     return Ledger.open(url, key_ring, state / "heads" / "heads.jsonl"), key_ring
+
+
+def only_one(path: Path) -> IO[str]:
+    """Hold a lock as long as the file that is returned is open.
+
+    Raises:
+        RuntimeError: another process holds it.
+    """
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise RuntimeError(
+            "another facility serves this ledger; SQLite is for one process, more need PostgreSQL"
+        ) from None
+    return file
 
 
 def secret(path: Path) -> bytes:

@@ -161,6 +161,8 @@ class Settings(BaseSettings):
     ledger_url: str = ""
     """SQLAlchemy URL of the ledger; SQLite in the state folder where empty."""
     default_policy: str = "israel-cbs"
+    policy_dir: Path | None = None
+    """Folder of the agency's own policies, `*.yaml`; they stand beside the bundled ones, or replace them."""
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     service_token_file: Path | None = None
     """Token that the facility shows to risk and protection; `keys/service.token` in the state folder."""
