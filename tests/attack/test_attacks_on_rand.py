@@ -71,7 +71,6 @@ def assert_not_learned(computed: float | None, truth: float, within: float = 1e-
 # One person or one family, by two queries.
 
 
-@is_open("a filter with all codes that occur is another box than no filter: the boxes are not nested")
 def test_a_condition_that_everybody_meets_does_not_hide_that_one_population_lies_in_another(house, people):
     asked = {"rows": ["year"], "figures": ["UNITS", "SUM:income", "SUM:meddol"], "site": ["3"], "year": ["2"]}
     everybody = shown(house.ask(**asked, female=EVERY_SEX))
@@ -83,7 +82,6 @@ def test_a_condition_that_everybody_meets_does_not_hide_that_one_population_lies
         assert_not_learned(computed, truth, within=0.11)
 
 
-@is_open("a filter with all codes that occur is another box than no filter: the boxes are not nested")
 def test_the_income_of_the_family_of_twelve_is_not_a_difference(house, people):
     asked = {"rows": ["year"], "figures": ["UNITS", "SUM:income"], "site": ["5"], "year": ["2"]}
     everybody = shown(house.ask(**asked, female=EVERY_SEX))
@@ -94,7 +92,6 @@ def test_the_income_of_the_family_of_twelve_is_not_a_difference(house, people):
     assert_not_learned(computed, family.income.sum(), within=0.11)
 
 
-@is_open("a total that was not asked for is the sum of the published cells, but is compared with nothing")
 def test_a_total_left_out_is_known_all_the_same(house):
     inner = shown(house.ask(rows=["female"], margins=False, site=["3"], year=["2"]))
     valid = shown(house.ask(rows=["year"], site=["3"], year=["2"], education=VALID_EDUCATION))
@@ -112,7 +109,6 @@ def test_what_two_filters_leave_of_a_third_is_a_difference(house):
     assert_not_learned(computed, 1)
 
 
-@is_open("differences of three boxes are not judged where the box in question was never withheld")
 def test_people_of_eighteen_and_nineteen_are_not_two_age_groupings_apart(house, people):
     asked = {"year": ["1"], "female": ["0"], "margins": False}
     tens = house.ask(rows=["site"], columns=["age:ten_years"], age__ten_years=["0-9", "10-19"], **asked)
@@ -129,7 +125,6 @@ def test_people_of_eighteen_and_nineteen_are_not_two_age_groupings_apart(house, 
     assert few
 
 
-@is_open("the engine counts nobody in a plan with another coinsurance, but the boxes do not say so")
 @pytest.mark.parametrize("margins", [True, False])
 def test_a_withheld_plan_is_not_its_coinsurance_rate_without_the_other_plans(house, people, margins):
     asked = {"age__broad": ["0-17"], "female": ["1"], "year": ["3"], "margins": margins}
@@ -282,7 +277,6 @@ def test_refusals_of_different_differences_read_the_same(house):
     assert len({tuple(one) for one in told}) <= 1
 
 
-@is_open("differences are judged by the risk service alone; the facility looks again at cells only")
 def test_a_risk_service_that_finds_nothing_does_not_let_a_difference_out(tmp_path):
     class Silent:
         def assess_table(self, *_) -> Assessment:
@@ -436,7 +430,6 @@ def movements(dimensions, hidden: list[int]) -> np.ndarray:
 # Everything together: a linear program over all that has left, as an intruder would solve it.
 
 
-@is_open("a published zero empties the boxes inside it, which the span of boxes does not know")
 def test_no_withheld_count_is_the_only_one_that_agrees_with_a_session_of_tables(house, people):
     widths = widths_after_a_session(house, people, seed=8)
     assert len(widths) > 10

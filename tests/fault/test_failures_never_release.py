@@ -12,6 +12,7 @@ import grpc
 import httpx
 import numpy as np
 import pytest
+import sqlalchemy
 
 from house import (
     House,
@@ -27,6 +28,7 @@ from house import (
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.errors import FacilityError, Unavailable
 from sdcgate.facility.ports import Pattern
+from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.ledger import HeadMoved, LedgerError, LedgerUnavailable
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
@@ -35,9 +37,12 @@ from sdcgate.methods.tables.witnesses import Witnesses, no_witnesses
 from sdcgate.servers.authentication import service_authenticator
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
+from sdcgate.servers.facility import SERVICE, FacilityServicer, authenticator
+from sdcgate.servers.interceptors import AUTHORIZATION_KEY
 from sdcgate.servers.lifecycle import Running
-from sdcgate.servers.settings import GrpcServer
+from sdcgate.servers.settings import FacilityServer, GrpcServer
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, protection_pb2_grpc
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
@@ -248,13 +253,21 @@ class Saying(LocalRisk):
         return self.assessment
 
 
+def protected_as_by_an_honest_service(open_house, answered) -> bool:
+    """What the risk service does not find the facility finds itself."""
+    return verdict(answered) == "RELEASED_PROTECTED" and cells(answered) == cells(open_house().ask(**UNSAFE))
+
+
 def test_risk_without_findings_releases_no_small_cell(open_house):
-    assert held(open_house(risk=Saying()), **UNSAFE) == ["UNPROVED"]
+    assert protected_as_by_an_honest_service(open_house, open_house(risk=Saying()).ask(**UNSAFE))
 
 
-def test_risk_that_finds_harmless_cells_only_releases_no_small_cell(open_house):
-    total = Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, cells=(167,))
-    assert held(open_house(risk=Saying(total)), **UNSAFE) == ["UNPROVED"]
+def test_risk_that_finds_another_cell_only_releases_no_small_cell(open_house):
+    other = Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, cells=(20,))
+    shown = cells(open_house(risk=Saying(other)).ask(**UNSAFE))
+    honest = cells(open_house().ask(**UNSAFE))
+    assert all(figures[0] is None or figures[0] == 0 or figures[0] >= 10 for figures in shown.values())
+    assert any(shown[code] != figures for code, figures in honest.items())
 
 
 @pytest.mark.parametrize(
@@ -421,9 +434,10 @@ def test_findings_that_make_no_sense_release_no_small_cell(open_house, wire, say
         answered = house.ask(**UNSAFE)
     except Unavailable:
         assert house.ledger.queries(None, (), 10) == []
+        assert nothing_left(house)
     else:
-        assert verdict(answered) in ("REFERRED", "REFUSED")
-    assert nothing_left(house)
+        shown = cells(answered) if answered.decision.HasField("table") else {}
+        assert all(figures[0] is None or figures[0] == 0 or figures[0] >= 10 for figures in shown.values())
 
 
 @pytest.mark.parametrize(
@@ -692,3 +706,57 @@ def test_while_the_second_place_cannot_be_written_nothing_is_answered_and_nothin
     assert httpx.get(f"{served.metrics_address('facility')}/readyz").status_code == 200
     with served.ledger() as ledger:
         assert ledger.verify().ok
+
+
+class Mute(LocalRisk):
+    def assess_table(self, *asked):
+        return Assessment((), None, ())
+
+
+def test_risk_without_findings_releases_no_difference_of_one_person(engine, tmp_path):
+    house = build(tmp_path, engine=engine, risk=Mute())
+    years = engine.dataset("randhie").level("education", "years").codes[:-1]
+    asked = {"rows": ["female"], "site": ["3"], "year": ["2"]}
+    assert verdict(house.ask(**asked, education=years)) == "RELEASED"
+    refused = house.ask(**asked)
+    assert (verdict(refused), reasons(refused)) == ("REFUSED", ["DIFFERENCING"])
+
+
+def test_risk_without_findings_releases_no_table_of_too_small_a_population(engine, tmp_path):
+    house = build(tmp_path, engine=engine, risk=Mute())
+    refused = house.ask(rows=["idp"], site=["2"], plan=["5"], year=["4"])
+    assert (verdict(refused), reasons(refused)) == ("REFUSED", ["MINIMUM_BASE"])
+
+
+def test_after_a_grand_total_other_tables_can_still_be_protected(engine, tmp_path):
+    house = build(tmp_path, engine=engine)
+    assert verdict(house.ask()) == "RELEASED"
+    assert verdict(house.ask(rows=["plan"], columns=["site"])) == "RELEASED_PROTECTED"
+
+
+def test_while_the_ledger_does_not_answer_keys_cannot_be_checked(engine, tmp_path, monkeypatch):
+    house = build(tmp_path, engine=engine)
+    credentials = Credentials(house.ledger)
+    key, _ = credentials.create("researcher", "ada", "test", 1)
+    servicer = FacilityServicer(house.facility, house.ledger.key_ring)
+    running = Running(
+        "facility",
+        lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(servicer, server),
+        [SERVICE],
+        FacilityServer(port=0, metrics_port=0),
+        authenticator(credentials),
+    )
+    running.start()
+
+    def gone(*_):
+        raise sqlalchemy.exc.OperationalError("SELECT", {}, Exception("connection refused"))
+
+    with grpc.insecure_channel(running.address) as channel:
+        call = facility_pb2_grpc.FacilityServiceStub(channel).GetStatus
+        metadata = ((AUTHORIZATION_KEY, f"Bearer {key}"),)
+        assert call(pb.GetStatusRequest(), timeout=5, metadata=metadata).ready
+        monkeypatch.setattr(house.ledger._engine, "connect", gone)
+        with pytest.raises(grpc.RpcError) as caught:
+            call(pb.GetStatusRequest(), timeout=5, metadata=metadata)
+    running.stop(0)
+    assert caught.value.code() == grpc.StatusCode.UNAVAILABLE

@@ -48,6 +48,12 @@ class Variation:
 
     within_unit: tuple[bool, ...]
     within_household: tuple[bool, ...]
+    occurring: int = field(default=-1, repr=False)
+    """Bit mask of the finest codes that some record has; `_U` is the last bit."""
+    determined_by: str = ""
+    """Another variable whose finest code always decides this one's, where there is one."""
+    decided: tuple[int, ...] = field(default=(), repr=False)
+    """For each finest code of that variable the position of this one's; -1 where no record has it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +127,12 @@ class Dataset:
             self.measure(variable.removeprefix("measure:"))
             return 3
         return (1 << len(self.levels(variable)[0].codes)) - 1
+
+    def occurring(self, variable: str) -> int:
+        """Mask of the finest codes of a variable, or of the two states of a measure, that occur."""
+        if variable.startswith("measure:"):
+            return 3
+        return self.variation[variable].occurring & self.full_mask(variable)
 
     def identifying(self, variable: str) -> bool:
         """Whether an intruder may know the variable (class YES or more). Raises UnknownName."""

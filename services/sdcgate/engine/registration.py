@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sdcgate.engine.code_lists import LevelCodes, quoted, resolve_levels
 from sdcgate.engine.data_files import FileUnusable, column_names, format_of, locate, read_columns
 from sdcgate.engine.dataset import MeasureProfile, Variation, code_type, constant_weight, level_column
+from sdcgate.engine.dependencies import dependencies
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
 from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.engine.record_columns import RecordColumns
@@ -274,7 +275,21 @@ class _Sorting:
                         f"{variable.name!r} varies within {offending} units: declare it true",
                     )
             variation[variable.name] = Variation(tuple(within_unit), tuple(within_household))
-        return variation
+        finest = {
+            variable.name: columns[level_column(position, 0)]
+            for position, variable in enumerate(self.descriptor.variables)
+        }
+        sizes = {name: len(self.code_lists[name][0].codes) for name in finest}
+        decided = dependencies(finest, sizes)
+        return {
+            name: replace(
+                variation[name],
+                occurring=sum(1 << int(code) for code in np.unique(finest[name])),
+                determined_by=decided[name][0] if name in decided else "",
+                decided=decided[name][1] if name in decided else (),
+            )
+            for name in finest
+        }
 
     def _check_weight_variation(self, columns: Columns) -> None:
         weight = self.descriptor.weight

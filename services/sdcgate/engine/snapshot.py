@@ -205,7 +205,13 @@ def _from_plain(plain: dict[str, Any]) -> Dataset:
         descriptor=Descriptor.model_validate(plain["descriptor"]),
         code_lists={name: tuple(map(_level, levels)) for name, levels in plain["code_lists"].items()},
         variation={
-            name: Variation(tuple(varies["within_unit"]), tuple(varies["within_household"]))
+            name: Variation(
+                tuple(varies["within_unit"]),
+                tuple(varies["within_household"]),
+                varies["occurring"],
+                varies["determined_by"],
+                tuple(varies["decided"]),
+            )
             for name, varies in plain["variation"].items()
         },
         profiles={name: MeasureProfile(**profile) for name, profile in plain["profiles"].items()},

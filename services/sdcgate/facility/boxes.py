@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.weights import WEIGHTED_PREFIX
-from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
-from sdcgate.methods.tables.boxes import BoxTable
+from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts
+from sdcgate.methods.tables.boxes import Box, BoxTable
 
 COUNTS = "counts"
 """The quantity of units, records and households."""
@@ -20,31 +21,85 @@ MEASURE_FULL = 3
 
 
 def box_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: IntArray) -> BoxTable:
-    """The boxes of a computed table with the states its cells leave in."""
+    """The boxes of a computed table with the states its cells leave in.
+
+    Only codes that occur in the data count: a condition that everybody meets is none.
+    """
     dataset = plan.dataset
     filters = {
         condition.variable: dataset.mask(condition.variable, condition.level, condition.codes)
         for condition in plan.filters
     }
-    dimensions = []
+    shown: dict[str, tuple[int, ...]] = {}
     for axis in axes:
         level = dataset.level(axis.variable, axis.level)
         masks = dict(zip(level.codes, level.masks, strict=True))
-        every = filters.get(axis.variable, dataset.full_mask(axis.variable))
-        dimensions.append(
-            (axis.variable, tuple(every if c == TOTAL else masks[c] & every for c in axis.codes))
-        )
-    shown = {axis.variable for axis in axes}
-    fixed = tuple(sorted((name, mask) for name, mask in filters.items() if name not in shown))
-    variables = [*shown, *filters]
+        every = filters.pop(axis.variable, dataset.full_mask(axis.variable))
+        shown[axis.variable] = tuple(every if c == TOTAL else masks[c] & every for c in axis.codes)
+    shown, filters = told_by_deciding(dataset, shown, filters)
+    fixed = {name: compressed(dataset, name, mask) for name, mask in filters.items()}
+    full = {name: compressed(dataset, name, dataset.full_mask(name)) for name in (*shown, *fixed)}
     return BoxTable(
-        axes=tuple(dimensions),
-        fixed=fixed,
-        full={name: dataset.full_mask(name) for name in variables},
+        axes=tuple(
+            (name, tuple(compressed(dataset, name, m) for m in masks)) for name, masks in shown.items()
+        ),
+        fixed=tuple(sorted((name, mask) for name, mask in fixed.items() if mask != full[name])),
+        full=full,
         states=states,
         records=facts.records,
         marks=facts.marks if facts.marks is not None else np.zeros(len(facts), dtype=np.int64),
     )
+
+
+def told_by_deciding(
+    dataset: Dataset, shown: dict[str, tuple[int, ...]], filters: dict[str, int]
+) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
+    """Axes and filters on variables that another one decides, told by that one where it is free.
+
+    Coinsurance of 95 is a set of plans. One variable cannot stand on two axes: the second stays as it is.
+    """
+    axes: dict[str, tuple[int, ...]] = {}
+    rest = dict(filters)
+    for name, masks in shown.items():
+        deciding = dataset.variation[name].determined_by
+        if not deciding or deciding in shown or deciding in axes:
+            axes[name] = masks
+            continue
+        within = rest.pop(deciding, dataset.full_mask(deciding))
+        axes[deciding] = tuple(_preimage(dataset, name, mask) & within for mask in masks)
+    for name in list(rest):
+        deciding = dataset.variation[name].determined_by
+        if deciding in axes:
+            wanted = _preimage(dataset, name, rest.pop(name))
+            axes[deciding] = tuple(mask & wanted for mask in axes[deciding])
+        elif deciding:
+            wanted = _preimage(dataset, name, rest.pop(name))
+            rest[deciding] = rest.get(deciding, dataset.full_mask(deciding)) & wanted
+    return axes, rest
+
+
+def _preimage(dataset: Dataset, variable: str, mask: int) -> int:
+    """Codes of the deciding variable that go with the codes of a mask."""
+    decided = dataset.variation[variable].decided
+    return sum(1 << code for code, image in enumerate(decided) if image >= 0 and mask >> image & 1)
+
+
+def compressed(dataset: Dataset, variable: str, mask: int) -> int:
+    """A mask over the codes that occur, in their order."""
+    bits = _bits(dataset.occurring(variable))
+    return sum(1 << place for place, bit in enumerate(bits) if mask >> bit & 1)
+
+
+def expanded(dataset: Dataset, box: Box) -> Box:
+    """A box as the engine takes it, over all finest codes."""
+    return tuple(
+        (name, sum(1 << bit for place, bit in enumerate(_bits(dataset.occurring(name))) if mask >> place & 1))
+        for name, mask in box
+    )
+
+
+def _bits(mask: int) -> list[int]:
+    return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
 
 
 def quantities(table: BoxTable, facts: Facts) -> list[ReleasedTable]:
@@ -84,11 +139,3 @@ def _having(table: BoxTable, measure: MeasureFacts, lacking: BoolArray) -> BoxTa
         records=measure.valid_records,
         marks=marks,
     )
-
-
-def inner_states(axes: tuple[Axis, ...], leaves: BoolArray, margins: bool) -> IntArray:
-    """States before any rule: everything asked is published, margins not asked for are absent."""
-    states = np.full(len(leaves), State.PUBLISHED, dtype=np.int64)
-    if not margins and axes:
-        states[~leaves] = State.ABSENT
-    return states

@@ -303,7 +303,7 @@ class Facility:
             decision.reasons.append(reason(code, plan, REFERRED if referred else ""))
         if outcome.consequence is None:
             shown = outcome.states
-            if plan.with_percentages and not plan.margins:
+            if not plan.margins:
                 shown = _without_margins(computed, shown)
             decision.table.CopyFrom(released_table(plan, computed.table.axes, computed.table.facts, shown))
         if outcome.codes:
@@ -430,7 +430,7 @@ def _still_time(remaining: Callable[[], float]) -> None:
 
 
 def _without_margins(computed: Computation, states: IntArray) -> IntArray:
-    """Totals that percentages imply count as released but are not shown where no margins were asked for."""
+    """Totals that were not asked for are not shown; they follow from the rest and count as released."""
     shown = states.copy()
     shown[~leaf_cells(computed.table.axes)] = State.ABSENT
     return shown

@@ -7,16 +7,17 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
-from sdcgate.facility.boxes import box_table, inner_states, quantities
+from sdcgate.facility.boxes import box_table, expanded, quantities
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis, unsafe_differences
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes, make_problem, protect
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
-from sdcgate.methods.cells import BoolArray, Facts, IntArray, State, leaf_cells
+from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
+from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 RANKS = 3
@@ -68,8 +69,8 @@ class Judge:
     ) -> Outcome:
         """Steps 4 to 7 at one head. `approved`: an output checker waives what the policy refers to him."""
         axes = computed.table.axes
-        asked = inner_states(axes, leaf_cells(axes), plan.margins or plan.with_percentages)
-        judgement = self._risk.assess_table(
+        asked = np.full(len(computed.table.facts), State.PUBLISHED, dtype=np.int64)
+        judgement = self._assess(
             axes, computed.table.facts, applicable(plan), computed.base_units, computed.key, remaining()
         )
         findings = [finding for finding in judgement.findings if _concerns(finding, asked)]
@@ -83,15 +84,43 @@ class Judge:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         return attempt.protect(self._inspector(plan, remaining), self._protection, remaining)
 
+    def _assess(
+        self,
+        axes: tuple[Axis, ...],
+        facts: Facts,
+        rules: Rules,
+        base_units: int,
+        key: Key | None,
+        timeout: float,
+    ) -> Assessment:
+        """What the risk service finds and what the facility finds itself: its silence releases nothing."""
+        said = self._risk.assess_table(axes, facts, rules, base_units, key, timeout)
+        own = assess_table(axes, facts, rules, base_units, key)
+        return Assessment(
+            tuple(dict.fromkeys((*said.findings, *own.findings))),
+            own.risk,
+            tuple(dict.fromkeys((*said.unchecked, *own.unchecked))),
+        )
+
     def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
         rules = _cell_rules(applicable(plan))
 
         def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
-            return self._engine.region_facts(plan.dataset, regions, tuple(measures), RANKS)
+            found = [
+                Region(
+                    tuple(expanded(plan.dataset, box) for box in region.inside),
+                    tuple(expanded(plan.dataset, box) for box in region.outside),
+                )
+                for region in regions
+            ]
+            return self._engine.region_facts(plan.dataset, found, tuple(measures), RANKS)
 
         def judge(facts: Facts) -> Sequence[Finding]:
             axes = region_axis(len(facts))
-            return self._risk.assess_table(axes, facts, rules, 0, None, remaining()).findings
+            found = self._assess(axes, facts, rules, 0, None, remaining())
+            if found.unchecked:
+                return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(len(facts))))]
+            return found.findings
 
         return Inspector(rules, plan.dataset.records_per_unit, count, judge)
 
@@ -161,8 +190,7 @@ class _Attempt:
             problem = make_problem(self.plan, self.computed, facts, known, ~shown, known_sums)
             protected = protect(self.plan, problem, unsafe | before, service, inspector, remaining)
             states, proved = protected.states, protected.proved
-        # Whatever the other services said: no cell leaves that the facility itself finds unsafe.
-        if not proved or ((unsafe | self._rechecked()) & (states == State.PUBLISHED) & ~harmless).any():
+        if not proved or (unsafe & (states == State.PUBLISHED)).any():
             return self.held(policy.unproved_consequence, ReasonCode.UNPROVED)
         return self._against_all_releases(new, known, states)
 
@@ -180,12 +208,6 @@ class _Attempt:
                 cells = before.published.among(quantity)
                 known[quantity.quantity] = cells | before.derivable(quantity) if before.tables else cells
         return known
-
-    def _rechecked(self) -> BoolArray:
-        """Unsafe cells by the facility's own judgement."""
-        rules = replace(applicable(self.plan), minimum_base=None, individual_risk=None)
-        facts = self.computed.facts
-        return _unsafe(assess_table(self.computed.axes, facts, rules, 0, None).findings, len(facts))
 
     def _differences(self, new: list[ReleasedTable], inspector: Inspector) -> tuple[BoolArray, BoolArray]:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
@@ -220,7 +242,7 @@ class _Attempt:
         """Whether of one quantity a withheld cell is in the span of what has left and what is about to."""
         before = self.known.of(quantity)
         new = [table for table in left if table.quantity == quantity]
-        wanted = before.withheld.boxes.union(*(table.boxes_of(State.WITHHELD) for table in new))
+        wanted = before.withheld.boxes.union(*(table.boxes_of(State.WITHHELD) for table in new)) - {NOBODY}
         if not before.tables or not wanted:
             return False
         span = before.span.copy()

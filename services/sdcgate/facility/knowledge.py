@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
-from sdcgate.methods.tables.span import Span
+from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 from sdcgate.wire.tables import facts_from_message
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
@@ -111,7 +112,9 @@ class KnownQuantity:
     def grown(self, known: ReleasedTable) -> "KnownQuantity":
         """With one more table."""
         span = self.span.copy()
-        span.add_table(known.table, known.table.states == State.PUBLISHED)
+        with suppress(SpanBudgetExceeded):
+            # A span that could not take a table in says so whenever it is asked.
+            span.add_table(known.table, known.table.states == State.PUBLISHED)
         return KnownQuantity(
             (*self.tables, known),
             span,
@@ -215,7 +218,7 @@ def _unions(new: BoxTable, old: BoxTable) -> list[IntArray]:
         parts_of_code.append([_covering(mask, masks, inner) for mask in wanted])
         own.append([mask in masks for mask in wanted])
     order = [axes.index(variable) for variable, _ in old.axes]
-    grids = np.indices([len(masks) for _, masks in old.axes]).reshape(len(old.axes), -1)
+    grids = np.indices([len(masks) for _, masks in old.axes]).reshape(len(old.axes), len(old.states))
     found = []
     for cell in np.flatnonzero(old.states == State.PUBLISHED):
         chosen = [0] * len(axes)

@@ -20,9 +20,10 @@ from sdcgate.ledger.credentials import Caller, Credentials
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
+from sdcgate.methods.risk import individual
 from sdcgate.policy.loading import load_policies
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import caller, service_token
+from sdcgate.servers.authentication import Authenticate, caller, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import serve
@@ -143,12 +144,30 @@ def main(settings: Settings) -> None:
         lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(servicer, server),
         [SERVICE],
         settings,
-        credentials.authenticate,
-        engine.warm_up,
+        authenticator(credentials),
+        lambda: warm_up(engine),
         facility.is_ready,
     )
     if lock is not None:
         lock.close()
+
+
+def warm_up(engine: Engine) -> None:
+    """Do once what is slow the first time."""
+    individual.warm_up()
+    engine.warm_up()
+
+
+def authenticator(credentials: Credentials) -> Authenticate:
+    """Who shows a key; where the ledger does not answer, that is told as such and lets nobody in."""
+
+    def authenticate(token: str) -> Caller | None:
+        try:
+            return credentials.authenticate(token)
+        except LedgerError as error:
+            raise errors.Unavailable(str(error)) from None
+
+    return authenticate
 
 
 def open_ledger(settings: Settings) -> tuple[Ledger, KeyRing]:
