@@ -194,7 +194,6 @@ def test_the_persons_of_a_late_year_are_not_a_difference_of_records(house, peopl
 # Groups, and what a measure is made of.
 
 
-@is_open("a sensitive variable is judged as a dimension, not as a filter")
 def test_that_nobody_of_a_group_has_a_rating_is_not_told_by_a_filter(tmp_path, people):
     """Every category counts here, also the one that does no harm to have."""
     described = yaml.safe_load(RANDHIE.read_text().replace(", harmless: true", ""))
@@ -246,7 +245,6 @@ def test_one_family_is_not_told_by_single_code_filters(house):
 # Verdicts and reasons.
 
 
-@is_open("the reason says whether the filter leaves fifty persons: that counts a withheld cell")
 def test_the_reason_of_a_refusal_does_not_count_a_withheld_cell(house, people):
     table = shown(house.ask(rows=["site"], columns=["plan"], year=["4"]))
     truth = people[(people.site == 2) & (people.plan == 17) & (people.year == 4)].zper.nunique()

@@ -13,6 +13,7 @@ from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes, make_problem, protect
+from sdcgate.facility.sensitive_filters import group_disclosing_filters, sensitive_conditions
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
@@ -30,6 +31,8 @@ class Computation:
     table: Computed
     key: Key
     base_units: int
+    unfiltered: IntArray | None = field(default=None, repr=False)
+    """Units of the cells without the conditions on sensitive variables, where there are any."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +60,14 @@ class Judge:
         """Step 3: the cells where the data lie; aggregates only."""
         computed = self._engine.compute(plan.dataset, plan.cells(RANKS))
         base = int(computed.facts.units[-1])
-        return Computation(computed, self._key(plan, computed), base)
+        return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
+
+    def _unfiltered(self, plan: Plan) -> IntArray | None:
+        conditions = sensitive_conditions(plan)
+        if not conditions:
+            return None
+        others = tuple(condition for condition in plan.filters if condition not in conditions)
+        return self._engine.compute(plan.dataset, CellQuery(plan.dimensions, others, (), 1)).facts.units
 
     def judge(
         self,
@@ -68,21 +78,25 @@ class Judge:
         approved: bool = False,
     ) -> Outcome:
         """Steps 4 to 7 at one head. `approved`: an output checker waives what the policy refers to him."""
-        axes = computed.table.axes
-        asked = np.full(len(computed.table.facts), State.PUBLISHED, dtype=np.int64)
+        facts = computed.table.facts
         judgement = self._assess(
-            axes, computed.table.facts, applicable(plan), computed.base_units, computed.key, remaining()
+            computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
         )
-        findings = [finding for finding in judgement.findings if _concerns(finding, asked)]
-        attempt = _Attempt(plan, computed.table, known, asked, judgement, findings)
-        worst = max((_read(finding) for finding in findings), default=Consequence.PROTECT)
-        if worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved):
-            return attempt.held(worst, *(f.rule for f in findings if _read(f) is worst))
+        findings = [*judgement.findings, *group_disclosing_filters(plan, facts, computed.unfiltered)]
+        group = facts.records if computed.unfiltered is None else computed.unfiltered
+        empty = empty_codes(computed.table.axes, group)
+        attempt = _Attempt(plan, computed.table, known, judgement, findings, empty)
         if judgement.unchecked:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.of_another_version(plan.dataset.name, plan.dataset.version) and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
-        return attempt.protect(self._inspector(plan, remaining), self._protection, remaining)
+        inspector = self._inspector(plan, remaining)
+        # Differences come first: a refusal for the size of a population would tell its size against them.
+        return (
+            attempt.without_differences(inspector)
+            or attempt.without_findings(approved)
+            or attempt.protected(inspector, self._protection, remaining)
+        )
 
     def _assess(
         self,
@@ -143,56 +157,96 @@ class Judge:
         return Key(facts.units[of_key], weights[of_key])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Attempt:
     """One table at one head of the ledger, on its way from findings to an outcome."""
 
     plan: Plan
     computed: Computed
     known: Knowledge
-    asked: IntArray
     judgement: Assessment
     findings: list[Finding]
+    empty: BoolArray = field(repr=False)
+    """Cells of codes that nobody has; they stay zeros that everybody sees."""
+    facts: Facts = field(init=False, repr=False)
+    new: list[ReleasedTable] = field(init=False, repr=False)
+    """The table as the quantities that it shows, as though all of it left."""
+    before: BoolArray = field(init=False, repr=False)
+    """Cells that were withheld before."""
+    unsafe: BoolArray = field(init=False, repr=False)
+    """Cells that must not leave; grows on the way."""
+
+    def __post_init__(self) -> None:
+        self.facts = with_weights(self.plan, self.computed.facts)
+        # Totals that were not asked for follow from the rest: they are judged and protected as if they left.
+        everything = np.full(len(self.facts), State.PUBLISHED, dtype=np.int64)
+        table = box_table(self.plan, self.computed.axes, self.facts, everything)
+        self.new = quantities(table, self.facts)
+        before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
+        self.before = np.any(before, axis=0)
+        self.unsafe = _unsafe(self.findings, len(self.facts)) & ~self.empty
 
     def held(self, consequence: Consequence, *codes: ReasonCode) -> Outcome:
         """Nothing leaves: referred or refused."""
         unique = tuple(dict.fromkeys(codes))
-        return Outcome(consequence, unique, self.asked, tuple(self.findings), self.judgement)
+        nothing = np.full(len(self.facts), State.ABSENT, dtype=np.int64)
+        return Outcome(consequence, unique, nothing, tuple(self.findings), self.judgement)
 
-    def protect(
-        self, inspector: Inspector, service: ProtectionService, remaining: Callable[[], float]
-    ) -> Outcome:
-        """Steps 4 to 7: withhold what is unsafe or was withheld before; prove the rest."""
-        policy, facts = self.plan.policy, with_weights(self.plan, self.computed.facts)
-        shown = self.asked == State.PUBLISHED
-        new = quantities(box_table(self.plan, self.computed.axes, facts, self.asked), facts)
-        before = np.any([self.known.of(q.quantity).withheld_before(q) for q in new], axis=0) & shown
-        harmless = empty_codes(self.computed.axes, facts)
-        unsafe = _unsafe(self.findings, len(facts)) & shown & ~harmless
+    def without_differences(self, inspector: Inspector) -> Outcome | None:
+        """Held where the table was asked to be subtracted from another; notes what is unsafe by detail."""
         try:
-            by_filter, by_detail = self._differences(new, inspector)
+            by_filter, by_detail = self._differences(self.new, inspector)
         except TooManyDifferences:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
-        subtracted = by_filter & shown & ~unsafe & ~before
+        subtracted = by_filter & ~self.unsafe & ~self.before
+        self.unsafe |= by_detail | by_filter
         if subtracted.any():
-            self.findings.append(_difference(subtracted, policy.differencing_consequence))
-            if policy.differencing_consequence is not Consequence.PROTECT:
-                return self.held(policy.differencing_consequence, ReasonCode.DIFFERENCING)
-        unsafe |= (by_detail | by_filter) & shown
-        states, proved = self.asked, True
-        known = {quantity.quantity: np.zeros_like(shown) for quantity in new}
-        if (unsafe | before).any():
+            consequence = self.plan.policy.differencing_consequence
+            self.findings.append(_difference(subtracted, consequence))
+            if consequence is not Consequence.PROTECT:
+                return self.held(consequence, ReasonCode.DIFFERENCING)
+        return None
+
+    def without_findings(self, approved: bool) -> Outcome | None:
+        """Held where a rule that failed has that consequence; a checker waives what is referred to him."""
+        worst = max((_read(finding) for finding in self.findings), default=Consequence.PROTECT)
+        if worst is Consequence.PROTECT or (worst is Consequence.REFER and approved):
+            return None
+        # The rule that failed could count a cell that is withheld: then it is the difference that is refused.
+        try:
+            told = self._would_tell()
+        except SpanBudgetExceeded:
+            told = True
+        if told:
+            return self.held(worst, ReasonCode.DIFFERENCING)
+        return self.held(worst, *(f.rule for f in self.findings if _read(f) is worst))
+
+    def _would_tell(self) -> bool:
+        """Whether the table as it is would make a withheld cell computable."""
+        states = np.where(self.unsafe | self.before, State.WITHHELD, State.PUBLISHED)
+        left = [quantity.with_states(states) for quantity in self.new]
+        return any(self._derivable(quantity.quantity, left) for quantity in self.new)
+
+    def protected(
+        self, inspector: Inspector, service: ProtectionService, remaining: Callable[[], float]
+    ) -> Outcome:
+        """Withhold what is unsafe or was withheld before; prove the rest against all that has left."""
+        must, nowhere = self.unsafe | self.before, np.zeros(len(self.facts), dtype=np.bool_)
+        states, proved = np.full(len(self.facts), State.PUBLISHED, dtype=np.int64), True
+        known = {quantity.quantity: nowhere for quantity in self.new}
+        if must.any():
             try:
-                known = self._known(new)
+                known = self._known(self.new)
             except SpanBudgetExceeded:
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
-            known_sums = {q.quantity: self.known.of(q.quantity).released_sums(q.table) for q in reversed(new)}
-            problem = make_problem(self.plan, self.computed, facts, known, ~shown, known_sums)
-            protected = protect(self.plan, problem, unsafe | before, service, inspector, remaining)
-            states, proved = protected.states, protected.proved
-        if not proved or (unsafe & (states == State.PUBLISHED)).any():
-            return self.held(policy.unproved_consequence, ReasonCode.UNPROVED)
-        return self._against_all_releases(new, known, states)
+            sums = {q.quantity: self.known.of(q.quantity).released_sums(q.table) for q in reversed(self.new)}
+            seen = {quantity: cells | self.empty for quantity, cells in known.items()}
+            problem = make_problem(self.plan, self.computed, self.facts, seen, nowhere, sums)
+            found = protect(self.plan, problem, must, service, inspector, remaining)
+            states, proved = found.states, found.proved
+        if not proved or (self.unsafe & (states == State.PUBLISHED)).any():
+            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+        return self._against_all_releases(self.new, known, states)
 
     def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
         """Cells of which a quantity can be computed from what has left.
@@ -271,11 +325,6 @@ def _key_cells(computed: Computed) -> BoolArray:
         keep = ~total if axis.identifying else total
         chosen &= keep.reshape([-1 if other == position else 1 for other in range(len(axes))])
     return chosen.reshape(-1)
-
-
-def _concerns(finding: Finding, asked: IntArray) -> bool:
-    """Whether a finding is about the whole table or about a cell that was asked for."""
-    return not finding.cells or bool((asked[list(finding.cells)] == State.PUBLISHED).any())
 
 
 def _read(finding: Finding) -> Consequence:

@@ -54,7 +54,6 @@ def make_problem(
 ) -> Problem:
     """What an intruder can know of the table, quantity by quantity, and how uncertain he must stay."""
     policy = plan.policy
-    empty = empty_codes(computed.axes, computed.facts)
     return Problem(
         axes=computed.axes,
         facts=facts,
@@ -63,27 +62,27 @@ def make_problem(
         sum_width=policy.sum_width,
         zeros_withheld=policy.zeros_withheld,
         records_per_unit=plan.dataset.records_per_unit,
-        known=known[COUNTS] | empty,
-        known_measures=np.array(
-            [known[measure.name] | empty for measure in facts.measures], dtype=np.bool_
-        ).reshape(len(facts.measures), len(facts)),
+        known=known[COUNTS],
+        known_measures=np.array([known[measure.name] for measure in facts.measures], dtype=np.bool_).reshape(
+            len(facts.measures), len(facts)
+        ),
         absent=absent,
         known_sums=known_sums[COUNTS],
         known_measure_sums=tuple(known_sums[measure.name] for measure in facts.measures),
     )
 
 
-def empty_codes(axes: tuple[Axis, ...], facts: Facts) -> BoolArray:
+def empty_codes(axes: tuple[Axis, ...], counts: IntArray) -> BoolArray:
     """Cells of codes that nobody in the table has: they stay zeros that everybody sees, shape (cells,).
 
     That nobody has a sensitive code tells something of everybody; that nobody's is missing does not.
     """
     shape = shape_of(axes)
-    records = facts.records.reshape(shape)
+    counts = counts.reshape(shape)
     empty = np.zeros(shape, dtype=np.bool_)
     for position, axis_here in enumerate(axes):
         others = tuple(axis for axis in range(len(axes)) if axis != position)
-        nobody = records.sum(axis=others) == 0
+        nobody = counts.sum(axis=others) == 0
         if axis_here.sensitive:
             nobody &= np.array([code == MISSING for code in axis_here.codes])
         empty |= nobody.reshape([-1 if axis == position else 1 for axis in range(len(axes))])
