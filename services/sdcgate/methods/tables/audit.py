@@ -32,8 +32,9 @@ INTEGRAL = 1e-6
 MARGIN = 1e-2
 """By how much more than required sums are moved, so that rounding does not undo a proof."""
 SWEEPS = 12
-NEAREST = 3
 STALE = 3
+TURNS = 3
+MULTIPLES = (1, 2, 3, 4, 6)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,18 +77,20 @@ class Search:
         self._counts = (RECORDS, *own)
         self._measures = tuple(range(len(problem.facts.measures)))
         self._models: dict[tuple[int, ...], Possibilities] = {}
-        self._given: BoolArray = np.zeros_like(self.withheld)
+        self._tried = np.zeros_like(self._widths, dtype=np.bool_)
+        self._unknown = problem.unknown(self.withheld)
 
     def run(self, deadline: Deadline) -> None:
         """Find what can be found before the deadline."""
         if self.hopeless or not self.withheld.any():
             return
-        self._sweep(deadline)
-        self._settle(deadline)
+        self.sweep(deadline)
+        while not deadline.over and len(left := self.unsettled()):
+            self.settle(int(left[0, 0]), int(left[0, 1]), deadline)
 
     def narrow(self) -> BoolArray:
         """What is not yet wide enough, shape (2 + measures, cells); known cells are left out."""
-        narrow: BoolArray = (self._highest - self._lowest < self._widths) & self._asked & ~self._given
+        narrow: BoolArray = (self._highest - self._lowest < self._widths) & self._asked
         return narrow
 
     def verdict(self) -> Audit:
@@ -106,75 +109,29 @@ class Search:
         """The program over these quantities, made once."""
         if quantities not in self._models:
             self._models[quantities] = Possibilities(self.problem, self.withheld, quantities)
-        model = self._models[quantities]
-        model.given = self._given[model.cells]
-        return model
+        return self._models[quantities]
 
-    def without(self, cell: int, deadline: Deadline) -> bool:
-        """Try to prove all others with a cell shown after all; returns, and keeps, whether that is so."""
-        before = self.tables, self.refuted.copy(), self._highest, self._lowest
-        tables = self.tables
-        self._given[cell] = True
-        still = (tables.records[:, cell] == self.problem.facts.records[cell]) & (
-            tables.units[:, cell] == self.problem.facts.units[cell]
-        )
-        still &= np.all(tables.sums[:, :, cell] == true_sums(self.problem)[:, None, cell], axis=0)
-        self.tables = tables.chosen(still)
-        self._highest, self._lowest = reach(self.problem, self.tables)
-        order = self._nearest_first(cell)
-        if not self._given_away() and self._within_reach(order[:NEAREST], deadline):
-            self._sweep(deadline, integers=False)
-            if self._within_reach(order[NEAREST:], deadline):
-                self._settle(deadline, until_refuted=True)
-            if not self.narrow().any():
-                return True
-        self.tables, self.refuted, self._highest, self._lowest = before
-        self._given[cell] = False
-        return False
+    def offer(self, moves: list[FloatArray], deadline: Deadline) -> None:
+        """Enter moves of counts, deviations of shape (1 or 2, cells), where they prove something.
 
-    def _given_away(self) -> bool:
-        """Whether one subtraction after the other computes a withheld cell."""
-        equations = self.problem.equations
-        rows = equations.rows
-        unknown = self.problem.unknown(self.withheld) & ~self._given
-        while True:
-            left = np.bincount(rows[unknown[equations.cells]], minlength=len(equations))
-            last = (left == 1)[rows] & unknown[equations.cells]
-            if not last.any():
-                return False
-            found = equations.cells[last]
-            if self.withheld[found].any():
-                return True
-            unknown[found] = False
+        Units move as the records where they are not told apart.
+        """
+        cells = self.model(*self._counts).cells
+        for move in moves:
+            if deadline.over:
+                return
+            told = move[[0, -1]][: len(self._counts)]
+            whole = self._whole(told[:, cells].reshape(-1))
+            if whole is not None and not np.any(told[:, ~self._unknown]):
+                self._add_counts(whole, deadline)
 
-    def _nearest_first(self, cell: int) -> IntArray:
-        """What is narrow, as pairs (quantity, cell): first what shares the shortest equations with a cell."""
-        equations = self.problem.equations
-        rows, unknown = equations.rows, self.problem.unknown(self.withheld) & ~self._given
-        lengths = np.bincount(rows[unknown[equations.cells]], minlength=len(equations))
-        shared = np.isin(rows, rows[equations.cells == cell])
-        nearness = np.full(len(self.withheld), len(self.withheld))
-        np.minimum.at(nearness, equations.cells[shared], lengths[rows[shared]])
-        narrow = np.argwhere(self.narrow())
-        order: IntArray = narrow[np.argsort(nearness[narrow[:, 1]], kind="stable")]
-        return order
-
-    def _within_reach(self, pairs: IntArray, deadline: Deadline) -> bool:
-        """Whether none of these is shown to be too narrow by a quick look, of real numbers only."""
-        for quantity, cell in pairs:
-            stage = self._stages(int(quantity))[0]
-            if self.narrow()[quantity, cell] and self._too_narrow_at(
-                int(quantity), int(cell), [stage], deadline
-            ):
-                return False
-        return not deadline.over
-
-    def _sweep(self, deadline: Deadline, integers: bool = True) -> None:
-        self._sweep_counts(deadline, integers)
+    def sweep(self, deadline: Deadline) -> None:
+        """Find tables that move as many cells as possible by their width at once."""
+        self._sweep_counts(deadline)
         for measure in self._measures:
             self._sweep_sums(measure, deadline)
 
-    def _sweep_counts(self, deadline: Deadline, integers: bool) -> None:
+    def _sweep_counts(self, deadline: Deadline) -> None:
         model, width = self.model(*self._counts), float(self.problem.count_width)
         bounds, stale = model.bounds(), 0
         for turn in range(SWEEPS):
@@ -182,12 +139,8 @@ class Search:
             if not wanted.any() or stale >= STALE or deadline.over:
                 return
             aims = np.where(wanted, directions(len(wanted), turn), 0.0)
-            widths = np.full(len(wanted), width)
-            moved = model.reach(aims, widths, bounds, deadline)
+            moved = model.reach(aims, np.full(len(wanted), width), bounds, deadline)
             whole = None if moved is None else self._whole(moved)
-            if integers and moved is not None and whole is None:
-                moved = model.maximise_integer(aims, _within(bounds, width), deadline)
-                whole = None if moved is None else self._whole(moved)
             found = whole is not None and self._add_counts(whole, deadline)
             stale = 0 if found else stale + 1
 
@@ -263,26 +216,25 @@ class Search:
         self.tables, self._highest, self._lowest = self.tables.joined(tables), highest, lowest
         return bool(np.any(narrow & ~self.narrow()))
 
-    def _settle(self, deadline: Deadline, until_refuted: bool = False) -> None:
-        """Settle what is left cell by cell: prove it, or show that it is too narrow."""
-        tried = self.refuted[None] & np.ones_like(self.narrow())
-        while not deadline.over:
-            left = np.argwhere(self.narrow() & ~tried)
-            if len(left) == 0:
-                return
-            row, cell = (int(number) for number in left[0])
-            tried[row, cell] = True
-            if self._too_narrow_at(row, cell, self._stages(row), deadline):
-                self.refuted[cell] = True
-                tried[:, cell] = True
-                if until_refuted:
-                    return
+    def unsettled(self) -> IntArray:
+        """What is narrow and was not tried yet, as pairs (quantity, cell)."""
+        pairs: IntArray = np.argwhere(self.narrow() & ~self._tried & ~self.refuted)
+        return pairs
+
+    def settle(self, quantity: int, cell: int, deadline: Deadline) -> None:
+        """Try to prove one quantity of one cell, or show that it is too narrow."""
+        self._tried[quantity, cell] = True
+        if self._too_narrow_at(quantity, cell, self._stages(quantity), deadline):
+            self.refuted[cell] = True
 
     def _stages(self, quantity: int) -> list[tuple[Possibilities, bool]]:
         """Programs that settle a quantity, each with whether counts must be integers; the quick one first."""
+        counts = self.model(*self._counts)
+        if not self._measures:
+            return [(counts, False), (counts, True)]
         whole = self.model(*self._counts, *(SUMS + measure for measure in self._measures))
         if quantity < SUMS:
-            return [(self.model(*self._counts), False), (whole, True)]
+            return [(counts, False), (whole, False), (whole, True)]
         return [(self.model(quantity), False), (whole, False), (whole, True)]
 
     def _too_narrow_at(
@@ -293,20 +245,62 @@ class Search:
         The first stage of a sum leaves all counts as they are, so that what it shows is not the last word.
         """
         for model, integers in stages:
+            if quantity >= SUMS and RECORDS in model.quantities and not integers:
+                self._refit(quantity - SUMS, cell, deadline)
             ends = []
             for direction in (1.0, -1.0):
+                if not self.narrow()[quantity, cell]:
+                    return False
                 bounds, cost = self._aim_at(model, quantity, cell, direction)
                 values = (model.maximise_integer if integers else model.maximise)(cost, bounds, deadline)
                 if values is None:
                     return False
                 ends.append(float(cost @ values))
+                found = len(self.tables)
                 self._enter(model, values, quantity, cost, deadline)
-                if not self.narrow()[quantity, cell]:
-                    return False
+                if len(self.tables) == found and not integers:
+                    self._move(model, quantity, cell, direction * ends[-1], deadline)
+            if not self.narrow()[quantity, cell]:
+                return False
             last_word = len(stages) == 1 or RECORDS in model.quantities
             if last_word and self._shows_narrow(model, quantity, cell, ends):
                 return True
         return False
+
+    def _refit(self, measure: int, cell: int, deadline: Deadline) -> None:
+        """Move a sum as far as it goes beside the counts of the tables with most and fewest records there."""
+        model = self.model(SUMS + measure)
+        order = np.argsort(self.tables.records[:, cell], kind="stable")
+        tables = self.tables.chosen(order[[-1, 0]] if len(order) else order)
+        aim = np.zeros(model.size)
+        for records, units in zip(tables.records, tables.units, strict=True):
+            changes = [records - self.problem.facts.records, units - self.problem.facts.units]
+            moved = np.concatenate([change[model.cells] for change in changes[: len(self._counts)]])
+            for direction in (1.0, -1.0):
+                if self.narrow()[SUMS + measure, cell]:
+                    aim[np.searchsorted(model.cells, cell)] = direction
+                    self._add_counts(moved, deadline, aimed=(measure, aim))
+
+    def _move(self, model: Possibilities, quantity: int, cell: int, step: float, deadline: Deadline) -> None:
+        """Move a count of a cell by the whole part of a step, and all others as little as possible.
+
+        A vertex of few moves is integer as a rule where that of any others is not.
+        """
+        step = float(np.trunc(step + np.sign(step) * INTEGRAL))
+        if quantity >= SUMS or step == 0:
+            return
+        lower, upper = model.bounds()
+        column = model.block(quantity).start + int(np.searchsorted(model.cells, cell))
+        lower[column] = upper[column] = step
+        found = len(self.tables)
+        for turn in range(TURNS):
+            # Costs that differ lead to other vertices where the first is none of integers.
+            costs = 1.0 + 0.5 * turn * directions(len(lower), turn)
+            values = model.cheapest(np.maximum(costs, 0.1), (lower, upper), deadline)
+            if values is not None:
+                self._enter(model, values, quantity, np.zeros(len(values)), deadline)
+            if values is None or len(self.tables) > found:
+                return
 
     def _aim_at(
         self, model: Possibilities, quantity: int, cell: int, direction: float
@@ -347,15 +341,19 @@ class Search:
             self._add_counts(counts, deadline, aimed=(quantity - SUMS, aim))
 
     def _whole(self, moved: FloatArray) -> IntArray | None:
-        """Moves of all counts as integers, or None. Units alone that are none are moved as the records."""
-        near = np.rint(moved)
-        integral = np.abs(moved - near) <= INTEGRAL
+        """Moves of all counts as integers, or None. Units alone that are none are moved as the records.
+
+        Fractions are multiplied out where that is possible: what cancels out does so many times over.
+        """
         records = slice(len(moved) // len(self._counts))
-        if not integral.all():
-            if not integral[records].all():
-                return None
-            near = np.tile(near[records], len(self._counts))
-        return near.astype(np.int64)
+        for times in MULTIPLES:
+            near = np.rint(times * moved)
+            integral = np.abs(times * moved - near) <= times * INTEGRAL
+            if integral.all():
+                return near.astype(np.int64)
+            if integral[records].all():
+                return np.tile(near[records], len(self._counts)).astype(np.int64)
+        return None
 
 
 def directions(count: int, turn: int) -> FloatArray:
@@ -381,8 +379,3 @@ def as_witnesses(problem: Problem, withheld: BoolArray, tables: Tables) -> Witne
     """Tables told by their unknown cells."""
     cells = np.flatnonzero(problem.unknown(withheld))
     return Witnesses(cells, tables.records[:, cells], tables.units[:, cells], tables.sums[:, :, cells])
-
-
-def _within(bounds: tuple[FloatArray, FloatArray], width: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds that allow no deviation beyond a width."""
-    return np.maximum(bounds[0], -width), np.minimum(bounds[1], width)

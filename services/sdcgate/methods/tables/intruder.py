@@ -39,7 +39,11 @@ class Possibilities:
         self.scales = [
             problem.scale(m, problem.unknown(withheld)) for m in range(len(problem.facts.measures))
         ]
+        columns = len(quantities) * self.size
+        self._least, self._most = np.full(columns, -INFINITY), np.full(columns, INFINITY)
         self._rows = self._constraints()
+        always = self.bounds() if RECORDS in quantities else self._of_known()
+        self._least, self._most = self._rows.reduce(*always, RECORDS in quantities)
         self._linear: Program | None = None
         self._integer: Program | None = None
         self._folded: Program | None = None
@@ -81,7 +85,12 @@ class Possibilities:
             lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
         fixed = (self._known | self.given).reshape(-1)
         lower[fixed], upper[fixed] = 0.0, 0.0
-        return lower, upper
+        return np.maximum(lower, self._least), np.minimum(upper, self._most)
+
+    def _of_known(self) -> tuple[FloatArray, FloatArray]:
+        """Least and greatest deviations whatever the records: none of what is known."""
+        known = self._known.reshape(-1)
+        return np.where(known, 0.0, -INFINITY), np.where(known, 0.0, INFINITY)
 
     def maximise(
         self, cost: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
@@ -128,7 +137,7 @@ class Possibilities:
         lower, upper = bounds
         ups = (np.maximum(lower, 0.0), np.maximum(upper, 0.0))
         downs = (np.minimum(lower, 0.0), np.minimum(upper, 0.0))
-        return self._maximise_in_two(-costs, costs, ups, downs, deadline)
+        return self._maximise_in_two(-costs, costs, ups, downs, deadline, afresh=True)
 
     def _maximise_in_two(
         self,
@@ -137,6 +146,7 @@ class Possibilities:
         first: tuple[FloatArray, FloatArray],
         second: tuple[FloatArray, FloatArray],
         deadline: Deadline,
+        afresh: bool = False,
     ) -> FloatArray | None:
         """The best table whose columns are each the sum of two, with gains and bounds of their own."""
         size = len(gain)
@@ -148,7 +158,7 @@ class Possibilities:
                 folded.values += self._rows.values
             self._folded = Program(folded, 2 * size)
         lower, upper = (np.concatenate(pair) for pair in zip(first, second, strict=True))
-        values = self._folded.maximise(np.concatenate([gain, more_gain]), lower, upper, deadline)
+        values = self._folded.maximise(np.concatenate([gain, more_gain]), lower, upper, deadline, afresh)
         return None if values is None else values[:size] + values[size:]
 
     def polished(self, values: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -8,18 +8,24 @@ says what real numbers overlooked (integers, units, sums), more is withheld wher
 turns out to be superfluous is given back.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.audit import MARGIN, Search
+from sdcgate.methods.tables.freedom import superfluous
 from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS, Possibilities
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.solver import Deadline
-from sdcgate.methods.tables.witnesses import Witnesses, no_tables
+from sdcgate.methods.tables.witnesses import Tables, Witnesses, agreeing, no_tables, reach
 
 MOVED = 1e-7
+LEAST_EFFORT = 50.0
+"""Effort, about milliseconds, that is spent on giving back cells in any case."""
+FEW = 6
+"""Quantities of cells that are settled one by one without a sweep before."""
 MANY = 50
 """Patterns with more cells are grown in one order only, smaller ones in two, and the cheaper is taken."""
 
@@ -59,9 +65,9 @@ def protect(problem: Problem, unsafe: BoolArray, time_limit: float) -> Protectio
 
 def _protected(pattern: "Pattern", deadline: Deadline) -> Protection:
     """Grow one pattern, prove it, and give back what is superfluous."""
-    search = _proved_pattern(pattern, deadline)
+    search = _proved_pattern(pattern, no_tables(pattern.problem), deadline)
     if not search.narrow().any():
-        search = _given_back(pattern, search, deadline)
+        pattern, search = _given_back(pattern, search, deadline)
     found = search.verdict()
     beside = pattern.withheld & ~pattern.unsafe
     return Protection(
@@ -78,28 +84,49 @@ class Pattern:
 
     def __init__(self, problem: Problem, unsafe: BoolArray, largest_first: bool = False) -> None:
         self.problem = problem
-        self._largest_first = largest_first
+        self.largest_first = largest_first
         self.unsafe = unsafe
         self.withheld = unsafe.copy()
+        self.moves: list[FloatArray] = []
         filled = (problem.facts.records > 0) | problem.zeros_withheld
         self._costs = (problem.facts.records + 1).astype(np.float64)
         self._could_be: BoolArray = (filled | unsafe) & ~problem.absent
+        self._may_be = self._could_be
         self._models: dict[tuple[int, ...], Possibilities] = {}
 
-    def grow(self, deadline: Deadline) -> None:
+    def without(self, shown: BoolArray) -> "Pattern":
+        """This pattern less some cells, which grows by no others than these."""
+        smaller = copy(self)
+        smaller.withheld = self.withheld & ~shown
+        smaller._may_be = self.withheld
+        smaller.moves = [move for move in self.moves if not self._moved(move)[shown].any()]
+        return smaller
+
+    def alone(self) -> "Pattern":
+        """This pattern, never to grow: its programs leave out all other cells."""
+        closed = copy(self)
+        closed._could_be = closed._may_be = self.withheld
+        closed._models = {}
+        return closed
+
+    def grow(self, tables: Tables, deadline: Deadline) -> None:
         """Withhold what protects the counts of all withheld cells against real-valued intruders.
 
-        Units are left to the audit where they add up: what moves records moves them as a rule.
+        Units are left to the audit where they add up: what moves records moves them as a rule. `tables` are
+        possible as the pattern is.
         """
-        counts = (RECORDS,) if self.problem.units_follow or self.problem.units_additive else (RECORDS, UNITS)
+        counts = (RECORDS,)
         width = float(self.problem.count_width)
-        spread = np.zeros((2, len(counts), len(self.withheld)))
+        highest, lowest = reach(self.problem, tables)
+        spread = np.stack([lowest[: len(counts)], highest[: len(counts)]])
+        for move in self.moves:
+            spread[0], spread[1] = np.minimum(spread[0], move[:1]), np.maximum(spread[1], move[:1])
         tried = np.zeros((len(counts), len(self.withheld)), dtype=np.bool_) | self.problem.known
-        while not deadline.over:
+        while not deadline.over and not np.array_equal(self.withheld, self._may_be):
             narrow = self.withheld & (spread[1] - spread[0] < width - MOVED) & ~tried
             if not narrow.any():
                 return
-            urgency = narrow * self._costs if self._largest_first else narrow
+            urgency = narrow * self._costs if self.largest_first else narrow
             quantity, cell = np.unravel_index(np.argmax(urgency), narrow.shape)
             tried[quantity, cell] = True
             for move in self.widen(counts, counts[quantity], int(cell), deadline):
@@ -131,6 +158,8 @@ class Pattern:
                 return []
         for move in moves:
             self.withheld |= self._moved(move)
+            if max(quantities) < SUMS:
+                self.moves.append(move)
         return moves
 
     def _moves(
@@ -148,7 +177,8 @@ class Pattern:
         model = self._models[quantities]
         if self.problem.known_quantities[quantity, cell]:
             return []
-        model.given = np.zeros(model.size, dtype=np.bool_) if barred is None else barred[model.cells]
+        shown = ~(self._may_be | self.problem.absent)
+        model.given = (shown if barred is None else shown | barred)[model.cells]
         free = self.withheld | self.problem.absent
         costs = np.tile(np.where(free, 0.0, self._costs)[model.cells], len(quantities))
         column = model.block(quantity).start + int(np.searchsorted(model.cells, cell))
@@ -182,24 +212,33 @@ class Pattern:
         return (1 + 2 * MARGIN) * float(width) / scale
 
 
-def _proved_pattern(pattern: Pattern, deadline: Deadline) -> Search:
-    """Grow the pattern until the audit proves it or nothing is left to try."""
-    problem = pattern.problem
-    pattern.grow(deadline)
-    search = Search(problem, pattern.withheld, no_tables(problem))
-    search.run(deadline)
+def _proved_pattern(pattern: Pattern, tables: Tables, deadline: Deadline) -> Search:
+    """Grow the pattern until the audit proves it or nothing is left to try; `tables` are possible ones."""
+    search = _searched(pattern, tables, deadline)
     tried: set[tuple[int, int]] = set()
-    while search.narrow().any() and not search.hopeless and not deadline.over:
-        before = pattern.withheld.copy()
-        for quantity, cell in np.argwhere(search.narrow()):
-            possible = _widen(pattern, int(quantity), int(cell), tried, deadline)
-            if not possible or not np.array_equal(before, pattern.withheld):
-                break
-        if np.array_equal(before, pattern.withheld):
+    while not search.hopeless and not deadline.over:
+        left = search.unsettled()
+        if len(left) == 0:
             break
-        pattern.grow(deadline)
-        search = Search(problem, pattern.withheld, search.tables)
-        search.run(deadline)
+        quantity, cell = (int(number) for number in left[0])
+        search.settle(quantity, cell, deadline)
+        if not search.narrow()[quantity, cell] or deadline.over:
+            continue
+        before = pattern.withheld.copy()
+        if not _widen(pattern, quantity, cell, tried, deadline):
+            break
+        if not np.array_equal(before, pattern.withheld):
+            search = _searched(pattern, search.tables, deadline)
+    return search
+
+
+def _searched(pattern: Pattern, tables: Tables, deadline: Deadline) -> Search:
+    """Grow the pattern and begin its audit."""
+    pattern.grow(tables, deadline)
+    search = Search(pattern.problem, pattern.withheld, tables)
+    search.offer(pattern.moves, deadline)
+    if len(search.unsettled()) > FEW:
+        search.sweep(deadline)
     return search
 
 
@@ -227,18 +266,43 @@ def _widen(
     return True
 
 
-def _given_back(pattern: Pattern, search: Search, deadline: Deadline) -> Search:
-    """Give back cells that the proof can do without, the dearest first."""
-    problem, shown, kept = pattern.problem, pattern.withheld.copy(), search.tables
-    beside = np.flatnonzero(pattern.withheld & ~pattern.unsafe)
-    for cell in beside[np.argsort(-problem.facts.records[beside], kind="stable")]:
-        if deadline.over:
+def _given_back(pattern: Pattern, search: Search, deadline: Deadline) -> tuple[Pattern, Search]:
+    """Give back cells that the proof can do without, the dearest first.
+
+    As many are given back at once as linear algebra does not speak against, and those that turn out to be
+    needed are withheld again. These are tried once more, fewer at a time, until each was tried alone, or as
+    much effort was spent as on finding the pattern.
+    """
+    pattern = pattern.alone()
+    problem, needed, most = pattern.problem, pattern.unsafe, len(pattern.withheld)
+    enough = deadline.effort + max(deadline.effort, LEAST_EFFORT)
+    while not deadline.over and deadline.effort < enough:
+        beside = np.flatnonzero(pattern.withheld & ~needed)
+        dearest = beside[np.argsort(-problem.facts.records[beside], kind="stable")]
+        given = superfluous(problem, pattern.withheld, dearest, most)
+        if not given.any():
             break
-        if search.without(int(cell), deadline):
-            shown[cell] = False
-    fewer = Search(problem, shown, search.tables)
-    fewer.run(deadline)
-    if fewer.narrow().any():
-        return Search(problem, pattern.withheld, kept)
-    pattern.withheld = shown
-    return fewer
+        smaller, proved = _less(pattern, search, given, deadline)
+        again = given if smaller is pattern else smaller.withheld & given
+        if given.sum() == 1:
+            needed = needed | again
+        most = max(1, int(again.sum()) // 2) if again.any() else 2 * most
+        pattern, search = smaller, proved
+    return pattern, search
+
+
+def _less(pattern: Pattern, search: Search, given: BoolArray, deadline: Deadline) -> tuple[Pattern, Search]:
+    """Give back some cells but for those that are needed; the pattern as it was if that cannot be proved."""
+    problem, smaller = pattern.problem, pattern.without(given)
+    tables = search.tables.chosen(agreeing(problem, smaller.withheld, search.tables))
+    fewer = Search(problem, smaller.withheld, tables)
+    if given.sum() > 1:
+        fewer.sweep(deadline)
+    smaller.grow(fewer.tables, deadline)
+    if np.array_equal(smaller.withheld, pattern.withheld):
+        return pattern, search
+    tables = fewer.tables
+    proved = _proved_pattern(smaller, tables, deadline)
+    if proved.narrow().any() or np.array_equal(smaller.withheld, pattern.withheld):
+        return pattern, search
+    return smaller, proved

@@ -56,8 +56,8 @@ class Tables:
             np.concatenate([self.sums, others.sums], axis=1),
         )
 
-    def chosen(self, which: BoolArray) -> "Tables":
-        """Some of the tables; `which` has shape (tables,)."""
+    def chosen(self, which: BoolArray | IntArray) -> "Tables":
+        """Some of the tables; `which` are flags, shape (tables,), or positions."""
         return Tables(self.records[which], self.units[which], self.sums[:, which])
 
 
