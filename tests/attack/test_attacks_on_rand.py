@@ -99,7 +99,6 @@ def test_a_total_left_out_is_known_all_the_same(house):
     assert_not_learned(combined((1, total), (-1, figure(valid, "_T"))), 1)
 
 
-@is_open("differences of three boxes are not judged where the box in question was never withheld")
 def test_what_two_filters_leave_of_a_third_is_a_difference(house):
     asked = {"rows": ["female"], "site": ["3"], "year": ["2"]}
     everybody = shown(house.ask(**asked))

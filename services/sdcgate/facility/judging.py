@@ -1,12 +1,13 @@
 """Steps 3 to 7 of the way: from a plan to what may be decided, at one head of the ledger."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
+from sdcgate.facility.atoms import unsafe_atoms
 from sdcgate.facility.boxes import box_table, expanded, quantities
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis, unsafe_differences
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
@@ -18,7 +19,7 @@ from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
-from sdcgate.methods.tables.boxes import NOBODY
+from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 RANKS = 3
@@ -246,7 +247,7 @@ class _Attempt:
             states, proved = found.states, found.proved
         if not proved or (self.unsafe & (states == State.PUBLISHED)).any():
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
-        return self._against_all_releases(self.new, known, states)
+        return self._against_all_releases(known, states, inspector)
 
     def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
         """Cells of which a quantity can be computed from what has left.
@@ -275,12 +276,17 @@ class _Attempt:
         return by_filter, by_detail
 
     def _against_all_releases(
-        self, new: list[ReleasedTable], known: Mapping[str, BoolArray], states: IntArray
+        self, known: Mapping[str, BoolArray], states: IntArray, inspector: Inspector
     ) -> Outcome:
-        """Refuse where a withheld cell, old or new, lies in the exact linear span of all that has left."""
-        left = [quantity.with_states(_with_known(states, known[quantity.quantity])) for quantity in new]
+        """Refuse where an unsafe or withheld cell lies in the exact linear span of all that has left."""
+        left = [quantity.with_states(_with_known(states, known[quantity.quantity])) for quantity in self.new]
+        counts = self.new[0]
+        atoms = unsafe_atoms(counts, self.known.of(counts.quantity).tables, inspector)
         try:
-            derivable = any(self._derivable(quantity, left) for quantity in known)
+            derivable = any(
+                self._derivable(quantity, left, atoms if quantity == counts.quantity else set())
+                for quantity in known
+            )
         except SpanBudgetExceeded:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         if derivable:
@@ -292,11 +298,12 @@ class _Attempt:
         codes = (ReasonCode.MINIMUM_UNITS,) if (states == State.WITHHELD).any() else ()
         return Outcome(None, codes, states, tuple(self.findings), self.judgement, tuple(left))
 
-    def _derivable(self, quantity: str, left: list[ReleasedTable]) -> bool:
-        """Whether of one quantity a withheld cell is in the span of what has left and what is about to."""
+    def _derivable(self, quantity: str, left: list[ReleasedTable], unsafe: Set[Box] = frozenset()) -> bool:
+        """Whether of a quantity a withheld or unsafe box is in the span of what has left and is about to."""
         before = self.known.of(quantity)
         new = [table for table in left if table.quantity == quantity]
-        wanted = before.withheld.boxes.union(*(table.boxes_of(State.WITHHELD) for table in new)) - {NOBODY}
+        wanted = before.withheld.boxes.union(unsafe, *(table.boxes_of(State.WITHHELD) for table in new))
+        wanted -= {NOBODY}
         if not before.tables or not wanted:
             return False
         span = before.span.copy()
