@@ -59,7 +59,7 @@ def _bare(path: Path, per_unit: int) -> object:
     connection = duckdb.connect()
     connection.execute("set threads = 2")
     connection.execute(f"create view data as select * from '{path}'")
-    return connection.execute(COLLAPSE[per_unit].format(codes=", ".join(DIMENSIONS))).to_arrow_table()
+    return connection.sql(COLLAPSE[per_unit].format(codes=", ".join(DIMENSIONS))).to_arrow_table()
 
 
 def _figures() -> Iterator[list[str]]:
