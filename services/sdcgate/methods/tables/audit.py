@@ -23,7 +23,6 @@ from sdcgate.methods.tables.witnesses import (
     no_witnesses,
     reach,
     required_widths,
-    too_narrow,
     true_sums,
     verify,
 )
@@ -117,13 +116,26 @@ class Search:
         Units move as the records where they are not told apart.
         """
         cells = self.model(*self._counts).cells
-        for move in moves:
-            if deadline.over:
-                return
-            told = move[[0, -1]][: len(self._counts)]
-            whole = self._whole(told[:, cells].reshape(-1))
-            if whole is not None and not np.any(told[:, ~self._unknown]):
-                self._add_counts(whole, deadline)
+        told = [move[[0, -1]][: len(self._counts)] for move in moves]
+        wholes = [self._whole(move[:, cells].reshape(-1)) for move in told]
+        changes = [whole for whole in wholes if whole is not None]
+        if not changes:
+            return
+        tables = self._with_true_sums(np.array(changes))
+        agree = agreeing(self.problem, self.withheld, tables)
+        self.add(tables.chosen(agree))
+        for change in np.array(changes)[~agree] if self._measures else ():
+            self._add_counts(change, deadline)
+
+    def _with_true_sums(self, changes: IntArray) -> Tables:
+        """Tables with changed counts of the unknown cells, shape (tables, counts of cells), and true sums."""
+        cells, problem = self.model(*self._counts).cells, self.problem
+        changes = changes.reshape(len(changes), len(self._counts), -1)
+        records = np.tile(problem.facts.records, (len(changes), 1))
+        units = np.tile(problem.facts.units, (len(changes), 1))
+        records[:, cells] += changes[:, 0]
+        units[:, cells] += changes[:, -1]
+        return Tables(records, units, np.tile(true_sums(problem)[:, None], (1, len(changes), 1)))
 
     def sweep(self, deadline: Deadline) -> None:
         """Find tables that move as many cells as possible by their width at once."""
@@ -151,19 +163,14 @@ class Search:
 
         `aimed` is a measure, and what to maximise of it.
         """
-        cells, problem = self.model(*self._counts).cells, self.problem
-        records, units = problem.facts.records.copy(), problem.facts.units.copy()
-        change = moved.reshape(len(self._counts), -1)
-        records[cells] += change[0]
-        units[cells] += change[-1]
-        sums = true_sums(problem)
+        cells, tables = self.model(*self._counts).cells, self._with_true_sums(moved[None])
         for measure in self._measures:
             aim = aimed[1] if measure == aimed[0] else None
-            fitting = self._fitting_sums(measure, change[0], aim, deadline)
+            fitting = self._fitting_sums(measure, moved[: len(cells)], aim, deadline)
             if fitting is None:
                 return False
-            sums[measure, cells] = fitting
-        return self.add(Tables(records[None], units[None], sums[:, None]))
+            tables.sums[measure, 0, cells] = fitting
+        return self.add(tables)
 
     def _fitting_sums(
         self, measure: int, moved: IntArray, aim: FloatArray | None, deadline: Deadline
@@ -206,14 +213,15 @@ class Search:
 
     def add(self, tables: Tables) -> bool:
         """Enter tables that agree with what is known and widen a narrow cell; whether that proves one."""
-        if not np.all(agreeing(self.problem, self.withheld, tables)):
+        if len(tables) == 0 or not np.all(agreeing(self.problem, self.withheld, tables)):
             return False
-        highest, lowest = reach(self.problem, tables)
-        highest, lowest = np.maximum(self._highest, highest), np.minimum(self._lowest, lowest)
-        narrow = self.narrow()
-        if not np.any((highest - lowest > self._highest - self._lowest)[narrow]):
-            return False
-        self.tables, self._highest, self._lowest = self.tables.joined(tables), highest, lowest
+        narrow, added = self.narrow(), np.zeros(len(tables), dtype=np.bool_)
+        for table in range(len(tables)):
+            highest, lowest = reach(self.problem, tables.chosen(np.array([table])))
+            highest, lowest = np.maximum(self._highest, highest), np.minimum(self._lowest, lowest)
+            if np.any((highest - lowest > self._highest - self._lowest)[self.narrow()]):
+                added[table], self._highest, self._lowest = True, highest, lowest
+        self.tables = self.tables.joined(tables.chosen(added))
         return bool(np.any(narrow & ~self.narrow()))
 
     def unsettled(self) -> IntArray:
@@ -221,10 +229,11 @@ class Search:
         pairs: IntArray = np.argwhere(self.narrow() & ~self._tried & ~self.refuted)
         return pairs
 
-    def settle(self, quantity: int, cell: int, deadline: Deadline) -> None:
-        """Try to prove one quantity of one cell, or show that it is too narrow."""
+    def settle(self, quantity: int, cell: int, deadline: Deadline, integers: bool = True) -> None:
+        """Try to prove one quantity of one cell, or show that it is too narrow, by integers too if told."""
         self._tried[quantity, cell] = True
-        if self._too_narrow_at(quantity, cell, self._stages(quantity), deadline):
+        stages = [stage for stage in self._stages(quantity) if integers or not stage[1]]
+        if self._too_narrow_at(quantity, cell, stages, deadline):
             self.refuted[cell] = True
 
     def _stages(self, quantity: int) -> list[tuple[Possibilities, bool]]:
@@ -366,12 +375,22 @@ def directions(count: int, turn: int) -> FloatArray:
 
 def needed(problem: Problem, withheld: BoolArray, tables: Tables) -> Tables:
     """The tables without those that prove nothing the others do not prove."""
-    narrow = too_narrow(problem, withheld, tables)
+    cells = np.flatnonzero(withheld)
+    widths = required_widths(problem, withheld)[:, cells]
+    truth = [problem.facts.records, problem.facts.units, *true_sums(problem)]
+    found = zip((tables.records, tables.units, *tables.sums), truth, strict=True)
+    moved = np.array([(one - true)[:, cells] for one, true in found], dtype=np.float64)
+
+    def left(kept: BoolArray) -> BoolArray:
+        highest, lowest = moved[:, kept].max(axis=1, initial=0), moved[:, kept].min(axis=1, initial=0)
+        narrow: BoolArray = highest - lowest < widths
+        return narrow
+
     kept = np.ones(len(tables), dtype=np.bool_)
+    all_together = left(kept)
     for table in range(len(tables)):
         kept[table] = False
-        if not np.array_equal(too_narrow(problem, withheld, tables.chosen(kept)), narrow):
-            kept[table] = True
+        kept[table] = not np.array_equal(left(kept), all_together)
     return tables.chosen(kept)
 
 

@@ -10,7 +10,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 INFINITY = float("inf")
 FEASIBILITY = 1e-9
 DUAL = 1
-LINEAR_EFFORT, INTEGER_EFFORT = 0.35, 7.0
+LINEAR_EFFORT, INTEGER_EFFORT = 0.6, 7.0
 PIVOT_EFFORT_BY_ROW, PIVOT_EFFORT_BY_COLUMN = 25e-6, 4e-6
 """Measured: milliseconds to begin, and for each pivot by the program's size."""
 PIVOTS = 20
@@ -129,7 +129,7 @@ class Program:
             self._perturb(False)
         self._start_effort = LINEAR_EFFORT if self._linear else INTEGER_EFFORT
         self._pivot_effort = PIVOT_EFFORT_BY_ROW * rows.count + PIVOT_EFFORT_BY_COLUMN * columns
-        self._columns = np.arange(columns, dtype=np.int32)
+        self._cost, self._lower, self._upper = np.zeros((3, columns))
         whole = np.zeros(columns, dtype=np.int32) if integer is None else integer.astype(np.int32)
         number = _joined(rows.rows, np.int64)
         order = np.argsort(number, kind="stable")
@@ -167,9 +167,7 @@ class Program:
         """
         if deadline.over or np.any(lower > upper):
             return None
-        size = len(self._columns)
-        self._solver.changeColsCost(size, self._columns, cost)
-        self._solver.changeColsBounds(size, self._columns, lower, upper)
+        self._change(cost, lower, upper)
         if afresh:
             self._solver.setBasis()
         status = self._run(deadline)
@@ -182,6 +180,16 @@ class Program:
             return None
         values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
         return values if np.all(np.isfinite(values)) else None
+
+    def _change(self, cost: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Tell the solver what is not as it was."""
+        which = np.flatnonzero(cost != self._cost).astype(np.int32)
+        if len(which):
+            self._solver.changeColsCost(len(which), which, cost[which])
+        which = np.flatnonzero((lower != self._lower) | (upper != self._upper)).astype(np.int32)
+        if len(which):
+            self._solver.changeColsBounds(len(which), which, lower[which], upper[which])
+        self._cost, self._lower, self._upper = cost.copy(), lower.copy(), upper.copy()
 
     def _run(self, deadline: Deadline) -> object:
         """Solve within the time left; returns the model's status."""

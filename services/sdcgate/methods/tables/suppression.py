@@ -22,12 +22,18 @@ from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import Tables, Witnesses, agreeing, no_tables, reach
 
 MOVED = 1e-7
-LEAST_EFFORT = 50.0
+THRIFTY_EFFORT = 100.0
+"""Effort, about milliseconds, up to which a move that needs cells is compared with one up and one down."""
+LEAST_EFFORT = 100.0
 """Effort, about milliseconds, that is spent on giving back cells in any case."""
 FEW = 6
 """Quantities of cells that are settled one by one without a sweep before."""
-MANY = 50
-"""Patterns with more cells are grown in one order only, smaller ones in two, and the cheaper is taken."""
+SECOND_EFFORT = 95.0
+"""What took more effort is grown in one order only, the rest in two, and the cheaper is taken."""
+SEARCH_EFFORT = 100.0
+"""Up to this effort patterns without one of the cells beside are tried as well."""
+ANSWERING, ANSWERING_SHARE = 0.03, 0.1
+"""Seconds, and at most share of the time, that are kept for choosing and verifying witnesses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,19 +61,35 @@ def protect(problem: Problem, unsafe: BoolArray, time_limit: float) -> Protectio
     """
     if np.shape(unsafe) != (len(problem.facts),):
         raise ValueError(f"unsafe: {np.shape(unsafe)} flags for {len(problem.facts)} cells")
-    deadline = Deadline(time_limit)
-    found = _protected(Pattern(problem, unsafe.astype(np.bool_)), deadline)
-    if found.proof is Proof.PROVED and found.withheld.sum() > MANY:
-        return found
-    other = _protected(Pattern(problem, unsafe.astype(np.bool_), largest_first=True), deadline)
-    return min(found, other, key=lambda one: (one.proof is not Proof.PROVED, one.cost))
+    deadline = Deadline(time_limit - min(ANSWERING, ANSWERING_SHARE * time_limit))
+    pattern = Pattern(problem, unsafe.astype(np.bool_))
+    best = _protected(pattern, deadline)
+    if best.proof is Proof.PROVED and deadline.effort > SECOND_EFFORT:
+        return best
+    best = min(best, _protected(pattern.afresh(largest_first=True), deadline), key=_worth)
+    tried: BoolArray = pattern.unsafe
+    while best.proof is Proof.PROVED and deadline.effort < SEARCH_EFFORT and not deadline.over:
+        beside = np.flatnonzero(best.withheld & ~tried)
+        if len(beside) == 0:
+            break
+        shown = beside[np.argmax(problem.facts.records[beside])]
+        tried = tried | (np.arange(len(tried)) == shown)
+        best = min(best, _protected(pattern.afresh(shown=int(shown)), deadline), key=_worth)
+    return best
+
+
+def _worth(found: Protection) -> tuple[bool, int]:
+    """Proved ones before others, then the cheaper."""
+    return found.proof is not Proof.PROVED, found.cost
 
 
 def _protected(pattern: "Pattern", deadline: Deadline) -> Protection:
     """Grow one pattern, prove it, and give back what is superfluous."""
+    began = deadline.effort
     search = _proved_pattern(pattern, no_tables(pattern.problem), deadline)
     if not search.narrow().any():
-        pattern, search = _given_back(pattern, search, deadline)
+        enough = deadline.effort + max(deadline.effort - began, LEAST_EFFORT)
+        pattern, search = _given_back(pattern, search, enough, deadline)
     found = search.verdict()
     beside = pattern.withheld & ~pattern.unsafe
     return Protection(
@@ -88,17 +110,29 @@ class Pattern:
         self.unsafe = unsafe
         self.withheld = unsafe.copy()
         self.moves: list[FloatArray] = []
+        self.closed = False
+        self.thorough = True
         filled = (problem.facts.records > 0) | problem.zeros_withheld
         self._costs = (problem.facts.records + 1).astype(np.float64)
         self._could_be: BoolArray = (filled | unsafe) & ~problem.absent
         self._may_be = self._could_be
         self._models: dict[tuple[int, ...], Possibilities] = {}
 
+    def afresh(self, largest_first: bool = False, shown: int | None = None) -> "Pattern":
+        """The unsafe cells alone, to be grown in another order or without one cell."""
+        other = copy(self)
+        other.largest_first = largest_first
+        other.withheld, other.moves = self.unsafe.copy(), []
+        if shown is not None:
+            other._may_be = self._could_be & (np.arange(len(self.unsafe)) != shown)
+        return other
+
     def without(self, shown: BoolArray) -> "Pattern":
         """This pattern less some cells, which grows by no others than these."""
         smaller = copy(self)
         smaller.withheld = self.withheld & ~shown
         smaller._may_be = self.withheld
+        smaller.thorough = int(shown.sum()) == 1
         smaller.moves = [move for move in self.moves if not self._moved(move)[shown].any()]
         return smaller
 
@@ -107,6 +141,7 @@ class Pattern:
         closed = copy(self)
         closed._could_be = closed._may_be = self.withheld
         closed._models = {}
+        closed.closed = True
         return closed
 
     def grow(self, tables: Tables, deadline: Deadline) -> None:
@@ -146,16 +181,20 @@ class Pattern:
         The moves are deviations of the quantities, shape (quantities, cells) each.
         """
         width = self._width(quantity, cell)
-        whole = self._moves(quantities, quantity, cell, (width, -width), deadline, barred)
-        if whole:
-            moves = [min(whole, key=self._cost)]
-        else:
-            halves = (width / 2, -width / 2)
-            if quantity < SUMS:
-                halves = (float(np.ceil(halves[0])), float(np.ceil(halves[1])))
-            moves = self._moves(quantities, quantity, cell, halves, deadline, barred)
-            if len(moves) < len(halves):
-                return []
+        ways = [
+            moves
+            for step in (width, -width)
+            if (moves := self._moves(quantities, quantity, cell, (step,), deadline, barred))
+        ]
+        thrifty = self.closed or deadline.effort < THRIFTY_EFFORT
+        if not ways or (thrifty and min(map(self._cost, ways)) > 0):
+            up = float(np.ceil(width / 2)) if quantity < SUMS else width / 2
+            if up < width:
+                shared = self._moves(quantities, quantity, cell, (up, up - width), deadline, barred)
+                ways += [shared] if shared else []
+        if not ways:
+            return []
+        moves = min(ways, key=self._cost)
         for move in moves:
             self.withheld |= self._moved(move)
             if max(quantities) < SUMS:
@@ -167,11 +206,11 @@ class Pattern:
         quantities: tuple[int, ...],
         quantity: int,
         cell: int,
-        steps: tuple[float, float],
+        steps: tuple[float, ...],
         deadline: Deadline,
         barred: BoolArray | None,
     ) -> list[FloatArray]:
-        """The cheapest moves that change a quantity of a cell by these steps, those that there are."""
+        """The cheapest moves that change a quantity of a cell by one step after the other; or none."""
         if quantities not in self._models:
             self._models[quantities] = Possibilities(self.problem, self._could_be, quantities)
         model = self._models[quantities]
@@ -180,19 +219,21 @@ class Pattern:
         shown = ~(self._may_be | self.problem.absent)
         model.given = (shown if barred is None else shown | barred)[model.cells]
         free = self.withheld | self.problem.absent
-        costs = np.tile(np.where(free, 0.0, self._costs)[model.cells], len(quantities))
         column = model.block(quantity).start + int(np.searchsorted(model.cells, cell))
-        found = []
+        found: list[FloatArray] = []
         for step in steps:
             lower, upper = model.bounds()
             if not lower[column] <= step <= upper[column]:
-                continue
+                return []
             lower[column] = upper[column] = step
+            costs = np.tile(np.where(free, 0.0, self._costs)[model.cells], len(quantities))
             values = model.cheapest(costs, (lower, upper), deadline)
-            if values is not None:
-                move = np.zeros((len(quantities), len(self.withheld)))
-                move[:, model.cells] = values.reshape(len(quantities), -1)
-                found.append(move)
+            if values is None:
+                return []
+            move = np.zeros((len(quantities), len(self.withheld)))
+            move[:, model.cells] = values.reshape(len(quantities), -1)
+            found.append(move)
+            free = free | self._moved(move)
         return found
 
     def _moved(self, move: FloatArray) -> BoolArray:
@@ -200,8 +241,10 @@ class Pattern:
         moved: BoolArray = np.any(np.abs(move) > MOVED, axis=0) & ~self.problem.absent
         return moved
 
-    def _cost(self, move: FloatArray) -> float:
-        return float(self._costs[self._moved(move) & ~self.withheld].sum())
+    def _cost(self, moves: list[FloatArray]) -> float:
+        """Costs of the cells to withhold beside those that are."""
+        moved = np.logical_or.reduce([self._moved(move) for move in moves])
+        return float(self._costs[moved & ~self.withheld].sum())
 
     def _width(self, quantity: int, cell: int) -> float:
         """Required width of a quantity of a cell, in the units of the program's columns."""
@@ -221,7 +264,7 @@ def _proved_pattern(pattern: Pattern, tables: Tables, deadline: Deadline) -> Sea
         if len(left) == 0:
             break
         quantity, cell = (int(number) for number in left[0])
-        search.settle(quantity, cell, deadline)
+        search.settle(quantity, cell, deadline, integers=pattern.thorough)
         if not search.narrow()[quantity, cell] or deadline.over:
             continue
         before = pattern.withheld.copy()
@@ -229,6 +272,8 @@ def _proved_pattern(pattern: Pattern, tables: Tables, deadline: Deadline) -> Sea
             break
         if not np.array_equal(before, pattern.withheld):
             search = _searched(pattern, search.tables, deadline)
+        elif pattern.closed:
+            break
     return search
 
 
@@ -266,16 +311,17 @@ def _widen(
     return True
 
 
-def _given_back(pattern: Pattern, search: Search, deadline: Deadline) -> tuple[Pattern, Search]:
+def _given_back(
+    pattern: Pattern, search: Search, enough: float, deadline: Deadline
+) -> tuple[Pattern, Search]:
     """Give back cells that the proof can do without, the dearest first.
 
     As many are given back at once as linear algebra does not speak against, and those that turn out to be
-    needed are withheld again. These are tried once more, fewer at a time, until each was tried alone, or as
-    much effort was spent as on finding the pattern.
+    needed are withheld again. These are tried once more, fewer at a time, until each was tried alone or the
+    effort is `enough`.
     """
     pattern = pattern.alone()
     problem, needed, most = pattern.problem, pattern.unsafe, len(pattern.withheld)
-    enough = deadline.effort + max(deadline.effort, LEAST_EFFORT)
     while not deadline.over and deadline.effort < enough:
         beside = np.flatnonzero(pattern.withheld & ~needed)
         dearest = beside[np.argsort(-problem.facts.records[beside], kind="stable")]
