@@ -22,6 +22,7 @@ class Role(StrEnum):
     """What a person may do: ask, review, register datasets, operate."""
 
     RESEARCHER = "researcher"
+    PORTAL = "portal"
     CHECKER = "checker"
     STEWARD = "steward"
     OPERATOR = "operator"

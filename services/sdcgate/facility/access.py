@@ -5,11 +5,14 @@ from sdcgate.ledger.credentials import Caller
 
 PERMISSIONS = {
     "query": frozenset({"researcher"}),
-    "read_datasets": frozenset({"researcher", "checker", "steward", "operator"}),
+    "submit": frozenset({"researcher", "portal"}),
+    "check": frozenset({"researcher", "portal", "checker"}),
+    "read_datasets": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
     "register": frozenset({"steward"}),
-    "read_queries": frozenset({"researcher", "checker"}),
+    "read_queries": frozenset({"researcher", "portal", "checker"}),
+    "read_policy": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
     "review": frozenset({"checker"}),
-    "status": frozenset({"researcher", "checker", "steward", "operator"}),
+    "status": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
 }
 
 

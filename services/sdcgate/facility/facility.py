@@ -24,7 +24,7 @@ from sdcgate.facility.plan import Plan, make_plan, unknown
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.reasons import REFERRED, alternatives, reason
 from sdcgate.facility.refusals import refuse_without_data
-from sdcgate.ledger.credentials import Caller
+from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import BoxRow, DecisionEvent, RegistrationEvent, ReviewEvent
 from sdcgate.ledger.ledger import AlreadyAnswered, AlreadyRegistered, HeadMoved, Ledger, StoredQuery
 from sdcgate.methods.cells import IntArray, State, leaf_cells
@@ -153,11 +153,11 @@ class Facility:
         """
         require(caller, "read_queries")
         stored = self._ledger.query(query)
-        if stored is None or (caller.role == "researcher" and stored.researcher != caller.researcher):
+        if stored is None or (caller.role != Role.CHECKER and stored.researcher != caller.researcher):
             raise NotFound(f"There is no query {query} of yours.")
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
         response = pb.GetQueryResponse(request=record.request, decision=self._decision_of(stored))
-        if caller.role == "checker":
+        if caller.role == Role.CHECKER:
             response.checker.CopyFrom(record.checker)
         return response
 
@@ -166,7 +166,7 @@ class Facility:
         require(caller, "read_queries")
         size = request.page_size or 100
         verdicts = {pb.Verdict.Name(verdict).removeprefix("VERDICT_") for verdict in request.verdicts}
-        researcher = caller.researcher if caller.role == "researcher" else None
+        researcher = caller.researcher if caller.role != Role.CHECKER else None
         found = self._ledger.queries(researcher, verdicts, size + 1, request.page_token or None)
         response = pb.ListQueriesResponse()
         for stored in found[:size]:

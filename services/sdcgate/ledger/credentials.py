@@ -34,6 +34,7 @@ class Role(StrEnum):
     """What a caller is; `service` is for calls between our own services."""
 
     RESEARCHER = "researcher"
+    PORTAL = "portal"
     CHECKER = "checker"
     STEWARD = "steward"
     OPERATOR = "operator"

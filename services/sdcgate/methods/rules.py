@@ -33,6 +33,7 @@ class ReasonCode(IntEnum):
     VERSION_DIFFERENCE = 14
     REVIEW = 15
     MAXIMUM_CELLS = 16
+    BINDING = 17
 
 
 @dataclass(frozen=True, slots=True)

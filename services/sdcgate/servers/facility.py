@@ -94,6 +94,11 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
             decision = self._facility.review_query(_caller(), request, _seconds(context))
             return pb.ReviewQueryResponse(decision=decision)
 
+    def GetCaller(self, request: pb.GetCallerRequest, context: grpc.ServicerContext) -> pb.GetCallerResponse:
+        """Whom the key belongs to."""
+        found = _caller()
+        return pb.GetCallerResponse(key_id=found.key_id, role=found.role, researcher=found.researcher)
+
     def GetStatus(self, request: pb.GetStatusRequest, context: grpc.ServicerContext) -> pb.GetStatusResponse:
         """Version, public key, readiness."""
         with _translated(request):

@@ -62,6 +62,9 @@ def answer(rpc: str, status: int) -> Message:
         "GetQuery": lambda: pb.GetQueryResponse(request=request(), decision=released()),
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
         "ReviewQuery": refused,
+        "GetCaller": lambda: pb.GetCallerResponse(
+            key_id="15c5362d52e18bd7", role="researcher", researcher="r.levi"
+        ),
         "GetStatus": lambda: pb.GetStatusResponse(
             ready=True,
             software_version="0.1.0",

@@ -125,5 +125,6 @@ ROUTES: tuple[Route, ...] = (
         _reviewed,
         "decision",
     ),
+    Route("GET", "/v1/caller", "GetCaller", {200: "Whom the key belongs to."}, _as_it_is),
     Route("GET", "/v1/status", "GetStatus", {200: "The facility answers."}, _as_it_is),
 )

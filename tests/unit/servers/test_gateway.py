@@ -15,7 +15,7 @@ from sdcgate.servers.authentication import ServiceCaller
 from sdcgate.servers.edge import SECURITY_HEADERS
 from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.process import Signals
-from sdcgate.servers.routes import SERVICE, checked
+from sdcgate.servers.routes import ROUTES, SERVICE, checked
 from sdcgate.servers.settings import FacilityServer, GatewayServer, Peer, Settings
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
@@ -102,7 +102,7 @@ def place(tmp_path_factory):
 def fresh(request):
     if "place" in request.fixturenames:
         facility = request.getfixturevalue("place").facility
-        others = [name for name in SERVICE.methods_by_name if name != "QueryTable"]
+        others = {route.rpc for route in ROUTES} - {"QueryTable"}
         facility.answers = {name: openapi_examples.answer(name, 200) for name in others}
         facility.answers["QueryTable"] = pb.QueryTableResponse(decision=openapi_examples.released())
         facility.answers["ReviewQuery"] = pb.ReviewQueryResponse(decision=openapi_examples.refused())
@@ -327,6 +327,7 @@ def test_each_route_is_its_call(place):
         ("GET", "/v1/queries", "ListQueries", None),
         ("GET", "/v1/queries/q-1", "GetQuery", None),
         ("POST", "/v1/queries/q-1:review", "ReviewQuery", {"approve": True, "note": "fine"}),
+        ("GET", "/v1/caller", "GetCaller", None),
         ("GET", "/v1/status", "GetStatus", None),
     ]:
         place.facility.asked.clear()
