@@ -53,103 +53,137 @@ class AccessLevelUnknown(LookupError):
 class Model(BaseModel):
     """Strict and frozen: no unknown keys, no texts read as numbers, no infinities."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class MinimumUnitsRule(Model):
-    """Fewer units in a cell than this are unsafe."""
+    """A cell that is not empty has at least so many units."""
 
     units: int = Field(ge=1, le=1_000_000)
+    """The smallest number of units, counted without weights."""
     consequence: CellConsequence
+    """What happens where a cell has fewer."""
 
 
 class MinimumHouseholdsRule(Model):
-    """Fewer households in a cell than this are unsafe."""
+    """A cell has at least so many households; not judged for a dataset that has none."""
 
     households: float = Field(gt=0, le=1_000_000)
+    """The smallest number of households; may be a fraction."""
     consequence: CellConsequence
+    """What happens where a cell has fewer."""
 
 
 class MinimumBaseRule(Model):
-    """Fewer units in the filtered population than this are unsafe."""
+    """The population that the filter leaves has at least so many units."""
 
     units: int = Field(ge=1)
+    """The smallest number of units."""
     consequence: TableConsequence
+    """What happens to a table on fewer."""
 
 
 class DominanceRule(Model):
-    """(n,k): the largest n units may not hold more than the share k."""
+    """(n,k): the largest n units of a cell do not hold more than the share k of a measure's sum."""
 
     largest: int = Field(ge=1, le=16)
+    """How many of the largest units are taken together, n."""
     share: Share
+    """What they may hold of the sum, k: 0.5 is half."""
     consequence: CellConsequence
+    """What happens where they hold more."""
 
 
 class PPercentRule(Model):
-    """The total without the two largest may not be less than this share of the largest."""
+    """A measure's sum without its two largest units is not less than this share of the largest."""
 
     share: Share
+    """How closely nobody may estimate the largest unit: 0.1 is to within 10%."""
     consequence: CellConsequence
+    """What happens where the second largest unit could."""
 
 
 class GroupDisclosureRule(Model):
-    """No category may hold this share of the units of its line or more."""
+    """No category of a sensitive variable holds this share of its line's units or more."""
 
     share: Share
+    """The share from which on a group is disclosed; 1 means everybody."""
     consequence: CellConsequence
+    """What happens where one does."""
 
 
 class EqualValuesRule(Model):
-    """The values beneath a figure may not lie within this share of the largest of them."""
+    """The values beneath a figure differ by more than this share of the largest of them."""
 
     tolerance: float = Field(ge=0, le=1)
+    """How close values count as the same; 0 means equal."""
     consequence: CellConsequence
+    """What happens where they are the same."""
 
 
 class IndividualRiskRule(Model):
-    """The expected correct matches may not exceed this share of the filtered base."""
+    """The expected correct matches do not exceed this share of the filtered base's units."""
 
     maximum_share: float = Field(ge=0, le=1)
+    """The largest share of expected correct matches."""
     over: Literal["sample-uniques", "all-cells"]
+    """Over which cells of the identifying variables the matches are summed."""
     consequence: TableConsequence
+    """What happens to a table with more."""
 
 
 class RuleSet(Model):
-    """Rules on cells and tables; every policy has a minimum number of units."""
+    """What cells and tables must fulfil; a rule that is left out or null is not judged."""
 
     minimum_units: MinimumUnitsRule
+    """The least units of a cell; every policy has it."""
     minimum_households: MinimumHouseholdsRule | None = None
+    """The least households of a cell."""
     minimum_base: MinimumBaseRule | None = None
+    """The least units of a filtered population."""
     dominance: tuple[DominanceRule, ...] = ()
+    """Dominance of the largest units in a measure; any number of such rules."""
     p_percent: PPercentRule | None = None
+    """The p% rule of a measure."""
     group_disclosure: GroupDisclosureRule | None = None
+    """Categories that hold nearly all of their line."""
     equal_values: EqualValuesRule | None = None
+    """Figures over values that are all the same."""
     individual_risk: IndividualRiskRule | None = None
+    """The risk of re-identification of the table as a whole."""
 
 
 class DimensionLimits(Model):
     """How many variables a table may cross, and how many it may be filtered by."""
 
     maximum: int = Field(ge=0, le=16)
+    """How many variables may be crossed."""
     maximum_filters: int = Field(ge=0, le=32)
+    """How many variables may filter."""
     filters_count: bool
-    """Whether a filter variable counts as a dimension."""
+    """Whether a filtering variable that is no dimension counts towards `maximum`."""
     consequence: TableConsequence
+    """What happens to a table of more."""
 
 
 class Allowed(Model):
     """What may be asked; null allows everything that the dataset's descriptor has."""
 
     variables: frozenset[Name] | None = None
+    """The only variables allowed, as dimensions or filters; null: all that the dataset has."""
     levels: dict[Name, frozenset[Name]] = Field(default_factory=dict)
     """The only levels allowed of a variable; of a variable that is not named all are."""
     statistics: frozenset[StatisticName] | None = None
+    """The only statistics allowed; null: all."""
 
 
 class Forbidden(Model):
     """What may not be asked, whatever is allowed."""
 
     variables: frozenset[Name] = frozenset()
+    """Variables that may be neither dimension nor filter."""
     combinations: tuple[Annotated[frozenset[Name], Field(min_length=2)], ...] = ()
     """Variables that may not stand together in a query, as dimensions or filters."""
 
@@ -158,6 +192,7 @@ class Protection(Model):
     """How unsafe cells are protected and what counts as proved."""
 
     method: Literal["suppression"]
+    """How cells are protected: they are withheld, with others that would reveal them."""
     count_width: int | None = Field(default=None, ge=1)
     """How far apart the bounds of a withheld count must be; null: the minimum number of units."""
     sum_width: float = Field(gt=0, le=10)
@@ -165,7 +200,9 @@ class Protection(Model):
     zeros_withheld: bool | None = None
     """Whether empty cells may be withheld; null: where group disclosure protects."""
     time_limit_ms: int = Field(ge=10, le=600_000)
+    """Milliseconds for finding and proving a pattern, once a round."""
     unproved: TableConsequence
+    """What happens to a table that is not proved safe."""
 
 
 class Output(Model):
@@ -174,24 +211,35 @@ class Output(Model):
     digits: int = Field(ge=0, le=6)
     """Decimal places of sums, means and percentages."""
     maximum_cells: int = Field(ge=1, le=10_000_000)
+    latency_step_ms: int = Field(default=0, ge=0, le=60_000)
+    """Answers leave at whole multiples of it after they were asked, so that time tells little; 0: at once."""
+    """The largest table that is computed, margins and missing codes included."""
 
 
 class Differencing(Model):
-    """What happens when an answer would disclose together with earlier ones."""
+    """Answers that would disclose together with earlier ones."""
 
     consequence: TableConsequence
+    """What happens to one that cannot be mended by withholding a cell of it."""
 
 
 class LevelPolicy(Model):
     """Everything that applies at one access level, defaults merged in."""
 
     rules: RuleSet
+    """What cells and tables must fulfil."""
     dimensions: DimensionLimits
+    """How many variables a query may name."""
     allowed: Allowed = Allowed()
+    """What may be asked."""
     forbidden: Forbidden = Forbidden()
+    """What may not be asked."""
     protection: Protection
+    """How unsafe cells are protected."""
     output: Output
+    """In what form answers leave."""
     differencing: Differencing
+    """What happens to an answer that would disclose together with earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
