@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 HASH_FORMAT = 1
 """Raised when a parameter changes its meaning, so that decisions before and after do not share a hash."""
+NOT_HASHED = ("hash", "rules", "latency_step_ms")
+"""When an answer leaves changes no decision: tuning it must not make every query a new one."""
 
 
 class HasConsequence(Protocol):
@@ -39,7 +41,7 @@ class HasConsequence(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EffectivePolicy:
-    """What applies to a query. `hash` is over everything else, so it changes when a decision could."""
+    """What applies to a query. `hash` is over everything that could change a decision."""
 
     name: str
     access_level: str
@@ -56,6 +58,7 @@ class EffectivePolicy:
     forbidden_combinations: tuple[frozenset[str], ...]
     allowed_statistics: frozenset[str] | None
     digits: int
+    latency_step_ms: int
     protection_method: str
     count_width: int
     sum_width: float
@@ -94,6 +97,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         forbidden_combinations=tuple(sorted(set(level.forbidden.combinations), key=sorted)),
         allowed_statistics=level.allowed.statistics,
         digits=level.output.digits,
+        latency_step_ms=level.output.latency_step_ms,
         protection_method=level.protection.method,
         count_width=level.protection.count_width or level.rules.minimum_units.units,
         sum_width=level.protection.sum_width,
@@ -107,7 +111,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
 def hash_of(policy: EffectivePolicy) -> str:
     """SHA-256 over the canonical JSON of an effective policy, as `sha256:<hex>`."""
     content: dict[str, Any] = {
-        name: getattr(policy, name) for name in policy.__dataclass_fields__ if name not in ("hash", "rules")
+        name: getattr(policy, name) for name in policy.__dataclass_fields__ if name not in NOT_HASHED
     }
     content["rules"] = asdict(policy.rules)
     content["format"] = HASH_FORMAT

@@ -92,6 +92,13 @@ def _protection(policy: "EffectivePolicy") -> Iterator[str]:
     )
     yield f"Empty cells {'may be' if policy.zeros_withheld else 'are not'} withheld."
     yield f"Decimal places of sums, means and percentages: {policy.digits}."
+    if policy.latency_step_ms:
+        yield (
+            f"Answers that were computed leave at whole multiples of {policy.latency_step_ms} ms after they "
+            "were asked."
+        )
+    else:
+        yield "Answers leave as soon as they are ready; their time may tell how much had to be withheld."
     yield (
         f"What cannot be proved safe within {policy.protection_time_limit_ms} ms is "
         f"{_WORDS[policy.unproved_consequence]}."

@@ -211,9 +211,9 @@ class Output(Model):
     digits: int = Field(ge=0, le=6)
     """Decimal places of sums, means and percentages."""
     maximum_cells: int = Field(ge=1, le=10_000_000)
+    """The largest table that is computed, margins and missing codes included."""
     latency_step_ms: int = Field(default=0, ge=0, le=60_000)
     """Answers leave at whole multiples of it after they were asked, so that time tells little; 0: at once."""
-    """The largest table that is computed, margins and missing codes included."""
 
 
 class Differencing(Model):

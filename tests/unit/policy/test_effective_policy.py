@@ -149,7 +149,21 @@ def test_whatever_changes_a_decision_changes_the_hash(changed: set[str]) -> None
     assert parse_policy(text).effective("remote", "x").hash != parse_policy(OWN).effective("remote", "x").hash
 
 
-def test_every_field_is_in_the_hash() -> None:
+def test_when_answers_leave_is_not_in_the_hash_because_it_changes_no_decision() -> None:
+    slower = parse_policy(OWN.replace("digits: 1", "digits: 1, latency_step_ms: 250")).effective("remote", "x")
+    assert slower.latency_step_ms == 250
+    assert slower.hash == parse_policy(OWN).effective("remote", "x").hash
+    assert "leave at whole multiples of 250 ms" in slower.explain()
+
+
+@pytest.mark.parametrize("name", bundled_policies())
+def test_bundled_policies_hide_how_long_it_took_from_everybody_who_is_not_registered(name: str) -> None:
+    policy = load_policy(name)
+    steps = {level: policy.effective(level, "any").latency_step_ms for level in policy.access_levels}
+    assert steps == {level: 500 if level == "public" else 0 for level in policy.access_levels}
+
+
+def test_every_field_that_can_change_a_decision_is_in_the_hash() -> None:
     policy = parse_policy(OWN).effective("remote", "x")
     other = {
         "name": "n",
@@ -169,7 +183,7 @@ def test_every_field_is_in_the_hash() -> None:
         "dimensions_consequence": Consequence.REFER,
     }
     for field in dataclasses.fields(policy):
-        if field.name != "hash":
+        if field.name not in ("hash", "latency_step_ms"):
             value = other.get(field.name, 77)
             assert dataclasses.replace(policy, **{field.name: value}).hash != policy.hash, field.name
 
