@@ -150,7 +150,9 @@ def test_whatever_changes_a_decision_changes_the_hash(changed: set[str]) -> None
 
 
 def test_when_answers_leave_is_not_in_the_hash_because_it_changes_no_decision() -> None:
-    slower = parse_policy(OWN.replace("digits: 1", "digits: 1, latency_step_ms: 250")).effective("remote", "x")
+    slower = parse_policy(OWN.replace("digits: 1", "digits: 1, latency_step_ms: 250")).effective(
+        "remote", "x"
+    )
     assert slower.latency_step_ms == 250
     assert slower.hash == parse_policy(OWN).effective("remote", "x").hash
     assert "leave at whole multiples of 250 ms" in slower.explain()
