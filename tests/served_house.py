@@ -31,30 +31,49 @@ KEYS = {
 
 
 class ServedHouse:
-    """A house in a folder: running processes and whoever calls them."""
+    """A house in a folder: running processes and whoever calls them.
 
-    def __init__(self, folder: Path, **sections: dict[str, Any]) -> None:
+    `common` are settings of all services; `keys` those of another house on the same state.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        common: dict[str, Any] | None = None,
+        keys: dict[str, str] | None = None,
+        **sections: dict[str, Any],
+    ) -> None:
         self.folder = folder
+        self.common = common or {}
         ports = {"port": 0, "metrics_port": 0}
         self.settings = Settings(
             state_dir=folder / "state",
             data_root=folder / "data",
+            **self.common,
             **{name: {**ports, **sections.get(name, {})} for name in SERVICES},
         )
-        self.settings.data_root.mkdir(parents=True)
+        self.settings.data_root.mkdir(parents=True, exist_ok=True)
         environment = {
             f"SDCGATE_{name.upper()}__{field.upper()}": str(value)
             for name, section in sections.items()
             for field, value in section.items()
         }
-        with self.ledger() as ledger:
-            credentials = Credentials(ledger)
-            self.keys = {
-                name: credentials.create(role, person, "test", 1)[0] for name, (role, person) in KEYS.items()
-            }
+        environment |= {f"SDCGATE_{name.upper()}": str(value) for name, value in self.common.items()}
+        self.keys = keys or self._new_keys()
         self.supervisor = Supervisor(self.settings, environment)
         self.supervisor.start()
         self.http = httpx.Client(base_url=self.supervisor.url, timeout=60)
+
+    def beside(self) -> "ServedHouse":
+        """Four more processes on the same state: a second replica, where the ledger is on PostgreSQL."""
+        run = self.settings.state_dir / "run"
+        ready = {name: {"ready_file": run / f"{name}-2.json"} for name in SERVICES}
+        return ServedHouse(self.folder, self.common, self.keys, **ready)
+
+    def _new_keys(self) -> dict[str, str]:
+        with self.ledger() as ledger:
+            create = Credentials(ledger).create
+            return {name: create(role, person, "test", 1)[0] for name, (role, person) in KEYS.items()}
 
     def stop(self) -> None:
         self.http.close()
@@ -76,7 +95,7 @@ class ServedHouse:
         return self.register({**yaml.safe_load(RANDHIE.read_text()), "name": name, "source": name})
 
     def metrics_address(self, service: str) -> str:
-        ready = self.settings.state_dir / "run" / f"{service}.json"
+        ready = self.supervisor._ready_file(service)
         return "http://" + json.loads(ready.read_text())["metrics"]
 
     def log(self, service: str) -> list[dict[str, Any]]:
@@ -96,8 +115,7 @@ class ServedHouse:
         process.wait()
 
     def restart(self, service: str) -> None:
-        """Start a killed service again, as an init system would."""
-        self.supervisor._ready_file(service).unlink(missing_ok=True)
+        """Start a killed service again, as an init system would: it finds everything as it fell."""
         self.supervisor._processes[service] = self.supervisor._spawn(service)
         self.supervisor._wait_until_ready(service, time.monotonic() + 60)
 

@@ -1,8 +1,6 @@
 """The road as its users take it: four processes, REST by plain httpx and by the Python client."""
 
-import base64
 import csv
-import hashlib
 import json
 import time
 from collections.abc import Iterator
@@ -17,12 +15,11 @@ import httpx
 import pandas as pd
 import pytest
 import statsmodels
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from google.protobuf import descriptor_pool, message_factory
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from certified import is_certified
 from sdcgate_client import Client, Forbidden, InvalidRequest, NotFound, Unauthorized, format_answer
 from served_house import ServedHouse, cells, codes_of, table_body
 
@@ -70,27 +67,6 @@ def problem(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
     assert content["title"]
     assert "verdict" not in content
     return content
-
-
-def is_certified(decision: dict[str, Any], public_key: str) -> bool:
-    """Whether a certificate is of this very decision, by what the documentation says and nothing of ours."""
-    certificate = decision["certificate"]
-    bare = {name: value for name, value in decision.items() if name != "certificate"}
-    digest = hashlib.sha256(canonical(bare)).hexdigest()
-    signed = {name: certificate[name] for name in ("sequence", "head", "answer_digest", "key_id")}
-    statement = {**signed, "query": decision["query"], "verdict": decision["verdict"]}
-    key = load_pem_public_key(public_key.encode())
-    try:
-        key.verify(
-            base64.b64decode(certificate["signature"]), b"sdcgate certificate 1\n" + canonical(statement)
-        )
-    except InvalidSignature:
-        return False
-    return digest == certificate["answer_digest"]
-
-
-def canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 # Datasets
