@@ -30,8 +30,11 @@ class Tls(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     certificate: Path | None = None
+    """Certificate that the service shows, PEM."""
     key: Path | None = None
+    """Its private key, PEM."""
     client_ca: Path | None = None
+    """Authority that callers' certificates must be of; callers need none where it is not given."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -53,9 +56,13 @@ class Server(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: str = "127.0.0.1"
+    """Where it listens; a host beyond the loopback needs TLS files, or `PLAINTEXT`."""
     port: int = Field(default=0, ge=0, le=65535)
+    """Where it listens; 0 takes a free port."""
     metrics_host: str = "127.0.0.1"
+    """Where metrics and probes are served."""
     metrics_port: int = Field(default=0, ge=0, le=65535)
+    """Where metrics and probes are served; 0 takes a free port."""
     ready_file: Path | None = None
     """Where the chosen addresses are written once it is ready; `run/<name>.json` in the state folder."""
     tls: Tls = Tls()
@@ -77,10 +84,13 @@ class GrpcServer(Server):
     """What every gRPC service has."""
 
     threads: int = Field(default=8, ge=1, le=256)
+    """Calls that run at the same time."""
     waiting_calls: int = Field(default=32, ge=0)
     """Calls that may wait for a thread; more are told to come again."""
     maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
+    """The largest message that is sent or taken."""
     maximum_deadline_seconds: float = Field(default=120.0, gt=0)
+    """How long a call may take, whatever deadline its caller gives."""
 
 
 class RiskServer(GrpcServer):
@@ -107,8 +117,9 @@ class Peer(BaseModel):
     ca: Path | None = None
     """Authority of the service's certificate; the connection is encrypted exactly if it is given."""
     certificate: Path | None = None
+    """Certificate that we show, where the service wants one."""
     key: Path | None = None
-    """Certificate and key that we show, where the service wants them."""
+    """Its private key."""
     plaintext: bool = False
     """Call without TLS beyond the loopback (behind a mesh that encrypts)."""
 
@@ -132,7 +143,9 @@ class FacilityServer(GrpcServer):
     risk: Peer = Peer()
     protection: Peer = Peer()
     risk_deadline_seconds: float = Field(default=20.0, gt=0)
+    """How long the risk service may take for one call."""
     protection_deadline_seconds: float = Field(default=60.0, gt=0)
+    """How long the protection service may take for one call."""
 
 
 class GatewayServer(Server):
@@ -142,7 +155,9 @@ class GatewayServer(Server):
     metrics_port: int = Field(default=9480, ge=0, le=65535)
     facility: Peer = Peer()
     maximum_body_bytes: int = Field(default=MEBIBYTE, ge=1024)
+    """The largest body that is taken; a larger one is answered with 413."""
     maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
+    """The largest message that is taken from the facility."""
     deadline_seconds: float = Field(default=100.0, gt=0)
     """How long the facility may take for one call."""
 
@@ -161,9 +176,11 @@ class Settings(BaseSettings):
     ledger_url: str = ""
     """SQLAlchemy URL of the ledger; SQLite in the state folder where empty."""
     default_policy: str = "israel-cbs"
+    """Policy of the datasets whose descriptor names none."""
     policy_dir: Path | None = None
     """Folder of the agency's own policies, `*.yaml`; they stand beside the bundled ones, or replace them."""
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+    """The least severe lines that are logged."""
     service_token_file: Path | None = None
     """Token that the facility shows to risk and protection; `keys/service.token` in the state folder."""
     risk: RiskServer = RiskServer()
