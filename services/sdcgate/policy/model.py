@@ -4,9 +4,9 @@ A policy file has `defaults`, what each access level changes of them, and what s
 that. The three are merged, key by key, before they are validated; a rule set to null is not judged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,17 +32,30 @@ StatisticName = Literal[
     "TOTAL_PERCENT",
 ]
 
+Tree = dict[str, Any]
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
-class PolicyInvalid(ValueError):
-    """A policy that cannot be used. `problems` holds all of them, each with its path in the file."""
+class Problem(NamedTuple):
+    """What is wrong in a policy file, where, and in which line if that is known."""
 
-    def __init__(self, source: str, problems: tuple[tuple[str, str], ...]) -> None:
+    path: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        places = (f"line {self.line}" if self.line else "", self.path)
+        return ": ".join([*(place for place in places if place), self.message])
+
+
+class PolicyInvalid(ValueError):
+    """A policy, or its examples, that cannot be used. `problems` holds all that is wrong."""
+
+    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
         self.source = source
-        self.problems = problems
-        listed = "\n".join(f"  {path}: {message}" if path else f"  {message}" for path, message in problems)
+        self.problems = tuple(problems)
+        listed = "\n".join(f"  {problem}" for problem in problems)
         super().__init__(f"policy {source} cannot be used:\n{listed}")
 
 
@@ -240,6 +253,23 @@ class LevelPolicy(Model):
     """In what form answers leave."""
     differencing: Differencing
     """What happens to an answer that would disclose together with earlier ones."""
+
+
+class PolicyFile(Model):
+    """A policy file: what applies at which access level, and what single datasets change of it."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")
+    """Name of the policy: lower-case letters, digits and -."""
+    version: str = Field(min_length=1, max_length=64)
+    """Version, a text in quotes."""
+    description: str = Field(min_length=1, max_length=10_000)
+    """What the policy is for, and where its rules come from."""
+    defaults: Tree = Field(default_factory=dict)
+    """What applies at every access level unless that changes it."""
+    access_levels: dict[AccessLevel, Tree | None] = Field(min_length=1)
+    """What each access level changes of the defaults; a level that is not named allows nothing."""
+    datasets: dict[Name, dict[AccessLevel, Tree]] = Field(default_factory=dict)
+    """What single datasets change of an access level."""
 
 
 @dataclass(frozen=True, slots=True)

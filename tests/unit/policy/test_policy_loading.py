@@ -26,7 +26,7 @@ SMALLEST = textwrap.dedent(
 def problems_of(text: str) -> dict[str, str]:
     with pytest.raises(PolicyInvalid) as caught:
         parse_policy(text)
-    return dict(caught.value.problems)
+    return {problem.path: problem.message for problem in caught.value.problems}
 
 
 @pytest.mark.parametrize("name", bundled_policies())
@@ -64,6 +64,27 @@ def test_all_problems_are_told_at_once_each_with_its_path() -> None:
     }
 
 
+def test_problems_of_the_outer_shape_and_of_what_is_within_are_told_together_each_with_its_line() -> None:
+    text = SMALLEST.replace("description:", "descripton:").replace("units: 10", "units: ten")
+    text = text.replace("remote: {}", "remote: {}\n  moon: {}\n  public: {output: {digits: 2026-11-01}}")
+    with pytest.raises(PolicyInvalid) as dates:
+        parse_policy(text)
+    assert [str(problem) for problem in dates.value.problems] == [
+        "line 15: access_levels.public.output.digits: is not plain text, number or truth value; "
+        "put it in quotes"
+    ]
+    with pytest.raises(PolicyInvalid) as caught:
+        parse_policy(text.replace("2026-11-01", "9"), "our.yaml")
+    assert {(problem.line, problem.path) for problem in caught.value.problems} == {
+        (2, "description"),
+        (4, "descripton"),
+        (7, "defaults.rules.minimum_units.units"),
+        (14, "access_levels.moon"),
+        (15, "access_levels.public.output.digits"),
+    }
+    assert "\n  line 4: descripton: is not known here\n" in str(caught.value)
+
+
 def test_a_problem_in_a_dataset_s_changes_has_the_dataset_s_path() -> None:
     text = (
         SMALLEST + "datasets:\n  survey:\n    remote: {rules: {minimum_base: {units: 5}}}\n    public: {}\n"
@@ -97,7 +118,13 @@ def test_a_width_that_is_no_finite_positive_number_is_refused(width: str) -> Non
 
 
 def test_a_key_that_stands_twice_is_an_error_and_not_the_last_one_s_win() -> None:
-    assert problems_of("name: a\nversion: b\nname: c\n") == {"line 3": "the key 'name' stands twice"}
+    with pytest.raises(PolicyInvalid) as caught:
+        parse_policy("name: a\nversion: b\nname: c\n2: d\nversion: e\n")
+    assert [(problem.line, problem.message) for problem in caught.value.problems] == [
+        (3, "the key 'name' stands twice"),
+        (4, "the key '2' is not a text; put it in quotes"),
+        (5, "the key 'version' stands twice"),
+    ]
 
 
 @pytest.mark.parametrize(
