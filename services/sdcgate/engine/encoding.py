@@ -58,26 +58,19 @@ def read_texts(column: "pa.ChunkedArray", missing: Iterable[str]) -> Texts:
     return Texts(distinct, index)
 
 
-def code_positions(
-    texts: Texts, positions: Mapping[str, int], floor: bool
-) -> tuple[IntArray, dict[str, int]]:
-    """Position of each row's code, `_U` (the last) where missing, and rows of every undeclared text.
+def code_positions(texts: Texts, positions: Mapping[str, int], floor: bool) -> tuple[IntArray, BoolArray]:
+    """Position of each row's code, `_U` (the last) where missing, and which rows have an undeclared text.
 
     A text is looked up as it stands, then in its canonical form; with `floor` as the integer below it.
     """
     last = len(positions) - 1
     found = np.full(len(texts.distinct) + 1, last, dtype=np.int64)
-    undeclared: dict[str, int] = {}
-    rows = texts.rows
-    for at, text in enumerate(texts.distinct):
-        if rows[at] == 0:
-            continue
-        code = _floor(text) if floor else text
-        position = positions.get(code, positions.get(canonical(code), last))
-        if position == last:
-            undeclared[text] = int(rows[at])
-        found[at] = position
-    return found[texts.index], undeclared
+    undeclared = np.zeros(len(texts.distinct) + 1, dtype=np.bool_)
+    for at in np.flatnonzero(texts.rows):
+        code = _floor(texts.distinct[at]) if floor else texts.distinct[at]
+        found[at] = positions.get(code, positions.get(canonical(code), last))
+        undeclared[at] = found[at] == last
+    return found[texts.index], undeclared[texts.index]
 
 
 def _floor(text: str) -> str:
@@ -88,11 +81,11 @@ def _floor(text: str) -> str:
     return str(math.floor(value)) if math.isfinite(value) else text
 
 
-def scaled_values(texts: Texts, decimals: int) -> tuple[IntArray, BoolArray, dict[str, int]]:
-    """Each row's value times 10^decimals as an integer (0 where missing), which rows have one, bad texts.
+def scaled_values(texts: Texts, decimals: int) -> tuple[IntArray, BoolArray, BoolArray]:
+    """Each row's value times 10^decimals as an integer (0 where missing), which have a text, and a bad one.
 
     Values with more decimals are rounded to the declared ones. Texts that are no finite number, or too
-    large for 62 bits when scaled, are bad: with the number of rows that have them.
+    large for 62 bits when scaled, are bad.
     """
     numbers = np.array([_number(text) for text in texts.distinct], dtype=np.float64)
     scaled = np.zeros(len(numbers) + 1, dtype=np.int64)
@@ -101,17 +94,14 @@ def scaled_values(texts: Texts, decimals: int) -> tuple[IntArray, BoolArray, dic
     np.multiply(numbers, 10.0**decimals, out=near, where=finite)
     small = finite & (np.abs(near) < _EXACT_IN_FLOAT)
     scaled[:-1][small] = np.rint(near[small]).astype(np.int64)
-    bad: dict[str, int] = {}
-    rows = texts.rows
-    for at in np.flatnonzero(~small):
-        if rows[at] == 0:
-            continue
+    bad = np.zeros(len(numbers) + 1, dtype=np.bool_)
+    for at in np.flatnonzero(~small & (texts.rows > 0)):
         exact = None if not finite[at] else _exactly(texts.distinct[at], decimals)
         if exact is None or abs(exact) >= LARGEST_SUM:
-            bad[texts.distinct[at]] = int(rows[at])
+            bad[at] = True
         else:
             scaled[at] = exact
-    return scaled[texts.index], texts.index >= 0, bad
+    return scaled[texts.index], texts.index >= 0, bad[texts.index]
 
 
 def _number(text: str) -> float:

@@ -1,4 +1,8 @@
-"""The columns of a data file that a descriptor names, encoded; what is wrong in them becomes problems."""
+"""The columns of a data file that a descriptor names, encoded; what is wrong in them becomes problems.
+
+A problem says in which records something is wrong, never what stands there: that is a person's answer, or,
+in a column too many, his name. The steward has the file.
+"""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdcgate.engine.code_lists import LevelCodes, quoted
+from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.descriptor import Descriptor, DescriptorProblem, Measure, Variable
 from sdcgate.engine.descriptor_checks import MAXIMUM_DECIMALS
 from sdcgate.engine.encoding import (
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 HOUSEHOLD_SHARES = 10 * lcm(*range(1, 21))
 """A unit of a household of s members counts HOUSEHOLD_SHARES // s: exact up to 20 members."""
+_SHOWN_ROWS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,11 @@ class RecordColumns:
         texts = self._texts(self.descriptor.unit.column)
         if texts is None:
             return None
-        without = int((texts.index < 0).sum())
-        if without:
-            self._add("unit.column", f"{without} rows have no unit id; every record needs one")
+        without = texts.index < 0
+        if without.any():
+            self._add(
+                "unit.column", f"every record needs one; the file has {_counted(without, 'without it')}"
+            )
             return None
         ids, index = np.unique(np.array([canonical(text) for text in texts.distinct]), return_inverse=True)
         return tuple(str(unit) for unit in ids), index[texts.index]
@@ -62,13 +69,9 @@ class RecordColumns:
         if texts is None or levels is None:
             return None
         positions, undeclared = code_positions(texts, levels[0].positions, variable.floor)
-        if undeclared:
-            rows = sum(undeclared.values())
-            self._add(
-                f"variables[{position}]",
-                f"column {column!r} has {rows} rows with values that are no declared code:"
-                f" {quoted(list(undeclared))}",
-            )
+        if undeclared.any():
+            what = "with values that are no declared code"
+            self._add(f"variables[{position}]", f"column {column!r} has {_counted(undeclared, what)}")
         return positions
 
     def measure(self, position: int, measure: Measure) -> tuple[IntArray, BoolArray] | None:
@@ -79,12 +82,9 @@ class RecordColumns:
             return None
         path = f"measures[{position}]"
         scaled, valid, bad = scaled_values(texts, measure.decimals)
-        if bad:
-            self._add(
-                path,
-                f"column {column!r} has {sum(bad.values())} rows with values that are no finite number or"
-                f" too large: {quoted(list(bad))}",
-            )
+        if bad.any():
+            what = "with values that are no finite number or too large"
+            self._add(path, f"column {column!r} has {_counted(bad, what)}")
         elif absolute_total(scaled) >= LARGEST_SUM:
             self._add(f"{path}.decimals", "the values are too large to be summed exactly: declare fewer")
         lower, upper = measure.lower_bound, measure.upper_bound
@@ -103,14 +103,13 @@ class RecordColumns:
         if weight is None or texts is None or not 0 <= weight.decimals <= MAXIMUM_DECIMALS:
             return None
         scaled, valid, bad = scaled_values(texts, weight.decimals)
-        no_number = sum(bad.values()) + int((~valid).sum())
-        if no_number:
-            shown = f": {quoted(list(bad))}" if bad else ""
-            self._add("weight.column", f"{no_number} rows have no finite weight{shown}")
-        not_positive = int((valid & (scaled <= 0)).sum()) - sum(bad.values())
-        if not_positive:
-            decimals = f"with {weight.decimals} decimals"
-            self._add("weight.column", f"{not_positive} rows have a weight that is not positive {decimals}")
+        no_number = bad | ~valid
+        if no_number.any():
+            self._add("weight.column", f"the file has {_counted(no_number, 'without a finite weight')}")
+        not_positive = ~no_number & (scaled <= 0)
+        if not_positive.any():
+            what = f"with a weight that is not positive with {weight.decimals} decimals"
+            self._add("weight.column", f"the file has {_counted(not_positive, what)}")
         if absolute_total(scaled) >= LARGEST_SUM:
             self._add("weight.decimals", "the weights are too large to be summed exactly: declare fewer")
         return scaled
@@ -134,7 +133,7 @@ class RecordColumns:
             return np.append(index, len(ids))[texts.index].astype(np.int64)
         sizes, _, bad = scaled_values(texts, 0)
         largest = int(sizes.max())
-        if bad or largest <= 0 or bool((sizes < 0).any()):
+        if bad.any() or largest <= 0 or bool((sizes < 0).any()):
             self._add("household.size_column", "sizes must be whole numbers, not negative and not all 0")
             return None
         return HOUSEHOLD_SHARES // np.where(sizes == 0, largest, sizes)
@@ -144,9 +143,18 @@ class RecordColumns:
 
     def _beyond(self, path: str, rows: BoolArray) -> None:
         if rows.any():
-            self._add(path, f"{int(rows.sum())} rows have values beyond it")
+            self._add(path, f"the file has {_counted(rows, 'with values beyond it')}")
 
     def _texts(self, column: str, missing: tuple[str, ...] = ()) -> Texts | None:
         if column not in self.table.column_names:
             return None
         return read_texts(self.table[column], (*self.descriptor.data.missing, *missing))
+
+
+def _counted(rows: BoolArray, what: str) -> str:
+    """How many rows, what is wrong with them, and which records of the file they are, from 1."""
+    numbers = (np.flatnonzero(rows) + 1).tolist()
+    more = len(numbers) - _SHOWN_ROWS
+    shown = ", ".join(map(str, numbers[:_SHOWN_ROWS])) + (f" and {more} more" if more > 0 else "")
+    plural = "s" if len(numbers) > 1 else ""
+    return f"{len(numbers)} row{plural} {what}: record{plural} {shown}"

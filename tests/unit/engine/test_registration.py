@@ -14,12 +14,12 @@ def units(bench, dataset, variable, level=""):
     return dict(zip(computed.axes[0].codes, computed.facts.units.tolist(), strict=True))
 
 
-def test_undeclared_values_tell_the_column_the_rows_and_up_to_five_values(bench, people):
+def test_undeclared_values_tell_the_column_and_up_to_five_records_but_not_what_stands_there(bench, people):
     bench.write("id,region,sex\n" + "".join(f"{i},r{i},f\n" for i in range(7)))
     found = bench.problems(people())
     assert found == {
         "variables[0]": "column 'region' has 7 rows with values that are no declared code:"
-        " 'r0', 'r1', 'r2', 'r3', 'r4' and 2 more"
+        " records 1, 2, 3, 4, 5 and 2 more"
     }
 
 
@@ -63,11 +63,13 @@ def test_problems_of_data_and_descriptor_come_together(bench, people):
     )
     found = bench.problems(declared)
     assert found["reference_date"] == "write YYYY-MM-DD"
-    assert found["unit.column"] == "1 rows have no unit id; every record needs one"
-    assert "'q'" in found["variables[1]"]
-    assert "'abc'" in found["measures[0]"]
-    assert found["measures[0].upper_bound"] == "1 rows have values beyond it"
+    assert found["unit.column"] == "every record needs one; the file has 1 row without it: record 2"
+    assert found["variables[1]"].endswith("1 row with values that are no declared code: record 2")
+    assert found["measures[0]"].endswith("no finite number or too large: record 1")
+    assert found["measures[0].upper_bound"] == "the file has 1 row with values beyond it: record 3"
     assert "weight.column" in found
+    assert "'q'" not in str(found)
+    assert "abc" not in str(found)
 
 
 @pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "", "heavy", "1e400", "0.0004"])
@@ -75,7 +77,8 @@ def test_weights_must_be_positive_numbers(bench, people, weight):
     bench.write(f"id,region,sex,w\n1,north,f,1\n2,south,m,{weight}\n")
     found = bench.problems(people(weight={"column": "w", "decimals": 3}))
     assert list(found) == ["weight.column"]
-    assert found["weight.column"].startswith("1 rows")
+    assert found["weight.column"].startswith("the file has 1 row with")
+    assert found["weight.column"].endswith(": record 2")
 
 
 def test_a_variable_or_weight_that_varies_within_a_unit_must_say_so(bench, people):
