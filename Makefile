@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test lint proto bench clean
+.PHONY: run demo test lint proto bench docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -28,6 +28,14 @@ proto: $(PROTO)
 bench: $(PROTO)
 	$(PY) benchmarks/run.py
 
+# The site, strictly: a link or an anchor that leads nowhere, or a page that nothing leads to, is an error.
+docs: $(STAMP)
+	$(PY) -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs build/site
+
+# The pages of docs/reference, from the protos, the settings and the code that they describe.
+reference: $(PROTO)
+	PYTHONPATH=docs $(PY) -m generators
+
 clean:
 	rm -rf $(VENV) services/sdcgate_proto var build
 
@@ -36,7 +44,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "sdcgate needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 	mkdir -p services/sdcgate_proto && touch services/sdcgate_proto/__init__.py
-	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,docs]'
 	touch $@
 
 $(PROTO): $(STAMP) $(PROTOS) proto/generate.py
