@@ -109,16 +109,25 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
 
 
 def hash_of(policy: EffectivePolicy) -> str:
-    """SHA-256 over the canonical JSON of an effective policy, as `sha256:<hex>`."""
+    """SHA-256 over the canonical text of an effective policy, as `sha256:<hex>`."""
+    return hash_of_text(canonical_text(policy))
+
+
+def hash_of_text(text: str) -> str:
+    """The hash of a canonical text."""
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def canonical_text(policy: EffectivePolicy) -> str:
+    """All of a policy that can change a decision as JSON, in one spelling."""
     content: dict[str, Any] = {
         name: getattr(policy, name) for name in policy.__dataclass_fields__ if name not in NOT_HASHED
     }
     content["rules"] = asdict(policy.rules)
     content["format"] = HASH_FORMAT
-    text = json.dumps(
+    return json.dumps(
         _plain(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def _rules(rules: "RuleSet") -> Rules:

@@ -1,4 +1,4 @@
-"""An effective policy in words, for researchers, stewards and auditors."""
+"""An effective policy in words, for researchers, stewards and auditors: a sentence a setting."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,96 +14,139 @@ _WORDS = {
     Consequence.REFUSE: "refused",
     Consequence.UNSPECIFIED: "refused",
 }
+NOT_JUDGED = "Not judged."
+_HEADINGS = {
+    "Rules": ("rules",),
+    "What may be asked": ("dimensions", "allowed", "forbidden"),
+    "How answers leave": ("protection", "output", "differencing"),
+}
 
 
 def explain(policy: "EffectivePolicy") -> str:
-    """The policy in words, a line a rule."""
-    lines = [f"Policy {policy.name}, access level {policy.access_level}", policy.hash, "", "Rules"]
-    lines += [f"  {line}" for line in _rules(policy.rules)]
-    lines += ["", "What may be asked"]
-    lines += [f"  {line}" for line in _limits(policy)]
-    lines += ["", "How answers leave"]
-    lines += [f"  {line}" for line in _protection(policy)]
+    """The policy in words under three headings, a line a setting."""
+    lines = [f"Policy {policy.name}, access level {policy.access_level}", policy.hash]
+    said = sentences(policy)
+    for heading, sections in _HEADINGS.items():
+        lines += ["", heading]
+        lines += [
+            f"  {sentence}" if sentence != NOT_JUDGED else f"  {name.partition('.')[2]}: not judged."
+            for name, sentence in said.items()
+            if name.partition(".")[0] in sections
+        ]
     return "\n".join(lines)
 
 
-def _rules(rules: Rules) -> Iterator[str]:
+def sentences(policy: "EffectivePolicy") -> dict[str, str]:
+    """A sentence for each setting, by its name in a policy file: `rules.minimum_units`."""
+    rules = {f"rules.{name}": NOT_JUDGED for name in policy.rules.__dataclass_fields__}
+    rules |= {f"rules.{name}": sentence for name, sentence in _rules(policy.rules)}
+    return {**rules, **_limits(policy), **_protection(policy)}
+
+
+def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
     if (units := rules.minimum_units) is not None:
-        yield f"A cell of fewer than {units.units} units is {_WORDS[units.consequence]}, unless it is empty."
+        yield (
+            "minimum_units",
+            f"A cell of fewer than {units.units} units is {_WORDS[units.consequence]}, unless it is empty.",
+        )
     if (households := rules.minimum_households) is not None:
         yield (
+            "minimum_households",
             f"A cell of fewer than {_number(households.households)} households is "
-            f"{_WORDS[households.consequence]}."
+            f"{_WORDS[households.consequence]}.",
         )
     if (base := rules.minimum_base) is not None:
-        yield f"A table on fewer than {base.units} units is {_WORDS[base.consequence]}."
-    for dominance in rules.dominance:
-        who = "largest unit holds" if dominance.largest == 1 else f"{dominance.largest} largest units hold"
-        yield (
-            f"A cell whose {who} more than {_percent(dominance.share)} of a total is "
-            f"{_WORDS[dominance.consequence]}."
-        )
+        yield "minimum_base", f"A table on fewer than {base.units} units is {_WORDS[base.consequence]}."
+    if rules.dominance:
+        yield "dominance", " ".join(_dominance(rules))
     if (p_percent := rules.p_percent) is not None:
         yield (
-            f"A cell in which the second largest unit could estimate the largest to within "
-            f"{_percent(p_percent.share)} is {_WORDS[p_percent.consequence]}."
+            "p_percent",
+            "A cell in which the second largest unit could estimate the largest to within "
+            f"{_percent(p_percent.share)} is {_WORDS[p_percent.consequence]}.",
         )
     if (group := rules.group_disclosure) is not None:
         yield (
+            "group_disclosure",
             f"A category that holds {_percent(group.share)} or more of its group is "
-            f"{_WORDS[group.consequence]}."
+            f"{_WORDS[group.consequence]}.",
         )
     if (equal := rules.equal_values) is not None:
         yield (
+            "equal_values",
             f"A figure over values within {_percent(equal.tolerance)} of each other is "
-            f"{_WORDS[equal.consequence]}."
+            f"{_WORDS[equal.consequence]}.",
         )
     if (risk := rules.individual_risk) is not None:
         over = "all cells" if risk.all_cells else "sample uniques"
         yield (
+            "individual_risk",
             f"A table with more expected correct matches over {over} than "
-            f"{_percent(risk.maximum_share)} of its units is {_WORDS[risk.consequence]}."
+            f"{_percent(risk.maximum_share)} of its units is {_WORDS[risk.consequence]}.",
         )
 
 
-def _limits(policy: "EffectivePolicy") -> Iterator[str]:
-    counted = "filters count" if policy.filters_count else "filters do not count"
-    yield (
-        f"At most {policy.maximum_dimensions} dimensions ({counted}) and {policy.maximum_filters} "
-        f"filter variables; more is {_WORDS[policy.dimensions_consequence]}."
-    )
-    yield f"At most {policy.maximum_cells} cells, margins included."
-    if policy.allowed_variables is not None:
-        yield f"Only the variables {_names(policy.allowed_variables)}."
-    if policy.forbidden_variables:
-        yield f"Not the variables {_names(policy.forbidden_variables)}."
-    for variable, levels in sorted(policy.allowed_levels.items()):
-        yield f"{variable} only at the levels {_names(levels)}."
-    for combination in policy.forbidden_combinations:
-        yield f"Not together: {_names(combination)}."
-    if policy.allowed_statistics is not None:
-        yield f"Only the statistics {_names(policy.allowed_statistics)}."
-
-
-def _protection(policy: "EffectivePolicy") -> Iterator[str]:
-    yield (
-        f"By {policy.protection_method}: what is withheld cannot be bounded more tightly than "
-        f"{policy.count_width} for counts and {_percent(policy.sum_width)} of the value for sums."
-    )
-    yield f"Empty cells {'may be' if policy.zeros_withheld else 'are not'} withheld."
-    yield f"Decimal places of sums, means and percentages: {policy.digits}."
-    if policy.latency_step_ms:
+def _dominance(rules: Rules) -> Iterator[str]:
+    for rule in rules.dominance:
+        who = "largest unit holds" if rule.largest == 1 else f"{rule.largest} largest units hold"
         yield (
-            f"Answers that were computed leave at whole multiples of {policy.latency_step_ms} ms after they "
-            "were asked."
+            f"A cell whose {who} more than {_percent(rule.share)} of a total is {_WORDS[rule.consequence]}."
         )
-    else:
-        yield "Answers leave as soon as they are ready; their time may tell how much had to be withheld."
-    yield (
-        f"What cannot be proved safe within {policy.protection_time_limit_ms} ms is "
-        f"{_WORDS[policy.unproved_consequence]}."
-    )
-    yield (f"What would disclose together with earlier answers is {_WORDS[policy.differencing_consequence]}.")
+
+
+def _limits(policy: "EffectivePolicy") -> dict[str, str]:
+    counts = "counts" if policy.filters_count else "does not count"
+    only_levels = [
+        f"{variable} only at the levels {_names(levels)}."
+        for variable, levels in sorted(policy.allowed_levels.items())
+    ]
+    apart = [f"Not together: {_names(combination)}." for combination in policy.forbidden_combinations]
+    variables, statistics = policy.allowed_variables, policy.allowed_statistics
+    return {
+        "dimensions.maximum": f"At most {policy.maximum_dimensions} dimensions.",
+        "dimensions.maximum_filters": f"At most {policy.maximum_filters} filter variables.",
+        "dimensions.filters_count": f"A filter variable that is no dimension {counts} as one.",
+        "dimensions.consequence": "A table of more dimensions or filters is "
+        f"{_WORDS[policy.dimensions_consequence]}.",
+        "allowed.variables": "All variables of the dataset."
+        if variables is None
+        else f"Only the variables {_names(variables)}.",
+        "allowed.levels": " ".join(only_levels) or "All levels of a variable.",
+        "allowed.statistics": "All statistics."
+        if statistics is None
+        else f"Only the statistics {_names(statistics)}.",
+        "forbidden.variables": f"Not the variables {_names(policy.forbidden_variables)}."
+        if policy.forbidden_variables
+        else "No variable is forbidden.",
+        "forbidden.combinations": " ".join(apart) or "No combination of variables is forbidden.",
+    }
+
+
+def _protection(policy: "EffectivePolicy") -> dict[str, str]:
+    method = "Unsafe cells are withheld, with others that would reveal them."
+    return {
+        "protection.method": method
+        if policy.protection_method == "suppression"
+        else policy.protection_method,
+        "protection.count_width": "What is withheld cannot be bounded more tightly than "
+        f"{policy.count_width} for counts.",
+        "protection.sum_width": "What is withheld cannot be bounded more tightly than "
+        f"{_percent(policy.sum_width)} of the value for sums.",
+        "protection.zeros_withheld": "Empty cells may be withheld, too."
+        if policy.zeros_withheld
+        else "Empty cells are not withheld.",
+        "protection.time_limit_ms": "Finding and proving what to withhold may take "
+        f"{policy.protection_time_limit_ms} ms a round.",
+        "protection.unproved": f"What cannot be proved safe is {_WORDS[policy.unproved_consequence]}.",
+        "output.digits": f"Decimal places of sums, means and percentages: {policy.digits}.",
+        "output.maximum_cells": f"At most {policy.maximum_cells} cells, margins included.",
+        "output.latency_step_ms": "Answers that were computed leave at whole multiples of "
+        f"{policy.latency_step_ms} ms after they were asked."
+        if policy.latency_step_ms
+        else "Answers leave as soon as they are ready; their time may tell how much had to be withheld.",
+        "differencing.consequence": "What would disclose together with earlier answers is "
+        f"{_WORDS[policy.differencing_consequence]}.",
+    }
 
 
 def _percent(share: float) -> str:

@@ -195,10 +195,12 @@ def test_the_explanation_says_every_rule_in_words() -> None:
     assert "A cell of fewer than 10 units is withheld, unless it is empty." in text
     assert "A cell whose 2 largest units hold more than 75% of a total is withheld." in text
     assert "more expected correct matches over sample uniques than 0.1% of its units is refused" in text
-    assert "At most 3 dimensions (filters do not count) and 3 filter variables; more is refused." in text
+    assert "  At most 3 dimensions.\n  At most 3 filter variables.\n" in text
+    assert "A filter variable that is no dimension does not count as one." in text
     own = parse_policy(OWN).effective("remote", "census").explain()
     assert "Only the variables age, site." in own
     assert "Not together: age, plan, site." in own
+    assert "  minimum_households: not judged.\n" in own
 
 
 @pytest.mark.parametrize("name", bundled_policies())

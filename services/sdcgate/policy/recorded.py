@@ -1,0 +1,84 @@
+"""Effective policies as the ledger keeps them: the text that the hash is over, and reading it again."""
+
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sdcgate.methods.rules import (
+    Consequence,
+    Dominance,
+    EqualValues,
+    GroupDisclosure,
+    IndividualRisk,
+    MinimumBase,
+    MinimumHouseholds,
+    MinimumUnits,
+    PPercent,
+    Rules,
+)
+from sdcgate.policy.effective import HASH_FORMAT, EffectivePolicy, hash_of_text
+
+Members = dict[str, Any]
+
+UNKNOWN: Members = {"latency_step_ms": 0}
+"""What the text does not hold, as it changes no decision."""
+
+_KINDS: dict[str, Callable[..., Any]] = {
+    "minimum_units": MinimumUnits,
+    "minimum_households": MinimumHouseholds,
+    "minimum_base": MinimumBase,
+    "dominance": Dominance,
+    "p_percent": PPercent,
+    "group_disclosure": GroupDisclosure,
+    "equal_values": EqualValues,
+    "individual_risk": IndividualRisk,
+}
+
+
+class PolicyUnreadable(ValueError):
+    """The text of a recorded policy that this version of sdcgate does not understand."""
+
+
+def read_canonical(text: str) -> EffectivePolicy:
+    """The effective policy of a canonical text, with the hash of that very text.
+
+    Raises:
+        PolicyUnreadable: it is none, or one of another version of sdcgate.
+    """
+    try:
+        content = json.loads(text)
+        if content.pop("format") != HASH_FORMAT:
+            raise KeyError("format")
+        rules = _rules(content.pop("rules"))
+        members = {name: _read(name, value) for name, value in content.items()}
+        policy = EffectivePolicy(**members, **UNKNOWN, rules=rules)
+    except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
+        raise PolicyUnreadable("the policy was recorded by another version of sdcgate") from error
+    object.__setattr__(policy, "hash", hash_of_text(text))
+    return policy
+
+
+def _rules(written: Mapping[str, Any]) -> Rules:
+    members: Members = {
+        name: tuple(_rule(name, one) for one in rule)
+        if isinstance(rule, list)
+        else rule and _rule(name, rule)
+        for name, rule in written.items()
+    }
+    return Rules(**members)
+
+
+def _rule(name: str, written: Mapping[str, Any]) -> Any:
+    return _KINDS[name](**{**written, "consequence": Consequence[written["consequence"]]})
+
+
+def _read(name: str, value: Any) -> Any:
+    """A field of EffectivePolicy from JSON."""
+    if name.endswith("_consequence"):
+        return Consequence[value]
+    if name == "allowed_levels":
+        return MappingProxyType({variable: frozenset(levels) for variable, levels in value.items()})
+    if name == "forbidden_combinations":
+        return tuple(frozenset(combination) for combination in value)
+    return frozenset(value) if isinstance(value, list) else value
