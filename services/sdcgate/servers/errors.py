@@ -5,6 +5,7 @@ bad fields) and RetryInfo; REST carries RFC 9457 problem+json. An exception that
 INTERNAL with the request's id and no word of what was in it.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -47,6 +48,11 @@ ERROR_BYTES_KEY = "x-error-bytes"
 DEFAULT_ERROR_BYTES = 5_000
 """What every gRPC client can take: 8 KiB of metadata, less what else is in it."""
 MAXIMUM_ERROR_BYTES = 200_000
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_TOO_LARGE = re.compile(
+    r"(?P<where>CLIENT|SERVER): (?P<what>Sent|Received) message larger than max \(\d+ vs\. (?P<most>\d+)\)"
+)
+"""What gRPC itself says, as RESOURCE_EXHAUSTED and without details, of a message beyond the limit."""
 _TOLD_FIELDS = 5
 _LONGEST_MESSAGE = 1000
 
@@ -214,12 +220,22 @@ def to_status(
         retry = error_details_pb2.RetryInfo()
         retry.retry_delay.seconds = problem.retry_after
         details.append(retry)
-    status = status_pb2.Status(code=problem.code.value[0], message=problem.detail[:_LONGEST_MESSAGE])
+    status = status_pb2.Status(code=problem.code.value[0], message=_shortened(problem.detail))
     for detail in details:
         packed = any_pb2.Any()
         packed.Pack(detail)
         status.details.append(packed)
     return status
+
+
+def _shortened(text: str) -> str:
+    """The text, or as much of it as takes `_LONGEST_MESSAGE` bytes where every odd byte is sent as three."""
+    size = 0
+    for position, character in enumerate(text):
+        size += 1 if " " <= character <= "~" else 3 * len(character.encode())
+        if size > _LONGEST_MESSAGE:
+            return text[:position]
+    return text
 
 
 def _bad_request(fields: tuple[FieldProblem, ...], error_bytes: int) -> Any:
@@ -244,7 +260,7 @@ def abort(context: grpc.ServicerContext, problem: Problem, request_id: str = "")
 def _error_bytes(context: grpc.ServicerContext) -> int:
     """Bytes of error details that the caller can take."""
     told = dict(context.invocation_metadata()).get(ERROR_BYTES_KEY, "")
-    number = int(told) if isinstance(told, str) and told.isascii() and told.isdigit() else 0
+    number = int(told) if isinstance(told, str) and _NUMBER.fullmatch(told) else 0
     return min(max(number, DEFAULT_ERROR_BYTES), MAXIMUM_ERROR_BYTES)
 
 
@@ -268,6 +284,8 @@ def from_rpc_error(error: grpc.RpcError) -> Problem:
     detail = status.message if status is not None else ""
     if code == grpc.StatusCode.INVALID_ARGUMENT:
         return InvalidArgument(_fields_of(status), detail)
+    if code == grpc.StatusCode.RESOURCE_EXHAUSTED and status is None:
+        return _beyond_the_limit(error)
     kind = Unavailable if code == grpc.StatusCode.CANCELLED else _BY_CODE.get(code, Internal)
     # Without a status of our making the text is the transport's (addresses, host names): it stays inside.
     problem = kind(detail, reason=_reason_of(status)) if kind is not Internal else Internal()
@@ -275,6 +293,17 @@ def from_rpc_error(error: grpc.RpcError) -> Problem:
     if retry is not None:
         problem.retry_after = retry
     return problem
+
+
+def _beyond_the_limit(error: grpc.RpcError) -> Problem:
+    """A message larger than what a service takes is no reason to come again: it would be as large then."""
+    told = _TOO_LARGE.search(str(error.details() or "")) if hasattr(error, "details") else None
+    if told is None:
+        return ResourceExhausted()
+    request = (told["where"], told["what"]) in (("CLIENT", "Sent"), ("SERVER", "Received"))
+    if request:
+        return TooLarge(f"The request must have at most {told['most']} bytes; send less at once")
+    return TooLarge(f"The answer would have more than {told['most']} bytes; ask for less at once")
 
 
 def _code_of(error: grpc.RpcError) -> grpc.StatusCode:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import grpc
 import structlog
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY, Authenticate, bearer_token, set_caller
 from sdcgate.servers.errors import (
@@ -29,6 +29,7 @@ from sdcgate.servers.errors import (
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
+from sdcgate.wire.problems import InvalidMessageError
 
 HEALTH = "/grpc.health.v1.Health/"
 REFLECTION = "/grpc.reflection."
@@ -41,7 +42,6 @@ class Call:
     """One call on its way through the chain."""
 
     method: str
-    request: Message
     context: grpc.ServicerContext
     metadata: dict[str, str | bytes]
     request_id: str = ""
@@ -93,7 +93,7 @@ class Logging:
             return proceed()
         except Exception as error:
             code = code_of(error, call.context)
-            if not isinstance(error, Problem):
+            if not isinstance(error, Problem | InvalidMessageError):
                 self._logger.error(
                     "failed", method=call.method, error=type(error).__name__, places=places(error)
                 )
@@ -248,18 +248,20 @@ class Chain(grpc.ServerInterceptor):
             return _turned_away(handler, Unimplemented("Only unary calls are served"), lane)
         if self._room.waiting > self._waiting_calls:
             return _turned_away(handler, ResourceExhausted(), lane)
-        return _replaced(handler, self._led(method, handler.unary_unary))
+        return grpc.unary_unary_rpc_method_handler(
+            self._led(method, handler), response_serializer=handler.response_serializer
+        )
 
-    def _led(self, method: str, behavior: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """The behaviour with all links before it."""
+    def _led(self, method: str, handler: Any) -> Callable[[bytes, grpc.ServicerContext], Any]:
+        """The handler's behaviour with all links before it; bytes become a message after the last of them."""
         links = self._links
 
-        def answer(request: Message, context: grpc.ServicerContext) -> Any:
-            call = Call(method, request, context, dict(context.invocation_metadata()))
+        def answer(content: bytes, context: grpc.ServicerContext) -> Any:
+            call = Call(method, context, dict(context.invocation_metadata()))
 
             def proceed(position: int) -> Any:
                 if position == len(links):
-                    return behavior(request, context)
+                    return handler.unary_unary(_parsed(content, handler.request_deserializer), context)
                 return links[position](call, lambda: proceed(position + 1))
 
             return proceed(0)
@@ -267,10 +269,14 @@ class Chain(grpc.ServerInterceptor):
         return answer
 
 
-def _replaced(handler: Any, behavior: Callable[[Any, Any], Any]) -> Any:
-    return grpc.unary_unary_rpc_method_handler(
-        behavior, handler.request_deserializer, handler.response_serializer
-    )
+def _parsed(content: bytes, parse: Callable[[bytes], Message]) -> Message:
+    """The message of a call. gRPC itself would say INTERNAL of bytes that are none."""
+    try:
+        return parse(content)
+    except DecodeError:
+        raise InvalidArgument(
+            detail="The bytes are no message of this call: send it whole, with all texts in UTF-8"
+        ) from None
 
 
 def _turned_away(handler: Any, problem: Problem, lane: ThreadPoolExecutor) -> Any:

@@ -131,3 +131,41 @@ def test_a_long_list_of_problems_is_cut_to_what_the_caller_can_take():
     assert back.fields[-1] == FieldProblem("", f"and {1000 - shown} more problems")
     whole = errors.from_rpc_error(Failed(problem.code, errors.to_status(problem, "", 200_000)))
     assert list(whole.fields) == fields
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "words"),
+    [
+        (
+            "CLIENT: Sent message larger than max (70000000 vs. 67108864)",
+            errors.TooLarge,
+            "at most 67108864 bytes",
+        ),
+        (
+            "SERVER: Received message larger than max (11 vs. 10)",
+            errors.TooLarge,
+            "request must have at most 10 bytes",
+        ),
+        (
+            "CLIENT: Received message larger than max (11 vs. 10)",
+            errors.TooLarge,
+            "answer would have more than 10",
+        ),
+        ("SERVER: Sent message larger than max (11 vs. 10)", errors.TooLarge, "ask for less"),
+        ("received metadata size exceeds hard limit at 10.0.0.1", errors.ResourceExhausted, "try again"),
+    ],
+)
+def test_a_message_beyond_the_limit_is_too_large_and_no_reason_to_come_again(said, kind, words):
+    back = errors.from_rpc_error(Failed(grpc.StatusCode.RESOURCE_EXHAUSTED, details=said))
+    assert type(back) is kind
+    assert words in back.detail
+    assert "10.0.0.1" not in back.detail
+    assert (back.retry_after is None) == (kind is errors.TooLarge)
+
+
+def test_the_words_of_an_error_fit_into_what_grpc_sends_whatever_letters_they_have():
+    for text in ("国" * 5000, "\x00\n" * 5000, "word " * 5000, "\U0001f512" * 5000):
+        status = errors.to_status(errors.InvalidArgument(detail=text))
+        assert text.startswith(status.message)
+        sent = sum(1 if " " <= letter <= "~" else 3 * len(letter.encode()) for letter in status.message)
+        assert 900 < sent <= 1000

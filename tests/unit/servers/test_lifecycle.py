@@ -269,7 +269,43 @@ def test_messages_beyond_the_limit_are_refused(places):
     request = risk_pb2.AssessTableRequest()
     request.facts.units.extend([2**40] * 10_000)
     problem, _ = failure(lambda: place.stub().AssessTable(request))
-    assert problem.http_status == 429
+    assert (type(problem), problem.http_status) == (errors.TooLarge, 413)
+    assert problem.detail == "The request must have at most 10000 bytes; send less at once"
+    assert problem.retry_after is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff", b"\x0a\x05abc", b"\x0a\x03\x0a\x01\xff", b"\xc3\xa9\x07", b"\x0a\x80\x80\x80\x80\x10"],
+    ids=["no tag", "cut short", "not UTF-8", "group without end", "length beyond all"],
+)
+def test_bytes_that_are_no_message_are_the_callers_fault_and_not_ours(places, content, capfd):
+    call = places().bare().unary_unary(f"/{NAME}/AssessTable")
+    problem, _ = failure(lambda: call(content, timeout=5, metadata=(("authorization", f"Bearer {TOKEN}"),)))
+    assert type(problem) is errors.InvalidArgument
+    assert "whole, with all texts in UTF-8" in problem.detail
+    # Who shows no key learns nothing of it, and nothing is parsed for him.
+    problem, _ = failure(lambda: call(content, timeout=5))
+    assert type(problem) is errors.Unauthenticated
+    assert "failed" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("told", ["9" * 5000, "-1", "x", "", "1e9", "99999999999"])
+def test_a_caller_who_cannot_say_what_he_takes_gets_what_everybody_can_take(places, told):
+    place = places()
+    call = risk_pb2_grpc.RiskServiceStub(place.bare()).AssessTable
+    place.fake.does = _raises(errors.InvalidArgument(detail="国" * 5000))
+    metadata = (("authorization", f"Bearer {TOKEN}"), (errors.ERROR_BYTES_KEY, told))
+    problem, _ = failure(lambda: call(risk_pb2.AssessTableRequest(), timeout=5, metadata=metadata))
+    assert type(problem) is errors.InvalidArgument
+    assert problem.detail.startswith("国")
+
+
+def _raises(error):
+    def does(context):
+        raise error
+
+    return does
 
 
 def test_metrics_count_calls_by_method_and_status(places):
