@@ -293,7 +293,7 @@ def _turned_away(handler: Any, problem: Problem, lane: ThreadPoolExecutor) -> An
         (True, True): grpc.stream_stream_rpc_method_handler,
     }
     make = kinds[handler.request_streaming, handler.response_streaming]
-    return make(refuse, handler.request_deserializer, handler.response_serializer)
+    return make(refuse, response_serializer=handler.response_serializer)
 
 
 def _in_lane(handler: Any, lane: ThreadPoolExecutor) -> Any:
