@@ -16,6 +16,7 @@ from sdcgate_client.errors import (
     UnexpectedAnswer,
     Unreachable,
 )
+from sdcgate_client.outputs import output_request
 from sdcgate_client.printing import format_answer, format_table
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "Unreachable",
     "format_answer",
     "format_table",
+    "output_request",
 ]

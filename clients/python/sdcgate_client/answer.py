@@ -183,7 +183,7 @@ class Answer:
             alternatives=tuple(decision.get("alternatives") or ()),
             certificate=decision.get("certificate") or {},
             decided=str(decision.get("decided") or ""),
-            request=content.get("request") or request or {},
+            request=content.get("request") or content.get("output") or request or {},
             repeated=repeated,
             content=decision,
             checker=content.get("checker"),

@@ -109,6 +109,15 @@ class Client:
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/tables", request)
         return Answer.from_json(_json(response), request, repeated=response.status_code == httpx.codes.OK)
 
+    def submit_output(self, dataset: str, output: Mapping[str, Any]) -> Answer:
+        """Submits an output that was computed elsewhere, for a verdict; see `output_request`.
+
+        Raises:
+            SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
+        """
+        response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/outputs", output)
+        return Answer.from_json(_json(response), output, repeated=response.status_code == httpx.codes.OK)
+
     def query(self, query: str) -> Answer:
         """A query asked before, by its id."""
         return Answer.from_json(self._call("GET", f"/v1/queries/{_segment(query)}"))
@@ -124,9 +133,12 @@ class Client:
             parameters.append(("page_token", page_token))
         return _list(self._call("GET", "/v1/queries", parameters=parameters), "queries")
 
-    def review(self, query: str, approve: bool, note: str) -> Answer:
-        """Approves or refuses a referred query; needs a checker's key, and not the author's."""
-        body = {"approve": approve, "note": note}
+    def review(self, query: str, approve: bool, note: str, exception: bool = False) -> Answer:
+        """Approves or refuses a referred query; needs a checker's key, and not the author's.
+
+        `exception` releases a submitted output of which nothing can be proved; the checker answers for it.
+        """
+        body = {"approve": approve, "note": note} | ({"exception": True} if exception else {})
         return Answer.from_json(self._call("POST", f"/v1/queries/{_segment(query)}:review", body))
 
     def status(self) -> dict[str, Any]:

@@ -37,11 +37,11 @@ def table_request(
         ValueError: something cannot be read as a dimension, a figure or a filter.
     """
     return {
-        "rows": [dimension(item) for item in _items(rows)],
-        "columns": [dimension(item) for item in _items(columns)],
-        "layers": [dimension(item) for item in _items(layers)],
+        "rows": [dimension(item) for item in items(rows)],
+        "columns": [dimension(item) for item in items(columns)],
+        "layers": [dimension(item) for item in items(layers)],
         "margins": margins,
-        "figures": [figure(item) for item in _items(figures)],
+        "figures": [figure(item) for item in items(figures)],
         "filter": conditions(filter),
         "project": project,
     }
@@ -82,8 +82,9 @@ def conditions(filter: Filter | None) -> list[dict[str, Any]]:
     return found
 
 
-def _items(items: str | Iterable[Any]) -> Sequence[Any]:
-    return [items] if isinstance(items, str | Mapping) else list(items)
+def items(given: str | Iterable[Any]) -> Sequence[Any]:
+    """One item, or several."""
+    return [given] if isinstance(given, str | Mapping) else list(given)
 
 
 def _split(item: Any, wanted: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,6 +50,21 @@ def table(
             margins=margins,
             project=project,
         )
+    _print(answer, as_json)
+
+
+@app.command()
+def submit(
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset that the output was computed from.")],
+    file: Annotated[Path, typer.Argument(help="The output as JSON, as `POST .../outputs` takes it.")],
+    as_json: AsJson = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Submit an output that a portal computed. The command ends with 0 whatever the verdict."""
+    with connected(url, api_key) as client:
+        output = json.loads(file.read_text(encoding="utf-8"))
+        answer = client.submit_output(dataset, output)
     _print(answer, as_json)
 
 

@@ -39,9 +39,17 @@ def show(query: QueryId, url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
 
 
 @app.command()
-def approve(query: QueryId, note: Note, url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
+def approve(
+    query: QueryId,
+    note: Note,
+    exception: Annotated[
+        bool, typer.Option(help="Release an output of which nothing can be proved; the ledger keeps that.")
+    ] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
     """Approve a referred query: it is checked again with all that was released meanwhile, then released."""
-    _decide(query, True, note, url, api_key)
+    _decide(query, True, note, url, api_key, exception)
 
 
 @app.command()
@@ -50,11 +58,11 @@ def refuse(query: QueryId, note: Note, url: Url = DEFAULT_URL, api_key: ApiKey =
     _decide(query, False, note, url, api_key)
 
 
-def _decide(query: str, approve: bool, note: str, url: str, api_key: str) -> None:
+def _decide(query: str, approve: bool, note: str, url: str, api_key: str, exception: bool = False) -> None:
     from sdcgate_client import format_answer
 
     with connected(url, api_key) as client:
-        typer.echo(format_answer(client.review(query, approve, note)))
+        typer.echo(format_answer(client.review(query, approve, note, exception)))
 
 
 def describe(checker: dict[str, Any] | Any, request: Any) -> str:
@@ -65,6 +73,7 @@ def describe(checker: dict[str, Any] | Any, request: Any) -> str:
     lines = [f"researcher: {checker.get('researcher', '')}"]
     if checker.get("note"):
         lines.append(f"note: {checker['note']}")
+    lines += [f"not what it is declared to be: {text}" for text in checker.get("binding", ())]
     for finding in checker.get("findings", ()):
         lines.append(_finding(finding, table))
     if risk := checker.get("risk"):

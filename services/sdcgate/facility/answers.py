@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from sdcgate.engine.dataset import Dataset
+from sdcgate.facility.asked import Asked
 from sdcgate.facility.judging import Computation, Outcome
 from sdcgate.facility.knowledge import ReleasedTable
-from sdcgate.facility.plan import Plan
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.wire.json import to_value
 from sdcgate.wire.rules import finding_to_message
@@ -18,13 +19,13 @@ from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 
-def new_decision(query: str, plan: Plan, verdict: int, decided: datetime) -> pb.Decision:
+def new_decision(query: str, asked: Asked, verdict: int, decided: datetime) -> pb.Decision:
     """A decision without reasons, table or certificate."""
     decision = pb.Decision(
         query=query,
-        dataset=plan.dataset.name,
-        version=plan.dataset.version,
-        policy=pb.PolicyReference(name=plan.policy.name, hash=plan.policy.hash),
+        dataset=asked.dataset.name,
+        version=asked.dataset.version,
+        policy=pb.PolicyReference(name=asked.policy.name, hash=asked.policy.hash),
         verdict=verdict,  # type: ignore[arg-type]
     )
     decision.decided.FromDatetime(decided)
@@ -86,9 +87,9 @@ def checker_view(
     return view
 
 
-def release_bytes(plan: Plan, released: Iterable[ReleasedTable]) -> bytes:
+def release_bytes(dataset: Dataset, released: Iterable[ReleasedTable]) -> bytes:
     """What the ledger keeps of a release, to compare later answers with."""
-    release = release_pb2.Release(dataset=plan.dataset.name, version=plan.dataset.version)
+    release = release_pb2.Release(dataset=dataset.name, version=dataset.version)
     for part in released:
         release.tables.add(
             quantity=part.quantity, boxes=part.table.to_bytes(), facts=facts_to_message(part.facts)

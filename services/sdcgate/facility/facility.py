@@ -5,31 +5,30 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TypeVar, cast
 
 import numpy as np
-from ulid import ULID
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.facility import answers, datasets
+from sdcgate.facility import datasets
 from sdcgate.facility.access import require
+from sdcgate.facility.asked import Asked, asked_output, asked_table, without_facts
+from sdcgate.facility.binding import Unbound, bind
+from sdcgate.facility.decisions import decided, excepted, new_decision, unbound
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
-from sdcgate.facility.figures import released_table
-from sdcgate.facility.judging import Computation, Judge, Outcome
-from sdcgate.facility.knowledge import KnowledgeOfSources, ReleasedTable
+from sdcgate.facility.judging import Judge
+from sdcgate.facility.knowledge import KnowledgeOfSources
+from sdcgate.facility.outputs import SubmittedOutput, read_output
 from sdcgate.facility.plan import Plan, make_plan, unknown
 from sdcgate.facility.ports import ProtectionService, RiskService
-from sdcgate.facility.reasons import REFERRED, alternatives, reason
+from sdcgate.facility.reasons import reviewed_reason
+from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.ledger.credentials import Caller, Role
-from sdcgate.ledger.events import BoxRow, DecisionEvent, RegistrationEvent, ReviewEvent
-from sdcgate.ledger.ledger import AlreadyAnswered, AlreadyRegistered, HeadMoved, Ledger, StoredQuery
-from sdcgate.methods.cells import IntArray, State, leaf_cells
-from sdcgate.methods.rules import Consequence, ReasonCode
-from sdcgate.methods.tables.boxes import digest
+from sdcgate.ledger.events import RegistrationEvent
+from sdcgate.ledger.ledger import AlreadyRegistered, HeadMoved, Ledger
+from sdcgate.methods.rules import Consequence
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
@@ -39,20 +38,9 @@ from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 T = TypeVar("T")
 
-SCOPE = "all-researchers"
-"""Protection is across all researchers of a source."""
-
 OPTIMISTIC_TRIES = 3
 TRIES = 20
 ACCESS_LEVEL = "remote"
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A decision, and whether it is an earlier one."""
-
-    decision: pb.Decision = field(repr=False)
-    repeated: bool = False
 
 
 class Facility:
@@ -74,6 +62,7 @@ class Facility:
         self._policies = policies
         self._default_policy = default_policy
         self._box_key = box_key
+        self._recorder = Recorder(ledger, box_key)
         self._knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -133,17 +122,29 @@ class Facility:
         require(caller, "query")
         deadline = time.monotonic() + timeout
         plan = self._plan(request)
-        stored = self._answered(plan)
-        if stored is not None:
-            return Answered(self._decision_of(stored), repeated=True)
-        refusal = refuse_without_data(plan)
-        if refusal is not None:
-            decision = self._new_decision(plan, refusal.consequence)
-            decision.reasons.extend(refusal.reasons)
-            decision.alternatives.extend(refusal.alternatives)
-            return self._commit(caller, request, plan, decision, None, None, None)
-        computed = self._judge.compute(plan)
-        return self._decide(caller, request, plan, computed, lambda: _remaining(deadline))
+        asked = asked_table(plan, request)
+        return self._recorder.answered(asked) or self._way(caller, asked, plan, lambda: _remaining(deadline))
+
+    def submit_output(self, caller: Caller, request: pb.SubmitOutputRequest, timeout: float) -> Answered:
+        """The verdict on an output that a portal computed; what cannot be bound to its dataset is referred.
+
+        Raises:
+            Forbidden, NotFound, InvalidRequest: the request cannot be answered at all.
+            Unavailable: something failed on the way; nothing was decided.
+        """
+        require(caller, "submit")
+        deadline = time.monotonic() + timeout
+        output = read_output(request)
+        asked = self._asked_output(request)
+        earlier = self._recorder.answered(asked)
+        if earlier is not None:
+            return earlier
+        try:
+            plan = bind(asked, output)
+        except Unbound as error:
+            found = Found(binding=error.problems)
+            return self._recorder.record(caller, asked, unbound(asked, error), found)
+        return self._way(caller, asked, plan, lambda: _remaining(deadline), output)
 
     def get_query(self, caller: Caller, query: str) -> pb.GetQueryResponse:
         """A query: to its researcher what he saw, to a checker everything.
@@ -156,9 +157,15 @@ class Facility:
         if stored is None or (caller.role != Role.CHECKER and stored.researcher != caller.researcher):
             raise NotFound(f"There is no query {query} of yours.")
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
-        response = pb.GetQueryResponse(request=record.request, decision=self._decision_of(stored))
-        if caller.role == Role.CHECKER:
+        response = pb.GetQueryResponse(decision=self._recorder.decision_of(stored))
+        checks = caller.role == Role.CHECKER
+        if checks:
             response.checker.CopyFrom(record.checker)
+        if record.HasField("request"):
+            response.request.CopyFrom(record.request)
+        if record.HasField("output"):
+            # A portal's facts are of cells that its researcher may not see.
+            response.output.CopyFrom(record.output if checks else without_facts(record.output))
         return response
 
     def list_queries(self, caller: Caller, request: pb.ListQueriesRequest) -> pb.ListQueriesResponse:
@@ -198,13 +205,59 @@ class Facility:
         if stored.verdict != "REFERRED":
             raise Conflict(f"The query is {stored.verdict}; only referred queries are reviewed.")
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
-        plan = self._plan(record.request, stored.version)
+        output = read_output(record.output) if record.HasField("output") else None
+        if output is None:
+            plan = self._plan(record.request, stored.version)
+            asked = asked_table(plan, record.request)
+        else:
+            asked = self._asked_output(record.output, stored.version)
         if not request.approve:
-            decision = self._new_decision(plan, Consequence.REFUSE, stored.query_id)
-            decision.reasons.append(reason(ReasonCode.REVIEW, plan))
-            return self._commit_review(caller, request, record, plan, decision, None, None, None)
-        computed = self._judge.compute(plan)
-        return self._approve(caller, request, record, plan, computed, lambda: _remaining(deadline))
+            decision = new_decision(asked, Consequence.REFUSE, stored.query_id)
+            decision.reasons.append(reviewed_reason())
+            return self._recorder.record_review(caller, request, asked, record, decision)
+
+        def remaining() -> float:
+            return _remaining(deadline)
+
+        if output is not None:
+            try:
+                plan = bind(asked, output)
+            except Unbound as error:
+                return self._except(caller, request, record, asked, output, error, remaining)
+        return self._approve(caller, request, record, asked, plan, remaining, output)
+
+    def _except(
+        self,
+        caller: Caller,
+        request: pb.ReviewQueryRequest,
+        record: release_pb2.DecisionRecord,
+        asked: Asked,
+        output: SubmittedOutput,
+        error: Unbound,
+        remaining: Callable[[], float],
+    ) -> pb.Decision:
+        """Release an output that cannot be bound, on the checker's own responsibility.
+
+        Raises:
+            Conflict: the checker has not said that he means it.
+        """
+        if not request.exception:
+            raise Conflict(
+                "The output cannot be bound to its dataset, so nothing can be proved of it; refuse it, or "
+                f"approve it with `exception`, which the ledger records. {error}"
+            )
+
+        def attempt() -> pb.Decision:
+            sequence = self._knowledge.of(asked.dataset.source).sequence
+            decision = excepted(asked, output, request.query)
+            found = Found(sequence=sequence, exception=True)
+            return self._recorder.record_review(caller, request, asked, record, decision, found)
+
+        return self._at_the_head(asked.dataset.source, attempt, remaining)
+
+    def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
+        dataset = datasets.find(self._engine, request.dataset, version)
+        return asked_output(dataset, self.effective_policy(dataset), request, self._box_key)
 
     def _plan(self, request: pb.QueryTableRequest, version: int | None = None) -> Plan:
         dataset = datasets.find(self._engine, request.dataset, version)
@@ -236,25 +289,29 @@ class Facility:
             message = unknown("access level", wanted.access_level, list(policy.access_levels))
             raise InvalidRequest([FieldProblem("descriptor.access_level", message)]) from None
 
-    def _answered(self, plan: Plan) -> StoredQuery | None:
-        dataset = plan.dataset
-        return self._ledger.find_answer(
-            dataset.source, dataset.version, plan.canonical_hash(), plan.policy.hash, SCOPE
-        )
-
-    def _decide(
+    def _way(
         self,
         caller: Caller,
-        request: pb.QueryTableRequest,
+        asked: Asked,
         plan: Plan,
-        computed: Computation,
         remaining: Callable[[], float],
+        output: SubmittedOutput | None = None,
     ) -> Answered:
+        """Steps 2 to 8 for a table that was asked for, or an output that is bound to it."""
+        refusal = refuse_without_data(plan)
+        if refusal is not None:
+            decision = new_decision(asked, refusal.consequence)
+            decision.reasons.extend(refusal.reasons)
+            decision.alternatives.extend(refusal.alternatives)
+            return self._recorder.record(caller, asked, decision)
+        computed = self._judge.compute(plan)
+
         def attempt() -> Answered:
             known = self._knowledge.of(plan.dataset.source)
             outcome = self._judge.judge(plan, computed, known, remaining)
-            decision = self._decision(plan, computed, outcome)
-            return self._commit(caller, request, plan, decision, computed, outcome, known.sequence)
+            decision, binding = decided(asked, plan, computed, outcome, output)
+            found = Found(computed, outcome, known.sequence, binding=binding)
+            return self._recorder.record(caller, asked, decision, found)
 
         return self._at_the_head(plan.dataset.source, attempt, remaining)
 
@@ -263,21 +320,22 @@ class Facility:
         caller: Caller,
         request: pb.ReviewQueryRequest,
         record: release_pb2.DecisionRecord,
+        asked: Asked,
         plan: Plan,
-        computed: Computation,
         remaining: Callable[[], float],
+        output: SubmittedOutput | None = None,
     ) -> pb.Decision:
+        computed = self._judge.compute(plan)
+
         def attempt() -> pb.Decision:
             known = self._knowledge.of(plan.dataset.source)
             same = self._knowledge.of_version(known, plan.dataset.name, plan.dataset.version)
             outcome = self._judge.judge(plan, computed, same, remaining, approved=True)
             if outcome.consequence is Consequence.REFER:
                 raise Conflict("It still cannot be proved that this table is safe; refuse it.")
-            decision = self._decision(plan, computed, outcome, request.query)
-            decision.reasons.append(reason(ReasonCode.REVIEW, plan))
-            return self._commit_review(
-                caller, request, record, plan, decision, computed, outcome, known.sequence
-            )
+            decision, _ = decided(asked, plan, computed, outcome, output, reviewed=request.query)
+            found = Found(computed, outcome, known.sequence)
+            return self._recorder.record_review(caller, request, asked, record, decision, found)
 
         return self._at_the_head(plan.dataset.source, attempt, remaining)
 
@@ -294,127 +352,6 @@ class Facility:
                 continue
         raise Unavailable("Too many others are asking this dataset at the moment; try again.")
 
-    def _decision(
-        self, plan: Plan, computed: Computation, outcome: Outcome, query: str | None = None
-    ) -> pb.Decision:
-        decision = self._new_decision(plan, outcome.consequence, query, withheld=bool(outcome.codes))
-        for code in outcome.codes:
-            referred = outcome.consequence is Consequence.REFER and code is not ReasonCode.VERSION_DIFFERENCE
-            decision.reasons.append(reason(code, plan, REFERRED if referred else ""))
-        if outcome.consequence is None:
-            shown = outcome.states
-            if not plan.margins:
-                shown = _without_margins(computed, shown)
-            decision.table.CopyFrom(released_table(plan, computed.table.axes, computed.table.facts, shown))
-        if outcome.codes:
-            decision.alternatives.extend(alternatives(plan))
-        return decision
-
-    def _new_decision(
-        self, plan: Plan, consequence: Consequence | None, query: str | None = None, withheld: bool = False
-    ) -> pb.Decision:
-        match consequence:
-            case None:
-                verdict = pb.VERDICT_RELEASED_PROTECTED if withheld else pb.VERDICT_RELEASED
-            case Consequence.REFER:
-                verdict = pb.VERDICT_REFERRED
-            case _:
-                verdict = pb.VERDICT_REFUSED
-        return answers.new_decision(query or f"q-{ULID()}", plan, verdict, datetime.now(UTC))
-
-    def _commit(
-        self,
-        caller: Caller,
-        request: pb.QueryTableRequest,
-        plan: Plan,
-        decision: pb.Decision,
-        computed: Computation | None,
-        outcome: Outcome | None,
-        sequence: int | None,
-    ) -> Answered:
-        """Step 8: append the decision if the head is the one that was audited; only then is it an answer."""
-        view = answers.checker_view(caller.researcher, computed, outcome, "")
-        record = release_pb2.DecisionRecord(request=request, decision=decision, checker=view)
-        released = outcome.released if outcome is not None else ()
-        event = DecisionEvent(
-            query_id=decision.query,
-            source=plan.dataset.source,
-            dataset=plan.dataset.name,
-            version=plan.dataset.version,
-            canonical=plan.canonical(),
-            canonical_hash=plan.canonical_hash(),
-            policy_name=plan.policy.name,
-            policy_hash=plan.policy.hash,
-            scope=SCOPE,
-            researcher=caller.researcher,
-            project=plan.project,
-            verdict=_verdict_name(decision.verdict),
-            request=request.SerializeToString(deterministic=True),
-            answer=answers.answer_bytes(decision),
-            confidential=record.SerializeToString(deterministic=True),
-            release=answers.release_bytes(plan, released) if released else None,
-            boxes=self._box_rows(released),
-            author=caller.key_id,
-        )
-        try:
-            recorded = self._ledger.append_decision(event, sequence)
-        except AlreadyAnswered as winner:
-            stored = self._ledger.query(winner.query_id)
-            if stored is None:
-                raise Unavailable("The answer given a moment ago cannot be read; try again.") from winner
-            return Answered(self._decision_of(stored), repeated=True)
-        return Answered(answers.with_certificate(decision, recorded.certificate))
-
-    def _commit_review(
-        self,
-        caller: Caller,
-        request: pb.ReviewQueryRequest,
-        record: release_pb2.DecisionRecord,
-        plan: Plan,
-        decision: pb.Decision,
-        computed: Computation | None,
-        outcome: Outcome | None,
-        sequence: int | None,
-    ) -> pb.Decision:
-        view = answers.checker_view(record.checker.researcher, computed, outcome, request.note)
-        if outcome is None:
-            view = record.checker
-            view.note = request.note
-        reviewed = release_pb2.DecisionRecord(request=record.request, decision=decision, checker=view)
-        released = outcome.released if outcome is not None else ()
-        event = ReviewEvent(
-            query_id=decision.query,
-            source=plan.dataset.source,
-            reviewer=caller.researcher,
-            approve=request.approve,
-            note=request.note,
-            verdict=_verdict_name(decision.verdict),
-            answer=answers.answer_bytes(decision),
-            confidential=reviewed.SerializeToString(deterministic=True),
-            release=answers.release_bytes(plan, released) if released else None,
-            boxes=self._box_rows(released),
-            author=caller.key_id,
-        )
-        recorded = self._ledger.append_review(event, sequence)
-        return answers.with_certificate(decision, recorded.certificate)
-
-    def _box_rows(self, released: tuple[ReleasedTable, ...]) -> tuple[BoxRow, ...]:
-        """Index rows of the table's cells, which are those of its counts."""
-        return tuple(
-            BoxRow(digest(box, self._box_key), state)
-            for part in released[:1]
-            for box, state in zip(part.boxes, part.table.states.tolist(), strict=True)
-            if state != State.ABSENT
-        )
-
-    def _decision_of(self, stored: StoredQuery) -> pb.Decision:
-        record = release_pb2.DecisionRecord.FromString(stored.confidential)
-        return answers.with_certificate(record.decision, stored.certificate)
-
-
-def _verdict_name(verdict: pb.Verdict) -> str:
-    return pb.Verdict.Name(verdict).removeprefix("VERDICT_")
-
 
 def _verdict(name: str) -> pb.Verdict:
     return cast("pb.Verdict", pb.Verdict.Value(f"VERDICT_{name}"))
@@ -427,10 +364,3 @@ def _remaining(deadline: float) -> float:
 def _still_time(remaining: Callable[[], float]) -> None:
     if remaining() <= 0:
         raise Unavailable("The time for this query is over; nothing was decided. Try again with more.")
-
-
-def _without_margins(computed: Computation, states: IntArray) -> IntArray:
-    """Totals that were not asked for are not shown; they follow from the rest and count as released."""
-    shown = states.copy()
-    shown[~leaf_cells(computed.table.axes)] = State.ABSENT
-    return shown

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sdcgate.facility.plan import PERCENTAGES, FigureAsked, Plan
+from sdcgate.facility.plan import PERCENTAGES, FigureAsked, Layout
 from sdcgate.methods.cells import (
     Axis,
     BoolArray,
@@ -22,19 +22,19 @@ from sdcgate_proto.sdcgate.types.v1 import table_pb2 as types
 COUNTS = frozenset({types.STATISTIC_UNITS, types.STATISTIC_RECORDS})
 
 
-def denominators(axes: tuple[Axis, ...], plan: Plan) -> IntArray:
+def denominators(axes: tuple[Axis, ...], layout: Layout) -> IntArray:
     """For each percentage asked, the cell that each cell is a share of, shape (percentages, cells)."""
     shape = shape_of(axes)
     codes = cell_codes(axes)
-    rows = range(plan.rows)
-    columns = range(plan.rows, plan.rows + plan.columns)
+    rows = range(layout.rows)
+    columns = range(layout.rows, layout.rows + layout.columns)
     summed_over = {
         types.STATISTIC_ROW_PERCENT: columns,
         types.STATISTIC_COLUMN_PERCENT: rows,
         types.STATISTIC_TOTAL_PERCENT: range(len(axes)),
     }
     found = []
-    for figure in plan.figures:
+    for figure in layout.figures:
         if figure.statistic in summed_over:
             above = codes.copy()
             for position in summed_over[figure.statistic]:
@@ -43,7 +43,7 @@ def denominators(axes: tuple[Axis, ...], plan: Plan) -> IntArray:
     return np.array(found, dtype=np.int64).reshape(len(found), number_of_cells(axes))
 
 
-def released_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: IntArray) -> types.Table:
+def released_table(layout: Layout, axes: tuple[Axis, ...], facts: Facts, states: IntArray) -> types.Table:
     """The table as it leaves: absent cells (margins not asked for) left out, withheld ones 0 and marked."""
     shown = np.flatnonzero(states != State.ABSENT)
     published = states[shown] == State.PUBLISHED
@@ -64,12 +64,12 @@ def released_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: Int
             labels=[axis.labels[code] for code in kept] if axis.labels else [],
             sensitive=axis.sensitive,
         )
-    shares = iter(denominators(axes, plan))
-    for figure in plan.figures:
+    shares = iter(denominators(axes, layout))
+    for figure in layout.figures:
         values, defined = _values(figure, facts, shares)
         values, defined = values[shown], defined[shown]
         if figure.statistic not in COUNTS:
-            values = np.round(values, plan.policy.digits) + 0.0
+            values = np.round(values, layout.digits) + 0.0
         values = np.where(published & defined, values, 0.0)
         table.figures.add(
             statistic=figure.statistic,

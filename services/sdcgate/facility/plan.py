@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from sdcgate.engine.dataset import Dataset
@@ -47,6 +47,22 @@ class FigureAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """Which figures a table shows: how many dimensions are rows and columns, and decimal places."""
+
+    rows: int
+    columns: int
+    figures: tuple[FigureAsked, ...]
+    digits: int
+
+    def with_records(self) -> "Layout":
+        """The same with records in place of percentages."""
+        records = FigureAsked(table_pb2.STATISTIC_RECORDS)
+        figures = [records if figure.statistic in PERCENTAGES else figure for figure in self.figures]
+        return replace(self, figures=tuple(dict.fromkeys(figures)))
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A table query with every name resolved against the dataset's descriptor and its effective policy."""
 
@@ -59,6 +75,11 @@ class Plan:
     figures: tuple[FigureAsked, ...]
     margins: bool
     project: str
+
+    @property
+    def layout(self) -> Layout:
+        """Which figures are shown."""
+        return Layout(self.rows, self.columns, self.figures, self.policy.digits)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -212,6 +233,12 @@ def _contradictions(
     return problems
 
 
+def figures_asked(asked: Iterable[pb.FigureRequest]) -> tuple[FigureAsked, ...]:
+    """The figures of a request; units where none is named."""
+    figures = tuple(FigureAsked(figure.statistic, figure.measure) for figure in asked)
+    return figures or (FigureAsked(table_pb2.STATISTIC_UNITS),)
+
+
 def _figures(
     dataset: Dataset, request: pb.QueryTableRequest, problems: list[FieldProblem]
 ) -> tuple[FigureAsked, ...]:
@@ -234,4 +261,4 @@ def _figures(
         if figure in figures:
             problems.append(FieldProblem(path, "This figure is asked twice."))
         figures.append(figure)
-    return tuple(figures) or (FigureAsked(table_pb2.STATISTIC_UNITS),)
+    return figures_asked(request.figures)

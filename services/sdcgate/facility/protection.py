@@ -99,7 +99,7 @@ def protect(
 ) -> Protected:
     """Withhold the unsafe cells and what would reveal them, until nothing unsafe can be formed."""
     must = unsafe & ~problem.absent
-    shares = denominators(problem.axes, plan)
+    shares = denominators(problem.axes, plan.layout)
     for _ in range(ROUNDS):
         pattern = _pattern(problem, must, plan, service, remaining)
         withheld = (pattern.withheld | must) & ~problem.absent

@@ -38,6 +38,21 @@ def reason(code: ReasonCode, plan: Plan, message: str = "") -> pb.Reason:
     )
 
 
+def reviewed_reason(message: str = "") -> pb.Reason:
+    """That an output checker decided."""
+    text = message or MESSAGES[ReasonCode.REVIEW]
+    return pb.Reason(code=policy_pb2.ReasonCode.Name(ReasonCode.REVIEW.value), message=text)
+
+
+def binding_reason(message: str) -> pb.Reason:
+    """That an output is not shown to be what it is declared to be; nothing but public names and figures."""
+    return pb.Reason(
+        code=policy_pb2.ReasonCode.Name(ReasonCode.BINDING.value),
+        message=message,
+        suggestion="Declare the population by a filter, use registered levels and codes, or ask a table.",
+    )
+
+
 def suggestion(code: ReasonCode, plan: Plan) -> str:
     """What to ask instead, from the dataset's public levels only."""
     coarser = [

@@ -74,6 +74,14 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
             answered = self._facility.query_table(_caller(), request, _seconds(context))
             return pb.QueryTableResponse(decision=answered.decision, repeated_answer=answered.repeated)
 
+    def SubmitOutput(
+        self, request: pb.SubmitOutputRequest, context: grpc.ServicerContext
+    ) -> pb.SubmitOutputResponse:
+        """Give the verdict on an output."""
+        with _translated(request):
+            answered = self._facility.submit_output(_caller(), request, _seconds(context))
+            return pb.SubmitOutputResponse(decision=answered.decision, repeated_answer=answered.repeated)
+
     def GetQuery(self, request: pb.GetQueryRequest, context: grpc.ServicerContext) -> pb.GetQueryResponse:
         """Show a query asked before."""
         with _translated(request):

@@ -1,0 +1,66 @@
+"""What a decision is about: a table that was asked for, or an output that was submitted."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.facility.plan import Plan
+from sdcgate.policy.effective import EffectivePolicy
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that ends in a decision, in one spelling: answered once, it is answered the same for ever."""
+
+    dataset: Dataset
+    policy: EffectivePolicy
+    project: str
+    canonical: bytes
+    """The request without its project; of an output, nothing but a keyed digest of its cells."""
+    request: pb.QueryTableRequest | None = None
+    output: pb.SubmitOutputRequest | None = field(default=None, repr=False)
+
+    def canonical_hash(self) -> str:
+        """SHA-256 of the canonical request."""
+        return hashlib.sha256(self.canonical).hexdigest()
+
+    def request_bytes(self) -> bytes:
+        """The request as the ledger shows it to auditors: of an output without its facts."""
+        if self.output is None:
+            return self.request.SerializeToString(deterministic=True) if self.request is not None else b""
+        return without_facts(self.output).SerializeToString(deterministic=True)
+
+    def record(self, decision: pb.Decision, view: pb.CheckerView) -> release_pb2.DecisionRecord:
+        """The confidential record of a decision about it."""
+        return release_pb2.DecisionRecord(
+            request=self.request, decision=decision, checker=view, output=self.output
+        )
+
+
+def asked_table(plan: Plan, request: pb.QueryTableRequest) -> Asked:
+    """A table query."""
+    return Asked(plan.dataset, plan.policy, plan.project, plan.canonical(), request=request)
+
+
+def asked_output(
+    dataset: Dataset, policy: EffectivePolicy, output: pb.SubmitOutputRequest, key: bytes
+) -> Asked:
+    """A submitted output. Its figures may be confidential, so its canonical form is a keyed digest."""
+    bare = pb.SubmitOutputRequest()
+    bare.CopyFrom(output)
+    bare.ClearField("project")
+    bare.ClearField("label")
+    digest = hashlib.blake2b(bare.SerializeToString(deterministic=True), key=key, digest_size=32)
+    return Asked(
+        dataset, policy, output.project, f'{{"output":"{digest.hexdigest()}"}}'.encode(), output=output
+    )
+
+
+def without_facts(output: pb.SubmitOutputRequest) -> pb.SubmitOutputRequest:
+    """An output without the figures that it shows."""
+    bare = pb.SubmitOutputRequest()
+    bare.CopyFrom(output)
+    bare.ClearField("facts")
+    return bare

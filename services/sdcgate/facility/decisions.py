@@ -1,0 +1,99 @@
+"""Decisions: what may be decided about a request, in the words and figures that leave."""
+
+from datetime import UTC, datetime
+
+from ulid import ULID
+
+from sdcgate.facility import answers
+from sdcgate.facility.asked import Asked
+from sdcgate.facility.binding import Unbound, cells_of, differing
+from sdcgate.facility.figures import released_table
+from sdcgate.facility.judging import Computation, Outcome
+from sdcgate.facility.outputs import SubmittedOutput
+from sdcgate.facility.plan import Plan
+from sdcgate.facility.reasons import REFERRED, alternatives, binding_reason, reason, reviewed_reason
+from sdcgate.methods.cells import IntArray, State, leaf_cells
+from sdcgate.methods.rules import Consequence, ReasonCode
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+DIFFERS = "Published figures of the output are not those of its dataset."
+EXCEPTION = "An output checker released this output on his own responsibility; nothing is proved of it."
+
+
+def new_decision(
+    asked: Asked, consequence: Consequence | None, query: str | None = None, withheld: bool = False
+) -> pb.Decision:
+    """A decision without reasons and table; None releases."""
+    match consequence:
+        case None:
+            verdict = pb.VERDICT_RELEASED_PROTECTED if withheld else pb.VERDICT_RELEASED
+        case Consequence.REFER:
+            verdict = pb.VERDICT_REFERRED
+        case _:
+            verdict = pb.VERDICT_REFUSED
+    return answers.new_decision(query or f"q-{ULID()}", asked, verdict, datetime.now(UTC))
+
+
+def decided(
+    asked: Asked,
+    plan: Plan,
+    computed: Computation,
+    outcome: Outcome,
+    output: SubmittedOutput | None,
+    reviewed: str = "",
+) -> tuple[pb.Decision, tuple[str, ...]]:
+    """The decision that an outcome allows, and where a submitted output differs from its dataset.
+
+    A table leaves with the facility's own figures only. `reviewed` is the query that a checker approves.
+    """
+    shown = _shown(plan, computed, outcome.states, output)
+    if output is not None and outcome.consequence is None and not reviewed:
+        binding = differing(plan, computed.table.axes, computed.table.facts, shown, output)
+        if binding:
+            # What is compared is told by the answer, so the table counts as released all the same.
+            decision = new_decision(asked, Consequence.REFER)
+            decision.reasons.append(binding_reason(f"{DIFFERS} {' '.join(binding)} {REFERRED}"))
+            return decision, binding
+    withheld = bool((shown == State.WITHHELD).any())
+    decision = new_decision(asked, outcome.consequence, reviewed or None, withheld)
+    held = outcome.consequence is not None
+    for code in outcome.codes if held or withheld else ():
+        referred = outcome.consequence is Consequence.REFER and code is not ReasonCode.VERSION_DIFFERENCE
+        decision.reasons.append(reason(code, plan, REFERRED if referred else ""))
+    if not held:
+        axes, facts = computed.table.axes, computed.table.facts
+        decision.table.CopyFrom(released_table(plan.layout, axes, facts, shown))
+    if decision.reasons:
+        decision.alternatives.extend(alternatives(plan))
+    if reviewed:
+        decision.reasons.append(reviewed_reason())
+    return decision, ()
+
+
+def excepted(asked: Asked, output: SubmittedOutput, query: str) -> pb.Decision:
+    """The release of an output as it was submitted, by a checker who answers for it."""
+    decision = new_decision(asked, None, query)
+    decision.reasons.append(reviewed_reason(EXCEPTION))
+    table = released_table(output.layout(asked.policy.digits), output.axes, output.facts, output.states)
+    decision.table.CopyFrom(table)
+    return decision
+
+
+def unbound(asked: Asked, error: Unbound) -> pb.Decision:
+    """The decision about an output that cannot be bound to its dataset: an output checker looks at it."""
+    decision = new_decision(asked, Consequence.REFER)
+    message = f"The output cannot be bound to {asked.dataset.name}. {' '.join(error.problems)} {REFERRED}"
+    decision.reasons.append(binding_reason(message))
+    return decision
+
+
+def _shown(plan: Plan, computed: Computation, states: IntArray, output: SubmittedOutput | None) -> IntArray:
+    """States of the cells that were asked for; the others follow from them and count as released."""
+    asked = leaf_cells(computed.table.axes) if not plan.margins else None
+    if output is not None:
+        asked = cells_of(computed.table.axes, output)
+    if asked is None:
+        return states
+    shown = states.copy()
+    shown[~asked] = State.ABSENT
+    return shown

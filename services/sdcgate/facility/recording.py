@@ -1,0 +1,164 @@
+"""Step 8 of the way: commit, then answer. A decision that is not in the ledger does not exist."""
+
+from dataclasses import dataclass, field
+
+from sdcgate.facility import answers
+from sdcgate.facility.asked import Asked
+from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.judging import Computation, Outcome
+from sdcgate.facility.knowledge import ReleasedTable
+from sdcgate.ledger.credentials import Caller
+from sdcgate.ledger.events import BoxRow, DecisionEvent, ReviewEvent
+from sdcgate.ledger.ledger import AlreadyAnswered, Ledger, StoredQuery
+from sdcgate.methods.cells import State
+from sdcgate.methods.tables.boxes import digest
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+SCOPE = "all-researchers"
+"""Protection is across all researchers of a source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A decision, and whether it is an earlier one."""
+
+    decision: pb.Decision = field(repr=False)
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a decision was made from."""
+
+    computed: Computation | None = None
+    outcome: Outcome | None = None
+    sequence: int | None = None
+    """The sequence of the source at which it was judged."""
+    exception: bool = False
+    """Released by a checker though nothing is proved of it: the audit of later answers does not know it."""
+    binding: tuple[str, ...] = ()
+    """Where a submitted output is not what it is declared to be."""
+
+    @property
+    def released(self) -> tuple[ReleasedTable, ...]:
+        """What becomes known outside."""
+        return self.outcome.released if self.outcome is not None else ()
+
+
+NOTHING = Found()
+
+
+class Recorder:
+    """Writes decisions to the ledger and reads them back."""
+
+    def __init__(self, ledger: Ledger, box_key: bytes) -> None:
+        self._ledger = ledger
+        self._box_key = box_key
+
+    def answered(self, asked: Asked) -> Answered | None:
+        """The decision about the same request under the same policy, if there is one."""
+        dataset = asked.dataset
+        stored = self._ledger.find_answer(
+            dataset.source, dataset.version, asked.canonical_hash(), asked.policy.hash, SCOPE
+        )
+        return None if stored is None else Answered(self.decision_of(stored), repeated=True)
+
+    def decision_of(self, stored: StoredQuery) -> pb.Decision:
+        """A recorded decision with its certificate."""
+        record = release_pb2.DecisionRecord.FromString(stored.confidential)
+        return answers.with_certificate(record.decision, stored.certificate)
+
+    def record(self, caller: Caller, asked: Asked, decision: pb.Decision, found: Found = NOTHING) -> Answered:
+        """Append a decision if the head is the one that was audited; only then is it an answer.
+
+        Raises:
+            HeadMoved: others were faster.
+            Unavailable: the winner of a tie cannot be read.
+        """
+        view = answers.checker_view(caller.researcher, found.computed, found.outcome, "")
+        view.binding.extend(found.binding)
+        event = DecisionEvent(
+            query_id=decision.query,
+            source=asked.dataset.source,
+            dataset=asked.dataset.name,
+            version=asked.dataset.version,
+            canonical=asked.canonical,
+            canonical_hash=asked.canonical_hash(),
+            policy_name=asked.policy.name,
+            policy_hash=asked.policy.hash,
+            scope=SCOPE,
+            researcher=caller.researcher,
+            project=asked.project,
+            verdict=_verdict_name(decision),
+            request=asked.request_bytes(),
+            answer=answers.answer_bytes(decision),
+            confidential=asked.record(decision, view).SerializeToString(deterministic=True),
+            release=_release_bytes(asked, found),
+            boxes=self._box_rows(found.released),
+            author=caller.key_id,
+        )
+        try:
+            recorded = self._ledger.append_decision(event, found.sequence)
+        except AlreadyAnswered as winner:
+            stored = self._ledger.query(winner.query_id)
+            if stored is None:
+                raise Unavailable("The answer given a moment ago cannot be read; try again.") from winner
+            return Answered(self.decision_of(stored), repeated=True)
+        return Answered(answers.with_certificate(decision, recorded.certificate))
+
+    def record_review(
+        self,
+        caller: Caller,
+        request: pb.ReviewQueryRequest,
+        asked: Asked,
+        before: release_pb2.DecisionRecord,
+        decision: pb.Decision,
+        found: Found = NOTHING,
+    ) -> pb.Decision:
+        """Append a checker's decision about a referred request.
+
+        Raises:
+            HeadMoved: others were faster.
+        """
+        if found.outcome is None:
+            view = pb.CheckerView()
+            view.CopyFrom(before.checker)
+            view.note = request.note
+        else:
+            view = answers.checker_view(
+                before.checker.researcher, found.computed, found.outcome, request.note
+            )
+            view.binding.extend(before.checker.binding)
+        event = ReviewEvent(
+            query_id=decision.query,
+            source=asked.dataset.source,
+            reviewer=caller.researcher,
+            approve=request.approve,
+            note=request.note,
+            verdict=_verdict_name(decision),
+            answer=answers.answer_bytes(decision),
+            confidential=asked.record(decision, view).SerializeToString(deterministic=True),
+            release=_release_bytes(asked, found),
+            boxes=self._box_rows(found.released),
+            author=caller.key_id,
+        )
+        recorded = self._ledger.append_review(event, found.sequence)
+        return answers.with_certificate(decision, recorded.certificate)
+
+    def _box_rows(self, released: tuple[ReleasedTable, ...]) -> tuple[BoxRow, ...]:
+        """Index rows of the table's cells, which are those of its counts."""
+        return tuple(
+            BoxRow(digest(box, self._box_key), state)
+            for part in released[:1]
+            for box, state in zip(part.boxes, part.table.states.tolist(), strict=True)
+            if state != State.ABSENT
+        )
+
+
+def _verdict_name(decision: pb.Decision) -> str:
+    return pb.Verdict.Name(decision.verdict).removeprefix("VERDICT_")
+
+
+def _release_bytes(asked: Asked, found: Found) -> bytes | None:
+    return answers.release_bytes(asked.dataset, found.released) if found.released or found.exception else None
