@@ -1,7 +1,8 @@
 """Who may do what. A caller is whoever the ledger's credentials say."""
 
+from typing import Protocol
+
 from sdcgate.facility.errors import Forbidden
-from sdcgate.ledger.credentials import Caller
 
 PERMISSIONS = {
     "query": frozenset({"researcher"}),
@@ -16,7 +17,15 @@ PERMISSIONS = {
 }
 
 
-def require(caller: Caller, action: str) -> None:
+class HasRole(Protocol):
+    """Whoever calls, as far as permissions go."""
+
+    @property
+    def role(self) -> str:
+        """The role of the key."""
+
+
+def require(caller: HasRole, action: str) -> None:
     """Refuse a caller whose role does not allow the action.
 
     Raises:

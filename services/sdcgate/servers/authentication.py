@@ -29,6 +29,15 @@ class ServiceCaller:
     role: str = SERVICE_ROLE
 
 
+@dataclass(frozen=True, slots=True)
+class KeyCaller:
+    """Whom an API key belongs to, as the facility says."""
+
+    key_id: str
+    role: str
+    researcher: str
+
+
 def caller() -> Any:
     """Who makes the call that is being answered. Raises Unauthenticated outside of an authenticated call."""
     found = _caller.get(None)

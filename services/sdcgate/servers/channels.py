@@ -41,14 +41,20 @@ def connect(
 
     Raises ValueError for plaintext beyond the loopback that was not asked for.
     """
-    peer = peer or Peer()
+    channel = bare_channel(address, peer or Peer(), maximum_message_bytes)
+    return grpc.intercept_channel(channel, _Caller(token, deadline_seconds))
+
+
+def bare_channel(address: str, peer: Peer, maximum_message_bytes: int = MEBIBYTE) -> grpc.Channel:
+    """A channel to a service on which each call has to show a token of its own.
+
+    Raises ValueError for plaintext beyond the loopback that was not asked for.
+    """
     options = channel_options(maximum_message_bytes)
     credentials = channel_credentials(address, peer)
     if credentials is None:
-        channel = grpc.insecure_channel(address, options)
-    else:
-        channel = grpc.secure_channel(address, credentials, options)
-    return grpc.intercept_channel(channel, _Caller(token, deadline_seconds))
+        return grpc.insecure_channel(address, options)
+    return grpc.secure_channel(address, credentials, options)
 
 
 def channel_credentials(address: str, peer: Peer) -> grpc.ChannelCredentials | None:

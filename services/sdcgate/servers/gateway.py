@@ -1,6 +1,6 @@
-"""The gateway: JSON in, the facility asked, JSON out. It translates; it decides, computes and keeps nothing.
+"""The gateway: JSON in, a service asked, JSON out. It translates; it decides, computes and keeps nothing.
 
-Whatever goes wrong on the way to the facility or back is problem+json, never a verdict.
+Whatever goes wrong on the way to a service or back is problem+json, never a verdict.
 """
 
 import asyncio
@@ -40,8 +40,8 @@ from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.probes import Probes
 from sdcgate.servers.process import Signals, write_ready_file
 from sdcgate.servers.request_ids import REQUEST_ID_KEY
-from sdcgate.servers.routes import ROUTES, SERVICE, Route
-from sdcgate.servers.settings import GatewayServer, Settings
+from sdcgate.servers.routes import ROUTES, SERVICES, Route
+from sdcgate.servers.settings import GatewayServer, Peer, Settings
 from sdcgate.wire.json import from_json, from_value, to_json
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate.wire.table_json import SHAPES
@@ -55,26 +55,28 @@ _STOP_SECONDS = 0.25
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class Facility:
-    """The facility behind a channel of the running event loop."""
+class Backend:
+    """A service behind a channel of the running event loop."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings) -> None:
         section = settings.gateway
-        address = settings.address(section.facility, settings.facility)
-        credentials = channel_credentials(address, section.facility)
+        peer: Peer = getattr(section, name)
+        address = settings.address(peer, getattr(settings, name))
+        credentials = channel_credentials(address, peer)
         options = channel_options(section.maximum_message_bytes)
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(address, options)
         else:
             self._channel = grpc.aio.secure_channel(address, credentials, options)
         self._deadline = section.deadline_seconds
+        self._service = SERVICES[name].full_name
         self._calls = {
             rpc.name: self._channel.unary_unary(
-                f"/{SERVICE.full_name}/{rpc.name}",
+                f"/{self._service}/{rpc.name}",
                 request_serializer=message_factory.GetMessageClass(rpc.input_type).SerializeToString,
                 response_deserializer=message_factory.GetMessageClass(rpc.output_type).FromString,
             )
-            for rpc in SERVICE.methods
+            for rpc in SERVICES[name].methods
         }
         self._health = self._channel.unary_unary(
             HEALTH_CHECK,
@@ -96,11 +98,11 @@ class Facility:
             raise from_rpc_error(error) from None
 
     async def watch(self) -> None:
-        """Look after the facility's health, again and again."""
+        """Look after the service's health, again and again."""
         while True:
             try:
                 answer = await self._health(
-                    health_pb2.HealthCheckRequest(service=SERVICE.full_name), timeout=HEALTH_SECONDS
+                    health_pb2.HealthCheckRequest(service=self._service), timeout=HEALTH_SECONDS
                 )
                 self.serving = answer.status == health_pb2.HealthCheckResponse.SERVING
             except grpc.RpcError:
@@ -113,19 +115,19 @@ class Facility:
 
 
 class Gateway:
-    """The routes, and the facility once the event loop runs."""
+    """The routes, and the services once the event loop runs."""
 
     def __init__(self, settings: Settings, metrics: Metrics | None = None) -> None:
         self.settings = settings
         self.metrics = metrics or Metrics("gateway")
-        self.facility: Facility | None = None
+        self._backends: dict[str, Backend] = {}
         self._openapi = b""
         self._logger = logger("gateway")
 
     @property
     def ready(self) -> bool:
-        """Whether the facility takes queries."""
-        ready = self.facility is not None and self.facility.serving
+        """Whether the facility takes queries; other services are missed on their own routes only."""
+        ready = "facility" in self._backends and self._backends["facility"].serving
         self.metrics.ready.labels("gateway").set(int(ready))
         return ready
 
@@ -142,15 +144,15 @@ class Gateway:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """A facility for the time that the event loop runs."""
-        self.facility = Facility(self.settings)
-        watching = asyncio.create_task(self.facility.watch())
+        """Channels to the services for the time that the event loop runs."""
+        self._backends = {name: Backend(name, self.settings) for name in SERVICES}
+        watching = asyncio.create_task(self._backends["facility"].watch())
         try:
             yield
         finally:
             watching.cancel()
-            await self.facility.close()
-            self.facility = None
+            await asyncio.gather(*(backend.close() for backend in self._backends.values()))
+            self._backends = {}
 
     def _endpoint(self, route: Route) -> Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -176,10 +178,9 @@ class Gateway:
             message = from_json(body, message_type, given)
         else:
             message = from_value(parameters(request, route), message_type, given)
-        if self.facility is None:
-            raise RuntimeError("the gateway is not connected")
         identity = getattr(request.state, REQUEST_ID)
-        response = await self.facility.call(route.rpc, message, request.state.token, identity)
+        backend = self._backends[route.service]
+        response = await backend.call(route.rpc, message, request.state.token, identity)
         answer = route.answer(response)
         headers = {"Location": answer.location} if answer.location else None
         return Response(to_json(answer.body, SHAPES), answer.status, headers, JSON)

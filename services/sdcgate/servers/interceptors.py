@@ -6,9 +6,8 @@ answered while all threads compute. Only unary calls are served; other kinds are
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Protocol
 
 import grpc
@@ -29,6 +28,7 @@ from sdcgate.servers.errors import (
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
+from sdcgate.servers.rooms import Metadata, Rooms, WaitingRoom
 from sdcgate.wire.problems import InvalidMessageError
 
 HEALTH = "/grpc.health.v1.Health/"
@@ -43,7 +43,7 @@ class Call:
 
     method: str
     context: grpc.ServicerContext
-    metadata: dict[str, str | bytes]
+    metadata: Metadata
     request_id: str = ""
 
 
@@ -179,43 +179,6 @@ def aborted_with(context: grpc.ServicerContext) -> str | None:
     return None if code is None else str(getattr(code, "name", code))
 
 
-class WaitingRoom(ThreadPoolExecutor):
-    """The threads that answer calls, knowing how many calls wait for one."""
-
-    def __init__(self, threads: int, name: str) -> None:
-        super().__init__(threads, thread_name_prefix=name)
-        self._counting = Lock()
-        self._waiting = 0
-        self._busy = 0
-
-    @property
-    def waiting(self) -> int:
-        """Calls that wait for a thread."""
-        return self._waiting
-
-    @property
-    def busy(self) -> int:
-        """Calls that have a thread."""
-        return self._busy
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Queue a call."""
-        with self._counting:
-            self._waiting += 1
-
-        def run() -> Any:
-            with self._counting:
-                self._waiting -= 1
-                self._busy += 1
-            try:
-                return fn(*args, **kwargs)
-            finally:
-                with self._counting:
-                    self._busy -= 1
-
-        return super().submit(run)
-
-
 class Chain(grpc.ServerInterceptor):
     """Leads calls through the links, probes through their lane, and turns away what cannot be waited for.
 
@@ -225,13 +188,11 @@ class Chain(grpc.ServerInterceptor):
     def __init__(
         self,
         links: Sequence[Link],
-        room: WaitingRoom,
-        waiting_calls: int,
+        rooms: Rooms,
         lanes: dict[str, ThreadPoolExecutor],
     ) -> None:
         self._links = tuple(links)
-        self._room = room
-        self._waiting_calls = waiting_calls
+        self._rooms = rooms
         self._lanes = lanes
 
     def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
@@ -246,11 +207,10 @@ class Chain(grpc.ServerInterceptor):
         lane = next(iter(self._lanes.values()))
         if handler.unary_unary is None:
             return _turned_away(handler, Unimplemented("Only unary calls are served"), lane)
-        if self._room.waiting > self._waiting_calls:
+        room = self._rooms.of(dict(handler_call_details.invocation_metadata))
+        if room.full:
             return _turned_away(handler, ResourceExhausted(), lane)
-        return grpc.unary_unary_rpc_method_handler(
-            self._led(method, handler), response_serializer=handler.response_serializer
-        )
+        return _in_room(self._led(method, handler), handler, room)
 
     def _led(self, method: str, handler: Any) -> Callable[[bytes, grpc.ServicerContext], Any]:
         """The handler's behaviour with all links before it; bytes become a message after the last of them."""
@@ -267,6 +227,11 @@ class Chain(grpc.ServerInterceptor):
             return proceed(0)
 
         return answer
+
+
+def _in_room(behavior: Callable[[bytes, Any], Any], handler: Any, room: WaitingRoom) -> Any:
+    behavior.experimental_thread_pool = room  # type: ignore[attr-defined]
+    return grpc.unary_unary_rpc_method_handler(behavior, response_serializer=handler.response_serializer)
 
 
 def _parsed(content: bytes, parse: Callable[[bytes], Message]) -> Message:

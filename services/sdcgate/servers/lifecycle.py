@@ -20,6 +20,7 @@ from sdcgate.servers.logging import configure, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.probes import Probes
 from sdcgate.servers.process import Signals, write_ready_file
+from sdcgate.servers.rooms import CheckLane, Rooms
 from sdcgate.servers.settings import GrpcServer, Settings, Tls
 
 AddToServer = Callable[[grpc.Server], None]
@@ -37,10 +38,11 @@ class Running:
         section: GrpcServer,
         authenticate: Authenticate,
         ready: Callable[[], bool] | None = None,
+        check: CheckLane | None = None,
     ) -> None:
         self.name = name
         self.metrics = Metrics(name)
-        self.room = interceptors.WaitingRoom(section.threads, name)
+        self.rooms = Rooms(name, section.threads, section.waiting_calls, check)
         self._names = service_names
         self._section = section
         self._also_ready = ready
@@ -51,7 +53,7 @@ class Running:
         }
         self._health = _Health(self.is_ready)
         self._server = grpc.server(
-            self.room,
+            self.rooms.own,
             interceptors=[self._chain(authenticate)],
             options=[
                 ("grpc.max_receive_message_length", section.maximum_message_bytes),
@@ -80,7 +82,7 @@ class Running:
             interceptors.Deadline(self._section.maximum_deadline_seconds),
             interceptors.Authentication(authenticate),
         ]
-        return interceptors.Chain(links, self.room, self._section.waiting_calls, self._lanes)
+        return interceptors.Chain(links, self.rooms, self._lanes)
 
     def start(self, warm_up: Callable[[], None] | None = None) -> None:
         """Listen, warm up, then take calls."""
@@ -116,7 +118,7 @@ class Running:
     def close(self) -> None:
         """Free threads and ports after the drain."""
         self.probes.stop()
-        for pool in (self.room, *self._lanes.values()):
+        for pool in (*self.rooms.all, *self._lanes.values()):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def stop(self, seconds: float | None = None) -> None:
@@ -133,18 +135,20 @@ def serve(
     authenticate: Authenticate,
     warm_up: Callable[[], None] | None = None,
     ready: Callable[[], bool] | None = None,
+    check: CheckLane | None = None,
 ) -> None:
     """Run a service until SIGTERM or SIGINT; a second signal ends running calls at once.
 
     `name` is the section of the settings. `authenticate` gets the bearer token of every call and returns the
     caller (`authentication.caller()` in the handler) or None. `ready` is asked by every probe: keep it cheap.
+    `check` keeps calls of people apart from those of the house's services, where both call.
     Raises RuntimeError or OSError where a port is taken or a TLS file cannot be used.
     """
     configure(name, settings.log_level)
     section: GrpcServer = getattr(settings, name)
     ready_file = settings.ready_file(name, section)
     ready_file.unlink(missing_ok=True)
-    running = Running(name, add_to_server, service_names, section, authenticate, ready)
+    running = Running(name, add_to_server, service_names, section, authenticate, ready, check)
     signals = Signals()
     log = logger(name)
     try:
@@ -163,8 +167,8 @@ def serve(
             if signals.second.is_set():
                 running.drain(0)
         running.close()
-    log.info("stopped", abandoned=running.room.busy)
-    if running.room.busy:
+    log.info("stopped", abandoned=running.rooms.busy)
+    if running.rooms.busy:
         os._exit(0)  # a thread that computes past the drain would hold the process
 
 

@@ -10,7 +10,7 @@ from sdcgate.servers import errors, openapi_examples
 from sdcgate.servers.edge import PROBLEM_JSON
 from sdcgate.servers.errors import Problem
 from sdcgate.servers.openapi_schemas import Schema, Schemas
-from sdcgate.servers.routes import ROUTES, SERVICE, Route
+from sdcgate.servers.routes import ROUTES, Route
 from sdcgate.wire.json import to_json
 from sdcgate.wire.table_json import SHAPES
 
@@ -73,8 +73,7 @@ def document() -> bytes:
 
 
 def _operation(route: Route, schemas: Schemas, body: Schema) -> Schema:
-    call = SERVICE.methods_by_name[route.rpc]
-    text = schemas.comment(call.full_name)
+    text = schemas.comment(route.call.full_name)
     operation: Schema = {
         "operationId": route.rpc[0].lower() + route.rpc[1:],
         "summary": text.partition(".")[0].partition(":")[0],
@@ -119,7 +118,7 @@ def _success(route: Route, status: int, schemas: Schemas) -> Schema:
 
     example = json.loads(to_json(openapi_examples.answer(route.rpc, status), SHAPES))
     headers = {"X-Request-Id": REQUEST_ID_HEADER}
-    if route.method == "POST" and route.rpc != "ReviewQuery":
+    if route.located:
         headers["Location"] = {"description": "Where it is from now on.", "schema": {"type": "string"}}
     return {
         "description": route.statuses[status],

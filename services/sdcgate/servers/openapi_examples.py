@@ -7,9 +7,27 @@ from google.protobuf.message import Message
 
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
 
 QUERY = "q-01JD3ZQ8N4T7V5W6X9Y0A1B2C3"
+
+CHECKED: dict[str, Any] = {
+    "dimensions": [
+        {"variable": "region", "codes": ["n", "s", "_T"], "parents": [2, 2, -1]},
+        {"variable": "size", "codes": ["1-9", "10+", "_T"], "parents": [2, 2, -1]},
+    ],
+    "facts": {"units": [2, 24, 26, 12, 31, 43, 14, 55, 69]},
+}
+"""A caller's own table: two regions by two sizes, with totals."""
+
+CHECKED_PROBLEM: dict[str, Any] = {
+    **CHECKED,
+    "units_additive": True,
+    "count_width": 3,
+    "records_per_unit": 1,
+}
 
 BODIES: dict[str, dict[str, Any]] = {
     "RegisterDataset": {
@@ -47,13 +65,47 @@ BODIES: dict[str, dict[str, Any]] = {
         "filter": [{"variable": "female", "codes": ["1"]}],
         "project": "demo",
     },
+    "SubmitOutput": {
+        "rows": [{"variable": "site", "codes": ["1", "2"], "cells": [0, 0, 1, 1]}],
+        "columns": [{"variable": "female", "codes": ["0", "1"], "cells": [0, 1, 0, 1]}],
+        "figures": [{"statistic": "UNITS"}, {"statistic": "SUM", "measure": "mdvis"}],
+        "facts": {
+            "units": [540, 624, 593, 639],
+            "measures": [{"measure": "mdvis", "sums": [4980, 6410, 5203, 7117]}],
+        },
+        "filter": [{"variable": "year", "codes": ["1"]}],
+        "label": "job 17, table 2",
+    },
+    "AssessTable": {
+        "dimensions": CHECKED["dimensions"],
+        "facts": {
+            **CHECKED["facts"],
+            "measures": [
+                {
+                    "measure": "turnover",
+                    "sums": [96, 310, 406, 287, 540, 827, 383, 850, 1233],
+                    "valid_units": [2, 24, 26, 12, 31, 43, 14, 55, 69],
+                    "ranks": 2,
+                    "largest": [90, 6, 40, 31, 90, 40, 52, 47, 66, 40, 66, 52, 90, 52, 66, 40, 90, 66],
+                    "lower_bound": 0,
+                }
+            ],
+        },
+        "rules": {
+            "minimum_units": {"units": 3, "consequence": "PROTECT"},
+            "dominance": [{"largest": 1, "share": 0.5, "consequence": "PROTECT"}],
+            "p_percent": {"share": 0.1, "consequence": "PROTECT"},
+        },
+    },
+    "ProtectTable": {"problem": CHECKED_PROBLEM, "unsafe": [0], "time_limit_ms": 5000},
+    "AuditTable": {"problem": CHECKED_PROBLEM, "withheld": [0, 1], "time_limit_ms": 5000},
     "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
 }
 
 
 def answer(rpc: str, status: int) -> Message:
     """Body of the answer to a call that ends with a status."""
-    if rpc == "QueryTable":
+    if rpc in ("QueryTable", "SubmitOutput"):
         return {200: released, 201: released, 202: referred}[status]()
     makers: dict[str, Callable[[], Message]] = {
         "RegisterDataset": lambda: pb.RegisterDatasetResponse(dataset=dataset(), created=status == 201),
@@ -61,6 +113,9 @@ def answer(rpc: str, status: int) -> Message:
         "GetDataset": lambda: pb.GetDatasetResponse(dataset=dataset()),
         "GetQuery": lambda: pb.GetQueryResponse(request=request(), decision=released()),
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
+        "AssessTable": assessment,
+        "ProtectTable": pattern,
+        "AuditTable": audited,
         "ReviewQuery": refused,
         "GetCaller": lambda: pb.GetCallerResponse(
             key_id="15c5362d52e18bd7", role="researcher", researcher="r.levi"
@@ -179,6 +234,35 @@ def refused() -> pb.Decision:
         suggestion="Ask for fewer dimensions.",
     )
     return decision(pb.VERDICT_REFUSED, reasons=[reason])
+
+
+def assessment() -> risk_pb2.AssessTableResponse:
+    """What failed in a caller's own table."""
+    protect = policy_pb2.CONSEQUENCE_PROTECT
+    few = policy_pb2.Finding(
+        rule=policy_pb2.REASON_CODE_MINIMUM_UNITS, consequence=protect, cells=[0], bound=3
+    )
+    dominated = policy_pb2.Finding(
+        rule=policy_pb2.REASON_CODE_DOMINANCE, consequence=protect, cells=[0], measure="turnover", bound=0.5
+    )
+    return risk_pb2.AssessTableResponse(
+        findings=[few, dominated], unchecked=[policy_pb2.REASON_CODE_INDIVIDUAL_RISK]
+    )
+
+
+def pattern() -> protection_pb2.ProtectTableResponse:
+    """A pattern for a caller's own table."""
+    witnesses = protection_pb2.Witnesses(
+        tables=1, cells=[0, 1, 3, 4], records=[5, 21, 9, 34], units=[5, 21, 9, 34]
+    )
+    return protection_pb2.ProtectTableResponse(
+        withheld=[0, 1, 3, 4], proof=protection_pb2.PROOF_PROVED, witnesses=witnesses, cost=67
+    )
+
+
+def audited() -> protection_pb2.AuditTableResponse:
+    """A pattern that leaks."""
+    return protection_pb2.AuditTableResponse(proof=protection_pb2.PROOF_REFUTED, unprotected=[0, 1])
 
 
 def summary() -> pb.QuerySummary:

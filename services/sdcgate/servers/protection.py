@@ -7,7 +7,8 @@ from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.suppression import protect
-from sdcgate.servers.authentication import service_authenticator, service_token
+from sdcgate.servers.authentication import service_token
+from sdcgate.servers.callers import check_side
 from sdcgate.servers.errors import InvalidArgument
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
@@ -96,7 +97,8 @@ def warm_up() -> None:
 def main(settings: Settings | None = None) -> None:
     """Serve until told to stop."""
     settings = settings or Settings()
-    authenticate = service_authenticator(service_token(settings.service_token_path))
+    token = service_token(settings.service_token_path)
+    authenticate, check = check_side(settings, settings.protection, token)
     servicer = ProtectionServicer()
     serve(
         "protection",
@@ -105,4 +107,5 @@ def main(settings: Settings | None = None) -> None:
         settings,
         authenticate,
         warm_up,
+        check=check,
     )

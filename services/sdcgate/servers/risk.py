@@ -6,7 +6,8 @@ import numpy as np
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.rules import Consequence, IndividualRisk, MinimumUnits, Rules
 from sdcgate.methods.tables.assessment import Key, assess_table
-from sdcgate.servers.authentication import service_authenticator, service_token
+from sdcgate.servers.authentication import service_token
+from sdcgate.servers.callers import check_side
 from sdcgate.servers.errors import FieldProblem, InvalidArgument
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
@@ -54,7 +55,8 @@ def warm_up() -> None:
 def main(settings: Settings | None = None) -> None:
     """Serve until told to stop."""
     settings = settings or Settings()
-    authenticate = service_authenticator(service_token(settings.service_token_path))
+    token = service_token(settings.service_token_path)
+    authenticate, check = check_side(settings, settings.risk, token)
     servicer = RiskServicer()
     serve(
         "risk",
@@ -63,4 +65,5 @@ def main(settings: Settings | None = None) -> None:
         settings,
         authenticate,
         warm_up,
+        check=check,
     )

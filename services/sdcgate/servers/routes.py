@@ -1,4 +1,4 @@
-"""The routes of the gateway: which address is which call of the facility, and how its answer goes out.
+"""The routes of the gateway: which address is which call of which service, and how its answer goes out.
 
 The OpenAPI document is made from the same list.
 """
@@ -11,8 +11,16 @@ from google.protobuf.message import Message
 
 from sdcgate.servers.errors import Internal
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 
 SERVICE = pb.DESCRIPTOR.services_by_name["FacilityService"]
+SERVICES: dict[str, Any] = {
+    "facility": SERVICE,
+    "risk": risk_pb2.DESCRIPTOR.services_by_name["RiskService"],
+    "protection": protection_pb2.DESCRIPTOR.services_by_name["ProtectionService"],
+}
+"""Descriptors of the services, by the names of their sections in the settings."""
 
 RELEASED = (pb.VERDICT_RELEASED, pb.VERDICT_RELEASED_PROTECTED)
 VERDICTS = (*RELEASED, pb.VERDICT_REFERRED, pb.VERDICT_REFUSED)
@@ -39,6 +47,10 @@ class Route:
     answer: Callable[[Any], Answer]
     body: str = ""
     """Field of the call's response that is the body of the answer; the whole response where empty."""
+    service: str = "facility"
+    """Name of the service that is called."""
+    located: bool = False
+    """Whether the answer says where the thing is from now on."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -46,14 +58,19 @@ class Route:
         return tuple(part[1:].partition("}")[0] for part in self.path.split("/") if part.startswith("{"))
 
     @property
+    def call(self) -> Any:
+        """Descriptor of the call."""
+        return SERVICES[self.service].methods_by_name[self.rpc]
+
+    @property
     def request_type(self) -> Any:
         """Descriptor of the call's request."""
-        return SERVICE.methods_by_name[self.rpc].input_type
+        return self.call.input_type
 
     @property
     def body_type(self) -> Any:
         """Descriptor of the body of the answer."""
-        response = SERVICE.methods_by_name[self.rpc].output_type
+        response = self.call.output_type
         return response.fields_by_name[self.body].message_type if self.body else response
 
 
@@ -65,7 +82,7 @@ def _registered(response: pb.RegisterDatasetResponse) -> Answer:
     return Answer(201 if response.created else 200, response, f"/v1/datasets/{response.dataset.name}")
 
 
-def _decided(response: pb.QueryTableResponse) -> Answer:
+def _decided(response: pb.QueryTableResponse | pb.SubmitOutputResponse) -> Answer:
     decision = checked(response.decision)
     status = 200 if response.repeated_answer else 201
     if decision.verdict == pb.VERDICT_REFERRED:
@@ -100,6 +117,7 @@ ROUTES: tuple[Route, ...] = (
         "RegisterDataset",
         {201: "A new dataset or version.", 200: "The same content was registered before."},
         _registered,
+        located=True,
     ),
     Route("GET", "/v1/datasets", "ListDatasets", {200: "All datasets."}, _as_it_is),
     Route("GET", "/v1/datasets/{dataset}", "GetDataset", {200: "The dataset."}, _as_it_is),
@@ -114,6 +132,20 @@ ROUTES: tuple[Route, ...] = (
         },
         _decided,
         "decision",
+        located=True,
+    ),
+    Route(
+        "POST",
+        "/v1/datasets/{dataset}/outputs",
+        "SubmitOutput",
+        {
+            201: "Decided: released, released with protection, or refused.",
+            200: "The same output was submitted before; this is that answer.",
+            202: "Referred: an output checker decides. Ask again at `Location`.",
+        },
+        _decided,
+        "decision",
+        located=True,
     ),
     Route("GET", "/v1/queries", "ListQueries", {200: "Queries, the newest first."}, _as_it_is),
     Route("GET", "/v1/queries/{query}", "GetQuery", {200: "The query and its decision."}, _shown),
@@ -124,6 +156,30 @@ ROUTES: tuple[Route, ...] = (
         {200: "The decision after the review."},
         _reviewed,
         "decision",
+    ),
+    Route(
+        "POST",
+        "/v1/risk:assessTable",
+        "AssessTable",
+        {200: "What failed, and what could not be judged. No verdict; nothing is kept."},
+        _as_it_is,
+        service="risk",
+    ),
+    Route(
+        "POST",
+        "/v1/protection:protectTable",
+        "ProtectTable",
+        {200: "A pattern, and whether it is proved. No verdict; nothing is kept."},
+        _as_it_is,
+        service="protection",
+    ),
+    Route(
+        "POST",
+        "/v1/protection:auditTable",
+        "AuditTable",
+        {200: "What the audit found. No verdict; nothing is kept."},
+        _as_it_is,
+        service="protection",
     ),
     Route("GET", "/v1/caller", "GetCaller", {200: "Whom the key belongs to."}, _as_it_is),
     Route("GET", "/v1/status", "GetStatus", {200: "The facility answers."}, _as_it_is),

@@ -93,20 +93,6 @@ class GrpcServer(Server):
     """How long a call may take, whatever deadline its caller gives."""
 
 
-class RiskServer(GrpcServer):
-    """The risk service."""
-
-    port: int = Field(default=7441, ge=0, le=65535)
-    metrics_port: int = Field(default=9441, ge=0, le=65535)
-
-
-class ProtectionServer(GrpcServer):
-    """The protection service."""
-
-    port: int = Field(default=7442, ge=0, le=65535)
-    metrics_port: int = Field(default=9442, ge=0, le=65535)
-
-
 class Peer(BaseModel):
     """A service that another one calls."""
 
@@ -134,6 +120,35 @@ class Peer(BaseModel):
         return self
 
 
+class CheckServer(GrpcServer):
+    """What the services have that people may call with their API keys: the check side."""
+
+    facility: Peer = Peer()
+    """Says whom an API key belongs to."""
+    caller_cache_seconds: float = Field(default=10.0, ge=0, le=3600)
+    """How long its answer is kept: so long a revoked key may still be accepted."""
+    check_calls: int = Field(default=4, ge=1, le=256)
+    """Calls with API keys that are answered at once, beside those of the house's services."""
+    waiting_check_calls: int = Field(default=32, ge=0)
+    """Calls with API keys that may wait; more are told to come again."""
+    maximum_check_cells: int = Field(default=1_000_000, ge=1, le=10_000_000)
+    """The largest table that is taken from people."""
+
+
+class RiskServer(CheckServer):
+    """The risk service."""
+
+    port: int = Field(default=7441, ge=0, le=65535)
+    metrics_port: int = Field(default=9441, ge=0, le=65535)
+
+
+class ProtectionServer(CheckServer):
+    """The protection service."""
+
+    port: int = Field(default=7442, ge=0, le=65535)
+    metrics_port: int = Field(default=9442, ge=0, le=65535)
+
+
 class FacilityServer(GrpcServer):
     """The facility."""
 
@@ -154,12 +169,14 @@ class GatewayServer(Server):
     port: int = Field(default=8080, ge=0, le=65535)
     metrics_port: int = Field(default=9480, ge=0, le=65535)
     facility: Peer = Peer()
+    risk: Peer = Peer()
+    protection: Peer = Peer()
     maximum_body_bytes: int = Field(default=MEBIBYTE, ge=1024)
     """The largest body that is taken; a larger one is answered with 413."""
     maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
     """The largest message that is taken from the facility."""
     deadline_seconds: float = Field(default=100.0, gt=0)
-    """How long the facility may take for one call."""
+    """How long a service may take for one call."""
 
 
 class Settings(BaseSettings):

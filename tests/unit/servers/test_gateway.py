@@ -15,10 +15,12 @@ from sdcgate.servers.authentication import ServiceCaller
 from sdcgate.servers.edge import SECURITY_HEADERS
 from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.process import Signals
-from sdcgate.servers.routes import ROUTES, SERVICE, checked
+from sdcgate.servers.routes import ROUTES, SERVICES, checked
 from sdcgate.servers.settings import FacilityServer, GatewayServer, Peer, Settings
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 KEY = "a-valid-key"
@@ -26,8 +28,12 @@ TABLES = "/v1/datasets/randhie/tables"
 QUERY = {"rows": [{"variable": "site"}], "figures": [{"statistic": "UNITS"}]}
 
 
-class FakeFacility(facility_pb2_grpc.FacilityServiceServicer):
-    """Answers each call with what the test put there, and remembers what it was asked."""
+class Fake(
+    facility_pb2_grpc.FacilityServiceServicer,
+    risk_pb2_grpc.RiskServiceServicer,
+    protection_pb2_grpc.ProtectionServiceServicer,
+):
+    """All services; answers each call with what the test put there, and remembers what it was asked."""
 
     def __init__(self):
         self.answers = {}
@@ -41,32 +47,31 @@ class FakeFacility(facility_pb2_grpc.FacilityServiceServicer):
         return answer() if callable(answer) else answer
 
 
-for _rpc in SERVICE.methods:
+for _rpc in [rpc for service in SERVICES.values() for rpc in service.methods]:
 
     def _call(self, request, context, name=_rpc.name):
         return self._answer(name, request, context)
 
-    setattr(FakeFacility, _rpc.name, _call)
+    setattr(Fake, _rpc.name, _call)
 
 
 class Place:
-    """A fake facility and a gateway before it, both on real ports."""
+    """Fake services at one address and a gateway before them, both on real ports."""
 
     def __init__(self, folder, **section):
-        self.facility = FakeFacility()
+        self.facility = Fake()
         self.running = Running(
             "facility",
-            lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(self.facility, server),
-            [SERVICE.full_name],
+            self._add,
+            [service.full_name for service in SERVICES.values()],
             FacilityServer(port=0, metrics_port=0),
             lambda token: ServiceCaller("researcher") if token == KEY else None,
         )
         self.running.start()
+        services = dict.fromkeys(SERVICES, Peer(address=self.running.address))
         self.settings = Settings(
             state_dir=folder,
-            gateway=GatewayServer(
-                port=0, metrics_port=0, facility=Peer(address=self.running.address), **section
-            ),
+            gateway=GatewayServer(port=0, metrics_port=0, **(services | section)),
         )
         self.signals = Signals()
         self.thread = threading.Thread(target=asyncio.run, args=(gateway.run(self.settings, self.signals),))
@@ -79,6 +84,11 @@ class Place:
         where = json.loads(self.ready_file.read_text())
         self.metrics = f"http://{where['metrics']}"
         self.http = httpx.Client(base_url=f"http://{where['address']}", timeout=10)
+
+    def _add(self, server):
+        facility_pb2_grpc.add_FacilityServiceServicer_to_server(self.facility, server)
+        risk_pb2_grpc.add_RiskServiceServicer_to_server(self.facility, server)
+        protection_pb2_grpc.add_ProtectionServiceServicer_to_server(self.facility, server)
 
     def ask(self, method, path, body=None, **how):
         headers = {"Authorization": f"Bearer {KEY}", **how.pop("headers", {})}
@@ -102,9 +112,10 @@ def place(tmp_path_factory):
 def fresh(request):
     if "place" in request.fixturenames:
         facility = request.getfixturevalue("place").facility
-        others = {route.rpc for route in ROUTES} - {"QueryTable"}
+        others = {route.rpc for route in ROUTES} - {"QueryTable", "SubmitOutput"}
         facility.answers = {name: openapi_examples.answer(name, 200) for name in others}
         facility.answers["QueryTable"] = pb.QueryTableResponse(decision=openapi_examples.released())
+        facility.answers["SubmitOutput"] = pb.SubmitOutputResponse(decision=openapi_examples.referred())
         facility.answers["ReviewQuery"] = pb.ReviewQueryResponse(decision=openapi_examples.refused())
         facility.asked.clear()
 
@@ -327,6 +338,9 @@ def test_each_route_is_its_call(place):
         ("GET", "/v1/queries", "ListQueries", None),
         ("GET", "/v1/queries/q-1", "GetQuery", None),
         ("POST", "/v1/queries/q-1:review", "ReviewQuery", {"approve": True, "note": "fine"}),
+        ("POST", "/v1/risk:assessTable", "AssessTable", openapi_examples.BODIES["AssessTable"]),
+        ("POST", "/v1/protection:protectTable", "ProtectTable", openapi_examples.BODIES["ProtectTable"]),
+        ("POST", "/v1/protection:auditTable", "AuditTable", openapi_examples.BODIES["AuditTable"]),
         ("GET", "/v1/caller", "GetCaller", None),
         ("GET", "/v1/status", "GetStatus", None),
     ]:
@@ -334,6 +348,15 @@ def test_each_route_is_its_call(place):
         response = place.ask(method, path, body)
         assert response.status_code == 200, response.text
         assert [name for name, _, _ in place.facility.asked] == [rpc]
+
+
+def test_a_check_goes_to_its_service_as_the_caller_and_has_no_place(place):
+    response = place.ask("POST", "/v1/risk:assessTable", openapi_examples.BODIES["AssessTable"])
+    ((_, request, metadata),) = place.facility.asked
+    assert request.facts.units[:3] == [2, 24, 26]
+    assert metadata["authorization"] == f"Bearer {KEY}"
+    assert "location" not in response.headers
+    assert response.json()["findings"][0]["rule"] == "MINIMUM_UNITS"
 
 
 def test_a_review_names_the_query_of_the_address(place):
@@ -437,6 +460,21 @@ def test_a_facility_that_is_gone_is_503_and_the_gateway_not_ready(tmp_path):
     finally:
         place.stop()
     assert not place.ready_file.exists()
+
+
+def test_a_check_service_that_is_gone_is_503_on_its_own_routes_only(tmp_path):
+    place = Place(tmp_path, risk=Peer(address="127.0.0.1:1"))
+    place.facility.answers["AuditTable"] = openapi_examples.answer("AuditTable", 200)
+    place.facility.answers["GetStatus"] = openapi_examples.answer("GetStatus", 200)
+    try:
+        response = place.ask("POST", "/v1/risk:assessTable", openapi_examples.BODIES["AssessTable"])
+        assert "127.0.0.1" not in str(problem(response, 503, "UNAVAILABLE"))
+        body = openapi_examples.BODIES["AuditTable"]
+        assert place.ask("POST", "/v1/protection:auditTable", body).status_code == 200
+        assert place.ask("GET", "/v1/status").status_code == 200
+        assert httpx.get(f"{place.metrics}/readyz").status_code == 200
+    finally:
+        place.stop()
 
 
 def test_a_facility_that_takes_too_long_is_504(tmp_path):

@@ -241,7 +241,7 @@ def test_probes_are_answered_while_every_thread_computes_and_calls_beyond_the_qu
     stub = place.stub()
     with ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(stub.AssessTable, risk_pb2.AssessTableRequest()) for _ in range(4)]
-        while place.running.room.waiting < 2:
+        while place.running.rooms.own.waiting < 2:
             time.sleep(0.01)
         began = time.perf_counter()
         assert place.health() == health_pb2.HealthCheckResponse.SERVING
@@ -251,7 +251,7 @@ def test_probes_are_answered_while_every_thread_computes_and_calls_beyond_the_qu
         assert type(problem) is errors.ResourceExhausted
         go.set()
         assert all(call.result(timeout=5) is not None for call in calls)
-    assert place.running.room.waiting == 0
+    assert place.running.rooms.own.waiting == 0
 
 
 def test_reflection_lists_the_service_without_a_token(places):

@@ -1,0 +1,101 @@
+"""The threads that answer calls: a room for the services' own and, where people call too, one for theirs.
+
+Whoever waits for a thread of one room takes none of the other.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from sdcgate.servers.authentication import AUTHORIZATION_KEY, bearer_token
+from sdcgate.servers.errors import Unauthenticated
+
+Metadata = dict[str, str | bytes]
+
+
+class WaitingRoom(ThreadPoolExecutor):
+    """Threads that answer calls, and how many calls may wait for one."""
+
+    def __init__(self, threads: int, name: str, waiting_calls: int) -> None:
+        super().__init__(threads, thread_name_prefix=name)
+        self._most_waiting = waiting_calls
+        self._counting = Lock()
+        self._waiting = 0
+        self._busy = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether no further call may wait."""
+        return self._waiting > self._most_waiting
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a thread."""
+        return self._waiting
+
+    @property
+    def busy(self) -> int:
+        """Calls that have a thread."""
+        return self._busy
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Queue a call."""
+        with self._counting:
+            self._waiting += 1
+
+        def run() -> Any:
+            with self._counting:
+                self._waiting -= 1
+                self._busy += 1
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                with self._counting:
+                    self._busy -= 1
+
+        return super().submit(run)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLane:
+    """How calls of people with API keys are kept apart from those of the house's services."""
+
+    calls: int
+    """So many are answered at once."""
+    waiting_calls: int
+    is_service: Callable[[str], bool]
+    """Whether a token is the services' own. This only chooses the room; the token is checked there."""
+
+
+class Rooms:
+    """The room of each call."""
+
+    def __init__(self, name: str, threads: int, waiting_calls: int, check: CheckLane | None = None) -> None:
+        self.own = WaitingRoom(threads, name, waiting_calls)
+        self.check: WaitingRoom | None = None
+        self._is_service: Callable[[str], bool] = lambda token: True  # noqa: ARG005
+        if check is not None:
+            self.check = WaitingRoom(check.calls, f"{name}-check", check.waiting_calls)
+            self._is_service = check.is_service
+
+    @property
+    def all(self) -> tuple[WaitingRoom, ...]:
+        """All rooms."""
+        return (self.own,) if self.check is None else (self.own, self.check)
+
+    @property
+    def busy(self) -> int:
+        """Calls that have a thread."""
+        return sum(room.busy for room in self.all)
+
+    def of(self, metadata: Metadata) -> WaitingRoom:
+        """The room for a call with this metadata."""
+        if self.check is None:
+            return self.own
+        try:
+            own = self._is_service(bearer_token(metadata.get(AUTHORIZATION_KEY)))
+        except Unauthenticated:
+            own = False
+        return self.own if own else self.check
