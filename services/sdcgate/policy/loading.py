@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from sdcgate.policy.files import BUNDLED, bundled_policies, read_file, read_folder, text_of
 from sdcgate.policy.model import (
     ACCESS_LEVELS,
     AccessLevel,
@@ -18,25 +19,9 @@ from sdcgate.policy.model import (
     Problem,
     Tree,
 )
-from sdcgate.policy.strict_yaml import YamlInvalid, read_document
-
-BUNDLED = Path(__file__).parent / "bundled"
-EXAMPLES = ".examples.yaml"
-"""Ending of the files beside policies that hold their examples."""
-LARGEST_FILE = 1_000_000
+from sdcgate.policy.validation import Found, errors_of, read_plain, require_none
 
 Place = tuple[int | str, ...]
-Problems = list[tuple[Place, str]]
-
-
-def bundled_policies() -> tuple[str, ...]:
-    """Names of the policies that come with sdcgate."""
-    return tuple(sorted(path.stem for path in BUNDLED.glob("*.yaml") if is_policy(path.name)))
-
-
-def is_policy(name: str) -> bool:
-    """Whether a file of this name holds a policy: not hidden, and not the examples of one."""
-    return name.endswith(".yaml") and not name.endswith(EXAMPLES) and not name.startswith(".")
 
 
 def load_policy(name_or_path: str | Path, folder: Path | None = None) -> Policy:
@@ -65,17 +50,6 @@ def load_policies(folder: Path | None = None) -> dict[str, Policy]:
     """
     policies = {name: _bundled(name) for name in bundled_policies()}
     return policies | (parse_files(read_folder(folder)) if folder is not None else {})
-
-
-def read_folder(folder: Path) -> dict[str, bytes]:
-    """The bytes of an agency's policy files, by name: what is looked at is what is loaded.
-
-    Raises:
-        PolicyInvalid: there is no such folder, or a file in it cannot be read.
-    """
-    if not folder.is_dir():
-        raise PolicyInvalid(str(folder), [Problem("", "there is no such folder")])
-    return {path.name: read_file(path) for path in sorted(folder.iterdir()) if is_policy(path.name)}
 
 
 def parse_files(files: Mapping[str, bytes]) -> dict[str, Policy]:
@@ -109,35 +83,6 @@ def parse_files(files: Mapping[str, bytes]) -> dict[str, Policy]:
     return policies
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a policy file.
-
-    Raises:
-        PolicyInvalid: it cannot be read, or is too large for one.
-    """
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise PolicyInvalid(str(path), [Problem("", f"cannot be read: {error.strerror}")]) from error
-    if len(content) > LARGEST_FILE:
-        raise PolicyInvalid(str(path), [Problem("", f"is larger than {LARGEST_FILE} bytes")])
-    return content
-
-
-def text_of(content: bytes, source: str) -> str:
-    """The text of a file.
-
-    Raises:
-        PolicyInvalid: it is not UTF-8.
-    """
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise PolicyInvalid(source, [Problem("", "is not UTF-8; save the file as UTF-8", line)]) from error
-
-
 @cache
 def _bundled(name: str) -> Policy:
     return parse_policy((BUNDLED / f"{name}.yaml").read_text(encoding="utf-8"), name)
@@ -149,12 +94,8 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
     Raises:
         PolicyInvalid: with all problems, their paths and their lines.
     """
-    try:
-        document = read_document(text)
-    except YamlInvalid as error:
-        problems = tuple(Problem("", message, line) for line, message in error.problems)
-        raise PolicyInvalid(source, problems) from error
-    found: Problems = []
+    document = read_plain(text, source)
+    found: list[Found] = []
     file = _file(document.value, found)
     access_levels = {
         name: _level(
@@ -171,9 +112,7 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
         dataset: dict(_dataset_levels(file, dataset, changes, found))
         for dataset, changes in file.datasets.items()
     }
-    if found:
-        told = dict.fromkeys(Problem(_dotted(path), what, document.line(path)) for path, what in found)
-        raise PolicyInvalid(source, tuple(sorted(told, key=lambda problem: problem.line or 0)))
+    require_none(found, document, source)
     return Policy(
         file.name,
         file.version,
@@ -183,16 +122,12 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
     )
 
 
-def _file(tree: Any, problems: Problems) -> PolicyFile:
+def _file(tree: Any, problems: list[Found]) -> PolicyFile:
     """The outer shape; where it has problems, what can be read of it all the same, to find those within."""
-    unplain = list(_unplain(tree, ()))
-    problems += [(path, "is not plain text, number or truth value; put it in quotes") for path in unplain]
-    if unplain:
-        return PolicyFile.model_construct(defaults={}, access_levels={}, datasets={})
     try:
         return PolicyFile.model_validate_json(json.dumps(tree))
     except ValidationError as error:
-        problems += [(_where(found), _message(found)) for found in _errors(error)]
+        problems += errors_of(error)
     outer = tree if isinstance(tree, dict) else {}
     return PolicyFile.model_construct(
         defaults=_mapping(outer.get("defaults")),
@@ -214,17 +149,8 @@ def _mapping(value: Any) -> Tree:
     return value if isinstance(value, dict) else {}
 
 
-def _unplain(value: Any, path: Place) -> Iterator[Place]:
-    """Where a value stands that JSON does not have: a date, a set, bytes."""
-    if isinstance(value, dict | list):
-        for step, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _unplain(part, (*path, step))
-    elif value is not None and not isinstance(value, str | int | float):
-        yield path
-
-
 def _dataset_levels(
-    file: PolicyFile, dataset: str, changes: Mapping[AccessLevel, Tree], problems: Problems
+    file: PolicyFile, dataset: str, changes: Mapping[AccessLevel, Tree], problems: list[Found]
 ) -> Iterator[tuple[str, LevelPolicy | None]]:
     for name, change in changes.items():
         path = ("datasets", dataset, name)
@@ -244,7 +170,7 @@ def _dataset_levels(
         )
 
 
-def _level(layers: list[tuple[Place, Tree]], problems: Problems) -> LevelPolicy | None:
+def _level(layers: list[tuple[Place, Tree]], problems: list[Found]) -> LevelPolicy | None:
     """Merges the layers, later over earlier, and validates the result; problems get the layer's path."""
     merged: Tree = {}
     for _, layer in layers:
@@ -252,9 +178,7 @@ def _level(layers: list[tuple[Place, Tree]], problems: Problems) -> LevelPolicy 
     try:
         return LevelPolicy.model_validate_json(json.dumps(merged))
     except ValidationError as error:
-        for found in _errors(error):
-            location = _where(found)
-            problems.append(((*_origin(layers, location), *location), _message(found)))
+        problems += [((*_origin(layers, place), *place), what) for place, what in errors_of(error)]
         return None
 
 
@@ -289,24 +213,3 @@ def _holds(tree: Any, location: Place) -> bool:
 
 def _whole(levels: Mapping[Any, LevelPolicy | None]) -> dict[str, LevelPolicy]:
     return {name: level for name, level in levels.items() if level is not None}
-
-
-def _errors(error: ValidationError) -> list[Any]:
-    return list(error.errors(include_url=False, include_context=False))
-
-
-def _message(found: Mapping[str, Any]) -> str:
-    kind, message = str(found["type"]), str(found["msg"])
-    if kind == "extra_forbidden":
-        return "is not known here"
-    if kind == "missing":
-        return "is missing"
-    return message[0].lower() + message[1:]
-
-
-def _where(found: Mapping[str, Any]) -> Place:
-    return tuple(step for step in found["loc"] if step != "[key]")
-
-
-def _dotted(path: Place) -> str:
-    return ".".join(str(step) for step in path)

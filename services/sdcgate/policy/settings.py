@@ -99,7 +99,7 @@ def _key(text: str) -> str:
     bare = plain.isalnum() and not plain[0].isdigit() and text[0] != "-" and plain.isascii()
     if bare and text.lower() not in _WORDS_OF_YAML:
         return text
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    return json.dumps(text, ensure_ascii=False)
 
 
 _WORDS_OF_YAML = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}

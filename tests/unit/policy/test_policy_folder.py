@@ -2,7 +2,8 @@
 
 import pytest
 
-from sdcgate.policy.loading import BUNDLED, load_policies, load_policy
+from sdcgate.policy.files import BUNDLED
+from sdcgate.policy.loading import load_policies, load_policy
 from sdcgate.policy.model import PolicyInvalid
 
 
