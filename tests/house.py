@@ -10,6 +10,7 @@ import yaml
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Answered, Facility
+from sdcgate.facility.pace import Pace
 from sdcgate.facility.ports import Pattern
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.ledger import Ledger
@@ -50,7 +51,7 @@ class House:
 
     def ask(self, **request) -> Answered:
         """Ask for a table; dimensions as `site` or `age:ten_years`, figures as `UNITS` or `MEAN:meddol`."""
-        return self.facility.query_table(self.researcher, table_request(**request), 60.0)
+        return self.facility.query_table(self.researcher, table_request(**request), Pace(60.0))
 
 
 def person(role: str, name: str) -> Caller:

@@ -27,6 +27,7 @@ from house import (
 )
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.errors import FacilityError, Unavailable
+from sdcgate.facility.pace import Pace
 from sdcgate.facility.ports import Pattern
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.ledger import HeadMoved, LedgerError, LedgerUnavailable
@@ -232,10 +233,10 @@ def test_a_checker_can_release_what_was_held_once_it_can_be_proved(open_house):
     query = house.ask(**UNSAFE).decision.query
     review = pb.ReviewQueryRequest(query=query, approve=True, note="let us see")
     with pytest.raises(FacilityError):
-        house.facility.review_query(house.checker, review, 30.0)
+        house.facility.review_query(house.checker, review, Pace(30.0))
     assert nothing_left(house)
     house.facility._judge._protection = LocalProtection()
-    decided = house.facility.review_query(house.checker, review, 30.0)
+    decided = house.facility.review_query(house.checker, review, Pace(30.0))
     assert verdict(decided) == "RELEASED_PROTECTED"
     assert cells(decided) == cells(open_house().ask(**UNSAFE))
 
@@ -545,7 +546,7 @@ def test_what_others_released_meanwhile_is_known_before_this_leaves(open_house, 
 def test_a_query_whose_time_is_over_is_not_decided(open_house):
     house = open_house()
     with pytest.raises(Unavailable):
-        house.facility.query_table(house.researcher, table_request(**UNSAFE), 0.0)
+        house.facility.query_table(house.researcher, table_request(**UNSAFE), Pace(0.0))
     assert nothing_left(house)
     assert house.ledger.queries(None, (), 10) == []
 

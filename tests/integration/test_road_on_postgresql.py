@@ -13,6 +13,7 @@ from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.answers import answer_bytes
 from sdcgate.facility.facility import Answered
+from sdcgate.facility.pace import Pace
 from sdcgate.ledger.certificates import verify_certificate
 from sdcgate.ledger.ledger import HeadMoved
 
@@ -193,7 +194,7 @@ def test_the_same_query_to_two_facilities_at_once_is_one_event(open_house, two_e
 
 
 def ask(house: House, dataset: str, request: dict[str, list[str]]) -> Answered:
-    return house.facility.query_table(house.researcher, table_request(dataset, **request), 60.0)
+    return house.facility.query_table(house.researcher, table_request(dataset, **request), Pace(60.0))
 
 
 def note_moves(house: House, moved: list[int]) -> None:

@@ -11,6 +11,7 @@ import sdcgate_client
 from house import cells, person, reasons, table_request, verdict, with_randhie
 from sdcgate.cli import main
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest
+from sdcgate.facility.pace import Pace
 from sdcgate_client import Client, output_request
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
@@ -60,7 +61,7 @@ def output_of(people, rows, columns=None, measure="", **filters):
 
 
 def submit(house, request, caller=PORTAL):
-    return house.facility.submit_output(caller, request, 60.0)
+    return house.facility.submit_output(caller, request, Pace(60.0))
 
 
 def test_an_output_that_is_what_it_says_leaves_with_the_datasets_own_figures(house, people):
@@ -233,7 +234,7 @@ def test_a_checker_sees_the_cells_that_a_portal_sent_and_its_researcher_does_not
 
 def review(house, query, **how):
     request = pb.ReviewQueryRequest(query=query, note="looked at", **how)
-    return house.facility.review_query(house.checker, request, 60.0)
+    return house.facility.review_query(house.checker, request, Pace(60.0))
 
 
 def test_an_approved_output_that_differs_leaves_with_the_datasets_figures(house, people):
@@ -295,7 +296,7 @@ def test_the_ledgers_open_part_has_no_figure_of_an_output(house, people):
 def test_a_request_for_a_table_is_no_output(house):
     house.ask(rows=["site"])
     request = table_request(rows=["site"])
-    assert house.facility.query_table(house.researcher, request, 60.0).repeated
+    assert house.facility.query_table(house.researcher, request, Pace(60.0)).repeated
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from house import build, cells, person, reasons, table_request, verdict, with_ra
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.answers import answer_bytes
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from sdcgate.facility.pace import Pace
 from sdcgate.ledger.certificates import verify_certificate
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
@@ -182,7 +183,7 @@ def test_every_problem_of_a_request_is_told_at_once_with_public_names_only(house
         rows=["sit", "plan:x"], columns=["plan"], figures=["MEAN", "SUM:medol"], female=["7"]
     )
     with pytest.raises(InvalidRequest) as caught:
-        house.facility.query_table(house.researcher, request, 10.0)
+        house.facility.query_table(house.researcher, request, Pace(10.0))
     problems = {problem.path: problem.message for problem in caught.value.problems}
     assert "site" in problems["rows[0].variable"]
     assert "rows[1].level" in problems
@@ -198,7 +199,7 @@ def test_an_unknown_dataset_is_not_found(house):
 def test_only_researchers_ask_and_others_do_not_see_their_queries(house):
     asked = house.ask(rows=["site"])
     with pytest.raises(Forbidden):
-        house.facility.query_table(house.checker, table_request(rows=["site"]), 10.0)
+        house.facility.query_table(house.checker, table_request(rows=["site"]), Pace(10.0))
     with pytest.raises(NotFound):
         house.facility.get_query(person("researcher", "eve"), asked.decision.query)
     seen = house.facility.get_query(house.researcher, asked.decision.query)
@@ -225,13 +226,13 @@ def test_a_decision_of_a_referred_query_is_the_checkers(house):
     listed = house.facility.list_queries(house.checker, pb.ListQueriesRequest(verdicts=[pb.VERDICT_REFERRED]))
     assert [summary.query for summary in listed.queries] == [query]
     with pytest.raises(Forbidden):
-        house.facility.review_query(person("researcher", "ada"), review(query, True), 30.0)
+        house.facility.review_query(person("researcher", "ada"), review(query, True), Pace(30.0))
     with pytest.raises(Forbidden):
-        house.facility.review_query(person("checker", "ada"), review(query, True), 30.0)
-    decided = house.facility.review_query(house.checker, review(query, False), 30.0)
+        house.facility.review_query(person("checker", "ada"), review(query, True), Pace(30.0))
+    decided = house.facility.review_query(house.checker, review(query, False), Pace(30.0))
     assert verdict(decided) == "REFUSED"
     with pytest.raises(Conflict):
-        house.facility.review_query(house.checker, review(query, True), 30.0)
+        house.facility.review_query(house.checker, review(query, True), Pace(30.0))
     assert house.facility.get_query(house.researcher, query).decision == decided
     assert house.ledger.verify().ok
 

@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime
 
-from ulid import ULID
-
 from sdcgate.facility import answers
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.binding import Unbound, cells_of, differing
@@ -11,6 +9,7 @@ from sdcgate.facility.figures import released_table
 from sdcgate.facility.judging import Computation, Outcome
 from sdcgate.facility.outputs import SubmittedOutput
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.query_ids import new_query_id
 from sdcgate.facility.reasons import REFERRED, alternatives, binding_reason, reason, reviewed_reason
 from sdcgate.methods.cells import IntArray, State, leaf_cells
 from sdcgate.methods.rules import Consequence, ReasonCode
@@ -31,7 +30,14 @@ def new_decision(
             verdict = pb.VERDICT_REFERRED
         case _:
             verdict = pb.VERDICT_REFUSED
-    return answers.new_decision(query or f"q-{ULID()}", asked, verdict, datetime.now(UTC))
+    now = datetime.now(UTC)
+    return answers.new_decision(query or new_query_id(now), asked, verdict, now)
+
+
+def seen_at(decision: pb.Decision, moment: datetime) -> None:
+    """Date a decision at which it will be seen, id and all: when it was made tells how long it took."""
+    decision.query = new_query_id(moment)
+    decision.decided.FromDatetime(moment)
 
 
 def decided(

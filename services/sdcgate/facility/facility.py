@@ -1,10 +1,10 @@
 """The facility: the only room of the house from which anything is released."""
 
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TypeVar, cast
 
 import numpy as np
@@ -15,19 +15,21 @@ from sdcgate.facility import datasets
 from sdcgate.facility.access import require
 from sdcgate.facility.asked import Asked, asked_output, asked_table, without_facts
 from sdcgate.facility.binding import Unbound, bind
-from sdcgate.facility.decisions import decided, excepted, new_decision, unbound
+from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
 from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import KnowledgeOfSources
 from sdcgate.facility.outputs import SubmittedOutput, read_output
+from sdcgate.facility.pace import Pace
 from sdcgate.facility.plan import Plan, make_plan, unknown
 from sdcgate.facility.ports import ProtectionService, RiskService
+from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
-from sdcgate.ledger.ledger import AlreadyRegistered, HeadMoved, Ledger
+from sdcgate.ledger.ledger import AlreadyRegistered, HeadMoved, Ledger, StoredSummary
 from sdcgate.methods.rules import Consequence
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
@@ -41,6 +43,7 @@ T = TypeVar("T")
 OPTIMISTIC_TRIES = 3
 TRIES = 20
 ACCESS_LEVEL = "remote"
+OVER = "The time for this query is over; nothing was decided. Try again with more."
 
 
 class Facility:
@@ -112,7 +115,7 @@ class Facility:
         """Whether decisions can be recorded."""
         return self._ledger.refusal() is None
 
-    def query_table(self, caller: Caller, request: pb.QueryTableRequest, timeout: float) -> Answered:
+    def query_table(self, caller: Caller, request: pb.QueryTableRequest, pace: Pace) -> Answered:
         """Answer a table query: from the ledger if it was answered before, else by steps 2 to 8.
 
         Raises:
@@ -120,12 +123,11 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
-        deadline = time.monotonic() + timeout
         plan = self._plan(request)
         asked = asked_table(plan, request)
-        return self._recorder.answered(asked) or self._way(caller, asked, plan, lambda: _remaining(deadline))
+        return self._repeated(asked, pace) or self._way(caller, asked, plan, pace)
 
-    def submit_output(self, caller: Caller, request: pb.SubmitOutputRequest, timeout: float) -> Answered:
+    def submit_output(self, caller: Caller, request: pb.SubmitOutputRequest, pace: Pace) -> Answered:
         """The verdict on an output that a portal computed; what cannot be bound to its dataset is referred.
 
         Raises:
@@ -133,10 +135,9 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "submit")
-        deadline = time.monotonic() + timeout
         output = read_output(request)
         asked = self._asked_output(request)
-        earlier = self._recorder.answered(asked)
+        earlier = self._repeated(asked, pace)
         if earlier is not None:
             return earlier
         try:
@@ -144,7 +145,7 @@ class Facility:
         except Unbound as error:
             found = Found(binding=error.problems)
             return self._recorder.record(caller, asked, unbound(asked, error), found)
-        return self._way(caller, asked, plan, lambda: _remaining(deadline), output)
+        return self._way(caller, asked, plan, pace, output)
 
     def get_query(self, caller: Caller, query: str) -> pb.GetQueryResponse:
         """A query: to its researcher what he saw, to a checker everything.
@@ -154,7 +155,7 @@ class Facility:
         """
         require(caller, "read_queries")
         stored = self._ledger.query(query)
-        if stored is None or (caller.role != Role.CHECKER and stored.researcher != caller.researcher):
+        if stored is None or not _may_see(caller, stored):
             raise NotFound(f"There is no query {query} of yours.")
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
         response = pb.GetQueryResponse(decision=self._recorder.decision_of(stored))
@@ -177,18 +178,21 @@ class Facility:
         found = self._ledger.queries(researcher, verdicts, size + 1, request.page_token or None)
         response = pb.ListQueriesResponse()
         for stored in found[:size]:
+            if not _may_see(caller, stored):
+                continue
             summary = response.queries.add(
                 query=stored.query_id,
                 researcher=stored.researcher,
                 dataset=stored.dataset,
                 verdict=_verdict(stored.verdict),
             )
-            summary.decided.FromDatetime(stored.decided_at)
+            # Not when it was recorded: that tells how long it took.
+            summary.decided.FromDatetime(moment_of(stored.query_id))
         if len(found) > size:
             response.next_page_token = found[size - 1].query_id
         return response
 
-    def review_query(self, caller: Caller, request: pb.ReviewQueryRequest, timeout: float) -> pb.Decision:
+    def review_query(self, caller: Caller, request: pb.ReviewQueryRequest, pace: Pace) -> pb.Decision:
         """Approve or refuse a referred query. Approving repeats steps 4 to 8 at the present head.
 
         Raises:
@@ -196,7 +200,6 @@ class Facility:
             Forbidden: the checker asked it himself.
         """
         require(caller, "review")
-        deadline = time.monotonic() + timeout
         stored = self._ledger.query(request.query)
         if stored is None:
             raise NotFound(f"There is no query {request.query}.")
@@ -216,15 +219,12 @@ class Facility:
             decision.reasons.append(reviewed_reason())
             return self._recorder.record_review(caller, request, asked, record, decision)
 
-        def remaining() -> float:
-            return _remaining(deadline)
-
         if output is not None:
             try:
                 plan = bind(asked, output)
             except Unbound as error:
-                return self._except(caller, request, record, asked, output, error, remaining)
-        return self._approve(caller, request, record, asked, plan, remaining, output)
+                return self._except(caller, request, record, asked, output, error, pace)
+        return self._approve(caller, request, record, asked, plan, pace, output)
 
     def _except(
         self,
@@ -234,7 +234,7 @@ class Facility:
         asked: Asked,
         output: SubmittedOutput,
         error: Unbound,
-        remaining: Callable[[], float],
+        pace: Pace,
     ) -> pb.Decision:
         """Release an output that cannot be bound, on the checker's own responsibility.
 
@@ -253,7 +253,7 @@ class Facility:
             found = Found(sequence=sequence, exception=True)
             return self._recorder.record_review(caller, request, asked, record, decision, found)
 
-        return self._at_the_head(asked.dataset.source, attempt, remaining)
+        return self._at_the_head(asked.dataset.source, attempt, pace)
 
     def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
         dataset = datasets.find(self._engine, request.dataset, version)
@@ -289,12 +289,19 @@ class Facility:
             message = unknown("access level", wanted.access_level, list(policy.access_levels))
             raise InvalidRequest([FieldProblem("descriptor.access_level", message)]) from None
 
+    def _repeated(self, asked: Asked, pace: Pace) -> Answered | None:
+        """The decision about the same request, where there is one."""
+        earlier = self._recorder.answered(asked)
+        if earlier is not None:
+            pace.repeats(earlier.decision.decided.ToDatetime(UTC), asked.policy.latency_step_ms)
+        return earlier
+
     def _way(
         self,
         caller: Caller,
         asked: Asked,
         plan: Plan,
-        remaining: Callable[[], float],
+        pace: Pace,
         output: SubmittedOutput | None = None,
     ) -> Answered:
         """Steps 2 to 8 for a table that was asked for, or an output that is bound to it."""
@@ -304,16 +311,18 @@ class Facility:
             decision.reasons.extend(refusal.reasons)
             decision.alternatives.extend(refusal.alternatives)
             return self._recorder.record(caller, asked, decision)
+        pace.data_are_read(plan.policy.latency_step_ms)
         computed = self._judge.compute(plan)
 
         def attempt() -> Answered:
             known = self._knowledge.of(plan.dataset.source)
-            outcome = self._judge.judge(plan, computed, known, remaining)
+            outcome = self._judge.judge(plan, computed, known, pace.left)
             decision, binding = decided(asked, plan, computed, outcome, output)
+            seen_at(decision, pace.moment())
             found = Found(computed, outcome, known.sequence, binding=binding)
             return self._recorder.record(caller, asked, decision, found)
 
-        return self._at_the_head(plan.dataset.source, attempt, remaining)
+        return self._at_the_head(plan.dataset.source, attempt, pace)
 
     def _approve(
         self,
@@ -322,7 +331,7 @@ class Facility:
         record: release_pb2.DecisionRecord,
         asked: Asked,
         plan: Plan,
-        remaining: Callable[[], float],
+        pace: Pace,
         output: SubmittedOutput | None = None,
     ) -> pb.Decision:
         computed = self._judge.compute(plan)
@@ -330,19 +339,20 @@ class Facility:
         def attempt() -> pb.Decision:
             known = self._knowledge.of(plan.dataset.source)
             same = self._knowledge.of_version(known, plan.dataset.name, plan.dataset.version)
-            outcome = self._judge.judge(plan, computed, same, remaining, approved=True)
+            outcome = self._judge.judge(plan, computed, same, pace.left, approved=True)
             if outcome.consequence is Consequence.REFER:
                 raise Conflict("It still cannot be proved that this table is safe; refuse it.")
             decision, _ = decided(asked, plan, computed, outcome, output, reviewed=request.query)
             found = Found(computed, outcome, known.sequence)
             return self._recorder.record_review(caller, request, asked, record, decision, found)
 
-        return self._at_the_head(plan.dataset.source, attempt, remaining)
+        return self._at_the_head(plan.dataset.source, attempt, pace)
 
-    def _at_the_head(self, source: str, attempt: Callable[[], T], remaining: Callable[[], float]) -> T:
+    def _at_the_head(self, source: str, attempt: Callable[[], T], pace: Pace) -> T:
         """Try at the present head; if others were faster, again, at last under the source's lock."""
         for number in range(TRIES):
-            _still_time(remaining)
+            if pace.left() <= 0:
+                raise Unavailable(OVER)
             try:
                 if number < OPTIMISTIC_TRIES:
                     return attempt()
@@ -357,10 +367,11 @@ def _verdict(name: str) -> pb.Verdict:
     return cast("pb.Verdict", pb.Verdict.Value(f"VERDICT_{name}"))
 
 
-def _remaining(deadline: float) -> float:
-    return deadline - time.monotonic()
-
-
-def _still_time(remaining: Callable[[], float]) -> None:
-    if remaining() <= 0:
-        raise Unavailable("The time for this query is over; nothing was decided. Try again with more.")
+def _may_see(caller: Caller, stored: StoredSummary) -> bool:
+    """A checker sees all queries, others their own, from the moment at which the answer is seen."""
+    if caller.role == Role.CHECKER:
+        return True
+    if stored.researcher != caller.researcher:
+        return False
+    seen = moment_of(stored.query_id)
+    return seen <= stored.decided_at or seen <= datetime.now(UTC)

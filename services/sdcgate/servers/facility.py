@@ -27,6 +27,7 @@ from sdcgate.servers.authentication import Authenticate, caller, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import serve
+from sdcgate.servers.pacing import pace
 from sdcgate.servers.settings import Settings
 from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -34,8 +35,6 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 
 SERVICE = "sdcgate.facility.v1.FacilityService"
 SECRET_BYTES = 32
-ANSWER_MARGIN = 0.25
-"""Seconds kept for sending the answer."""
 
 
 class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
@@ -71,7 +70,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
     ) -> pb.QueryTableResponse:
         """Answer a table query."""
         with _translated(request):
-            answered = self._facility.query_table(_caller(), request, _seconds(context))
+            answered = self._facility.query_table(_caller(), request, pace())
             return pb.QueryTableResponse(decision=answered.decision, repeated_answer=answered.repeated)
 
     def SubmitOutput(
@@ -79,7 +78,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
     ) -> pb.SubmitOutputResponse:
         """Give the verdict on an output."""
         with _translated(request):
-            answered = self._facility.submit_output(_caller(), request, _seconds(context))
+            answered = self._facility.submit_output(_caller(), request, pace())
             return pb.SubmitOutputResponse(decision=answered.decision, repeated_answer=answered.repeated)
 
     def GetQuery(self, request: pb.GetQueryRequest, context: grpc.ServicerContext) -> pb.GetQueryResponse:
@@ -99,7 +98,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
     ) -> pb.ReviewQueryResponse:
         """Approve or refuse a referred query."""
         with _translated(request):
-            decision = self._facility.review_query(_caller(), request, _seconds(context))
+            decision = self._facility.review_query(_caller(), request, pace())
             return pb.ReviewQueryResponse(decision=decision)
 
     def GetCaller(self, request: pb.GetCallerRequest, context: grpc.ServicerContext) -> pb.GetCallerResponse:
@@ -258,8 +257,3 @@ def _caller() -> Caller:
     if not isinstance(found, Caller):
         raise errors.Unauthenticated()
     return found
-
-
-def _seconds(context: grpc.ServicerContext) -> float:
-    """Time left for the way of a query."""
-    return float(context.time_remaining()) - ANSWER_MARGIN

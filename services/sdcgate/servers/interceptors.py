@@ -44,6 +44,8 @@ class Call:
     method: str
     context: grpc.ServicerContext
     metadata: Metadata
+    arrived: float
+    """Moment of the monotonic clock, before any wait for a thread."""
     request_id: str = ""
 
 
@@ -214,10 +216,10 @@ class Chain(grpc.ServerInterceptor):
 
     def _led(self, method: str, handler: Any) -> Callable[[bytes, grpc.ServicerContext], Any]:
         """The handler's behaviour with all links before it; bytes become a message after the last of them."""
-        links = self._links
+        links, arrived = self._links, time.monotonic()
 
         def answer(content: bytes, context: grpc.ServicerContext) -> Any:
-            call = Call(method, context, dict(context.invocation_metadata()))
+            call = Call(method, context, dict(context.invocation_metadata()), arrived)
 
             def proceed(position: int) -> Any:
                 if position == len(links):

@@ -18,6 +18,7 @@ from sdcgate.servers import interceptors
 from sdcgate.servers.authentication import Authenticate
 from sdcgate.servers.logging import configure, logger, places
 from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.pacing import Pacing
 from sdcgate.servers.probes import Probes
 from sdcgate.servers.process import Signals, write_ready_file
 from sdcgate.servers.rooms import CheckLane, Rooms
@@ -42,7 +43,7 @@ class Running:
     ) -> None:
         self.name = name
         self.metrics = Metrics(name)
-        self.rooms = Rooms(name, section.threads, section.waiting_calls, check)
+        self.rooms = Rooms(name, section, check)
         self._names = service_names
         self._section = section
         self._also_ready = ready
@@ -74,6 +75,7 @@ class Running:
 
     def _chain(self, authenticate: Authenticate) -> interceptors.Chain:
         links: list[interceptors.Link] = [
+            Pacing(self.rooms.own.rest),
             interceptors.RequestId(),
             interceptors.Errors(),
             interceptors.Logging(self.name),

@@ -6,21 +6,29 @@ Whoever waits for a thread of one room takes none of the other.
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Lock
+from threading import Event, Lock, Semaphore, local
 from typing import Any
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY, bearer_token
 from sdcgate.servers.errors import Unauthenticated
+from sdcgate.servers.settings import GrpcServer
 
 Metadata = dict[str, str | bytes]
 
 
 class WaitingRoom(ThreadPoolExecutor):
-    """Threads that answer calls, and how many calls may wait for one."""
+    """Threads that answer calls, and how many calls may wait for one.
 
-    def __init__(self, threads: int, name: str, waiting_calls: int) -> None:
-        super().__init__(threads, thread_name_prefix=name)
+    A call whose answer is ready and may not be seen yet rests: its thread sleeps and another one works in its
+    place. `resting` calls can do so at once; where more are ready the waiting grow, and are turned away.
+    """
+
+    def __init__(self, threads: int, name: str, waiting_calls: int, resting: int = 0) -> None:
+        super().__init__(threads + resting, thread_name_prefix=name)
         self._most_waiting = waiting_calls
+        self._working = Semaphore(threads)
+        self._mine = local()
+        self._closed = Event()
         self._counting = Lock()
         self._waiting = 0
         self._busy = 0
@@ -46,16 +54,34 @@ class WaitingRoom(ThreadPoolExecutor):
             self._waiting += 1
 
         def run() -> Any:
+            self._working.acquire()
+            self._mine.works = True
             with self._counting:
                 self._waiting -= 1
                 self._busy += 1
             try:
                 return fn(*args, **kwargs)
             finally:
-                with self._counting:
-                    self._busy -= 1
+                self._stop_working()
 
         return super().submit(run)
+
+    def rest(self, seconds: float) -> None:
+        """Sleep in the thread of a call whose work is done; no longer than until the room is shut down."""
+        self._stop_working()
+        self._closed.wait(seconds)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls and wake who rests."""
+        self._closed.set()
+        super().shutdown(wait, cancel_futures=cancel_futures)
+
+    def _stop_working(self) -> None:
+        if getattr(self._mine, "works", False):
+            self._mine.works = False
+            with self._counting:
+                self._busy -= 1
+            self._working.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +98,8 @@ class CheckLane:
 class Rooms:
     """The room of each call."""
 
-    def __init__(self, name: str, threads: int, waiting_calls: int, check: CheckLane | None = None) -> None:
-        self.own = WaitingRoom(threads, name, waiting_calls)
+    def __init__(self, name: str, section: GrpcServer, check: CheckLane | None = None) -> None:
+        self.own = WaitingRoom(section.threads, name, section.waiting_calls, section.resting_calls)
         self.check: WaitingRoom | None = None
         self._is_service: Callable[[str], bool] = lambda token: True  # noqa: ARG005
         if check is not None:

@@ -87,6 +87,8 @@ class GrpcServer(Server):
     """Calls that run at the same time."""
     waiting_calls: int = Field(default=32, ge=0)
     """Calls that may wait for a thread; more are told to come again."""
+    resting_calls: int = Field(default=0, ge=0, le=4096)
+    """Calls whose answer is ready and waits until it may be seen; their threads take nobody's place."""
     maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
     """The largest message that is sent or taken."""
     maximum_deadline_seconds: float = Field(default=120.0, gt=0)
@@ -154,6 +156,7 @@ class FacilityServer(GrpcServer):
 
     port: int = Field(default=7440, ge=0, le=65535)
     metrics_port: int = Field(default=9440, ge=0, le=65535)
+    resting_calls: int = Field(default=256, ge=0, le=4096)
     maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
     risk: Peer = Peer()
     protection: Peer = Peer()

@@ -1,0 +1,45 @@
+"""Answers that keep to steps of time: where a call rests until its answer may be seen.
+
+It rests outside of the links that log and count: logs and metrics of the service have the time of the work.
+"""
+
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import Message
+
+from sdcgate.facility.pace import NEVER, Pace
+
+if TYPE_CHECKING:
+    from sdcgate.servers.interceptors import Call, Proceed
+
+ANSWER_MARGIN = 0.25
+"""Seconds kept for sending the answer."""
+
+_pace: ContextVar[Pace] = ContextVar("sdcgate_pace")
+
+
+def pace() -> Pace:
+    """The time of the call that is being answered."""
+    return _pace.get()
+
+
+class Pacing:
+    """Holds every answer back until it may be seen; one that never may is not sent before the deadline."""
+
+    def __init__(self, rest: Callable[[float], None]) -> None:
+        self._rest = rest
+
+    def __call__(self, call: "Call", proceed: "Proceed") -> Message:
+        """Answer the call, or let it fail, not before its time."""
+        own = Pace((call.context.time_remaining() or 0.0) - ANSWER_MARGIN, call.arrived)
+        _pace.set(own)
+        try:
+            return proceed()
+        finally:
+            until = own.visible()
+            seconds = call.context.time_remaining() or 0.0 if until == NEVER else until - time.monotonic()
+            if seconds > 0:
+                self._rest(seconds)
