@@ -21,6 +21,7 @@ VERDICTS = RELEASED | {"REFERRED", "REFUSED"}
 DECISION = "decision"
 REVIEW = "review"
 REGISTRATION = "registration"
+POLICY = "policy"
 KEY_CREATED = "key_created"
 KEY_REVOKED = "key_revoked"
 ACKNOWLEDGEMENT = "acknowledgement"
@@ -87,6 +88,16 @@ class RegistrationEvent:
     descriptor: bytes = field(repr=False)
     content_hash: str
     author: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PolicyEvent:
+    """An effective policy is about to decide for the first time: exactly the text that its hash is over."""
+
+    policy_name: str
+    policy_hash: str
+    access_level: str
+    text: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,6 +221,31 @@ def draft_registration(event: RegistrationEvent) -> Draft:
     return Draft(
         REGISTRATION, {name: getattr(event, name) for name in names}, _attach(descriptor=event.descriptor)
     )
+
+
+def draft_policy(event: PolicyEvent) -> Draft:
+    """Draft of a policy.
+
+    Raises:
+        ValueError: naming every field that is wrong.
+    """
+    problems = _texts(event, ("policy_name", "policy_hash", "access_level"))
+    if event.policy_hash != policy_hash(event.text):
+        problems.append("policy_hash: is not the SHA-256 of text")
+    _raise(problems)
+    return Draft(
+        POLICY,
+        {
+            "policy": {"name": event.policy_name, "hash": event.policy_hash},
+            "access_level": event.access_level,
+        },
+        _attach(policy=event.text),
+    )
+
+
+def policy_hash(text: bytes) -> str:
+    """How a decision names the policy of this text: `sha256:` and 64 hexadecimal digits."""
+    return "sha256:" + hashlib.sha256(text).hexdigest()
 
 
 def attachment_digest(salt: bytes, data: bytes) -> bytes:

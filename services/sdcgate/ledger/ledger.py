@@ -26,9 +26,11 @@ from sdcgate.ledger.errors import (
 from sdcgate.ledger.events import (
     DecisionEvent,
     Draft,
+    PolicyEvent,
     RegistrationEvent,
     ReviewEvent,
     draft_decision,
+    draft_policy,
     draft_registration,
     draft_review,
 )
@@ -44,7 +46,7 @@ from sdcgate.ledger.records import (
     StoredSummary,
     VerificationReport,
 )
-from sdcgate.ledger.schema import queries, registrations, reviews
+from sdcgate.ledger.schema import policies, queries, registrations, reviews
 from sdcgate.ledger.signing import KeyRing
 
 __all__ = [
@@ -223,6 +225,34 @@ class Ledger:
 
         return self.append(draft, check)[0]
 
+    def append_policy(self, policy: PolicyEvent) -> None:
+        """Record the text of a policy, once for each hash.
+
+        Raises:
+            ValueError, LedgerTruncated, LedgerDamaged, LedgerUnavailable: as `append_decision`.
+        """
+        draft = draft_policy(policy)
+
+        def check(connection: Connection) -> None:
+            done = select(policies.c.sequence).where(policies.c.policy_hash == policy.policy_hash)
+            if connection.scalar(done) is not None:
+                raise _AlreadyRecorded
+
+        try:
+            self.append(draft, check)
+        except _AlreadyRecorded:
+            return
+
+    def policy_text(self, policy_hash: str) -> bytes | None:
+        """The text of the policy that a decision names by this hash; None where none was recorded.
+
+        Raises:
+            LedgerDamaged: it is not what was signed.
+        """
+        self._appender.settle()
+        with database.reading(self._engine) as connection:
+            return reading.policy_text(connection, self._key_ring, policy_hash)
+
     def find_answer(
         self, source: str, version: int, canonical_hash: str, policy_hash: str, scope: str
     ) -> StoredQuery | None:
@@ -323,6 +353,10 @@ class Ledger:
         """A connection to read what this class has no method for; the reader checks what it reads."""
         with database.reading(self._engine) as connection:
             yield connection
+
+
+class _AlreadyRecorded(Exception):
+    """Ends the transaction of a policy that is recorded already."""
 
 
 def _expect(connection: Connection, source: str, expected: int | None) -> None:

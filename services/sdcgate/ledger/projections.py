@@ -31,16 +31,25 @@ def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
         case events.REGISTRATION:
             names = ("source", "dataset", "version", "content_hash", "author")
             return {schema.registrations: [(sequence, *(body[name] for name in names), moment)]}
-        case events.KEY_CREATED:
-            digest = bytes.fromhex(body["digest"])
-            texts = [body[name] for name in ("key_id", "role", "researcher", "label")]
-            return {schema.api_keys: [(sequence, *texts, digest, moment, body["expires_at"])]}
-        case events.KEY_REVOKED:
-            return {schema.api_key_revocations: [(sequence, body["key_id"], moment)]}
+        case events.KEY_CREATED | events.KEY_REVOKED:
+            return _key(body)
+        case events.POLICY:
+            policy = body["policy"]
+            row = (sequence, policy["hash"], policy["name"], body["access_level"], moment)
+            return {schema.policies: [row]}
         case events.ACKNOWLEDGEMENT:
             return {}
         case _:
             raise ValueError("an event of an unknown kind")
+
+
+def _key(body: Mapping[str, Any]) -> dict[Table, list[Row]]:
+    sequence, moment = body["sequence"], body["recorded_at"]
+    if body["kind"] == events.KEY_REVOKED:
+        return {schema.api_key_revocations: [(sequence, body["key_id"], moment)]}
+    texts = [body[name] for name in ("key_id", "role", "researcher", "label")]
+    digest = bytes.fromhex(body["digest"])
+    return {schema.api_keys: [(sequence, *texts, digest, moment, body["expires_at"])]}
 
 
 def _query(body: Mapping[str, Any]) -> Row:

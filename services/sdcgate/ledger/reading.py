@@ -10,7 +10,7 @@ from sdcgate.ledger import certificates
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.ledger.chain import SignedHead, chain_hash
 from sdcgate.ledger.errors import LedgerDamaged
-from sdcgate.ledger.events import attachment_digest, read_body, timestamp_of
+from sdcgate.ledger.events import attachment_digest, policy_hash, read_body, timestamp_of
 from sdcgate.ledger.records import (
     StoredQuery,
     StoredRegistration,
@@ -18,7 +18,7 @@ from sdcgate.ledger.records import (
     StoredReview,
     StoredSummary,
 )
-from sdcgate.ledger.schema import blobs, boxes, events, queries, registrations, releases, reviews
+from sdcgate.ledger.schema import blobs, boxes, events, policies, queries, registrations, releases, reviews
 from sdcgate.ledger.signing import KeyRing
 
 Row_ = Row[Any]
@@ -58,6 +58,11 @@ _RELEASES = (
     .outerjoin(blobs, blobs.c.digest == releases.c.digest)
     .where(releases.c.source == bindparam("source"), releases.c.sequence > bindparam("after"))
     .order_by(releases.c.sequence)
+)
+_POLICY = (
+    select(events)
+    .join(policies, policies.c.sequence == events.c.sequence)
+    .where(policies.c.policy_hash == bindparam("policy_hash"))
 )
 _REGISTRATIONS = (
     select(events)
@@ -289,6 +294,19 @@ def all_registrations(connection: Connection, key_ring: KeyRing) -> list[StoredR
             )
         )
     return found
+
+
+def policy_text(connection: Connection, key_ring: KeyRing, wanted: str) -> bytes | None:
+    """The text of the policy with this hash; None where none was recorded."""
+    row = connection.execute(_POLICY, {"policy_hash": wanted}).mappings().one_or_none()
+    if row is None:
+        return None
+    event = read_event(dict(row), key_ring)
+    digest = event.digest("policy")
+    text = event.attachment("policy", _data(connection, [digest]).get(digest))
+    if policy_hash(text) != wanted:
+        raise LedgerDamaged(f"event {event.sequence} is of another policy; run: sdcgate ledger verify")
+    return text
 
 
 def box_states(

@@ -139,6 +139,17 @@ registrations = Table(
     Index(None, "source", "sequence"),
 )
 
+policies = Table(
+    "policies",
+    metadata,
+    _sequence(),
+    _text("policy_hash"),
+    _text("policy_name"),
+    _text("access_level"),
+    _text("recorded_at"),
+    UniqueConstraint("policy_hash"),
+)
+
 api_keys = Table(
     "api_keys",
     metadata,
@@ -162,5 +173,5 @@ api_key_revocations = Table(
     UniqueConstraint("key_id"),
 )
 
-PROJECTIONS = (queries, reviews, releases, boxes, registrations, api_keys, api_key_revocations)
+PROJECTIONS = (queries, reviews, releases, boxes, registrations, policies, api_keys, api_key_revocations)
 APPEND_ONLY = (events, blobs, *PROJECTIONS)

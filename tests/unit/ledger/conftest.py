@@ -11,7 +11,14 @@ from sqlalchemy import Connection, text
 from postgresql_server import empty_database, running_server
 from sdcgate.ledger import database
 from sdcgate.ledger.credentials import Credentials
-from sdcgate.ledger.events import BoxRow, DecisionEvent, RegistrationEvent, ReviewEvent
+from sdcgate.ledger.events import (
+    BoxRow,
+    DecisionEvent,
+    PolicyEvent,
+    RegistrationEvent,
+    ReviewEvent,
+    policy_hash,
+)
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 
@@ -135,6 +142,14 @@ def registration() -> RegistrationEvent:
     )
 
 
+@pytest.fixture
+def policy() -> PolicyEvent:
+    text = b'{"name":"israel-cbs"}'
+    return PolicyEvent(
+        policy_name="israel-cbs", policy_hash=policy_hash(text), access_level="remote", text=text
+    )
+
+
 @contextmanager
 def _without_triggers(ledger: Ledger) -> Iterator[Connection]:
     with database.writing(ledger._engine) as connection:
@@ -161,6 +176,7 @@ def history(
     make_decision: Callable[..., DecisionEvent],
     make_referral: Callable[..., DecisionEvent],
     make_review: Callable[..., ReviewEvent],
+    policy: PolicyEvent,
 ) -> Ledger:
     """A ledger with every kind of event, ten in all."""
     credentials = Credentials(ledger)
@@ -169,7 +185,7 @@ def history(
     ledger.append_decision(make_decision(), 2)
     ledger.append_decision(make_referral(), None)
     ledger.append_review(make_review("q-0002", boxes=(BoxRow(b"c", 1), BoxRow(b"d", 2))), 3)
-    ledger.append_decision(make_decision(verdict="REFUSED", release=None, boxes=()), None)
+    ledger.append_policy(policy)
     _, key = credentials.create("researcher", "anna", "laptop", 30)
     credentials.revoke(key.key_id)
     ledger.append_decision(

@@ -144,7 +144,7 @@ def test_a_ledger_cut_short_everywhere_is_found_by_its_second_place(attempt):
 def test_a_row_that_no_event_made_is_found(history, attempt):
     for table in PROJECTIONS:
         forged = {**rows_of(history, table)[0], "sequence": 11}
-        for unique in ("query_id", "key_id", "dataset", "canonical_hash"):
+        for unique in ("query_id", "key_id", "dataset", "canonical_hash", "policy_hash"):
             if unique in forged:
                 forged[unique] = "forged"
         change = insert(table).values(forged)
@@ -179,13 +179,13 @@ def test_a_history_rewritten_from_some_event_on_without_the_key_is_found_there(h
 
     previous, changes = GENESIS, []
     for row in rows:
-        body = row["body"].replace(b'"verdict":"REFUSED"', b'"verdict":"RELEASED"')
+        body = row["body"].replace(b'"RELEASED_PROTECTED"', b'"RELEASED"')
         hashed = chain_hash(previous, body)
         change = update(events).where(events.c.sequence == row["sequence"])
         changes.append(change.values(body=body, previous=previous, hash=hashed))
         previous = hashed
     report = attempt(*changes)
-    assert (report.faults[0].sequence, report.faults[0].place) == (6, "events.signature")
+    assert (report.faults[0].sequence, report.faults[0].place) == (9, "events.signature")
 
 
 def test_an_empty_certificate_is_found(attempt):

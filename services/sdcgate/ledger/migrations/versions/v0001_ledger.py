@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from sdcgate.ledger.migrations.append_only import make_append_only
+
 revision = "0001"
 down_revision = None
 
@@ -27,7 +29,7 @@ def upgrade() -> None:
     _create_releases()
     _create_keys()
     for table in TABLES:
-        _make_append_only(table)
+        make_append_only(table)
 
 
 def _table(
@@ -120,23 +122,4 @@ def _create_keys() -> None:
         "api_key_revocations",
         *_text("key_id", "revoked_at"),
         sa.UniqueConstraint("key_id", name="uq_api_key_revocations_key_id"),
-    )
-
-
-def _make_append_only(table: str) -> None:
-    message = f"the ledger is append-only: {table} cannot be changed or deleted from"
-    if op.get_bind().dialect.name == "sqlite":
-        for action in ("UPDATE", "DELETE"):
-            op.execute(
-                f"CREATE TRIGGER {table}_no_{action.lower()} BEFORE {action} ON {table} "
-                f"BEGIN SELECT RAISE(ABORT, '{message}'); END"
-            )
-        return
-    op.execute(
-        f"CREATE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{message}'; END $$"
-    )
-    op.execute(
-        f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-        f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_append_only()"
     )
