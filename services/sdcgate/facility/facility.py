@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
@@ -21,7 +20,8 @@ from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import KnowledgeOfSources
 from sdcgate.facility.outputs import SubmittedOutput, read_output
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.plan import Plan, make_plan, unknown
+from sdcgate.facility.plan import Plan, make_plan
+from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.reasons import reviewed_reason
@@ -31,7 +31,6 @@ from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, HeadMoved, Ledger, StoredSummary
 from sdcgate.methods.rules import Consequence
-from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
@@ -42,7 +41,6 @@ T = TypeVar("T")
 
 OPTIMISTIC_TRIES = 3
 TRIES = 20
-ACCESS_LEVEL = "remote"
 OVER = "The time for this query is over; nothing was decided. Try again with more."
 
 
@@ -62,10 +60,9 @@ class Facility:
         self._engine = engine
         self._ledger = ledger
         self._judge = Judge(engine, risk, protection)
-        self._policies = policies
-        self._default_policy = default_policy
+        self._policies = Policies(ledger, policies, default_policy)
         self._box_key = box_key
-        self._recorder = Recorder(ledger, box_key)
+        self._recorder = Recorder(ledger, self._policies, box_key)
         self._knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -79,9 +76,9 @@ class Facility:
         """
         require(caller, "register")
         descriptor = to_value(request.descriptor, {})
-        self._require_policy(request)
+        self._policies.require(request.descriptor)
         dataset, created = datasets.register(self._engine, descriptor)
-        policy = self.effective_policy(dataset)
+        policy = self._policies.of(dataset)
         event = RegistrationEvent(
             source=dataset.source,
             dataset=dataset.name,
@@ -98,7 +95,7 @@ class Facility:
         """All datasets, each in its newest version."""
         require(caller, "read_datasets")
         known = self._engine.datasets()
-        views = [datasets.public_view(dataset, self.effective_policy(dataset)) for dataset in known]
+        views = [datasets.public_view(dataset, self._policies.of(dataset)) for dataset in known]
         return pb.ListDatasetsResponse(datasets=views)
 
     def get_dataset(self, caller: Caller, name: str) -> pb.GetDatasetResponse:
@@ -109,7 +106,7 @@ class Facility:
         """
         require(caller, "read_datasets")
         dataset = datasets.find(self._engine, name)
-        return pb.GetDatasetResponse(dataset=datasets.public_view(dataset, self.effective_policy(dataset)))
+        return pb.GetDatasetResponse(dataset=datasets.public_view(dataset, self._policies.of(dataset)))
 
     def is_ready(self) -> bool:
         """Whether decisions can be recorded."""
@@ -226,6 +223,32 @@ class Facility:
                 return self._except(caller, request, record, asked, output, error, pace)
         return self._approve(caller, request, record, asked, plan, pace, output)
 
+    def get_policy(self, caller: Caller, request: pb.GetPolicyRequest) -> pb.GetPolicyResponse:
+        """The policy that applies to a dataset, or that applied when a query was decided.
+
+        Raises:
+            InvalidRequest: not exactly one of dataset and query is named.
+            NotFound: there is none, it is somebody else's, or its policy was not recorded.
+        """
+        require(caller, "read_policy")
+        if bool(request.dataset) == bool(request.query):
+            raise InvalidRequest([FieldProblem("", "Name a dataset or a query, and not both.")])
+        if request.dataset:
+            return self._policies.view(datasets.find(self._engine, request.dataset))
+        stored = self._ledger.query(request.query)
+        all_of_them = caller.role in (Role.STEWARD, Role.OPERATOR)
+        if stored is None or not (all_of_them or _may_see(caller, stored)):
+            raise NotFound(f"There is no query {request.query} of yours.")
+        return self._policies.view_of_decision(self._recorder.decision_of(stored))
+
+    def replace_policies(self, policies: Mapping[str, Policy]) -> None:
+        """Let other policies apply from the next query on; queries under way keep theirs.
+
+        Raises:
+            PolicyInvalid: a registered dataset would be without a policy; the old ones go on.
+        """
+        self._policies.replace(policies, self._engine.datasets())
+
     def _except(
         self,
         caller: Caller,
@@ -257,37 +280,11 @@ class Facility:
 
     def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
         dataset = datasets.find(self._engine, request.dataset, version)
-        return asked_output(dataset, self.effective_policy(dataset), request, self._box_key)
+        return asked_output(dataset, self._policies.of(dataset), request, self._box_key)
 
     def _plan(self, request: pb.QueryTableRequest, version: int | None = None) -> Plan:
         dataset = datasets.find(self._engine, request.dataset, version)
-        return make_plan(dataset, self.effective_policy(dataset), request)
-
-    def effective_policy(self, dataset: Dataset) -> EffectivePolicy:
-        """The policy that applies to a dataset.
-
-        Raises:
-            Unavailable: the descriptor names a policy that is not loaded; nothing is answered under another.
-        """
-        name = dataset.descriptor.policy or self._default_policy
-        level = dataset.descriptor.access_level or ACCESS_LEVEL
-        try:
-            return self._policies[name].effective(level, dataset.name)
-        except LookupError:
-            raise Unavailable(f"The policy {name} has no access level {level}, or is not loaded.") from None
-
-    def _require_policy(self, request: pb.RegisterDatasetRequest) -> None:
-        """Refuse a descriptor under whose policy nothing could ever be asked."""
-        wanted = request.descriptor
-        policy = self._policies.get(wanted.policy or self._default_policy)
-        if policy is None:
-            message = unknown("policy", wanted.policy, list(self._policies))
-            raise InvalidRequest([FieldProblem("descriptor.policy", message)])
-        try:
-            policy.effective(wanted.access_level or ACCESS_LEVEL, wanted.name)
-        except LookupError:
-            message = unknown("access level", wanted.access_level, list(policy.access_levels))
-            raise InvalidRequest([FieldProblem("descriptor.access_level", message)]) from None
+        return make_plan(dataset, self._policies.of(dataset), request)
 
     def _repeated(self, asked: Asked, pace: Pace) -> Answered | None:
         """The decision about the same request, where there is one."""

@@ -7,6 +7,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation, Outcome
 from sdcgate.facility.knowledge import ReleasedTable
+from sdcgate.facility.policies import Policies
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.events import BoxRow, DecisionEvent, ReviewEvent
 from sdcgate.ledger.ledger import AlreadyAnswered, Ledger, StoredQuery
@@ -52,8 +53,9 @@ NOTHING = Found()
 class Recorder:
     """Writes decisions to the ledger and reads them back."""
 
-    def __init__(self, ledger: Ledger, box_key: bytes) -> None:
+    def __init__(self, ledger: Ledger, policies: Policies, box_key: bytes) -> None:
         self._ledger = ledger
+        self._policies = policies
         self._box_key = box_key
 
     def answered(self, asked: Asked) -> Answered | None:
@@ -76,6 +78,7 @@ class Recorder:
             HeadMoved: others were faster.
             Unavailable: the winner of a tie cannot be read.
         """
+        self._policies.record(asked.policy)
         view = answers.checker_view(caller.researcher, found.computed, found.outcome, "")
         view.binding.extend(found.binding)
         event = DecisionEvent(
@@ -121,6 +124,7 @@ class Recorder:
         Raises:
             HeadMoved: others were faster.
         """
+        self._policies.record(asked.policy)
         if found.outcome is None:
             view = pb.CheckerView()
             view.CopyFrom(before.checker)

@@ -101,6 +101,11 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
             decision = self._facility.review_query(_caller(), request, pace())
             return pb.ReviewQueryResponse(decision=decision)
 
+    def GetPolicy(self, request: pb.GetPolicyRequest, context: grpc.ServicerContext) -> pb.GetPolicyResponse:
+        """Show the policy of a dataset, or of a query that was decided."""
+        with _translated(request):
+            return self._facility.get_policy(_caller(), request)
+
     def GetCaller(self, request: pb.GetCallerRequest, context: grpc.ServicerContext) -> pb.GetCallerResponse:
         """Whom the key belongs to."""
         found = _caller()
