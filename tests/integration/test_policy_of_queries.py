@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text, update
 
 from house import LocalRisk, build, person, verdict, with_randhie
 from sdcgate.facility.errors import InvalidRequest, NotFound
 from sdcgate.facility.pace import Pace
 from sdcgate.ledger.events import POLICY, read_body
 from sdcgate.ledger.ledger import LedgerDamaged
-from sdcgate.ledger.schema import events
+from sdcgate.ledger.schema import blobs, events
 from sdcgate.policy import PolicyInvalid
 from sdcgate.policy.files import BUNDLED
 from sdcgate.policy.loading import load_policies, parse_policy
@@ -170,9 +170,10 @@ def test_a_recorded_policy_that_was_altered_is_not_told(house):
     query = house.ask(rows=["site"]).decision.query
     with house.ledger._engine.begin() as connection:
         drop_triggers(connection)
-        connection.execute(
-            text("UPDATE blobs SET data = replace(data, '\"units\":10', '\"units\":1') WHERE sequence = 1")
-        )
+        kept = connection.execute(select(blobs.c.data).where(blobs.c.sequence == 1)).scalar()
+        forged = kept.replace(b'"units":10', b'"units":1')
+        assert forged != kept
+        connection.execute(update(blobs).where(blobs.c.sequence == 1).values(data=forged))
     with pytest.raises(LedgerDamaged):
         policy_of(house, query=query)
     assert [fault.place for fault in house.ledger.verify().faults] == ["blobs.data (policy)"]
