@@ -1,6 +1,4 @@
-"""What all tests of risk measures want: loops that are loaded, and no verdict on the speed of single examples."""
-
-from collections.abc import Iterator
+"""What all tests of risk measures want: loops that are loaded, and time for single examples."""
 
 import pytest
 from hypothesis import settings
@@ -12,6 +10,5 @@ settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _warm() -> Iterator[None]:
+def _warm() -> None:
     keys.warm_up()
-    yield
