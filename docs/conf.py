@@ -5,6 +5,7 @@ html_title = "sdcgate"
 copyright = "The authors of sdcgate, Apache License 2.0"
 
 extensions = ["myst_parser"]
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
 exclude_patterns = ["generators", "examples"]
 nitpicky = True

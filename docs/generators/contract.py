@@ -47,8 +47,11 @@ def file_comment(module: Any) -> str:
 
 
 def messages(module: Any) -> list[Any]:
-    """The messages of a file in the order in which they are declared."""
-    return list(module.DESCRIPTOR.message_types_by_name.values())
+    """The messages of a file in the order in which they are declared, each before those within it."""
+    order: list[Any] = []
+    for message in module.DESCRIPTOR.message_types_by_name.values():
+        order += [message, *message.nested_types]
+    return order
 
 
 def enums(module: Any) -> list[Any]:

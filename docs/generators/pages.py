@@ -4,6 +4,7 @@ from generators.commands import commands_page
 from generators.descriptor import descriptor_page
 from generators.grpc_calls import grpc_pages
 from generators.metrics import metrics_page
+from generators.modules import modules_page
 from generators.python_client import python_client_page
 from generators.rest import rest_page
 from generators.settings import settings_page
@@ -20,6 +21,7 @@ def pages() -> dict[str, str]:
         "metrics.md": ("services/sdcgate/servers/metrics.py", metrics_page()),
         "commands.md": ("services/sdcgate/cli", commands_page()),
         "python-client.md": ("clients/python/sdcgate_client", python_client_page()),
+        "modules.md": ("the modules' docstrings", modules_page()),
         **{name: ("the protos' comments", text) for name, text in grpc_pages().items()},
     }
     return {name: NOTICE.format(source=source) + text.strip() + "\n" for name, (source, text) in made.items()}

@@ -19,6 +19,7 @@ from sdcgate.engine.code_lists import resolve_levels
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.policy import model, parse_policy
+from sdcgate.servers.routes import ROUTES, SERVICE
 from sdcgate.servers.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +75,7 @@ def test_every_file_that_is_named_exists() -> None:
         for span in CODE.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
         if re.fullmatch(r"[\w./-]+/[\w./-]*\w\.(py|proto|yaml|md)|[\w-]+/", span) and "/v0002" not in span
     }
-    state = {"data/", "keys/", "snapshots/", "log/", "run/"}
+    state = {"data/", "keys/", "snapshots/", "log/", "run/", "var/"}
     assert [(page, span) for page, span in sorted(named) if span not in state and not _exists(span)] == []
 
 
@@ -148,18 +149,12 @@ def _variables(settings: type[BaseModel], prefix: str) -> Iterator[str]:
             yield from _variables(field.annotation, f"{prefix}{name.upper()}__")
 
 
-def test_every_setting_is_documented() -> None:
-    text = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
-    missing = [
-        name
-        for name in _variables(Settings, "SDCGATE_")
-        if not re.search(rf"`({name}|{name.split('__')[-1]}|TLS__{name.split('__')[-1]})`", text)
-        and not re.fullmatch(
-            r"SDCGATE_(RISK|PROTECTION|FACILITY|GATEWAY)(__(TLS|RISK|PROTECTION|FACILITY))?", name
-        )
-        and not name.endswith("__ADDRESS")
-    ]
-    assert missing == []
+def test_every_series_that_is_asked_of_prometheus_exists() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = set(re.findall(r'method="([^"]+)"', text))
+    calls = {f"/{SERVICE.full_name}/{call.name}" for call in SERVICE.methods}
+    assert named
+    assert named <= calls | {f"{route.method} {route.path}" for route in ROUTES}
 
 
 @pytest.mark.parametrize(

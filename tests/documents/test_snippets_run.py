@@ -1,0 +1,66 @@
+"""Whoever does what a page shows gets what the page says."""
+
+from pathlib import Path
+from unittest import SkipTest
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from page_snippets import ROOT, Snippets
+from sdcgate.cli.demo import DATASET, STEPS
+from sdcgate_client import Client
+from served_house import ServedHouse
+
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "reference"),
+]
+PERSONS = 400
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    house = ServedHouse(tmp_path_factory.mktemp("house"))
+    try:
+        assert house.register_randhie().status_code == 201
+        with Client(house.supervisor.url, house.keys["ada"]) as ada:
+            for step in STEPS:  # as `make run` does before its reader asks anything
+                ada.table(DATASET, **step.query, project="demo")
+        survey().to_csv(house.settings.data_root / "survey2024.csv", index=False)
+        yield house
+    finally:
+        house.stop()
+
+
+@pytest.fixture(scope="module")
+def snippets(house, tmp_path_factory) -> Snippets:
+    return Snippets(house, house.keys["ada"], tmp_path_factory.mktemp("pages"))
+
+
+def survey() -> pd.DataFrame:
+    """A file as the README describes it."""
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "person_id": np.arange(PERSONS),
+            "household_id": np.arange(PERSONS) // 2,
+            "weight": np.round(rng.uniform(100, 150, PERSONS), 4),
+            "region": rng.choice(["11", "12", "21"], PERSONS),
+            "age": rng.integers(0, 105, PERSONS),
+            "disease": rng.choice(["0", "1"], PERSONS, p=[0.7, 0.3]),
+            "income": rng.integers(0, 90_000, PERSONS),
+        }
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_snippet_of_a_page_does_what_the_page_says(snippets: Snippets, page: Path) -> None:
+    document = snippets.parse(page)
+    reasons = []
+    for example in document:
+        try:
+            example.evaluate()
+        except SkipTest as skipped:
+            reasons.append(str(skipped))
+    assert all(len(reason) > 10 for reason in reasons), "a reason says why it cannot be run"
