@@ -122,6 +122,21 @@ class Client:
         """A query asked before, by its id."""
         return Answer.from_json(self._call("GET", f"/v1/queries/{_segment(query)}"))
 
+    def policy(self, *, dataset: str = "", query: str = "") -> dict[str, Any]:
+        """The policy that applies to a dataset, or that applied when a query was decided, in words.
+
+        Returns:
+            `{"policy": {"name": ..., "hash": ...}, "access_level": ..., "dataset": ..., "settings": [...]}`;
+            a setting has `name`, `value` and `explanation`.
+
+        Raises:
+            ValueError: not exactly one of dataset and query is named.
+        """
+        if bool(dataset) == bool(query):
+            raise ValueError("name a dataset or a query, and not both")
+        place = f"datasets/{_segment(dataset)}" if dataset else f"queries/{_segment(query)}"
+        return _object(self._call("GET", f"/v1/{place}/policy"))
+
     def queries(
         self, verdicts: Sequence[str] = (), page_size: int = 0, page_token: str = ""
     ) -> list[dict[str, Any]]:

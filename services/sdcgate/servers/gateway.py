@@ -229,7 +229,7 @@ def parameters(request: Request, route: Route) -> dict[str, Any]:
     for name in dict.fromkeys(request.query_params.keys()):
         texts = request.query_params.getlist(name)
         field = fields.get(name)
-        if field is None or name in route.parameters:
+        if field is None or name not in route.in_query:
             problems.append(FieldProblem(name[:40], "is not known in the address"))
         elif field.is_repeated:
             value[name] = texts

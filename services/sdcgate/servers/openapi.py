@@ -53,7 +53,7 @@ def document() -> bytes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas, bodies[route.rpc])
     for route in ROUTES:
         if route.method == "GET":
-            schemas.schemas.pop(route.request_type.name)
+            schemas.schemas.pop(route.request_type.name, None)
     problem_kinds = {kind.http_status: kind for kind in (*ALWAYS, *WITH_BODY)}
     return pydantic_core.to_json(
         {
@@ -75,7 +75,7 @@ def document() -> bytes:
 def _operation(route: Route, schemas: Schemas, body: Schema) -> Schema:
     text = schemas.comment(route.call.full_name)
     operation: Schema = {
-        "operationId": route.rpc[0].lower() + route.rpc[1:],
+        "operationId": route.operation_id,
         "summary": text.partition(".")[0].partition(":")[0],
         "description": text,
         "parameters": _parameters(route, schemas),
@@ -100,7 +100,6 @@ def _errors(route: Route) -> tuple[type[Problem], ...]:
 def _parameters(route: Route, schemas: Schemas) -> list[Schema]:
     fields = route.request_type.fields_by_name
     in_path = route.parameters
-    in_query = [] if route.method == "POST" else [name for name in fields if name not in in_path]
     return [
         {
             "name": name,
@@ -109,7 +108,7 @@ def _parameters(route: Route, schemas: Schemas) -> list[Schema]:
             "description": schemas.comment(fields[name].full_name),
             "schema": schemas.parameter(fields[name]),
         }
-        for name in (*in_path, *in_query)
+        for name in (*in_path, *route.in_query)
     ]
 
 

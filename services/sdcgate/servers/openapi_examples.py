@@ -117,6 +117,7 @@ def answer(rpc: str, status: int) -> Message:
         "ProtectTable": pattern,
         "AuditTable": audited,
         "ReviewQuery": refused,
+        "GetPolicy": policy_in_words,
         "GetCaller": lambda: pb.GetCallerResponse(
             key_id="15c5362d52e18bd7", role="researcher", researcher="r.levi"
         ),
@@ -161,6 +162,16 @@ def dataset() -> pb.Dataset:
 def policy() -> pb.PolicyReference:
     """The policy behind the examples."""
     return pb.PolicyReference(name="israel-cbs", hash="sha256:2c26b46b68ffc68ff99b453c1d30413413422d70")
+
+
+def policy_in_words() -> pb.GetPolicyResponse:
+    """A policy with one of its settings."""
+    setting = pb.PolicySetting(
+        name="rules.minimum_units",
+        value="{units: 10, consequence: protect}",
+        explanation="A cell of fewer than 10 units is withheld, unless it is empty.",
+    )
+    return pb.GetPolicyResponse(policy=policy(), access_level="remote", dataset="randhie", settings=[setting])
 
 
 def decision(verdict: pb.Verdict, **more: Any) -> pb.Decision:

@@ -51,11 +51,29 @@ class Route:
     """Name of the service that is called."""
     located: bool = False
     """Whether the answer says where the thing is from now on."""
+    operation: str = ""
+    """Name of the operation, where the call has several addresses."""
+    without: tuple[str, ...] = ()
+    """Fields of the call's request that this address does not take."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the fields that the address gives."""
         return tuple(part[1:].partition("}")[0] for part in self.path.split("/") if part.startswith("{"))
+
+    @property
+    def in_query(self) -> tuple[str, ...]:
+        """Names of the fields that the query string gives."""
+        if self.method == "POST":
+            return ()
+        elsewhere = (*self.parameters, *self.without)
+        return tuple(name for name in self.request_type.fields_by_name if name not in elsewhere)
+
+    @property
+    def operation_id(self) -> str:
+        """Name of the operation in the OpenAPI document."""
+        name = self.operation or self.rpc
+        return name[0].lower() + name[1:]
 
     @property
     def call(self) -> Any:
@@ -122,6 +140,15 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/datasets", "ListDatasets", {200: "All datasets."}, _as_it_is),
     Route("GET", "/v1/datasets/{dataset}", "GetDataset", {200: "The dataset."}, _as_it_is),
     Route(
+        "GET",
+        "/v1/datasets/{dataset}/policy",
+        "GetPolicy",
+        {200: "The policy that applies to the dataset now."},
+        _as_it_is,
+        operation="GetPolicyOfDataset",
+        without=("query",),
+    ),
+    Route(
         "POST",
         "/v1/datasets/{dataset}/tables",
         "QueryTable",
@@ -149,6 +176,15 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("GET", "/v1/queries", "ListQueries", {200: "Queries, the newest first."}, _as_it_is),
     Route("GET", "/v1/queries/{query}", "GetQuery", {200: "The query and its decision."}, _shown),
+    Route(
+        "GET",
+        "/v1/queries/{query}/policy",
+        "GetPolicy",
+        {200: "The policy as it was when the query was decided."},
+        _as_it_is,
+        operation="GetPolicyOfQuery",
+        without=("dataset",),
+    ),
     Route(
         "POST",
         "/v1/queries/{query}:review",

@@ -138,6 +138,20 @@ def test_datasets_queries_status_registration_and_review_have_their_addresses() 
     assert gateway.body == {"approve": True, "note": "seen"}
 
 
+def test_a_policy_is_asked_for_by_dataset_or_by_query() -> None:
+    gateway = Gateway(200, {"policy": {"name": "israel-cbs"}, "settings": []})
+    client = client_of(gateway)
+    assert client.policy(dataset="our data")["policy"] == {"name": "israel-cbs"}
+    client.policy(query="q-1")
+    assert [request.url.raw_path.decode() for request in gateway.requests] == [
+        "/v1/datasets/our%20data/policy",
+        "/v1/queries/q-1/policy",
+    ]
+    for wrong in ({}, {"dataset": "a", "query": "q"}):
+        with pytest.raises(ValueError, match="a dataset or a query"):
+            client.policy(**wrong)
+
+
 def test_one_dataset_may_come_wrapped_or_bare() -> None:
     assert client_of(Gateway(200, {"dataset": {"name": "a"}})).dataset("a") == {"name": "a"}
     assert client_of(Gateway(200, {"name": "a"})).dataset("a") == {"name": "a"}
