@@ -24,7 +24,7 @@ def modules_page() -> str:
     """The page."""
     return joined(
         "# Every module in a line",
-        "Paths are those within `services/sdcgate`. What the rooms are for, and which may import which, is "
+        "Paths of the services are those within `services/sdcgate`. What the rooms are for, and which may import which, is "
         "told in [The house and its rules](../house.md).",
         *(_room(title, ROOT / "services/sdcgate" / room) for room, title in _ROOMS.items()),
         _room("`clients/python/sdcgate_client/`: the Python client", ROOT / "clients/python/sdcgate_client"),
@@ -40,7 +40,12 @@ def _modules(folder: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(folder.rglob("*.py")):
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         if path.name not in ("__init__.py", "__main__.py"):
-            yield f"`{path.relative_to(folder)}`", _first_sentence(docstring)
+            yield f"`{_named(path)}`", _first_sentence(docstring)
+
+
+def _named(path: Path) -> str:
+    house = ROOT / "services/sdcgate"
+    return path.relative_to(house if house in path.parents else ROOT).as_posix()
 
 
 def _first_sentence(docstring: str) -> str:

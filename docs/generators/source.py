@@ -15,7 +15,9 @@ def fields(kind: type) -> dict[str, tuple[str, str]]:
             assert isinstance(source, ast.ClassDef)
             for field, below in pairwise([*source.body, ast.Pass()]):
                 if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                    found[field.target.id] = (ast.unparse(field.annotation), _text(below))
+                    name = field.target.id
+                    inherited = found.get(name, ("", ""))[1]
+                    found[name] = (ast.unparse(field.annotation), _text(below) or inherited)
     return found
 
 
