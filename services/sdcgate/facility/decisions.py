@@ -10,7 +10,7 @@ from sdcgate.facility.judging import Computation, Outcome
 from sdcgate.facility.outputs import SubmittedOutput
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.query_ids import new_query_id
-from sdcgate.facility.reasons import REFERRED, alternatives, binding_reason, reason, reviewed_reason
+from sdcgate.facility.reasons import REFERRED, REFUSED, alternatives, binding_reason, reason, reviewed_reason
 from sdcgate.methods.cells import IntArray, State, leaf_cells
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -64,8 +64,7 @@ def decided(
     decision = new_decision(asked, outcome.consequence, reviewed or None, withheld)
     held = outcome.consequence is not None
     for code in outcome.codes if held or withheld else ():
-        referred = outcome.consequence is Consequence.REFER and code is not ReasonCode.VERSION_DIFFERENCE
-        decision.reasons.append(reason(code, plan, REFERRED if referred else ""))
+        decision.reasons.append(reason(code, plan, _message(code, outcome.consequence)))
     if not held:
         axes, facts = computed.table.axes, computed.table.facts
         decision.table.CopyFrom(released_table(plan.layout, axes, facts, shown))
@@ -74,6 +73,13 @@ def decided(
     if reviewed:
         decision.reasons.append(reviewed_reason())
     return decision, ()
+
+
+def _message(code: ReasonCode, consequence: Consequence | None) -> str:
+    """What is said of a table that is held; empty where the code's own message fits."""
+    if consequence is Consequence.REFER and code is not ReasonCode.VERSION_DIFFERENCE:
+        return REFERRED
+    return REFUSED if consequence is Consequence.REFUSE and code is ReasonCode.MINIMUM_UNITS else ""
 
 
 def excepted(asked: Asked, output: SubmittedOutput, query: str) -> pb.Decision:

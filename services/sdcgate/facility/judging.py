@@ -23,6 +23,17 @@ from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 RANKS = 3
+OF_CELLS = frozenset(
+    {
+        ReasonCode.MINIMUM_UNITS,
+        ReasonCode.MINIMUM_HOUSEHOLDS,
+        ReasonCode.DOMINANCE,
+        ReasonCode.P_PERCENT,
+        ReasonCode.GROUP_DISCLOSURE,
+        ReasonCode.EQUAL_VALUES,
+    }
+)
+"""Rules of cells; the others are about the whole table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,7 +231,7 @@ class _Attempt:
             told = True
         if told:
             return self.held(worst, ReasonCode.DIFFERENCING)
-        return self.held(worst, *(f.rule for f in self.findings if _read(f) is worst))
+        return self.held(worst, *_told({f.rule for f in self.findings if _read(f) is worst}))
 
     def _would_tell(self) -> bool:
         """Whether the table as it is would make a withheld cell computable."""
@@ -341,6 +352,14 @@ def _read(finding: Finding) -> Consequence:
     if not finding.cells and finding.consequence is Consequence.PROTECT:
         return Consequence.REFUSE
     return finding.consequence
+
+
+def _told(rules: Set[ReasonCode]) -> list[ReasonCode]:
+    """What a researcher is told of the rules that failed: those of cells look alike, and the order is fixed.
+
+    Which rule a cell breaks tells something of the figures in it.
+    """
+    return sorted({ReasonCode.MINIMUM_UNITS if rule in OF_CELLS else rule for rule in rules})
 
 
 def _unsafe(findings: Sequence[Finding], cells: int) -> BoolArray:

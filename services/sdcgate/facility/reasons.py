@@ -17,9 +17,7 @@ MESSAGES = {
     ReasonCode.DIFFERENCING: (
         "Together with what was released before, this table would reveal figures that must not be known."
     ),
-    ReasonCode.UNPROVED: (
-        "It could not be proved that the table is safe; an output checker will look at it."
-    ),
+    ReasonCode.UNPROVED: "It could not be proved that the table is safe.",
     ReasonCode.VERSION_DIFFERENCE: (
         "Tables of another version of this source were released before; an output checker will compare them."
     ),
