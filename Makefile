@@ -30,7 +30,7 @@ bench: $(PROTO)
 
 # The site, strictly: a link or an anchor that leads nowhere, or a page that nothing leads to, is an error.
 docs: $(STAMP)
-	$(PY) -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs build/site
+	$(PY) -m sphinx --quiet --fail-on-warning --keep-going --fresh-env -d build/doctrees docs build/site
 
 # The pages of docs/reference, from the protos, the settings and the code that they describe.
 reference: $(PROTO)

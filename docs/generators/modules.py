@@ -24,8 +24,8 @@ def modules_page() -> str:
     """The page."""
     return joined(
         "# Every module in a line",
-        "Paths of the services are those within `services/sdcgate`. What the rooms are for, and which may import which, is "
-        "told in [The house and its rules](../house.md).",
+        "Paths of the services are those within `services/sdcgate`. What the rooms are for, and which may "
+        "import which, is told in [The house and its rules](../house.md).",
         *(_room(title, ROOT / "services/sdcgate" / room) for room, title in _ROOMS.items()),
         _room("`clients/python/sdcgate_client/`: the Python client", ROOT / "clients/python/sdcgate_client"),
         _room("`docs/generators/`: what makes these pages of reference", ROOT / "docs/generators"),
