@@ -12,7 +12,7 @@ Schema = Mapping[str, Any]
 _REFERENCE = "#/components/schemas/"
 _JSON = "application/json"
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
-_WIDTH = 100
+_WIDTH = 88
 _ERRORS_FROM = 400
 
 
