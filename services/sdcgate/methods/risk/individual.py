@@ -66,6 +66,24 @@ def individual_risk(frequencies: IntArray, probabilities: FloatArray) -> FloatAr
     return risks
 
 
+def sampling_probabilities(frequencies: IntArray, weight_sums: FloatArray) -> FloatArray:
+    """p_k = f_k / F_k with F_k estimated by sums of weights; eq. (6) of Benedetti, Capobianchi and Franconi.
+
+    `frequencies` f_k >= 1 and `weight_sums` have the same shape (cells,). A sum below f_k (weights below 1,
+    or a census whose weights were rounded) is read as F_k = f_k, p_k = 1: the population cannot have fewer.
+    Raises ValueError where a frequency is below 1 or a sum is not finite and above 0.
+    """
+    f, sums = np.asarray(frequencies), np.asarray(weight_sums, dtype=np.float64)
+    if f.ndim != 1 or f.shape != sums.shape:
+        raise ValueError(f"frequencies {f.shape} and weight sums {sums.shape} must be one value a cell each")
+    problems = at_positions(~(f >= 1), "frequencies must be at least 1")
+    problems += at_positions(~((sums > 0) & np.isfinite(sums)), "weight sums must be finite and above 0")
+    if problems:
+        raise ValueError("; ".join(problems))
+    probabilities: FloatArray = f / np.maximum(sums, f)
+    return probabilities
+
+
 def table_risk(frequencies: IntArray, weight_sums: FloatArray, base_units: int) -> TableRisk:
     """Individual risk of a table by its identifying key.
 
