@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, WithJsonSchema, model_validator
 
 from sdcgate.methods.rules import ReasonCode
-from sdcgate.policy.files import read_file, text_of
+from sdcgate.policy.files import EXAMPLES, read_file, text_of
 from sdcgate.policy.model import AccessLevel, Model, Name
 from sdcgate.policy.validation import errors_of, read_plain, require_none
 
@@ -114,6 +114,16 @@ class Examples:
     path: Path
     policy: str
     examples: tuple[Example, ...]
+
+
+def examples_beside(policy: Path) -> Examples | None:
+    """The examples of a policy file: `<policy>.examples.yaml` in the same folder; None where there are none.
+
+    Raises:
+        PolicyInvalid: they have problems, or are of another policy.
+    """
+    path = policy.with_name(policy.stem + EXAMPLES)
+    return load_examples(path) if path.is_file() else None
 
 
 def load_examples(path: Path) -> Examples:
