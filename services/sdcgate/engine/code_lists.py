@@ -5,19 +5,26 @@ Lists come from the descriptor (or the hierarchy file it names) only, never from
 
 import csv
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
+from sdcgate.engine.data_files import is_separator
 from sdcgate.engine.descriptor import Code, DescriptorProblem, IntegerRange, Level, Variable
 from sdcgate.methods.cells import MISSING, TOTAL
 
 RESERVED = (MISSING, TOTAL, "_Z")
 MAXIMUM_CODES = 100_000
+MOST_CODES = 500_000
+"""Codes of all levels of all variables together: what is declared in a few bytes must not fill the memory."""
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _SHOWN = 5
+MOST_LOOKED_UP = 4 * MAXIMUM_CODES
+"""Codes that a level finds below it; more than once each only where they belong to several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +79,14 @@ def resolve_levels(
     else:
         levels = _declared_levels(variable, problems)
     return levels if len(found) == before else ()
+
+
+def declared_codes(variable: Variable) -> int:
+    """About how many codes a variable's levels will have, without making any."""
+    spans = [level.integers.last - level.integers.first for level in variable.levels if level.integers]
+    listed = sum(len(level.codes) for level in variable.levels)
+    bands = max(spans, default=0) * sum(level.band_width > 0 for level in variable.levels)
+    return listed + bands + sum(span for span in spans if 0 <= span < MAXIMUM_CODES)
 
 
 def _declared_levels(variable: Variable, problems: _Problems) -> tuple[LevelCodes, ...]:
@@ -155,48 +170,59 @@ def _coarser(
     if bool(level.codes) == bool(level.band_width):
         problems.add(where, "a coarser level has either codes with parts or integers, or a band_width")
         return None
-    integers = _integers_of(finer[0])
+    below = _Finer(finer[0], finer[-1])
     if level.band_width:
-        return _bands(level.band_width, integers, finer[0], f"{where}.band_width", problems)
+        return _bands(level.band_width, below.integers, finer[0], f"{where}.band_width", problems)
     listed = list(level.codes)
     _check_codes(listed, where, problems)
     members: list[int] = [-1] * (len(finer[0].codes) - 1)
+    looked_up = 0
     for position, code in enumerate(listed):
         path = f"{where}.codes[{position}]"
         if not code.parts and code.integers is None:
             problems.add(path, "say by parts or integers which finer codes belong to it")
-        for finest in _belonging(code, path, finer, integers, problems):
-            if members[finest] not in (-1, position):
+        told = False
+        for field_name, finest in islice(below.belonging(code, path, problems), MOST_LOOKED_UP - looked_up):
+            looked_up += 1
+            if members[finest] not in (-1, position) and not told:
                 other = listed[members[finest]].code
-                problems.add(
-                    f"{path}.{'parts' if code.parts else 'integers'}",
-                    f"{finer[0].codes[finest]!r} already belongs to {other!r}",
-                )
+                message = f"{finer[0].codes[finest]!r} already belongs to {other!r}"
+                problems.add(f"{path}.{field_name}", message)
+                told = True
             members[finest] = position
     without = [finer[0].codes[finest] for finest, position in enumerate(members) if position < 0]
-    if without:
+    if without and looked_up < MOST_LOOKED_UP:
         problems.add(where, f"{quoted(without)} of {finer[0].name!r} belong to no code of this level")
     return listed, members
 
 
-def _belonging(
-    code: Code, path: str, finer: Sequence[LevelCodes], integers: Mapping[int, int], problems: _Problems
-) -> Iterable[int]:
-    """Positions of the finest codes that a coarser code is made of."""
-    before = finer[-1]
-    chosen: list[int] = []
-    for part in code.parts:
-        position = before.positions.get(part, -1)
-        if position < 0 or part == MISSING:
-            problems.add(f"{path}.parts", f"{part!r} is no code of level {before.name!r}")
-        else:
-            chosen += [finest for finest, above in enumerate(before.members[:-1]) if above == position]
-    if code.integers is not None:
-        wanted = [at for value, at in integers.items() if code.integers.first <= value <= code.integers.last]
-        if not wanted:
-            problems.add(f"{path}.integers", f"no integer code of level {finer[0].name!r} lies in the range")
-        chosen += wanted
-    return dict.fromkeys(chosen)
+class _Finer:
+    """The levels below a coarser one, where its codes are looked up."""
+
+    def __init__(self, finest: LevelCodes, before: LevelCodes) -> None:
+        self._finest = finest
+        self._before = before
+        self.integers = _integers_of(finest)
+        self._values = sorted(self.integers)
+        self._parts: list[list[int]] = [[] for _ in before.codes]
+        for place, above in enumerate(before.members[:-1]):
+            self._parts[above].append(place)
+
+    def belonging(self, code: Code, path: str, problems: _Problems) -> Iterator[tuple[str, int]]:
+        """Positions of the finest codes that a coarser code is made of, each with the field that says so."""
+        for part in code.parts:
+            position = self._before.positions.get(part, -1)
+            if position < 0 or part == MISSING:
+                problems.add(f"{path}.parts", f"{part!r} is no code of level {self._before.name!r}")
+            else:
+                yield from (("parts", finest) for finest in self._parts[position])
+        if code.integers is not None:
+            first = bisect_left(self._values, code.integers.first)
+            last = bisect_right(self._values, code.integers.last)
+            if first >= last:
+                message = f"no integer code of level {self._finest.name!r} lies in the range"
+                problems.add(f"{path}.integers", message)
+            yield from (("integers", self.integers[self._values[at]]) for at in range(first, last))
 
 
 def _integers_of(finest: LevelCodes) -> dict[int, int]:
@@ -236,6 +262,8 @@ def _read_hierarchy(variable: Variable, file: Path, problems: _Problems) -> tupl
     if not declared.levels or len(set(declared.levels)) < len(declared.levels) or "" in declared.levels:
         problems.add("hierarchy.levels", "name each column once")
         return ()
+    if declared.delimiter and not is_separator(declared.delimiter):
+        return ()  # told by the checks of the descriptor
     try:
         with file.open(encoding="utf-8-sig", newline="") as opened:
             rows = [row for row in csv.reader(opened, delimiter=declared.delimiter or ";") if row]

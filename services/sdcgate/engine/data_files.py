@@ -33,16 +33,24 @@ def locate(path: str, data_root: Path) -> Path:
         root = _package_folder(name)
     if not inner or "\0" in inner or "\\" in inner or Path(inner).is_absolute() or ".." in Path(inner).parts:
         raise FileUnusable("give a path relative to the data root, without `..`")
-    resolved = (root / inner).resolve()
-    if not resolved.is_relative_to(root.resolve()):
+    try:
+        resolved = (root / inner).resolve()
+        inside, there = resolved.is_relative_to(root.resolve()), resolved.is_file()
+    except (OSError, RuntimeError, ValueError):
+        # A name too long for the file system, links in a circle, letters that no file name has.
+        inside, there = True, False
+    if not inside:
         raise FileUnusable("the path leads out of the data root")
-    if not resolved.is_file():
+    if not there:
         raise FileUnusable("there is no such file under the data root")
     return resolved
 
 
 def _package_folder(name: str) -> Path:
-    found = importlib.util.find_spec(name) if name.isidentifier() else None
+    try:
+        found = importlib.util.find_spec(name) if name.isidentifier() else None
+    except ValueError:  # a module that is no file, such as `__main__`
+        found = None
     if found is None or not found.submodule_search_locations:
         raise FileUnusable(f"there is no installed package {name!r}")
     return Path(next(iter(found.submodule_search_locations)))
@@ -60,26 +68,42 @@ def format_of(data: DataFile) -> str:
     raise FileUnusable("declare the format: the path's ending is neither .csv nor .parquet")
 
 
+def is_separator(text: str) -> bool:
+    """Whether a text can separate the columns of a file: one ASCII character, no letter, digit or quote."""
+    return len(text) == 1 and (text == "\t" or (" " <= text <= "~" and not text.isalnum() and text != '"'))
+
+
 def column_names(file: Path, data: DataFile) -> list[str]:
     """Names of the columns. Raises FileUnusable for an empty, duplicate or unreadable header."""
-    if format_of(data) == "PARQUET":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            names = list(pq.read_schema(file).names)
-        except (pa.ArrowException, OSError):
-            raise FileUnusable("is no readable Parquet file") from None
-    else:
-        check_utf8(file)
-        with file.open(encoding="utf-8-sig", newline="") as opened:
-            names = next(csv.reader(opened, delimiter=data.delimiter or ","), [])
+    try:
+        names = _parquet_names(file) if format_of(data) == "PARQUET" else _csv_names(file, data)
+    except OSError:
+        raise FileUnusable("cannot be read; is it still there, and may the facility read it?") from None
     if not names:
         raise FileUnusable("the file is empty; a header line and records are needed")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise FileUnusable(f"columns occur twice: {', '.join(map(repr, twice[:_SHOWN]))}")
     return names
+
+
+def _parquet_names(file: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(file).names)
+    except (pa.ArrowException, ValueError, OSError):
+        raise FileUnusable("is no readable Parquet file") from None
+
+
+def _csv_names(file: Path, data: DataFile) -> list[str]:
+    check_utf8(file)
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as opened:
+            return next(csv.reader(opened, delimiter=data.delimiter or ","), [])
+    except csv.Error:
+        raise FileUnusable("has no readable header line: check separator and quotes") from None
 
 
 def check_utf8(file: Path) -> None:
@@ -132,7 +156,7 @@ def _read_csv(file: Path, data: DataFile, columns: Sequence[str]) -> "pa.Table":
                 include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string())
             ),
         )
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, ValueError, OSError):
         raise FileUnusable("is no readable CSV file: check separator and quotes") from None
     if ragged:
         shown = ", ".join(f"row {number} has {actual}" for number, actual, _ in ragged[:_SHOWN])
@@ -146,14 +170,14 @@ def _read_parquet(file: Path, columns: Sequence[str]) -> "pa.Table":
 
     try:
         table = pq.read_table(file, columns=list(columns))
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, ValueError, OSError):
         raise FileUnusable("is no readable Parquet file") from None
     texts = {}
     for name in columns:
         column = table[name]
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
         try:
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
             texts[name] = column.cast(pa.string()).dictionary_encode()
         except pa.ArrowException:
             raise FileUnusable(f"column {name!r} has a type that is not text, number or date") from None

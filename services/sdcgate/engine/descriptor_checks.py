@@ -5,12 +5,15 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
+from sdcgate.engine.data_files import is_separator
 from sdcgate.engine.descriptor import Descriptor, DescriptorProblem, Measure
 
 _DATASET_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
 ACCESS_LEVELS = ("public", "licensed", "remote", "on-site")
 MAXIMUM_DECIMALS = 9
+SMALLEST_FRACTION = 1e-12
+"""One person of a hundred times mankind: below it weights are no figures any more."""
 
 
 def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
@@ -27,8 +30,11 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
     if not descriptor.data.path:
         add("data.path", "say where the data file lies")
     for path, delimiter in _delimiters(descriptor):
-        if delimiter and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            add(path, "a separator is one character, not a quote or a line break")
+        if delimiter and not is_separator(delimiter):
+            add(
+                path,
+                "a separator is one ASCII character, such as `,`, `;` or a tab; no letter, digit or quote",
+            )
     _check_household_and_weight(descriptor, found)
     _check_design(descriptor, found)
     if descriptor.reference_date and not _is_date(descriptor.reference_date):
@@ -69,8 +75,10 @@ def _check_design(descriptor: Descriptor, found: list[DescriptorProblem]) -> Non
     design = descriptor.design
     if design.coverage == "UNSPECIFIED":
         found.append(DescriptorProblem("design.coverage", "say SAMPLE or CENSUS"))
-    if not 0 <= design.sampling_fraction <= 1:
-        found.append(DescriptorProblem("design.sampling_fraction", "lies between 0 and 1"))
+    fraction = design.sampling_fraction
+    if not (fraction == 0 or SMALLEST_FRACTION <= fraction <= 1):
+        message = f"lies between {SMALLEST_FRACTION:g} and 1; leave it out where it is not known"
+        found.append(DescriptorProblem("design.sampling_fraction", message))
     if design.population_size < 0:
         found.append(DescriptorProblem("design.population_size", "must not be negative"))
     nothing_known = not design.sampling_fraction and not design.population_size and descriptor.weight is None

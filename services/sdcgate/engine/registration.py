@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sdcgate.engine.code_lists import LevelCodes, quoted, resolve_levels
-from sdcgate.engine.data_files import FileUnusable, column_names, format_of, locate, read_columns
+from sdcgate.engine.code_lists import MOST_CODES, LevelCodes, declared_codes, quoted, resolve_levels
+from sdcgate.engine.data_files import (
+    FileUnusable,
+    column_names,
+    format_of,
+    is_separator,
+    locate,
+    read_columns,
+)
 from sdcgate.engine.dataset import MeasureProfile, Variation, code_type, constant_weight, level_column
 from sdcgate.engine.dependencies import dependencies
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
@@ -61,8 +68,14 @@ def _code_lists(
     descriptor: Descriptor, data_root: Path, problems: list[DescriptorProblem]
 ) -> dict[str, tuple[LevelCodes, ...]]:
     lists: dict[str, tuple[LevelCodes, ...]] = {}
+    codes = 0
     for position, variable in enumerate(descriptor.variables):
         path = f"variables[{position}]"
+        codes += declared_codes(variable)
+        if codes > MOST_CODES:
+            message = f"the code lists up to here have more than {MOST_CODES} codes; declare coarser ones"
+            problems.append(DescriptorProblem(f"{path}.levels", message))
+            break
         file = None
         if variable.hierarchy is not None:
             try:
@@ -110,7 +123,8 @@ def _wanted_columns(descriptor: Descriptor) -> dict[str, str]:
 
 def _read(descriptor: Descriptor, data_root: Path, problems: list[DescriptorProblem]) -> "pa.Table | None":
     """The declared columns that the file has; None where it cannot be read at all."""
-    if not descriptor.data.path or len(descriptor.data.delimiter) > 1:
+    delimiter = descriptor.data.delimiter
+    if not descriptor.data.path or (delimiter and not is_separator(delimiter)):
         return None
     try:
         file = locate(descriptor.data.path, data_root)

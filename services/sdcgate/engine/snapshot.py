@@ -186,7 +186,7 @@ def _sealed(dataset: Dataset, secret: bytes) -> str:
         "weight_bounds": list(dataset.weight_bounds),
         "descriptor": dataset.descriptor.model_dump(mode="json"),
         "code_lists": _plain_lists(dataset.code_lists),
-        "variation": {name: asdict(varies) for name, varies in dataset.variation.items()},
+        "variation": {name: _plain_variation(varies) for name, varies in dataset.variation.items()},
         "profiles": {name: asdict(profile) for name, profile in dataset.profiles.items()},
     }
     body = json.dumps(plain, allow_nan=False)
@@ -208,7 +208,7 @@ def _from_plain(plain: dict[str, Any]) -> Dataset:
             name: Variation(
                 tuple(varies["within_unit"]),
                 tuple(varies["within_household"]),
-                varies["occurring"],
+                _mask(varies["occurring"]),
                 varies["determined_by"],
                 tuple(varies["decided"]),
             )
@@ -216,6 +216,16 @@ def _from_plain(plain: dict[str, Any]) -> Dataset:
         },
         profiles={name: MeasureProfile(**profile) for name, profile in plain["profiles"].items()},
     )
+
+
+def _plain_variation(varies: Variation) -> dict[str, Any]:
+    # Hexadecimal: Python writes no decimal number of more than 4300 digits, and a mask has a bit a code.
+    return asdict(varies) | {"occurring": hex(varies.occurring)}
+
+
+def _mask(plain: str | int) -> int:
+    """A mask as it was written: hexadecimal, or a number in snapshots of sdcgate 0.1."""
+    return int(plain, 16) if isinstance(plain, str) else plain
 
 
 def _level(plain: dict[str, Any]) -> LevelCodes:

@@ -1,5 +1,7 @@
 """Levels are nested: every finest code lies in exactly one code of each coarser level."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,3 +133,37 @@ def test_the_masks_of_every_level_partition_the_finest_codes(first, size, width)
             assert mask & together == 0
             together |= mask
         assert together == (1 << (size + 1)) - 1
+
+
+def test_ranges_that_all_overlap_are_told_in_seconds_and_once_each():
+    years = {"name": "years", "integers": {"first": 0, "last": 99_999}}
+    all_of_them = [{"code": f"c{number}", "integers": {"first": 0, "last": 99_999}} for number in range(5000)]
+    began = time.process_time()
+    _, problems = resolve({"name": "age", "levels": [years, {"name": "broad", "codes": all_of_them}]})
+    assert time.process_time() - began < 10
+    assert problems["variables[2].levels[1].codes[1].integers"] == "'0' already belongs to 'c0'"
+
+
+def test_parts_of_long_lists_are_found_in_seconds():
+    parts = [{"code": f"c{number}", "parts": [str(number)]} for number in range(20_000)]
+    began = time.process_time()
+    levels, problems = resolve(
+        {
+            "name": "place",
+            "levels": [
+                {"name": "fine", "integers": {"first": 0, "last": 19_999}},
+                {"name": "same", "codes": parts},
+            ],
+        }
+    )
+    assert time.process_time() - began < 10
+    assert problems == {}
+    assert levels[1].members == tuple(range(20_001))
+
+
+@pytest.mark.parametrize("delimiter", ["é", "a", "0", '"', "\n", "\0", "；"])
+def test_a_separator_that_is_none_is_left_to_the_checks_of_the_descriptor(tmp_path, delimiter):
+    file = tmp_path / "place.txt"
+    file.write_text("n1;north\n", encoding="utf-8")
+    hierarchy = {"path": file.name, "levels": ["place", "part"], "delimiter": delimiter}
+    assert resolve({"name": "place", "hierarchy": hierarchy}, file) == ((), {})

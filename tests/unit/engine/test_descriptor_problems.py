@@ -83,10 +83,13 @@ def test_a_sample_smaller_than_its_population_says_only_what_is_so(bench, people
 @pytest.mark.parametrize(
     "path",
     ["/etc/passwd", "../people.csv", "a/../../people.csv", "", "package:statsmodels/../x.csv",
-     "package:no_such_package/x.csv", "package:statsmodels", "gone.csv", "people.csv\0"],
+     "package:no_such_package/x.csv", "package:statsmodels", "gone.csv", "people.csv\0",
+     "package:__main__/x.csv", "x" * 300 + ".csv", "a/" * 3000 + "x.csv", "people.csv/x.csv", "circle.csv"],
+    ids=lambda path: path[:40],
 )  # fmt: skip
 def test_paths_that_leave_the_data_root_are_refused(bench, people, path):
     bench.write(PEOPLE)
+    (bench.data_root / "circle.csv").symlink_to("circle.csv")
     assert "data.path" in bench.problems(people(data={"path": path, "format": "CSV"}))
 
 
@@ -94,3 +97,37 @@ def test_a_link_out_of_the_data_root_is_refused(bench, people, tmp_path):
     (tmp_path / "outside.csv").write_text(PEOPLE)
     (bench.data_root / "people.csv").symlink_to(tmp_path / "outside.csv")
     assert bench.problems(people()) == {"data.path": "the path leads out of the data root"}
+
+
+@pytest.mark.parametrize("delimiter", ["é", "a", "7", '"', "\n", "\r", "\0", "::", "；"])
+def test_a_separator_that_no_reader_takes_is_the_only_problem_that_is_told(bench, people, delimiter):
+    bench.write(PEOPLE)
+    found = bench.problems(people(data={"path": "people.csv", "delimiter": delimiter}))
+    assert set(found) == {"data.delimiter"}
+    assert "one ASCII character" in found["data.delimiter"]
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|", " ", ":"])
+def test_other_separators_are_taken(bench, people, delimiter):
+    bench.write(PEOPLE.replace(",", delimiter))
+    assert bench.register(people(data={"path": "people.csv", "delimiter": delimiter})).n_units == 2
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.1, 5e-324, 1e-13, float("nan"), float("inf")])
+def test_a_sampling_fraction_that_makes_no_weight_is_refused(bench, people, fraction):
+    bench.write(PEOPLE)
+    design = {"coverage": "SAMPLE", "sampling_fraction": fraction, "population_size": 100}
+    assert bench.problems(people(design=design)) == {
+        "design.sampling_fraction": "lies between 1e-12 and 1; leave it out where it is not known"
+    }
+
+
+def test_code_lists_that_would_fill_the_memory_are_refused_before_they_are_made(bench, people):
+    bench.write(PEOPLE)
+    declared = people()
+    declared["variables"] = [
+        {"name": f"v{number}", "column": "region", "identifying": "NO",
+         "levels": [{"integers": {"first": 0, "last": 99_999}}]}
+        for number in range(1000)
+    ]  # fmt: skip
+    assert "more than 500000 codes" in bench.problems(declared)["variables[5].levels"]

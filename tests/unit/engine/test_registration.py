@@ -1,10 +1,14 @@
 """What a data file must fulfil, and how its values are read."""
 
+import io
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from sdcgate.engine import CellQuery, Condition
+from sdcgate.engine import CellQuery, Condition, data_files, registration
 
 PEOPLE = "id,region,sex\n1,north,f\n2,south,m\n3,north,m\n"
 
@@ -31,6 +35,7 @@ def test_undeclared_values_tell_the_column_and_up_to_five_records_but_not_what_s
         ("id,region,sex\n1,north\n2,south,f,x\n", "2 rows differ: row 2 has 2, row 3 has 4"),
         ("id,region,sex,sex\n1,north,f,f\n", "columns occur twice: 'sex'"),
         (b"id,region,sex\n1,north,f\n2,s\xfcd,m\n", "line 3 is not UTF-8"),
+        ("id,region," + "s" * 200_000 + "\n1,north,f\n", "no readable header line"),
     ],
 )
 def test_unreadable_files_say_why(bench, people, content, message):
@@ -38,6 +43,54 @@ def test_unreadable_files_say_why(bench, people, content, message):
     found = bench.problems(people())
     assert list(found) == ["data.path"]
     assert message in found["data.path"]
+
+
+def parquet(names: list[str], *columns: object) -> bytes:
+    kept = io.BytesIO()
+    pq.write_table(pa.table(dict(zip(names, columns, strict=True))), kept)
+    return kept.getvalue()
+
+
+GOOD = parquet(["id", "region", "sex"], ["1"], ["north"], ["f"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no readable Parquet file"),
+        (GOOD[:-10], "no readable Parquet file"),
+        (GOOD.replace(b"PAR1", b"PAR2"), "no readable Parquet file"),
+        (GOOD.replace(b"region", b"r\xe5gion"), "no readable Parquet file"),
+        (parquet(["id", "region", "sex"], ["1"], [["north"]], ["f"]), "'region' has a type"),
+        (
+            parquet(["id", "region", "sex"], ["1"], pa.array([b"\xff"]).dictionary_encode(), ["f"]),
+            "'region' has a type",
+        ),
+    ],
+    ids=["empty", "cut", "no Parquet", "name not UTF-8", "lists", "categories not UTF-8"],
+)
+def test_parquet_files_that_are_none_say_so(bench, people, content, message):
+    (bench.data_root / "people.parquet").write_bytes(content)
+    found = bench.problems(people(data={"path": "people.parquet"}))
+    assert list(found) == ["data.path"]
+    assert message in found["data.path"]
+
+
+def test_a_file_that_vanishes_while_it_is_read_is_said_to_be_gone(bench, people, monkeypatch):
+    bench.write(PEOPLE)
+    (bench.data_root / "people.parquet").write_bytes(GOOD)
+
+    def gone(file, data):
+        file.unlink()
+        return "PARQUET" if file.suffix == ".parquet" else "CSV"
+
+    for name in ("people.csv", "people.parquet"):
+        monkeypatch.setattr(
+            data_files, "format_of", lambda data, name=name: gone(bench.data_root / name, data)
+        )
+        monkeypatch.setattr(registration, "format_of", lambda data: "")
+        found = bench.problems(people(data={"path": name}))
+        assert list(found) == ["data.path"]
 
 
 def test_no_record_is_quoted_when_rows_are_ragged(bench, people):

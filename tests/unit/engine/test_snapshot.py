@@ -147,6 +147,15 @@ def test_changed_metadata_and_another_secret_are_refused(bench, people):
         Engine(bench.data_root, bench.store, bytes(range(32))).datasets()
 
 
+def test_a_variable_of_twenty_thousand_codes_is_kept_and_read_again(bench, people):
+    bench.write("id,place\n1,0\n2,19999\n3,\n")
+    places = {"name": "place", "identifying": "YES", "levels": [{"integers": {"first": 0, "last": 19_999}}]}
+    dataset = bench.register(people(variables=[places]))
+    assert dataset.occurring("place") == 1 | 1 << 19_999 | 1 << 20_000
+    again = Engine(bench.data_root, bench.store, bytes(range(32))).dataset("people")
+    assert again.occurring("place") == dataset.occurring("place")
+
+
 def test_a_secret_of_another_length_is_refused(tmp_path):
     with pytest.raises(ValueError, match="32 bytes"):
         Engine(tmp_path, tmp_path, b"short")
