@@ -582,16 +582,21 @@ def test_grpc_health_and_reflection_answer_and_calls_want_key_and_deadline(house
             assert caught.value.code() == code
 
 
-def test_the_services_behind_the_facility_take_nobody_s_key(house):
+def test_the_check_side_takes_keys_of_people_who_check_and_no_others(house):
     for service in ("risk", "protection"):
         with grpc.insecure_channel(house.supervisor.addresses[service]) as channel:
             database = ProtoReflectionDescriptorDatabase(channel)
             (name,) = (found for found in database.get_services() if found.startswith("sdcgate."))
             method = descriptor_pool.DescriptorPool(database).FindServiceByName(name).methods[0]
             call = channel.unary_unary(f"/{name}/{method.name}")
-            with pytest.raises(grpc.RpcError) as caught:
-                call(b"", timeout=5, metadata=(("authorization", f"Bearer {house.keys['olga']}"),))
-            assert caught.value.code() == grpc.StatusCode.UNAUTHENTICATED
+            for key, code in (
+                (house.keys["ada"], grpc.StatusCode.INVALID_ARGUMENT),
+                (house.keys["olga"], grpc.StatusCode.PERMISSION_DENIED),
+                ("sdcg_made_up", grpc.StatusCode.UNAUTHENTICATED),
+            ):
+                with pytest.raises(grpc.RpcError) as caught:
+                    call(b"", timeout=5, metadata=(("authorization", f"Bearer {key}"),))
+                assert caught.value.code() == code
 
 
 # Many at once

@@ -13,7 +13,8 @@ from sdcgate.ledger.certificates import Certificate
 from sdcgate.wire.json import to_value
 from sdcgate.wire.rules import finding_to_message
 from sdcgate.wire.table_json import SHAPES
-from sdcgate.wire.tables import axes_to_messages, facts_to_message
+from sdcgate.wire.dimensions import axes_to_messages
+from sdcgate.wire.tables import facts_to_message
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2

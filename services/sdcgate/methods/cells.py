@@ -49,6 +49,14 @@ class Axis:
         if len(self.parents) != len(self.codes):
             raise ValueError(f"axis {self.variable}: {len(self.codes)} codes, {len(self.parents)} parents")
 
+    def parts(self) -> list[tuple[int, IntArray]]:
+        """Each code that has parts, with the positions of these; in the order of the codes."""
+        parents = np.array(self.parents, dtype=np.int64)
+        order = np.argsort(parents, kind="stable")
+        codes, starts = np.unique(parents[order], return_index=True)
+        groups = np.split(order, starts[1:])
+        return [(int(code), group) for code, group in zip(codes, groups, strict=True) if code >= 0]
+
 
 def shape_of(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     """Number of codes of each axis."""
@@ -69,7 +77,7 @@ def leaf_cells(axes: tuple[Axis, ...]) -> BoolArray:
     """Cells none of whose codes is a parent of another: the inner cells, shape (cells,)."""
     inner = np.ones(shape_of(axes), dtype=np.bool_)
     for position, axis in enumerate(axes):
-        leaf = np.array([code not in set(axis.parents) for code in range(len(axis.codes))], dtype=np.bool_)
+        leaf = ~np.isin(np.arange(len(axis.codes)), axis.parents)
         inner &= leaf.reshape([-1 if other == position else 1 for other in range(len(axes))])
     return inner.reshape(-1)
 
@@ -100,8 +108,7 @@ def additive_relations(axes: tuple[Axis, ...]) -> Relations:
     groups: list[IntArray] = []
     for position, axis in enumerate(axes):
         lines = np.moveaxis(grid, position, 0).reshape(len(axis.codes), -1)
-        for parent in sorted(set(axis.parents) - {-1}):
-            parts = [code for code, above in enumerate(axis.parents) if above == parent]
+        for parent, parts in axis.parts():
             parents.append(lines[parent])
             groups.extend(lines[parts].T)
     if not parents:
@@ -114,7 +121,10 @@ def additive_relations(axes: tuple[Axis, ...]) -> Relations:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasureFacts:
-    """True facts of one measure, a value a cell. Hidden from repr: they may be withheld."""
+    """True facts of one measure, a value a cell; empty or None where unknown.
+
+    Hidden from repr: they may be withheld.
+    """
 
     name: str
     sums: FloatArray = field(repr=False)
@@ -135,7 +145,11 @@ class MeasureFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
-    """True facts of cells, a value a cell; None where unknown. Hidden from repr: they may be withheld."""
+    """True facts of cells, a value a cell; empty or None where unknown.
+
+    Hidden from repr: they may be withheld. The engine knows units and records always; a caller who has his
+    own table checked may not.
+    """
 
     units: IntArray = field(repr=False)
     records: IntArray = field(repr=False)

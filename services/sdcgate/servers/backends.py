@@ -17,14 +17,9 @@ from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.wire.problems import InvalidMessageError
-from sdcgate.wire.protection import (
-    listed,
-    problem_to_message,
-    proof_from_message,
-    witnesses_from_message,
-)
+from sdcgate.wire.protection import problem_to_message, proof_from_message, witnesses_from_message
 from sdcgate.wire.risk import assessment_from_message, assessment_request
-from sdcgate.wire.tables import mask
+from sdcgate.wire.tables import listed, mask
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, protection_pb2_grpc
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 

@@ -20,6 +20,7 @@ from sdcgate.servers.authentication import (
     Authenticate,
     KeyCaller,
     ServiceCaller,
+    caller,
     service_authenticator,
 )
 from sdcgate.servers.channels import bare_channel
@@ -28,6 +29,7 @@ from sdcgate.servers.logging import REQUEST_ID
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.rooms import CheckLane
 from sdcgate.servers.settings import CheckServer, Settings
+from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2, facility_pb2_grpc
 
 Ask = Callable[[str], KeyCaller | None]
@@ -124,3 +126,8 @@ def check_side(settings: Settings, section: CheckServer, token: str) -> tuple[Au
         section.check_calls, section.waiting_check_calls, lambda shown: service(shown) is not None
     )
     return authenticate, lane
+
+
+def most_cells(of_people: int) -> int:
+    """The largest table that is taken from whoever makes this call."""
+    return of_people if isinstance(caller(), KeyCaller) else MAXIMUM_CELLS

@@ -8,18 +8,12 @@ from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.servers.authentication import service_token
-from sdcgate.servers.callers import check_side
-from sdcgate.servers.errors import InvalidArgument
+from sdcgate.servers.callers import check_side, most_cells
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
-from sdcgate.wire.protection import (
-    listed,
-    problem_from_message,
-    proof_to_message,
-    witnesses_to_message,
-)
-from sdcgate.wire.tables import mask
-from sdcgate.wire.validation import violations
+from sdcgate.wire.dimensions import MAXIMUM_CELLS
+from sdcgate.wire.protection import proof_to_message, table_to_protect, witnesses_to_message
+from sdcgate.wire.tables import listed
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
 
@@ -31,41 +25,36 @@ ANSWER_MARGIN = 0.1
 class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
     """ProtectionService over sdcgate.methods."""
 
+    def __init__(self, maximum_check_cells: int = MAXIMUM_CELLS) -> None:
+        self._maximum_check_cells = maximum_check_cells
+
     def ProtectTable(
         self, request: pb.ProtectTableRequest, context: grpc.ServicerContext
     ) -> pb.ProtectTableResponse:
         """Find a pattern that withholds the unsafe cells, and prove it."""
-        problem = _problem(request)
-        unsafe = mask(request.unsafe, len(problem.facts), "unsafe")
-        found = protect(problem, unsafe, _seconds(request.time_limit_ms, context))
+        table = table_to_protect(request, most_cells(self._maximum_check_cells))
+        found = protect(table.problem, table.cells, _seconds(request.time_limit_ms, context))
         return pb.ProtectTableResponse(
-            withheld=listed(found.withheld),
+            withheld=listed(found.withheld, table.order),
             proof=proof_to_message(found.proof),
-            witnesses=witnesses_to_message(found.witnesses),
-            unprotected=listed(found.unprotected),
+            witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
+            unprotected=listed(found.unprotected, table.order),
             cost=found.cost,
+            unchecked=table.unchecked,
         )
 
     def AuditTable(
         self, request: pb.AuditTableRequest, context: grpc.ServicerContext
     ) -> pb.AuditTableResponse:
         """Audit a given pattern."""
-        problem = _problem(request)
-        withheld = mask(request.withheld, len(problem.facts), "withheld")
-        found = audit(problem, withheld, _seconds(request.time_limit_ms, context))
+        table = table_to_protect(request, most_cells(self._maximum_check_cells))
+        found = audit(table.problem, table.cells, _seconds(request.time_limit_ms, context))
         return pb.AuditTableResponse(
             proof=proof_to_message(found.proof),
-            witnesses=witnesses_to_message(found.witnesses),
-            unprotected=listed(found.unprotected),
+            witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
+            unprotected=listed(found.unprotected, table.order),
+            unchecked=table.unchecked,
         )
-
-
-def _problem(request: pb.ProtectTableRequest | pb.AuditTableRequest) -> Problem:
-    """The problem of a request whose envelope is as it should be."""
-    problems = violations(request)
-    if problems:
-        raise InvalidArgument(problems)
-    return problem_from_message(request.problem)
 
 
 def _seconds(limit_ms: int, context: grpc.ServicerContext) -> float:
@@ -99,7 +88,7 @@ def main(settings: Settings | None = None) -> None:
     settings = settings or Settings()
     token = service_token(settings.service_token_path)
     authenticate, check = check_side(settings, settings.protection, token)
-    servicer = ProtectionServicer()
+    servicer = ProtectionServicer(settings.protection.maximum_check_cells)
     serve(
         "protection",
         lambda server: protection_pb2_grpc.add_ProtectionServiceServicer_to_server(servicer, server),

@@ -4,15 +4,17 @@ import grpc
 import numpy as np
 
 from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import Consequence, IndividualRisk, MinimumUnits, Rules
 from sdcgate.methods.tables.assessment import Key, assess_table
 from sdcgate.servers.authentication import service_token
-from sdcgate.servers.callers import check_side
-from sdcgate.servers.errors import FieldProblem, InvalidArgument
+from sdcgate.servers.callers import check_side, most_cells
+from sdcgate.servers.errors import InvalidArgument
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
+from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
-from sdcgate.wire.validation import violations
+from sdcgate.wire.tables import facts_problems
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
 
 SERVICE = "sdcgate.risk.v1.RiskService"
@@ -21,22 +23,21 @@ SERVICE = "sdcgate.risk.v1.RiskService"
 class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
     """RiskService over sdcgate.methods."""
 
+    def __init__(self, maximum_check_cells: int = MAXIMUM_CELLS) -> None:
+        self._maximum_check_cells = maximum_check_cells
+
     def AssessTable(
         self,
         request: risk_pb2.AssessTableRequest,
         context: grpc.ServicerContext,
     ) -> risk_pb2.AssessTableResponse:
         """Judge the cells of a table by the rules given."""
-        problems = violations(request)
-        if problems:
-            raise InvalidArgument(problems)
-        table = table_to_assess(request)
+        table = table_to_assess(request, most_cells(self._maximum_check_cells))
         try:
             assessment = assess_table(table.axes, table.facts, table.rules, table.base_units, table.key)
-        except ValueError as error:
-            # Names columns and positions that do not fit together, no value.
-            raise InvalidArgument([FieldProblem("facts", str(error))]) from None
-        return assessment_to_message(assessment)
+        except FactsError as error:
+            raise InvalidArgument(facts_problems(error, table.order)) from None
+        return assessment_to_message(assessment, table.order)
 
 
 def warm_up() -> None:
@@ -57,7 +58,7 @@ def main(settings: Settings | None = None) -> None:
     settings = settings or Settings()
     token = service_token(settings.service_token_path)
     authenticate, check = check_side(settings, settings.risk, token)
-    servicer = RiskServicer()
+    servicer = RiskServicer(settings.risk.maximum_check_cells)
     serve(
         "risk",
         lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server),

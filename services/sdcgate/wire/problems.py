@@ -1,7 +1,11 @@
 """What is wrong with a message: every problem with the path of its field."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,26 @@ class InvalidMessageError(ValueError):
     def __init__(self, problems: Iterable[FieldProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(map(str, self.problems)))
+
+
+class Problems:
+    """Collects what is wrong with a message while it is read, so that all of it is told at once."""
+
+    def __init__(self, found: Iterable[FieldProblem] = ()) -> None:
+        self.found = list(found)
+
+    def of(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """What `read` returns; None, with its problems noted, where it cannot."""
+        try:
+            return read(*args, **kwargs)
+        except InvalidMessageError as error:
+            self.found.extend(error.problems)
+            return None
+
+    def check(self) -> None:
+        """Raises InvalidMessageError where anything was noted."""
+        if self.found:
+            raise InvalidMessageError(self.found)
 
 
 def join(path: str, name: str) -> str:

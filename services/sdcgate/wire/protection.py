@@ -1,24 +1,33 @@
 """Problems of protection, patterns and witnesses between messages and arrays."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, Facts, FloatArray, IntArray, number_of_cells
+from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, number_of_cells
+from sdcgate.methods.positions import FactsError
+from sdcgate.methods.tables.given_facts import protectable, with_stand_ins
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
-from sdcgate.wire.problems import FieldProblem, InvalidMessageError, join
+from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder, axes_from_messages, axes_to_messages
+from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems, join
 from sdcgate.wire.tables import (
-    axes_from_messages,
-    axes_to_messages,
-    facts_from_message,
+    IN_ORDER,
+    facts_problems,
     facts_to_message,
     floats,
+    given_facts_from_message,
     integers,
+    listed,
     mask,
     positions,
 )
+from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+
+NO_MEASURE = "is no measure of the facts of which sums are given"
 
 
 def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
@@ -38,35 +47,85 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
     )
 
 
-def problem_from_message(message: protection_pb2.ProtectionProblem, path: str = "problem") -> Problem:
-    """Read a problem. Raises InvalidMessageError with all that is wrong with it."""
-    axes = axes_from_messages(message.dimensions, join(path, "dimensions"))
+@dataclass(frozen=True, slots=True, eq=False)
+class TableToProtect:
+    """What the protection service is asked."""
+
+    problem: Problem
+    cells: BoolArray = field(repr=False)
+    """The unsafe cells, or those that are withheld."""
+    unchecked: tuple[str, ...] = ()
+    """Facts that were not given, as callers know them."""
+    order: CellOrder = field(default=IN_ORDER, repr=False)
+    """Where the sender's cells lie."""
+
+
+def table_to_protect(
+    message: protection_pb2.ProtectTableRequest | protection_pb2.AuditTableRequest,
+    most_cells: int = MAXIMUM_CELLS,
+) -> TableToProtect:
+    """Read a request. Raises InvalidMessageError with all that is wrong with its envelope and columns."""
+    problems = Problems(violations(message))
+    name = "unsafe" if isinstance(message, protection_pb2.ProtectTableRequest) else "withheld"
+    asked = message.problem
+    read = problems.of(axes_from_messages, asked.dimensions, "problem.dimensions", most_cells)
+    if read is None:
+        raise InvalidMessageError(problems.found)
+    axes, order = read
     count = number_of_cells(axes)
-    facts = facts_from_message(message.facts, count, join(path, "facts"))
+    cells = problems.of(mask, getattr(message, name), count, name, order)
+    problem = _problem(asked, axes, order, problems)
+    problems.check()
+    if problem is None or cells is None:
+        raise RuntimeError("no problem to protect, and none to tell")
+    return TableToProtect(problem[0], cells, problem[1], order)
+
+
+def _problem(
+    message: protection_pb2.ProtectionProblem, axes: tuple[Axis, ...], order: CellOrder, problems: Problems
+) -> tuple[Problem, tuple[str, ...]] | None:
+    """The problem and what is unchecked in it; None, with what is wrong noted, where it cannot be made."""
+    path, count = "problem", number_of_cells(axes)
     if not np.isfinite(message.sum_width):
-        raise InvalidMessageError([FieldProblem(join(path, "sum_width"), "must be a finite number")])
-    known_measures = _known_measures(message, facts, count, path)
-    known_sums, known_measure_sums = _known_sums_from_messages(message, facts, count, path)
+        problems.found.append(FieldProblem(f"{path}.sum_width", "must be a finite number"))
+    known = problems.of(mask, message.known, count, f"{path}.known", order)
+    absent = problems.of(mask, message.absent, count, f"{path}.absent", order)
+    facts = problems.of(given_facts_from_message, message.facts, count, f"{path}.facts", order)
+    if facts is None:
+        return None
     try:
-        return Problem(
+        given = protectable(axes, with_stand_ins(facts), message.units_additive, message.records_per_unit)
+    except FactsError as error:
+        problems.found.extend(facts_problems(error, order, path))
+        return None
+    measures = [measure.name for measure in given.facts.measures]
+    known_measures = problems.of(_known_measures, message, measures, count, order)
+    known_sums = problems.of(_known_sums_from_messages, message, measures, count, order)
+    if known is None or absent is None or known_sums is None or problems.found:
+        return None
+    if not given.counted:
+        # What nobody gave stands still, so that only sums have to be protected.
+        known_measures = np.tile(known, (len(measures), 1)) if known_measures is None else known_measures
+        known = np.ones(count, dtype=np.bool_)
+    try:
+        problem = Problem(
             axes=axes,
-            facts=facts,
-            units_additive=message.units_additive,
+            facts=given.facts,
+            units_additive=given.units_additive,
             count_width=message.count_width,
             sum_width=message.sum_width,
             zeros_withheld=message.zeros_withheld,
-            records_per_unit=message.records_per_unit,
-            known=mask(message.known, count, join(path, "known")),
+            records_per_unit=given.records_per_unit,
+            known=known,
             known_measures=known_measures,
-            absent=mask(message.absent, count, join(path, "absent")),
-            known_sums=known_sums,
-            known_measure_sums=known_measure_sums,
+            absent=absent,
+            known_sums=known_sums[0],
+            known_measure_sums=known_sums[1],
         )
-    except InvalidMessageError:
-        raise
-    except ValueError as error:
-        # The text names columns and what does not fit, no figure.
-        raise InvalidMessageError([FieldProblem(path, str(error))]) from None
+    except FactsError as error:
+        problems.found.extend(facts_problems(error, order, path))
+        return None
+    return problem, given.unchecked
 
 
 def _known_sums_to_messages(problem: Problem) -> list[protection_pb2.KnownSum]:
@@ -82,15 +141,19 @@ def _known_sums_to_messages(problem: Problem) -> list[protection_pb2.KnownSum]:
 
 
 def _known_sums_from_messages(
-    message: protection_pb2.ProtectionProblem, facts: Facts, count: int, path: str
+    message: protection_pb2.ProtectionProblem, measures: list[str], count: int, order: CellOrder
 ) -> tuple[tuple[IntArray, ...], tuple[tuple[IntArray, ...], ...]]:
     """Sets of cells with known sums: of the counts, and of each measure."""
-    found: dict[str, list[IntArray]] = {"": [], **{measure.name: [] for measure in facts.measures}}
+    found: dict[str, list[IntArray]] = {"": [], **{measure: [] for measure in measures}}
+    problems = Problems()
     for place, known in enumerate(message.known_sums):
-        where = f"{path}.known_sums[{place}]"
+        where = f"problem.known_sums[{place}]"
+        cells = problems.of(positions, known.cells, count, f"{where}.cells", order)
         if known.measure not in found:
-            raise InvalidMessageError([FieldProblem(f"{where}.measure", "is no measure of the facts")])
-        found[known.measure].append(positions(known.cells, count, f"{where}.cells"))
+            problems.found.append(FieldProblem(f"{where}.measure", NO_MEASURE))
+        elif cells is not None:
+            found[known.measure].append(cells)
+    problems.check()
     counts = tuple(found.pop(""))
     return counts, tuple(tuple(sets) for sets in found.values())
 
@@ -106,25 +169,23 @@ def _listed_by_measure(problem: Problem) -> list[protection_pb2.KnownMeasure]:
 
 
 def _known_measures(
-    message: protection_pb2.ProtectionProblem, facts: Facts, count: int, path: str
+    message: protection_pb2.ProtectionProblem, measures: list[str], count: int, order: CellOrder
 ) -> BoolArray | None:
     """Cells of which each measure is known; None where the message says nothing of measures."""
     if not message.known_measures:
         return None
-    place = {measure.name: number for number, measure in enumerate(facts.measures)}
+    place = {measure: number for number, measure in enumerate(measures)}
     known = np.zeros((len(place), count), dtype=np.bool_)
+    problems = Problems()
     for number, found in enumerate(message.known_measures):
-        where = f"{path}.known_measures[{number}]"
+        where = f"problem.known_measures[{number}]"
+        cells = problems.of(mask, found.cells, count, f"{where}.cells", order)
         if found.measure not in place:
-            raise InvalidMessageError([FieldProblem(f"{where}.measure", "is no measure of the facts")])
-        known[place[found.measure]] |= mask(found.cells, count, f"{where}.cells")
+            problems.found.append(FieldProblem(f"{where}.measure", NO_MEASURE))
+        elif cells is not None:
+            known[place[found.measure]] |= cells
+    problems.check()
     return known
-
-
-def listed(mask: BoolArray) -> list[int]:
-    """Positions where a mask is true."""
-    found: list[int] = np.flatnonzero(mask).tolist()
-    return found
 
 
 def proof_to_message(proof: Proof) -> protection_pb2.Proof:
@@ -138,13 +199,15 @@ def proof_from_message(number: int) -> Proof:
     return Proof(number) if number in known else Proof.UNPROVED
 
 
-def witnesses_to_message(witnesses: Witnesses) -> protection_pb2.Witnesses:
-    """Write witnesses: table after table, sums measure after measure."""
+def witnesses_to_message(
+    witnesses: Witnesses, order: CellOrder = IN_ORDER, unchecked: Sequence[str] = ()
+) -> protection_pb2.Witnesses:
+    """Write witnesses: table after table, sums measure after measure, without counts that nobody gave."""
     return protection_pb2.Witnesses(
         tables=len(witnesses),
-        cells=witnesses.cells.tolist(),
-        records=witnesses.records.reshape(-1).tolist(),
-        units=witnesses.units.reshape(-1).tolist(),
+        cells=order.cells_at(witnesses.cells).tolist(),
+        records=() if "records" in unchecked else witnesses.records.reshape(-1).tolist(),
+        units=() if "units" in unchecked else witnesses.units.reshape(-1).tolist(),
         sums=witnesses.sums.reshape(-1).tolist(),
     )
 

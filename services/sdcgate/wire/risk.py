@@ -8,7 +8,9 @@ import numpy as np
 from sdcgate.methods.cells import Axis, Facts, number_of_cells
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
-from sdcgate.wire.problems import FieldProblem, InvalidMessageError
+from sdcgate.methods.tables.given_facts import with_stand_ins
+from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder, axes_from_messages, axes_to_messages
+from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems
 from sdcgate.wire.rules import (
     finding_to_message,
     findings_from_messages,
@@ -18,14 +20,8 @@ from sdcgate.wire.rules import (
     rules_from_message,
     rules_to_message,
 )
-from sdcgate.wire.tables import (
-    axes_from_messages,
-    axes_to_messages,
-    facts_from_message,
-    facts_to_message,
-    floats,
-    integers,
-)
+from sdcgate.wire.tables import IN_ORDER, facts_to_message, floats, given_facts_from_message, integers
+from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
@@ -37,8 +33,10 @@ class TableToAssess:
     axes: tuple[Axis, ...]
     facts: Facts = field(repr=False)
     rules: Rules
-    base_units: int
+    base_units: int | None
     key: Key | None = field(repr=False)
+    order: CellOrder = field(default=IN_ORDER, repr=False)
+    """Where the sender's cells lie."""
 
 
 def assessment_request(
@@ -54,30 +52,32 @@ def assessment_request(
     )
 
 
-def table_to_assess(message: risk_pb2.AssessTableRequest) -> TableToAssess:
-    """Read a request. Raises InvalidMessageError with all that is wrong with its columns."""
-    axes = axes_from_messages(message.dimensions)
-    problems: list[FieldProblem] = []
-    facts, key = None, None
-    try:
-        facts = facts_from_message(message.facts, number_of_cells(axes))
-    except InvalidMessageError as error:
-        problems.extend(error.problems)
-    try:
-        key = _key_from_message(message.key) if message.HasField("key") else None
-    except InvalidMessageError as error:
-        problems.extend(error.problems)
-    if problems or facts is None:
-        raise InvalidMessageError(problems)
-    return TableToAssess(axes, facts, rules_from_message(message.rules), message.base_units, key)
+def table_to_assess(message: risk_pb2.AssessTableRequest, most_cells: int = MAXIMUM_CELLS) -> TableToAssess:
+    """Read a request. Raises InvalidMessageError with all that is wrong with its envelope and columns."""
+    problems = Problems(violations(message))
+    read = problems.of(axes_from_messages, message.dimensions, "dimensions", most_cells)
+    axes, order = read or ((), IN_ORDER)
+    facts = read and problems.of(
+        given_facts_from_message, message.facts, number_of_cells(axes), "facts", order
+    )
+    key = problems.of(_key_from_message, message.key) if message.HasField("key") else None
+    problems.check()
+    if not facts:
+        raise RuntimeError("no facts, and no problem")
+    base_units = message.base_units if message.HasField("base_units") else None
+    rules = rules_from_message(message.rules)
+    return TableToAssess(axes, with_stand_ins(facts), rules, base_units, key, order)
 
 
-def assessment_to_message(assessment: Assessment) -> risk_pb2.AssessTableResponse:
-    """Write an answer."""
+def assessment_to_message(
+    assessment: Assessment, order: CellOrder = IN_ORDER
+) -> risk_pb2.AssessTableResponse:
+    """Write an answer, with positions as its reader has them."""
     return risk_pb2.AssessTableResponse(
-        findings=[finding_to_message(finding) for finding in assessment.findings],
+        findings=[finding_to_message(finding, order) for finding in assessment.findings],
         risk=risk_to_message(assessment.risk) if assessment.risk is not None else None,
         unchecked=[cast("policy_pb2.ReasonCode", int(rule)) for rule in assessment.unchecked],
+        absent=assessment.absent,
     )
 
 
@@ -90,6 +90,7 @@ def assessment_from_message(message: risk_pb2.AssessTableResponse, count: int) -
         findings=findings,
         risk=risk_from_message(message.risk) if message.HasField("risk") else None,
         unchecked=tuple(reason_code(number) for number in message.unchecked),
+        absent=tuple(message.absent),
     )
 
 

@@ -6,6 +6,7 @@ from typing import cast
 
 from sdcgate.methods import rules as r
 from sdcgate.methods.risk.individual import TableRisk
+from sdcgate.wire.dimensions import CellOrder
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 _CONSEQUENCES = frozenset(r.Consequence) - {r.Consequence.UNSPECIFIED}
@@ -91,12 +92,12 @@ def _wire(value: r.Consequence) -> policy_pb2.Consequence:
     return cast("policy_pb2.Consequence", int(value))
 
 
-def finding_to_message(finding: r.Finding) -> policy_pb2.Finding:
-    """Write a finding."""
+def finding_to_message(finding: r.Finding, order: CellOrder | None = None) -> policy_pb2.Finding:
+    """Write a finding, with positions as its reader has them; row-major where he says nothing."""
     return policy_pb2.Finding(
         rule=cast("policy_pb2.ReasonCode", int(finding.rule)),
         consequence=_wire(finding.consequence),
-        cells=finding.cells,
+        cells=finding.cells if order is None else order.told(finding.cells),
         measure=finding.measure,
         figure=finding.figure,
         bound=finding.bound,

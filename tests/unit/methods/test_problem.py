@@ -81,7 +81,7 @@ def test_a_measure_without_any_bound_is_said_to_be_unbounded():
 def test_all_that_does_not_fit_is_named_at_once():
     axes = [axis("a", "01")]
     with pytest.raises(
-        ValueError, match=r"known: 2 values for 3 cells.*count_width.*sum_width.*records_per_unit"
+        ValueError, match=r"known must .* each of 3 cells, not 2.*count_width.*sum_width.*records_per_unit"
     ):
         problem(
             axes,
@@ -98,15 +98,36 @@ def test_all_that_does_not_fit_is_named_at_once():
 @pytest.mark.parametrize(
     ("units", "records", "sums", "bounds", "more", "message"),
     [
-        ([1, 2, 4], [1, 2, 4], None, None, {}, "facts.records: parents"),
-        ([1, 2, 3], [1, 2, 3], [1.0, 2.0, 4.0], (0.0, None), {}, "cost: parents"),
-        ([1, 2, 3], [1, 2, 3], [1.0, 2.0, 3.0], (2.0, None), {}, "cost: lower_bound"),
-        ([1, 2, 3], [1, 2, 3], [1.0, 2.0, 3.0], (0.0, 0.5), {}, "cost: upper_bound"),
-        ([1, 2, 3], [1, 2, 3], [1.0, float("nan"), 3.0], (0.0, None), {}, "sums of cost: must be finite"),
+        ([1, 2, 4], [1, 2, 4], None, None, {}, r"facts.records must be the sum of the parts .*positions 2"),
+        (
+            [1, 2, 3],
+            [1, 2, 3],
+            [1.0, 2.0, 4.0],
+            (0.0, None),
+            {},
+            r"measures\[0\].sums must be the sum .*positions 2",
+        ),
+        ([1, 2, 3], [1, 2, 3], [1.0, 2.0, 3.0], (2.0, None), {}, r"lower_bound must .*positions 0, 1, 2"),
+        ([1, 2, 3], [1, 2, 3], [1.0, 2.0, 3.0], (0.0, 0.5), {}, r"upper_bound must .*positions 0, 1, 2"),
+        (
+            [1, 2, 3],
+            [1, 2, 3],
+            [1.0, float("nan"), 3.0],
+            (0.0, None),
+            {},
+            r"sums must be finite \(positions 1",
+        ),
         ([1, 1, 2], [1, 2, 3], None, None, {}, "records_per_unit"),
         ([1, 1, 1], [1, 2, 3], None, None, {"records_per_unit": 2}, "records_per_unit"),
         ([1, 1, 3], [1, 2, 3], None, None, {"records_per_unit": 2}, "said to add up"),
-        ([1, 1, 3], [1, 2, 3], None, None, {"records_per_unit": 2, "units_additive": False}, "more than all"),
+        (
+            [1, 1, 3],
+            [1, 2, 3],
+            None,
+            None,
+            {"records_per_unit": 2, "units_additive": False},
+            r"must lie between the largest part .*positions 2",
+        ),
         ([-1, 2, 1], [-1, 2, 1], None, None, {}, "between 0 and"),
     ],
 )
@@ -121,6 +142,6 @@ def test_neither_repr_nor_refusal_shows_a_figure():
     of = problem([axis("a", "01")], facts([7919, 2, 7921], [7919, 2, 7921], {"cost": [104729.0, 1, 104730]}))
     assert "7919" not in repr(of)
     assert "104729" not in repr(of)
-    with pytest.raises(ValueError, match="parents") as refusal:
+    with pytest.raises(ValueError, match="sum of the parts") as refusal:
         problem([axis("a", "01")], facts([7919, 2, 7922], [7919, 2, 7922]))
     assert "79" not in str(refusal.value)

@@ -85,7 +85,7 @@ def test_problems_of_a_request_come_with_their_paths(stub):
     message = problem_to_message(PROBLEM)
     message.facts.records[3] += 1
     cases = [
-        (pb.ProtectTableRequest(problem=message, time_limit_ms=1000), {"problem"}),
+        (pb.ProtectTableRequest(problem=message, time_limit_ms=1000), {"problem.facts.records"}),
         (pb.ProtectTableRequest(problem=problem_to_message(PROBLEM)), {"time_limit_ms"}),
         (
             pb.ProtectTableRequest(problem=problem_to_message(PROBLEM), unsafe=[99], time_limit_ms=1),

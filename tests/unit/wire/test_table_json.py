@@ -3,9 +3,9 @@ import json
 import pytest
 
 from sdcgate.methods.cells import Axis
+from sdcgate.wire.dimensions import axes_to_messages
 from sdcgate.wire.json import to_json
 from sdcgate.wire.table_json import SHAPES, table_to_value
-from sdcgate.wire.tables import axes_to_messages
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 

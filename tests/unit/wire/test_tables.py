@@ -9,10 +9,9 @@ from sdcgate.methods.cells import Axis, Facts, MeasureFacts, number_of_cells
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.witnesses import Witnesses
 from sdcgate.wire import protection, tables
+from sdcgate.wire.dimensions import axes_from_messages, axes_to_messages
 from sdcgate.wire.problems import InvalidMessageError
-
-SEX = Axis("sex", "sex", ("f", "m", "_T"), (2, 2, -1), identifying=True, labels=("a", "b", "c"))
-AREA = Axis("area", "area", ("n", "s"), (-1, -1), sensitive=True)
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 
 
 def facts(count=6, ranks=2, **changes):
@@ -35,14 +34,6 @@ def facts(count=6, ranks=2, **changes):
 
 def paths(caught):
     return {problem.path for problem in caught.value.problems}
-
-
-def test_axes_come_back_as_they_went():
-    for with_cells in (False, True):
-        messages = tables.axes_to_messages((SEX, AREA), with_cells)
-        assert tables.axes_from_messages(messages) == (SEX, AREA)
-    assert list(messages[0].cells) == [0, 0, 1, 1, 2, 2]
-    assert list(messages[1].cells) == [0, 1, 0, 1, 0, 1]
 
 
 def test_facts_come_back_as_they_went_and_secret_marks_stay():
@@ -106,36 +97,6 @@ def test_problems_name_no_figure():
     assert "777" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"codes": []}, "codes"),
-        ({"codes": ["f", "f", "_T"]}, "codes"),
-        ({"parents": [2, 2]}, "parents"),
-        ({"parents": [5, 2, -1]}, "parents"),
-        ({"parents": [1, 0, -1]}, "parents"),
-        ({"parents": [0, 2, -1]}, "parents"),
-        ({"labels": ["x"]}, "labels"),
-        ({"cells": [0, 1, 2, 0, 1, 2]}, "cells"),
-    ],
-)
-def test_axes_that_are_no_axes_are_refused(changes, path):
-    messages = tables.axes_to_messages((SEX, AREA), with_cells=True)
-    for name, value in changes.items():
-        del getattr(messages[0], name)[:]
-        getattr(messages[0], name).extend(value)
-    with pytest.raises(InvalidMessageError) as caught:
-        tables.axes_from_messages(messages)
-    assert f"dimensions[0].{path}" in paths(caught)
-
-
-def test_tables_of_absurd_size_are_refused_before_anything_is_made():
-    wide = Axis("a", "a", tuple(map(str, range(10_000))), (-1,) * 10_000)
-    messages = tables.axes_to_messages((wide,)) * 5
-    with pytest.raises(InvalidMessageError, match="at most"):
-        tables.axes_from_messages(messages)
-
-
 def test_positions_must_be_cells_and_stand_once():
     assert tables.mask([1, 2], 4, "known").tolist() == [False, True, True, False]
     for wrong in ([4], [1, 1]):
@@ -150,8 +111,8 @@ def test_any_shape_of_table_comes_back(sizes, with_cells):
     axes = tuple(
         Axis(f"v{i}", "l", tuple(f"{c}" for c in range(size)), (-1,) * size) for i, size in enumerate(sizes)
     )
-    messages = tables.axes_to_messages(axes, with_cells)
-    assert tables.axes_from_messages(messages) == axes
+    messages = axes_to_messages(axes, with_cells)
+    assert axes_from_messages(messages)[0] == axes
     count = number_of_cells(axes)
     read = tables.facts_from_message(tables.facts_to_message(facts(count)), count)
     assert np.array_equal(read.records, facts(count).records)
@@ -172,7 +133,13 @@ def test_a_problem_and_its_witnesses_come_back_as_they_went():
         absent=np.array([False, True, False]),
         known_sums=(np.array([0, 1]),),
     )
-    read = protection.problem_from_message(protection.problem_to_message(problem))
+    request = pb.ProtectTableRequest(
+        problem=protection.problem_to_message(problem), unsafe=[1], time_limit_ms=1
+    )
+    table = protection.table_to_protect(request)
+    assert table.cells.tolist() == [False, True, False]
+    assert table.unchecked == ()
+    read = table.problem
     assert read.axes == axes
     assert read.known.tolist() == problem.known.tolist()
     assert read.absent.tolist() == problem.absent.tolist()

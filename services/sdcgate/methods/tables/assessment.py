@@ -14,10 +14,12 @@ from sdcgate.methods.cells import (
     MeasureFacts,
     number_of_cells,
 )
+from sdcgate.methods.positions import FactProblem, FactsError
 from sdcgate.methods.risk.individual import TableRisk, table_risk
 from sdcgate.methods.rules import Consequence, Finding, IndividualRisk, MinimumBase, ReasonCode, Rules
 from sdcgate.methods.tables.fact_checks import fact_problems
 from sdcgate.methods.tables.group_disclosure import group_disclosing
+from sdcgate.methods.tables.margins import margin_problems
 from sdcgate.methods.tables.sensitivity import (
     CLOSE,
     dominated,
@@ -28,8 +30,18 @@ from sdcgate.methods.tables.sensitivity import (
     few_with_or_without,
 )
 
-Judged = Finding | ReasonCode
-"""What judging a rule yields: a finding, or the rule itself where it cannot be judged."""
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A rule that could not be judged, or not of every cell and measure, for want of a fact."""
+
+    rule: ReasonCode
+    fact: str
+    """As callers know it: `units`, `valid_units of income`."""
+
+
+Judged = Finding | Unjudged
+"""What judging a rule yields."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,32 +58,44 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What the rules find in a table; `unchecked` are rules that could not be judged for want of a fact."""
+    """What the rules find in a table; `unchecked` could not be judged for want of `absent` facts."""
 
     findings: tuple[Finding, ...]
     risk: TableRisk | None
     unchecked: tuple[ReasonCode, ...]
+    absent: tuple[str, ...] = ()
 
 
 def assess_table(
-    axes: tuple[Axis, ...], facts: Facts, rules: Rules, base_units: int, key: Key | None
+    axes: tuple[Axis, ...], facts: Facts, rules: Rules, base_units: int | None, key: Key | None
 ) -> Assessment:
     """Judge every cell of a table, margins included, and the table as a whole.
 
-    `facts` hold a value for each cell of `axes`; `base_units` are the units of the filtered population. The
-    rules on measures are judged for each measure of `facts`, the thresholds on units for those who have it
-    and those who lack it too. Findings come in the order of the rules; an unspecified consequence is read as
-    refuse, and so is protect where the rule is about the whole table. `unchecked` is never safe: a caller who
-    releases must look at it. Raises ValueError, naming all that is wrong, where facts do not fit together.
+    `facts` hold a value for each cell of `axes`, or none at all where they are not known; `base_units` are
+    the units of the filtered population, if known. The rules on measures are judged for each measure of
+    `facts`, the thresholds on units for those who have it and those who lack it too. Findings come in the
+    order of the rules; an unspecified consequence is read as refuse, and so is protect where the rule is
+    about the whole table. `unchecked` is never safe: a caller who releases must look at it. What is certain
+    without an absent fact is found all the same: too few records are too few units.
+
+    Raises:
+        FactsError: naming all that is wrong, where facts do not fit together, totals contradict their parts,
+            or the key does not fit the base.
     """
     problems = fact_problems(facts, number_of_cells(axes))
-    if base_units < 0:
-        problems.append("base_units must not be negative")
+    if base_units is not None and base_units < 0:
+        problems.append(FactProblem("base_units", "must not be negative"))
+    # A table whose columns are not what they should be has no totals to compare.
+    problems = problems or margin_problems(axes, facts)
+    risk = None
+    try:
+        risk = None if key is None else table_risk(key.frequencies, key.weight_sums, base_units or 0)
+    except ValueError as error:
+        problems.append(FactProblem("key", f"does not fit: {error}"))
     if problems:
-        raise ValueError("; ".join(problems))
-    risk = None if key is None else table_risk(key.frequencies, key.weight_sums, base_units)
+        raise FactsError(problems)
     findings: list[Finding] = []
-    unchecked: list[ReasonCode] = []
+    unjudged: list[Unjudged] = []
     for judged in (
         _minimum_units(facts, rules),
         _minimum_households(facts, rules),
@@ -79,15 +103,17 @@ def assess_table(
         *(_concentration(measure, rules) for measure in facts.measures),
         _group_disclosure(axes, facts, rules),
         *(_equal_values(measure, rules) for measure in facts.measures),
-        _individual_risk(risk, rules.individual_risk),
+        _individual_risk(risk, base_units, rules.individual_risk),
     ):
         for outcome in judged:
             if isinstance(outcome, Finding):
                 findings.append(outcome)
             else:
-                unchecked.append(outcome)
+                unjudged.append(outcome)
     findings.sort(key=lambda finding: finding.rule)
-    return Assessment(tuple(findings), risk, tuple(sorted(set(unchecked))))
+    rules_unchecked = tuple(sorted({outcome.rule for outcome in unjudged}))
+    absent = tuple(dict.fromkeys(outcome.fact for outcome in unjudged))
+    return Assessment(tuple(findings), risk, rules_unchecked, absent)
 
 
 def _minimum_units(facts: Facts, rules: Rules) -> Iterator[Judged]:
@@ -96,25 +122,48 @@ def _minimum_units(facts: Facts, rules: Rules) -> Iterator[Judged]:
         return
     bound = float(rule.units)
     code = ReasonCode.MINIMUM_UNITS
-    yield from _found(code, rule.consequence, few_units(facts.units, rule.units), bound=bound)
+    if not facts.units.size:
+        yield Unjudged(code, "units")
+    few = few_units(_first_known(facts.units, facts.records), rule.units)
+    yield from _found(code, rule.consequence, few, bound=bound)
     for measure in facts.measures:
-        unsafe = few_with_or_without(facts, measure, rule.units)
+        absent = [name for name in ("valid_units", "valid_records") if not getattr(measure, name).size]
+        yield from (Unjudged(code, f"{name} of {measure.name}") for name in absent)
+        if absent or not (facts.units.size and facts.records.size):
+            unsafe = few_units(_first_known(measure.valid_units, measure.valid_records), rule.units)
+        else:
+            unsafe = few_with_or_without(facts, measure, rule.units)
         yield from _found(code, rule.consequence, unsafe, measure.name, bound)
+
+
+def _first_known(*counts: IntArray) -> IntArray:
+    """The first column that is known; an empty one where none is."""
+    return next((column for column in counts if column.size), counts[0])
 
 
 def _minimum_households(facts: Facts, rules: Rules) -> Iterator[Judged]:
     rule = rules.minimum_households
     if rule is None:
         return
-    if facts.households is None:
-        yield ReasonCode.MINIMUM_HOUSEHOLDS
+    code = ReasonCode.MINIMUM_HOUSEHOLDS
+    if facts.households is None or not facts.households.size:
+        yield Unjudged(code, "households")
         return
-    unsafe = few_households(facts.households, facts.units, rule.households)
-    yield from _found(ReasonCode.MINIMUM_HOUSEHOLDS, rule.consequence, unsafe, bound=rule.households)
+    occupants = _first_known(facts.units, facts.records)
+    if not occupants.size:
+        # A cell without households may still have somebody in it.
+        yield Unjudged(code, "units")
+        occupants = np.zeros(len(facts.households), dtype=np.int64)
+    unsafe = few_households(facts.households, occupants, rule.households)
+    yield from _found(code, rule.consequence, unsafe, bound=rule.households)
 
 
-def _minimum_base(base_units: int, rule: MinimumBase | None) -> Iterator[Judged]:
-    if rule is not None and base_units < rule.units:
+def _minimum_base(base_units: int | None, rule: MinimumBase | None) -> Iterator[Judged]:
+    if rule is None:
+        return
+    if base_units is None:
+        yield Unjudged(ReasonCode.MINIMUM_BASE, "base_units")
+    elif base_units < rule.units:
         consequence = _for_whole_table(rule.consequence)
         yield Finding(ReasonCode.MINIMUM_BASE, consequence, figure=float(base_units), bound=float(rule.units))
 
@@ -122,16 +171,17 @@ def _minimum_base(base_units: int, rule: MinimumBase | None) -> Iterator[Judged]
 def _concentration(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
     largest, sums = measure.largest, measure.absolute_sums
     ranks = largest.shape[1] if largest.size and sums.size else 0
+    absent = f"{'largest' if sums.size else 'absolute_sums'} of {measure.name}"
     for rule in rules.dominance:
         if ranks < rule.largest:
-            yield ReasonCode.DOMINANCE
+            yield Unjudged(ReasonCode.DOMINANCE, absent)
             continue
         unsafe = dominated(largest, sums, rule.largest, rule.share)
         yield from _found(ReasonCode.DOMINANCE, rule.consequence, unsafe, measure.name, rule.share)
     if rules.p_percent is None:
         return
     if ranks < 2:
-        yield ReasonCode.P_PERCENT
+        yield Unjudged(ReasonCode.P_PERCENT, absent)
         return
     unsafe = estimable(largest, sums, rules.p_percent.share)
     yield from _found(
@@ -141,31 +191,43 @@ def _concentration(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
 
 def _group_disclosure(axes: tuple[Axis, ...], facts: Facts, rules: Rules) -> Iterator[Judged]:
     rule = rules.group_disclosure
-    if rule is not None:
-        unsafe = group_disclosing(axes, facts.units, rule.share)
-        yield from _found(ReasonCode.GROUP_DISCLOSURE, rule.consequence, unsafe, bound=rule.share)
+    if rule is None or not any(axis.sensitive for axis in axes):
+        return
+    if not facts.units.size:
+        yield Unjudged(ReasonCode.GROUP_DISCLOSURE, "units")
+        return
+    unsafe = group_disclosing(axes, facts.units, rule.share)
+    yield from _found(ReasonCode.GROUP_DISCLOSURE, rule.consequence, unsafe, bound=rule.share)
 
 
 def _equal_values(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
     rule = rules.equal_values
     if rule is None:
         return
-    if not measure.minima.size or not measure.maxima.size:
-        yield ReasonCode.EQUAL_VALUES
+    code, smallest, greatest = ReasonCode.EQUAL_VALUES, measure.minima, measure.maxima
+    if not smallest.size or not greatest.size:
+        yield Unjudged(code, f"{'maxima' if smallest.size else 'minima'} of {measure.name}")
         return
-    unsafe = equal_values(measure.minima, measure.maxima, measure.valid_records, rule.tolerance)
-    yield from _found(ReasonCode.EQUAL_VALUES, rule.consequence, unsafe, measure.name, rule.tolerance)
+    valid = _first_known(measure.valid_records, measure.valid_units)
+    if not valid.size:
+        # A cell without any value looks like one of zeros only.
+        yield Unjudged(code, f"valid_records of {measure.name}")
+        valid = ((smallest != 0) | (greatest != 0)).astype(np.int64)
+    unsafe = equal_values(smallest, greatest, valid, rule.tolerance)
+    yield from _found(code, rule.consequence, unsafe, measure.name, rule.tolerance)
 
 
-def _individual_risk(risk: TableRisk | None, rule: IndividualRisk | None) -> Iterator[Judged]:
+def _individual_risk(
+    risk: TableRisk | None, base_units: int | None, rule: IndividualRisk | None
+) -> Iterator[Judged]:
     """Expected correct matches against a share of the base: Shlomo 2003, III.A, for a table's key."""
     if rule is None:
         return
-    if risk is None:
-        yield ReasonCode.INDIVIDUAL_RISK
+    if risk is None or base_units is None:
+        yield Unjudged(ReasonCode.INDIVIDUAL_RISK, "key" if risk is None else "base_units")
         return
     figure = risk.expected_matches if rule.all_cells else risk.expected_matches_uniques
-    bound = rule.maximum_share * risk.base_units
+    bound = rule.maximum_share * base_units
     if not (figure == 0 or figure < bound * (1 - CLOSE)):
         consequence = _for_whole_table(rule.consequence)
         yield Finding(ReasonCode.INDIVIDUAL_RISK, consequence, figure=figure, bound=bound)

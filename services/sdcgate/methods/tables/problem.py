@@ -5,10 +5,12 @@ relations, the public bounds, and r, u and x of every cell that is neither withh
 figures were asked: knowing more than he does, he can be held off only by a pattern that holds him off too.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from sdcgate.methods.cells import (
     Axis,
@@ -20,12 +22,14 @@ from sdcgate.methods.cells import (
     additive_relations,
     number_of_cells,
 )
+from sdcgate.methods.positions import FactProblem, FactsError
 
 SMALLEST_WIDTH = 1e-6
 """Least width of a withheld sum, as a share of the largest sum that is not known."""
 ADDITION_ERROR = 1e-9
 """By how much, as a share of their absolute terms, true sums may fail to add up."""
 MOST_RECORDS = 2**40
+SUM_OF_PARTS = "must be the sum of the parts where a code has parts"
 
 
 class Proof(IntEnum):
@@ -80,7 +84,7 @@ class Problem:
     Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
     one unless `zeros_withheld`.
 
-    Raises ValueError, naming all that is wrong, if shapes do not fit or the facts contradict what everybody
+    Raises FactsError, naming all that is wrong, if shapes do not fit or the facts contradict what everybody
     is said to know.
     """
 
@@ -107,7 +111,7 @@ class Problem:
     def __post_init__(self) -> None:
         problems = _misfits(self)
         if problems:
-            raise ValueError("; ".join(problems))
+            raise FactsError(problems)
         relations = additive_relations(self.axes)
         object.__setattr__(self, "relations", relations)
         counts = _equations(relations, self.known_sums)
@@ -121,9 +125,9 @@ class Problem:
         same = np.array_equal(self.facts.units, self.facts.records)
         follow = self.records_per_unit == 1 or (self.units_additive and same)
         object.__setattr__(self, "units_follow", follow)
-        problems = _contradictions(self)
+        problems = list(_contradictions(self))
         if problems:
-            raise ValueError("; ".join(problems))
+            raise FactsError(problems)
 
     def unknown(self, withheld: BoolArray) -> BoolArray:
         """Cells of which the intruder does not know everything under a pattern, shape (cells,)."""
@@ -204,87 +208,124 @@ def _equations(relations: Relations, known_sums: tuple[IntArray, ...]) -> Equati
     return Equations(np.concatenate([cells, *sets]), np.concatenate([signs, *ones]), starts)
 
 
-def _misfits(problem: Problem) -> list[str]:
+def _misfits(problem: Problem) -> list[FactProblem]:
     """Arrays whose length does not fit the axes, and parameters out of range."""
     cells = number_of_cells(problem.axes)
     facts = problem.facts
-    lengths: list[tuple[str, int]] = [
-        ("facts.units", len(facts.units)),
-        ("facts.records", len(facts.records)),
-        ("known", len(problem.known)),
-        ("absent", len(problem.absent)),
+    columns: list[tuple[str, npt.NDArray[np.generic]]] = [
+        ("facts.units", facts.units),
+        ("facts.records", facts.records),
+        ("known", problem.known),
+        ("absent", problem.absent),
     ]
-    for measure in facts.measures:
-        lengths.append((f"sums of {measure.name}", len(measure.sums)))
-        lengths.append((f"valid_records of {measure.name}", len(measure.valid_records)))
-    found = [f"{name}: {length} values for {cells} cells" for name, length in lengths if length != cells]
+    for place, measure in enumerate(facts.measures):
+        columns.append((f"facts.measures[{place}].sums", measure.sums))
+        columns.append((f"facts.measures[{place}].valid_records", measure.valid_records))
+    found = [
+        FactProblem(path, f"must be one value for each of {cells} cells, not {len(column)}")
+        for path, column in columns
+        if len(column) != cells
+    ]
     measures = (len(facts.measures), cells)
     if problem.known_measures is not None and problem.known_measures.shape != measures:
-        found.append(f"known_measures: shape {problem.known_measures.shape} and not {measures}")
+        found.append(FactProblem("known_measures", f"must have shape {measures}"))
     if problem.count_width < 1:
-        found.append("count_width: must be at least 1")
+        found.append(FactProblem("count_width", "must be at least 1"))
     if not (np.isfinite(problem.sum_width) and problem.sum_width >= 0):
-        found.append("sum_width: must be finite and not negative")
+        found.append(FactProblem("sum_width", "must be finite and not negative"))
     if problem.records_per_unit < 1:
-        found.append("records_per_unit: must be at least 1")
+        found.append(FactProblem("records_per_unit", "must be at least 1"))
+    return [*found, *_misplaced_sums(problem, cells)]
+
+
+def _misplaced_sums(problem: Problem, cells: int) -> Iterator[FactProblem]:
+    """Known sums of what is no cell."""
     named = {"known_sums": problem.known_sums}
     if problem.known_measure_sums is not None:
-        if len(problem.known_measure_sums) != len(facts.measures):
-            found.append("known_measure_sums: must have one entry a measure")
+        if len(problem.known_measure_sums) != len(problem.facts.measures):
+            yield FactProblem("known_measure_sums", "must have one entry a measure")
         named |= {f"known_measure_sums[{m}]": sets for m, sets in enumerate(problem.known_measure_sums)}
     for name, sets in named.items():
         for position, known in enumerate(sets):
             if len(known) and (np.min(known) < 0 or np.max(known) >= cells):
-                found.append(f"{name}[{position}]: positions must lie between 0 and {cells - 1}")
-    return found
+                yield FactProblem(f"{name}[{position}]", f"must name cells 0 to {cells - 1}")
 
 
-def _contradictions(problem: Problem) -> list[str]:
+def _contradictions(problem: Problem) -> Iterator[FactProblem]:
     """Where the facts are not a table that the intruder could believe in. Names no figure."""
     units, records = problem.facts.units, problem.facts.records
-    found = []
-    if np.any(records < 0) or np.any(records > MOST_RECORDS):
-        found.append("facts.records: must lie between 0 and 2^40")
-    elif _broken(problem, records[None, :]):
-        found.append("facts.records: parents are not the sums of their parts")
-    if np.any(units < 0) or np.any(units > records) or np.any(records > problem.records_per_unit * units):
-        found.append("facts: units <= records <= records_per_unit * units does not hold in every cell")
-    elif problem.units_additive and _broken(problem, units[None, :]):
-        found.append("facts.units: said to add up, but parents are not the sums of their parts")
-    elif not problem.units_additive and not units_agree(problem, units[None, :])[0]:
-        found.append("facts.units: a parent has fewer units than a part, or more than all its parts")
-    for measure in problem.facts.measures:
-        found += _contradicted_bounds(problem, measure.name, measure.sums, measure.valid_records)
-    return found
+    outside = (records < 0) | (records > MOST_RECORDS)
+    yield from _where("facts.records", outside, "must lie between 0 and 2^40")
+    if not outside.any():
+        yield from _where("facts.records", _broken(problem, records), SUM_OF_PARTS)
+    implausible = (units < 0) | (units > records)
+    yield from _where("facts.units", implausible, "must lie between 0 and records")
+    many = ~implausible & ~outside & (records > float(problem.records_per_unit) * units)
+    yield from _where("facts.records", many, "must be at most records_per_unit * units")
+    if not (implausible.any() or many.any()):
+        if problem.units_additive:
+            wrong = _broken(problem, units)
+            yield from _where("facts.units", wrong, f"are said to add up, and {SUM_OF_PARTS}")
+        else:
+            wrong = _beyond_parts(problem, units)
+            message = "must lie between the largest part and the sum of the parts where a code has parts"
+            yield from _where("facts.units", wrong, message)
+    for place in range(len(problem.facts.measures)):
+        yield from _contradicted_bounds(problem, place)
 
 
-def _contradicted_bounds(problem: Problem, name: str, sums: FloatArray, valid: IntArray) -> list[str]:
+def _where(path: str, wrong: BoolArray, message: str) -> Iterator[FactProblem]:
+    if wrong.any():
+        yield FactProblem(path, message, np.flatnonzero(wrong))
+
+
+def _contradicted_bounds(problem: Problem, place: int) -> Iterator[FactProblem]:
     """What is wrong with one measure."""
-    if not np.all(np.isfinite(sums)):
-        return [f"sums of {name}: must be finite"]
-    if np.any(valid < 0) or np.any(valid > problem.facts.records):
-        return [f"valid_records of {name}: must lie between 0 and the cell's records"]
-    found = []
-    if _broken(problem, sums[None, :]) or _broken(problem, valid[None, :]):
-        found.append(f"{name}: parents are not the sums of their parts")
-    measure = next(m for m in problem.facts.measures if m.name == name)
+    measure, path = problem.facts.measures[place], f"facts.measures[{place}]"
+    sums, valid = measure.sums, measure.valid_records
+    infinite, impossible = ~np.isfinite(sums), (valid < 0) | (valid > problem.facts.records)
+    yield from _where(f"{path}.sums", infinite, "must be finite")
+    yield from _where(f"{path}.valid_records", impossible, "must lie between 0 and records")
+    if infinite.any() or impossible.any():
+        return
+    yield from _where(f"{path}.sums", _broken(problem, sums), SUM_OF_PARTS)
+    yield from _where(f"{path}.valid_records", _broken(problem, valid), SUM_OF_PARTS)
     room = ADDITION_ERROR * np.abs(sums).max(initial=0.0)
     low, high = measure.lower_bound, measure.upper_bound
-    if low is not None and not (np.isfinite(low) and np.all(sums >= low * valid - room)):
-        found.append(f"{name}: lower_bound is not finite, or a sum lies below it")
-    if high is not None and not (np.isfinite(high) and np.all(sums <= high * valid + room)):
-        found.append(f"{name}: upper_bound is not finite, or a sum lies above it")
-    if np.any((valid == 0) & (sums != 0)):
-        found.append(f"{name}: a sum over no valid records is not zero")
-    return found
+    if low is not None:
+        wrong = np.full(len(sums), not np.isfinite(low)) | ~(sums >= low * valid - room)
+        yield from _where(
+            f"{path}.lower_bound", wrong, "must be finite, and no sum below it times its records"
+        )
+    if high is not None:
+        wrong = np.full(len(sums), not np.isfinite(high)) | ~(sums <= high * valid + room)
+        yield from _where(
+            f"{path}.upper_bound", wrong, "must be finite, and no sum above it times its records"
+        )
+    yield from _where(
+        f"{path}.sums", (valid == 0) & (sums != 0), "must be 0 where there are no valid_records"
+    )
 
 
-def _broken(problem: Problem, values: FloatArray | IntArray) -> bool:
-    """Whether a true figure fails to add up along the axes."""
-    rows = len(problem.relations)
-    off = np.abs(problem.equations.residuals(values)[:, :rows])
-    size = np.abs(values)[:, problem.relations.parents].max(initial=0)
-    return bool(np.any(off > ADDITION_ERROR * size))
+def _broken(problem: Problem, values: FloatArray | IntArray) -> BoolArray:
+    """Totals that are not the sum of their parts along an axis, shape (cells,)."""
+    parents = problem.relations.parents
+    off = np.abs(problem.equations.residuals(values[None, :])[0, : len(parents)])
+    broken = np.zeros(len(values), dtype=np.bool_)
+    broken[parents[off > ADDITION_ERROR * np.abs(values[parents]).max(initial=0)]] = True
+    return broken
+
+
+def _beyond_parts(problem: Problem, units: IntArray) -> BoolArray:
+    """Totals with fewer units than a part or more than all parts, shape (cells,)."""
+    relations = problem.relations
+    beyond = np.zeros(len(units), dtype=np.bool_)
+    if len(relations):
+        parts, starts = units[relations.children], relations.offsets[:-1]
+        totals = units[relations.parents]
+        wrong = (totals < np.maximum.reduceat(parts, starts)) | (totals > np.add.reduceat(parts, starts))
+        beyond[relations.parents[wrong]] = True
+    return beyond
 
 
 def units_agree(problem: Problem, units: IntArray) -> BoolArray:

@@ -1,0 +1,166 @@
+"""Tables of which a caller gave only some facts: what stands for the others, and of what nothing is proved.
+
+What is taken for granted here is part of the contract: without records each unit has one; without counts a
+cell whose sums are all 0 is empty; what nobody gave is said to be unchecked.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts, leaf_cells, shape_of
+from sdcgate.methods.positions import FactProblem, FactsError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Protectable:
+    """Facts of a table in the shape that protection needs, and those that were not given.
+
+    `units_additive` and `records_per_unit` are as a problem has them; without `counted` the counts are made
+    up and stand still: only the sums are to be protected.
+    """
+
+    facts: Facts = field(repr=False)
+    units_additive: bool
+    records_per_unit: int
+    counted: bool
+    unchecked: tuple[str, ...]
+
+
+def with_stand_ins(facts: Facts) -> Facts:
+    """The facts with what follows from those that were given.
+
+    Units without records have one record each, and so have those that have a measure. If no value of a
+    measure is below 0 its absolute sums are its sums.
+    """
+    alone = facts.units.size > 0 and not facts.records.size
+    measures = tuple(_with_absolute_sums(measure) for measure in facts.measures)
+    if not alone:
+        return replace(facts, measures=measures)
+    return replace(facts, records=facts.units, measures=tuple(map(_with_one_record_each, measures)))
+
+
+def _with_absolute_sums(measure: MeasureFacts) -> MeasureFacts:
+    if measure.absolute_sums.size or measure.lower_bound is None or measure.lower_bound < 0:
+        return measure
+    return replace(measure, absolute_sums=measure.sums)
+
+
+def _with_one_record_each(measure: MeasureFacts) -> MeasureFacts:
+    units, records = measure.valid_units, measure.valid_records
+    return replace(
+        measure,
+        valid_units=units if units.size else records,
+        valid_records=records if records.size else units,
+    )
+
+
+def protectable(
+    axes: tuple[Axis, ...], facts: Facts, units_additive: bool, records_per_unit: int
+) -> Protectable:
+    """What can be protected of a table with these facts.
+
+    Raises:
+        FactsError: without a fact that was not given nothing can be protected.
+    """
+    problems = list(_needed(facts, units_additive, records_per_unit))
+    if problems:
+        raise FactsError(problems)
+    counted = bool(facts.units.size or facts.records.size)
+    several = records_per_unit > 1
+    unchecked = [
+        *(["units"] if not facts.units.size and (several or not counted) else []),
+        *(["records"] if not facts.records.size and (several or not counted) else []),
+        *(fact for measure in facts.measures for fact in _unchecked(measure)),
+    ]
+    both = facts.units.size > 0 and facts.records.size > 0
+    if not counted:
+        records = _made_up_records(axes, facts)
+    else:
+        records = facts.records if facts.records.size else facts.units
+    measures = tuple(_with_valid_records(measure, axes, facts, records) for measure in _with_sums(facts))
+    return Protectable(
+        facts=replace(facts, units=facts.units if both else records, records=records, measures=measures),
+        units_additive=units_additive or not facts.units.size,
+        records_per_unit=records_per_unit if both else 1,
+        counted=counted,
+        unchecked=tuple(unchecked),
+    )
+
+
+def _with_sums(facts: Facts) -> list[MeasureFacts]:
+    return [measure for measure in facts.measures if measure.sums.size]
+
+
+def _needed(facts: Facts, units_additive: bool, records_per_unit: int) -> Iterator[FactProblem]:
+    """Facts that nothing can stand for."""
+    counted = facts.units.size or facts.records.size
+    if not counted and not _with_sums(facts):
+        yield FactProblem("facts", "must have units, records or the sums of a measure")
+    if facts.units.size and not facts.records.size and not units_additive and records_per_unit > 1:
+        yield FactProblem("facts.records", "is needed where units do not add up")
+    for place, measure in enumerate(facts.measures):
+        if not counted and measure.sums.size and not measure.valid_records.size and _is_bounded(measure):
+            path = f"facts.measures[{place}].valid_records"
+            yield FactProblem(path, "is needed where a record's value has bounds other than 0 from below")
+
+
+def _unchecked(measure: MeasureFacts) -> Iterator[str]:
+    """What was not given of a measure."""
+    if not measure.sums.size:
+        yield f"sums of {measure.name}"
+        return
+    if measure.lower_bound is None and measure.upper_bound is None:
+        yield f"bounds of {measure.name}"
+    if not measure.valid_records.size and _is_bounded(measure):
+        yield f"valid_records of {measure.name}"
+
+
+def _is_bounded(measure: MeasureFacts) -> bool:
+    """Whether it matters for the bounds of a sum how many records it is made of."""
+    return measure.upper_bound is not None or measure.lower_bound not in (None, 0.0)
+
+
+def _with_valid_records(
+    measure: MeasureFacts, axes: tuple[Axis, ...], facts: Facts, records: IntArray
+) -> MeasureFacts:
+    if measure.valid_records.size:
+        return measure
+    counted = facts.units.size or facts.records.size
+    return replace(measure, valid_records=records if counted else _occupied(axes, measure.sums != 0))
+
+
+def _made_up_records(axes: tuple[Axis, ...], facts: Facts) -> IntArray:
+    """Records that go with every measure's: each record has one of them."""
+    of_measures = [
+        measure.valid_records if measure.valid_records.size else _occupied(axes, measure.sums != 0)
+        for measure in _with_sums(facts)
+    ]
+    records: IntArray = np.sum(of_measures, axis=0, dtype=np.int64)
+    return records
+
+
+def _occupied(axes: tuple[Axis, ...], occupied: BoolArray) -> IntArray:
+    """One record in each occupied cell without parts, added up to all totals; shape (cells,)."""
+    counts = (occupied & leaf_cells(axes)).astype(np.int64).reshape(shape_of(axes))
+    for place, axis in enumerate(axes):
+        lines = np.moveaxis(counts, place, 0)
+        for parent, parts in _from_below(axis):
+            lines[parent] = lines[parts].sum(axis=0)
+    return counts.reshape(-1)
+
+
+def _from_below(axis: Axis) -> Iterator[tuple[int, IntArray]]:
+    """Codes with their parts, each after those of its parts that have parts."""
+    parts = dict(axis.parts())
+    waiting = {code: sum(int(part) in parts for part in of_code) for code, of_code in parts.items()}
+    ready = [code for code, number in waiting.items() if number == 0]
+    while ready:
+        code = ready.pop()
+        yield code, parts[code]
+        above = axis.parents[code]
+        if above != -1:
+            waiting[above] -= 1
+            if waiting[above] == 0:
+                ready.append(above)
