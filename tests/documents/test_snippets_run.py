@@ -1,5 +1,6 @@
 """Whoever does what a page shows gets what the page says."""
 
+import re
 from pathlib import Path
 from unittest import SkipTest
 
@@ -9,14 +10,17 @@ import pytest
 
 from page_snippets import ROOT, Snippets
 from sdcgate.cli.demo import DATASET, STEPS
+from sdcgate.servers.openapi_examples import BODIES
+from sdcgate.servers.routes import ROUTES
 from sdcgate_client import Client
-from served_house import ServedHouse
+from served_house import KEYS, ServedHouse
 
 PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "reference"),
 ]
 PERSONS = 400
+ROLES = {"researcher", "portal", "checker", "steward", "operator"}
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +68,21 @@ def test_every_snippet_of_a_page_does_what_the_page_says(snippets: Snippets, pag
         except SkipTest as skipped:
             reasons.append(str(skipped))
     assert all(len(reason) > 10 for reason in reasons), "a reason says why it cannot be run"
+
+
+def test_the_table_of_calls_has_every_address_with_the_roles_that_are_let_in(house: ServedHouse) -> None:
+    text = (ROOT / "docs/rest.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+) (/v1/[^`]*)` \| ([\w, ]+) \|", text, re.MULTILINE)
+    said = {
+        (method, path): ROLES if roles == "all roles" else set(roles.split(", "))
+        for method, path, roles in rows
+    }
+    assert said.keys() == {(route.method, route.path) for route in ROUTES}
+    keys = {role: name for name, (role, _) in KEYS.items()}
+    for route in ROUTES:
+        address = route.path.replace("{dataset}", DATASET).replace("{query}", "q-01M7YMA65YJ4V3KT6FXFQH004F")
+        body = BODIES.get(route.rpc) if route.method == "POST" else None
+        answers = {role: house.send(route.method, address, body, keys[role]).status_code for role in ROLES}
+        assert {role for role, status in answers.items() if status != 403} == said[
+            route.method, route.path
+        ], route
