@@ -16,11 +16,14 @@ def commands_page() -> str:
     text = text.replace("&#x27;", "'").replace("&quot;", '"').replace("```console", "```text")
     # `--help` is everywhere; a heading is better a name than code in the table of contents.
     text = text.replace("* `--help`: Show this message and exit.\n", "").replace("**Options**:\n\n\n", "")
+    # Each command has a heading below; typer cuts the sentences of these lists short.
+    text = re.sub(r"\*\*Commands\*\*:\n\n(\* .*\n)+", "", text)
     text = re.sub(r"\*\*Options\*\*:\n\n(?=\n|#|\*\*|\Z)", "", text)
     head, _, rest = text.partition("\n")
     return joined(
         head,
-        "Every command of `sdcgate` also has `--help`. Which of them ask the gateway and which work on the "
-        "state folder, beside the facility, is told in [Operations](../operations.md).",
+        "Every command of `sdcgate` also has `--help`. `dataset`, `query` and `review` ask the gateway "
+        "(`SDCGATE_URL`, `SDCGATE_API_KEY`). The others work on the facility's machine: `serve` starts the "
+        "services, `key` and `ledger` open the state folder beside them, `policy` reads policy files.",
         re.sub(r"\n{3,}", "\n\n", rest).strip(),
     )

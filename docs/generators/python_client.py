@@ -70,13 +70,17 @@ def _signature(name: str, found: Any) -> str:
     written = function.args
     written.args = [argument for argument in written.args if argument.arg not in ("self", "cls")]
     returns = f" -> {ast.unparse(function.returns)}" if function.returns and name != "Client" else ""
-    text = f"{name}({ast.unparse(written)}){returns}".replace("'Client'", "Client").replace(
+    text = f"{name}({_spaced(ast.unparse(written))}){returns}".replace("'Client'", "Client").replace(
         "'Answer'", "Answer"
     )
     if len(text) <= _WIDTH:
         return text
-    parameters = _COMMA.split(ast.unparse(written))
+    parameters = _COMMA.split(_spaced(ast.unparse(written)))
     return f"{name}(\n" + "".join(f"    {parameter},\n" for parameter in parameters) + f"){returns}"
+
+
+def _spaced(parameters: str) -> str:
+    return re.sub(r"(?<=[\w\]])=(?!=)", " = ", parameters)
 
 
 def _code(text: str) -> str:
