@@ -78,6 +78,11 @@ class Intruder:
 
     def width(self, quantity, cell):
         """How wide he knows records (0), units (1) or a measure's sum (2 and up) of a cell: exact to 1e-6."""
+        lower, upper = self.interval(quantity, cell)
+        return upper - lower
+
+    def interval(self, quantity, cell):
+        """Between what he knows it to lie."""
         ends = []
         for direction in (1.0, -1.0):
             cost = np.zeros(self.columns)
@@ -91,7 +96,7 @@ class Intruder:
                 integrality=np.repeat([1, 1] + [0] * self.measures, self.cells),
             )
             if found.status == 3 or found.status == 4:
-                return np.inf
+                return -np.inf, np.inf
             assert found.status == 0, found.message
             ends.append(found.fun)
-        return -ends[1] - ends[0]
+        return ends[0], -ends[1]

@@ -12,7 +12,12 @@ from sdcgate.servers.callers import check_side, most_cells
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
-from sdcgate.wire.protection import proof_to_message, table_to_protect, witnesses_to_message
+from sdcgate.wire.protection import (
+    leaks_to_messages,
+    proof_to_message,
+    table_to_protect,
+    witnesses_to_message,
+)
 from sdcgate.wire.tables import listed
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
@@ -54,6 +59,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
             witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
             unprotected=listed(found.unprotected, table.order),
             unchecked=table.unchecked,
+            leaks=leaks_to_messages(found.leaks, table),
         )
 
 

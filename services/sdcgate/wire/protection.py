@@ -8,6 +8,7 @@ import numpy as np
 
 from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, number_of_cells
 from sdcgate.methods.positions import FactsError
+from sdcgate.methods.tables.audit import Leak
 from sdcgate.methods.tables.given_facts import protectable, with_stand_ins
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
@@ -54,6 +55,8 @@ class TableToProtect:
     problem: Problem
     cells: BoolArray = field(repr=False)
     """The unsafe cells, or those that are withheld."""
+    counts: str = "records"
+    """Which counts are protected as records: `units` where these stand for them."""
     unchecked: tuple[str, ...] = ()
     """Facts that were not given, as callers know them."""
     order: CellOrder = field(default=IN_ORDER, repr=False)
@@ -78,7 +81,8 @@ def table_to_protect(
     problems.check()
     if problem is None or cells is None:
         raise RuntimeError("no problem to protect, and none to tell")
-    return TableToProtect(problem[0], cells, problem[1], order)
+    counts = "units" if asked.facts.units and not asked.facts.records else "records"
+    return TableToProtect(problem[0], cells, counts, problem[1], order)
 
 
 def _problem(
@@ -197,6 +201,22 @@ def proof_from_message(number: int) -> Proof:
     """A proof; what this version does not know is unproved."""
     known = {member.value for member in Proof}
     return Proof(number) if number in known else Proof.UNPROVED
+
+
+def leaks_to_messages(leaks: Sequence[Leak], table: TableToProtect) -> list[protection_pb2.Leak]:
+    """Write what can be worked out of a pattern, cell after cell as the sender has them."""
+    measures = [f"sums of {measure.name}" for measure in table.problem.facts.measures]
+    facts = [table.counts, "units", *measures]
+    cells = table.order.cells_at(np.array([leak.cell for leak in leaks], dtype=np.int64))
+    return [
+        protection_pb2.Leak(
+            cell=int(cells[place]),
+            fact=facts[leaks[place].quantity],
+            lower=leaks[place].lower,
+            upper=leaks[place].upper,
+        )
+        for place in np.argsort(cells, kind="stable")
+    ]
 
 
 def witnesses_to_message(

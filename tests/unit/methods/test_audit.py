@@ -175,3 +175,65 @@ def test_the_audit_finds_what_an_independent_intruder_finds(data):
     narrow = [c for c in np.flatnonzero(withheld) if intruder.width(0, c) < of.count_width - 1e-6]
     assert np.flatnonzero(found.unprotected).tolist() == narrow
     assert found.proof is (Proof.REFUTED if narrow else Proof.PROVED)
+
+
+def leaks(found):
+    return {(leak.cell, leak.quantity): (leak.lower, leak.upper) for leak in found.leaks}
+
+
+def test_what_can_be_worked_out_of_a_cell_is_told():
+    alone = flags(SQUARE, at(SQUARE, 0, 0))
+    assert leaks(audit(SQUARE, alone, 5)) == {(0, 0): (5, 5)}
+    square = counts([[5, 6, 9], [7, 8, 9]], count_width=10)
+    assert leaks(audit(square, CORNERS, 5)) == {
+        (at(SQUARE, 0, 0), 0): (1, 10),
+        (at(SQUARE, 0, 1), 0): (1, 10),
+        (at(SQUARE, 1, 0), 0): (2, 11),
+        (at(SQUARE, 1, 1), 0): (4, 13),
+    }
+    assert audit(SQUARE, CORNERS, 5).leaks == ()
+
+
+def test_what_is_known_from_elsewhere_leaks_all_that_it_has():
+    axes, records = [axis("a", "01")], [3, 4, 7]
+    of = problem(axes, facts(records, records, {"cost": [5.0, 6.0, 11.0]}), known=np.ones(3, dtype=np.bool_))
+    assert leaks(audit(of, flags(of, 0), 5)) == {(0, 0): (3, 3), (0, 2): (5.0, 5.0)}
+
+
+def test_sums_leak_in_their_own_units():
+    axes, records = [axis("a", "012")], [30, 30, 40, 100]
+    sums = {"cost": [1e6, 5e3, 4e8, 1e6 + 5e3 + 4e8]}
+    of = problem(axes, facts(records, records, sums), known=np.ones(4, dtype=np.bool_),
+                 known_measures=np.zeros((1, 4), dtype=np.bool_), sum_width=1.1)  # fmt: skip
+    found = leaks(audit(of, flags(of, 0, 1), 5))
+    assert found[0, 2] == pytest.approx((0, 1e6 + 5e3))
+    assert (1, 2) not in found
+
+
+def test_a_sum_that_is_open_above_is_not_refuted_because_the_search_ends_somewhere():
+    loose = [replace(axis("a", "01"), parents=(-1, -1, -1))]
+    known = {"known": np.ones(3, dtype=np.bool_), "known_measures": np.zeros((1, 3), dtype=np.bool_)}
+    of = problem(loose, facts([3, 4, 7], [3, 4, 7], {"cost": [5.0, 6.0, 11.0]}), sum_width=1000.0, **known)
+    found = audit(of, flags(of, 0), 5)
+    assert (found.proof, found.leaks) == (Proof.UNPROVED, ())
+
+
+def test_leaks_have_no_figure_in_their_repr():
+    found = audit(SQUARE, flags(SQUARE, 0), 5)
+    assert "5.0" not in repr(found.leaks)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=9, max_size=9), st.lists(st.booleans(), min_size=9, max_size=9))
+def test_no_leak_is_told_that_an_intruder_does_not_find_as_wide(inner, withheld):
+    of = counts(np.array(inner).reshape(3, 3), count_width=3, zeros_withheld=True)
+    pattern = flags(of, *(at(of, cell // 3, cell % 3) for cell in range(9) if withheld[cell]))
+    found = audit(of, pattern, 5)
+    intruder = Intruder(of, pattern)
+    for leak in found.leaks:
+        lower, upper = intruder.interval(leak.quantity, leak.cell)
+        assert leak.lower <= lower + 1e-6
+        assert upper <= leak.upper + 1e-6
+        assert leak.upper - leak.lower < 3
+    narrow = {int(cell) for cell in np.flatnonzero(pattern) if intruder.width(0, int(cell)) < 3 - 1e-6}
+    assert {leak.cell for leak in found.leaks} == narrow == set(np.flatnonzero(found.unprotected).tolist())

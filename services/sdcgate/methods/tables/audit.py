@@ -19,6 +19,8 @@ from sdcgate.methods.tables.witnesses import (
     Tables,
     Witnesses,
     agreeing,
+    as_witnesses,
+    needed,
     no_tables,
     no_witnesses,
     reach,
@@ -36,13 +38,28 @@ TURNS = 3
 MULTIPLES = (1, 2, 3, 4, 6)
 
 
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A quantity of a withheld cell that the intruder can bound too narrowly, and his bounds."""
+
+    cell: int
+    quantity: int
+    lower: float = field(repr=False)
+    upper: float = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """What an audit found: `unprotected` are withheld cells too narrow or not proved, shape (cells,)."""
+    """What an audit found: `unprotected` are withheld cells too narrow or not proved, shape (cells,).
+
+    `leaks` say of those that are shown to be too narrow what can be worked out; quantities have the numbers
+    of the intruder's programs.
+    """
 
     proof: Proof
     witnesses: Witnesses = field(repr=False)
     unprotected: BoolArray = field(repr=False)
+    leaks: tuple[Leak, ...] = field(default=(), repr=False)
 
 
 def audit(problem: Problem, withheld: BoolArray, time_limit: float) -> Audit:
@@ -68,6 +85,13 @@ class Search:
         self._widths = required_widths(problem, self.withheld)
         self._highest, self._lowest = reach(problem, tables)
         self.refuted: BoolArray = self.withheld & problem.wholly_known
+        self._leaks = {
+            (quantity, int(cell)): (0.0, 0.0)
+            for cell in np.flatnonzero(self.refuted)
+            for quantity in range(SUMS + len(problem.facts.measures))
+            if quantity != UNITS or not problem.units_follow
+        }
+        """How far the quantities that are too narrow can move down and up, at most."""
         self._asked = self.withheld & ~problem.wholly_known
         self.hopeless = bool(problem.unbounded) or bool(
             np.any(problem.facts.units < problem.floors(self.withheld))
@@ -102,7 +126,16 @@ class Search:
         if not unprotected.any():
             return Audit(Proof.PROVED, witnesses, unprotected)
         refuted = bool((self.refuted & unprotected).any())
-        return Audit(Proof.REFUTED if refuted else Proof.UNPROVED, witnesses, unprotected)
+        leaks = tuple(self._leak(*pair) for pair in sorted(self._leaks, key=lambda pair: pair[::-1]))
+        return Audit(Proof.REFUTED if refuted else Proof.UNPROVED, witnesses, unprotected, leaks)
+
+    def _leak(self, quantity: int, cell: int) -> Leak:
+        """What can be worked out of a quantity that is too narrow."""
+        down, up = self._leaks[quantity, cell]
+        facts = self.problem.facts
+        truths = (facts.records, facts.units, *(measure.sums for measure in facts.measures))
+        truth = float(truths[quantity][cell])
+        return Leak(cell, quantity, truth - down, truth + up)
 
     def model(self, *quantities: int) -> Possibilities:
         """The program over these quantities, made once."""
@@ -256,7 +289,7 @@ class Search:
         for model, integers in stages:
             if quantity >= SUMS and RECORDS in model.quantities and not integers:
                 self._refit(quantity - SUMS, cell, deadline)
-            ends = []
+            ends, farther = [], False
             for direction in (1.0, -1.0):
                 if not self.narrow()[quantity, cell]:
                     return False
@@ -265,6 +298,7 @@ class Search:
                 if values is None:
                     return False
                 ends.append(float(cost @ values))
+                farther |= self._may_go_farther(model, values, integers)
                 found = len(self.tables)
                 self._enter(model, values, quantity, cost, deadline)
                 if len(self.tables) == found and not integers:
@@ -272,7 +306,8 @@ class Search:
             if not self.narrow()[quantity, cell]:
                 return False
             last_word = len(stages) == 1 or RECORDS in model.quantities
-            if last_word and self._shows_narrow(model, quantity, cell, ends):
+            if last_word and not farther and self._shows_narrow(model, quantity, cell, ends):
+                self._leaks[quantity, cell] = self._in_full(model, quantity, ends)
                 return True
         return False
 
@@ -334,8 +369,25 @@ class Search:
         width = self._width(model, quantity, cell)
         if quantity < SUMS:
             return sum(float(np.floor(end + INTEGRAL)) for end in ends) < width
-        bounds_are_all = all(record_bounds(self.problem, m)[2] for m in self._measures)
-        return bounds_are_all and sum(ends) < width * (1 - 2 * MARGIN)
+        return sum(ends) < width * (1 - 2 * MARGIN)
+
+    def _may_go_farther(self, model: Possibilities, values: FloatArray, integers: bool) -> bool:
+        """Whether a best table may be best only because sums are searched within narrower bounds than known.
+
+        Real numbers could only go on from such a bound; of integers nothing follows from where they are.
+        """
+        if integers:
+            measures = [quantity - SUMS for quantity in model.quantities if quantity >= SUMS]
+            return not all(record_bounds(self.problem, measure)[2] for measure in measures)
+        return model.at_search_bound(values)
+
+    def _in_full(self, model: Possibilities, quantity: int, ends: list[float]) -> tuple[float, float]:
+        """Greatest moves down and up: whole numbers of counts, and sums in their own units."""
+        up, down = ends
+        if quantity < SUMS:
+            return float(np.floor(down + INTEGRAL)), float(np.floor(up + INTEGRAL))
+        scale = model.scales[quantity - SUMS]
+        return max(down, 0.0) * scale, max(up, 0.0) * scale
 
     def _enter(
         self, model: Possibilities, values: FloatArray, quantity: int, cost: FloatArray, deadline: Deadline
@@ -371,30 +423,3 @@ def directions(count: int, turn: int) -> FloatArray:
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     return np.where((mixed >> np.uint64(61)) & np.uint64(1), 1.0, -1.0)
-
-
-def needed(problem: Problem, withheld: BoolArray, tables: Tables) -> Tables:
-    """The tables without those that prove nothing the others do not prove."""
-    cells = np.flatnonzero(withheld)
-    widths = required_widths(problem, withheld)[:, cells]
-    truth = [problem.facts.records, problem.facts.units, *true_sums(problem)]
-    found = zip((tables.records, tables.units, *tables.sums), truth, strict=True)
-    moved = np.array([(one - true)[:, cells] for one, true in found], dtype=np.float64)
-
-    def left(kept: BoolArray) -> BoolArray:
-        highest, lowest = moved[:, kept].max(axis=1, initial=0), moved[:, kept].min(axis=1, initial=0)
-        narrow: BoolArray = highest - lowest < widths
-        return narrow
-
-    kept = np.ones(len(tables), dtype=np.bool_)
-    all_together = left(kept)
-    for table in range(len(tables)):
-        kept[table] = False
-        kept[table] = not np.array_equal(left(kept), all_together)
-    return tables.chosen(kept)
-
-
-def as_witnesses(problem: Problem, withheld: BoolArray, tables: Tables) -> Witnesses:
-    """Tables told by their unknown cells."""
-    cells = np.flatnonzero(problem.unknown(withheld))
-    return Witnesses(cells, tables.records[:, cells], tables.units[:, cells], tables.sums[:, :, cells])

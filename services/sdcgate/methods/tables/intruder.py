@@ -8,7 +8,7 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.problem import Equations, Problem
-from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
+from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
 
 RECORDS, UNITS, SUMS = 0, 1, 2
 """Numbers of the quantities; measure m is SUMS + m."""
@@ -163,6 +163,22 @@ class Possibilities:
         lower, upper = (np.concatenate(pair) for pair in zip(first, second, strict=True))
         values = self._folded.maximise(np.concatenate([gain, more_gain]), lower, upper, deadline, afresh)
         return None if values is None else values[:size] + values[size:]
+
+    def at_search_bound(self, values: FloatArray) -> bool:
+        """Whether some sum of a table lies at a bound that is not known of it, but only of the search."""
+        moved = values[self.block(RECORDS)] if RECORDS in self.quantities else np.zeros(self.size)
+        for measure in (quantity - SUMS for quantity in self.quantities if quantity >= SUMS):
+            facts, scale = self.problem.facts.measures[measure], self.scales[measure]
+            low, high, _ = record_bounds(self.problem, measure)
+            valid = facts.valid_records[self.cells] + moved
+            sums = facts.sums[self.cells] + values[self.block(SUMS + measure)] * scale
+            room = WIDE_BOUND * FEASIBILITY * scale
+            filled = valid > FEASIBILITY
+            if facts.lower_bound != low and np.any(filled & (sums <= low * valid + room)):
+                return True
+            if facts.upper_bound != high and np.any(filled & (sums >= high * valid - room)):
+                return True
+        return False
 
     def polished(self, values: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """Deviations of a single quantity, with what a solver's tolerance left of the equations removed."""

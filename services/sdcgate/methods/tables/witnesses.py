@@ -213,3 +213,30 @@ def true_sums(problem: Problem) -> FloatArray:
     """True sums of all measures, shape (measures, cells)."""
     measures = problem.facts.measures
     return np.array([m.sums for m in measures], dtype=np.float64).reshape(len(measures), len(problem.facts))
+
+
+def needed(problem: Problem, withheld: BoolArray, tables: Tables) -> Tables:
+    """The tables without those that prove nothing the others do not prove."""
+    cells = np.flatnonzero(withheld)
+    widths = required_widths(problem, withheld)[:, cells]
+    truth = [problem.facts.records, problem.facts.units, *true_sums(problem)]
+    found = zip((tables.records, tables.units, *tables.sums), truth, strict=True)
+    moved = np.array([(one - true)[:, cells] for one, true in found], dtype=np.float64)
+
+    def left(kept: BoolArray) -> BoolArray:
+        highest, lowest = moved[:, kept].max(axis=1, initial=0), moved[:, kept].min(axis=1, initial=0)
+        narrow: BoolArray = highest - lowest < widths
+        return narrow
+
+    kept = np.ones(len(tables), dtype=np.bool_)
+    all_together = left(kept)
+    for table in range(len(tables)):
+        kept[table] = False
+        kept[table] = not np.array_equal(left(kept), all_together)
+    return tables.chosen(kept)
+
+
+def as_witnesses(problem: Problem, withheld: BoolArray, tables: Tables) -> Witnesses:
+    """Tables told by their unknown cells."""
+    cells = np.flatnonzero(problem.unknown(withheld))
+    return Witnesses(cells, tables.records[:, cells], tables.units[:, cells], tables.sums[:, :, cells])
