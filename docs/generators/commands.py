@@ -14,7 +14,7 @@ def commands_page() -> str:
     command = typer.main.get_command(main)
     text = get_docs_for_click(obj=command, ctx=typer.Context(command), name="sdcgate", title="Commands")
     text = text.replace("&#x27;", "'").replace("&quot;", '"').replace("```console", "```text")
-    # `--help` is everywhere; a heading is better a name than code in the table of contents.
+    # `--help` is everywhere; the page says so once.
     text = text.replace("* `--help`: Show this message and exit.\n", "").replace("**Options**:\n\n\n", "")
     # Each command has a heading below; typer cuts the sentences of these lists short.
     text = re.sub(r"\*\*Commands\*\*:\n\n(\* .*\n)+", "", text)
