@@ -83,9 +83,10 @@ class Snippets:
     def _adapted(self, text: str) -> str:
         """A snippet with the address and the key of this house."""
         text = text.replace("http://127.0.0.1:8080", self._house.supervisor.url)
-        for service in ("gateway", "facility", "risk", "protection"):
-            port = {"gateway": 9480, "facility": 9440, "risk": 9441, "protection": 9442}[service]
+        for service, port in {"gateway": 9480, "facility": 9440, "risk": 9441, "protection": 9442}.items():
             text = text.replace(f"http://127.0.0.1:{port}", self._house.metrics_address(service))
+        for service, port in {"facility": 7440, "risk": 7441, "protection": 7442}.items():
+            text = text.replace(f"127.0.0.1:{port}", self._house.supervisor.addresses[service])
         return text.replace("sdcg_...", self._key)
 
     def _shell(self, example: Example) -> None:

@@ -19,6 +19,7 @@ from sdcgate.engine.code_lists import resolve_levels
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.policy import model, parse_policy
+from sdcgate.servers import errors
 from sdcgate.servers.routes import ROUTES, SERVICE
 from sdcgate.servers.settings import Settings
 
@@ -155,6 +156,14 @@ def test_every_series_that_is_asked_of_prometheus_exists() -> None:
     calls = {f"/{SERVICE.full_name}/{call.name}" for call in SERVICE.methods}
     assert named
     assert named <= calls | {f"{route.method} {route.path}" for route in ROUTES}
+
+
+def test_the_codes_of_errors_are_those_that_are_sent() -> None:
+    text = (ROOT / "docs/grpc.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", text, re.MULTILINE))
+    sent = {(kind.code.name, str(kind.http_status)) for kind in errors.Problem.__subclasses__()}
+    assert len(shown) == 9
+    assert shown <= sent
 
 
 @pytest.mark.parametrize(
