@@ -91,9 +91,9 @@ class ServedHouse:
     def register(self, descriptor: dict[str, Any], key: str = "stefan") -> httpx.Response:
         return self.send("POST", "/v1/datasets", {"descriptor": descriptor}, key)
 
-    def register_randhie(self, name: str = "randhie") -> httpx.Response:
+    def register_randhie(self, name: str = "randhie", **changes: str) -> httpx.Response:
         """The demonstration data, under a name with a history of its own."""
-        return self.register({**yaml.safe_load(RANDHIE.read_text()), "name": name, "source": name})
+        return self.register({**yaml.safe_load(RANDHIE.read_text()), "name": name, "source": name, **changes})
 
     def metrics_address(self, service: str) -> str:
         ready = self.supervisor._ready_file(service)

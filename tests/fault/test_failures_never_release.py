@@ -26,7 +26,7 @@ from house import (
     with_randhie,
 )
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.errors import FacilityError, Unavailable
+from sdcgate.facility.errors import FacilityError, TimeOver, Unavailable
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.ports import Pattern
 from sdcgate.ledger.credentials import Credentials
@@ -549,6 +549,18 @@ def test_a_query_whose_time_is_over_is_not_decided(open_house):
         house.facility.query_table(house.researcher, table_request(**UNSAFE), Pace(0.0))
     assert nothing_left(house)
     assert house.ledger.queries(None, (), 10) == []
+
+
+def test_work_for_a_caller_who_has_gone_stops_in_the_middle(open_house):
+    house = open_house()
+    assert verdict(house.ask(**UNSAFE)) == "RELEASED_PROTECTED"
+    # Whether its refusal would tell a withheld cell takes half a minute of linear algebra to see.
+    many_cells = table_request(rows=["age"], columns=["education"], site=["6"], female=["1"])
+    began = time.thread_time()
+    with pytest.raises(TimeOver):
+        house.facility.query_table(house.researcher, many_cells, Pace(0.5))
+    assert time.thread_time() - began < 5
+    assert len(house.ledger.queries(None, (), 10)) == 1
 
 
 # Processes that die

@@ -14,6 +14,7 @@ from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, MeasureFacts
 from sdcgate.methods.rules import Finding, Rules
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.nesting import Nested, nested_pairs
 
 LARGEST_HOUSEHOLD = 30
@@ -42,10 +43,13 @@ class Inspector:
     records_per_unit: int
     count: Callable[[Sequence[Region], Sequence[str]], Facts]
     judge: Callable[[Facts], Sequence[Finding]]
+    pulse: Callable[[], None] = unhurried
+    """Called again and again on the way; what it raises ends the work."""
 
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
         """Which regions break a rule, shape (regions,); contributors are counted for these measures."""
         unsafe = np.zeros(len(regions), dtype=np.bool_)
+        self.pulse()
         if regions:
             for finding in self.judge(self.count(regions, measures)):
                 unsafe[list(finding.cells)] = True
@@ -69,6 +73,7 @@ def unsafe_differences(
     by_detail = np.zeros(len(new.table), dtype=np.bool_)
     found: dict[tuple[int, int], _Difference] = {}
     for known in released:
+        inspector.pulse()
         pairs = nested_pairs(new.table, known.table)
         dimensions = {variable for variable, _ in (*new.table.axes, *known.table.axes)}
         for place in np.flatnonzero(candidates(new.facts, known.facts, pairs, inspector)):

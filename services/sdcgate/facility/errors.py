@@ -29,3 +29,10 @@ class Conflict(FacilityError):
 
 class Unavailable(FacilityError):
     """Something on the way failed; trying again may help. Never a verdict."""
+
+
+class TimeOver(Unavailable):
+    """The caller's time ended before anything was decided."""
+
+    def __init__(self) -> None:
+        super().__init__("The time for this query is over; nothing was decided. Try again with more.")

@@ -15,7 +15,7 @@ from sdcgate.facility.access import require
 from sdcgate.facility.asked import Asked, asked_output, asked_table, without_facts
 from sdcgate.facility.binding import Unbound, bind
 from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
-from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
+from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimeOver, Unavailable
 from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import KnowledgeOfSources
 from sdcgate.facility.outputs import SubmittedOutput, read_output
@@ -41,7 +41,6 @@ T = TypeVar("T")
 
 OPTIMISTIC_TRIES = 3
 TRIES = 20
-OVER = "The time for this query is over; nothing was decided. Try again with more."
 
 
 class Facility:
@@ -349,7 +348,7 @@ class Facility:
         """Try at the present head; if others were faster, again, at last under the source's lock."""
         for number in range(TRIES):
             if pace.left() <= 0:
-                raise Unavailable(OVER)
+                raise TimeOver()
             try:
                 if number < OPTIMISTIC_TRIES:
                     return attempt()

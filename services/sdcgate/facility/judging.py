@@ -10,6 +10,7 @@ from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.atoms import unsafe_atoms
 from sdcgate.facility.boxes import box_table, expanded, quantities
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis, unsafe_differences
+from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
@@ -97,12 +98,17 @@ class Judge:
         findings = [*judgement.findings, *group_disclosing_filters(plan, facts, computed.unfiltered)]
         group = facts.records if computed.unfiltered is None else computed.unfiltered
         empty = empty_codes(computed.table.axes, group)
-        attempt = _Attempt(plan, computed.table, known, judgement, findings, empty)
+
+        def still_time() -> None:
+            if remaining() <= 0:
+                raise TimeOver()
+
+        attempt = _Attempt(plan, computed.table, known, judgement, findings, empty, still_time)
         if judgement.unchecked:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.of_another_version(plan.dataset.name, plan.dataset.version) and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
-        inspector = self._inspector(plan, remaining)
+        inspector = self._inspector(plan, remaining, still_time)
         # Differences come first: a refusal for the size of a population would tell its size against them.
         return (
             attempt.without_differences(inspector)
@@ -128,7 +134,9 @@ class Judge:
             tuple(dict.fromkeys((*said.unchecked, *own.unchecked))),
         )
 
-    def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
+    def _inspector(
+        self, plan: Plan, remaining: Callable[[], float], still_time: Callable[[], None]
+    ) -> Inspector:
         rules = _cell_rules(applicable(plan))
 
         def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
@@ -148,7 +156,7 @@ class Judge:
                 return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(len(facts))))]
             return found.findings
 
-        return Inspector(rules, plan.dataset.records_per_unit, count, judge)
+        return Inspector(rules, plan.dataset.records_per_unit, count, judge, still_time)
 
     def _key(self, plan: Plan, computed: Computed) -> Key:
         """Units and weights of each identifying combination, before any suppression.
@@ -180,6 +188,8 @@ class _Attempt:
     findings: list[Finding]
     empty: BoolArray = field(repr=False)
     """Cells of codes that nobody has; they stay zeros that everybody sees."""
+    still_time: Callable[[], None]
+    """Raises TimeOver once the caller has gone: long work for nobody would be in the way of the others."""
     facts: Facts = field(init=False, repr=False)
     new: list[ReleasedTable] = field(init=False, repr=False)
     """The table as the quantities that it shows, as though all of it left."""
@@ -270,9 +280,11 @@ class _Attempt:
         for quantity in new:
             before = self.known.of(quantity.quantity)
             # The first table of a quantity has its own population; those that follow are parts of it.
-            if quantity.quantity not in known:
-                cells = before.published.among(quantity)
-                known[quantity.quantity] = cells | before.derivable(quantity) if before.tables else cells
+            if quantity.quantity in known:
+                continue
+            known[quantity.quantity] = before.published.among(quantity)
+            if before.tables:
+                known[quantity.quantity] |= before.derivable(quantity, self.still_time)
         return known
 
     def _differences(self, new: list[ReleasedTable], inspector: Inspector) -> tuple[BoolArray, BoolArray]:
@@ -317,7 +329,7 @@ class _Attempt:
         wanted -= {NOBODY}
         if not before.tables or not wanted:
             return False
-        span = before.span.copy()
+        span = before.span.copy(self.still_time)
         for table in new:
             span.add_table(table.table, table.table.states == State.PUBLISHED)
         return bool(span.contains(list(wanted)).any())

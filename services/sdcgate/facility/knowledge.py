@@ -1,7 +1,7 @@
 """Step 4: what is known outside. All releases of a source, kept in memory as far as the ledger has grown."""
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -91,13 +91,13 @@ class KnownQuantity:
             return np.zeros(len(new.boxes), dtype=np.bool_)
         return self.withheld.people_among(new) & ~self.published.among(new)
 
-    def derivable(self, new: ReleasedTable) -> BoolArray:
+    def derivable(self, new: ReleasedTable, pulse: Callable[[], None]) -> BoolArray:
         """Cells of a table that are sums and differences of what has left, shape (cells,).
 
         Raises:
-            SpanBudgetExceeded: it cannot be told in time.
+            SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
         """
-        span = self.span.copy()
+        span = self.span.copy(pulse)
         span.know(new.table.full)
         return span.contains(new.boxes)
 

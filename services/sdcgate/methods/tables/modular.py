@@ -1,10 +1,17 @@
 """Exact linear algebra modulo a prime below 2^31, on int64 arrays with entries 0..prime-1."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sdcgate.methods.cells import IntArray
 
 _LIMB = 16
+_ROWS_AT_ONCE = 32
+
+
+def unhurried() -> None:
+    """The pulse of work that nobody stops."""
 
 
 def random_prime(rng: np.random.Generator) -> int:
@@ -48,16 +55,21 @@ def matmul(left: IntArray, right: IntArray, prime: int) -> IntArray:
     return np.asarray((((high << _LIMB) + middle) % prime << _LIMB) + low, dtype=np.int64) % prime
 
 
-def gauss_jordan(matrix: IntArray, prime: int) -> tuple[IntArray, IntArray, IntArray]:
+def gauss_jordan(
+    matrix: IntArray, prime: int, pulse: Callable[[], None] = unhurried
+) -> tuple[IntArray, IntArray, IntArray]:
     """Full reduction of a matrix (m, w): transform (m, m), pivot rows and pivot columns, in order.
 
     `transform @ matrix` has an identity where pivot rows meet pivot columns and zeros in all other rows.
+    `pulse` is called every few rows; what it raises ends the work.
     """
     rows_in, width = matrix.shape
     work = np.concatenate([matrix, np.eye(rows_in, dtype=np.int64)], axis=1)
     rows: list[int] = []
     columns: list[int] = []
     for row in range(rows_in):
+        if row % _ROWS_AT_ONCE == 0:
+            pulse()
         filled = work[row, :width].nonzero()[0]
         if not len(filled):
             continue

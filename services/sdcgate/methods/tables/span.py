@@ -21,14 +21,14 @@ counts are not negative, bounds, rounding) is left to the joint audit.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, IntArray, State
 from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable
-from sdcgate.methods.tables.modular import random_prime
+from sdcgate.methods.tables.modular import random_prime, unhurried
 from sdcgate.methods.tables.terms import (
     Arithmetic,
     Block,
@@ -101,6 +101,7 @@ class Span:
         self._dictionaries: dict[Block, Dictionary] = {}
         self._rows: dict[Block, _Rows] = {}
         self._incomplete = False
+        self._pulse: Callable[[], None] = unhurried
 
     def __repr__(self) -> str:
         return f"Span({len(self._seen)} boxes, rank {self.rank})"
@@ -116,10 +117,14 @@ class Span:
         stored = sum(dictionary.numbers() for dictionary in self._dictionaries.values())
         return stored + sum(rows.numbers() for rows in self._rows.values())
 
-    def copy(self) -> "Span":
-        """An independent span with the same boxes; all arrays are shared, none is ever changed."""
+    def copy(self, pulse: Callable[[], None] = unhurried) -> "Span":
+        """An independent span with the same boxes; all arrays are shared, none is ever changed.
+
+        The copy calls `pulse` again and again while it works; what that raises ends the call.
+        """
         twin = object.__new__(Span)
         twin.__dict__.update(self.__dict__)
+        twin._pulse = pulse
         twin._full = dict(self._full)
         twin._dictionaries = dict(self._dictionaries)
         twin._rows = dict(self._rows)
@@ -150,7 +155,7 @@ class Span:
             return
         before = dict(self._dictionaries), dict(self._rows)
         try:
-            arithmetic = Arithmetic(self._prime, self._budget.operations)
+            arithmetic = Arithmetic(self._prime, self._budget.operations, self._pulse)
             batch = _Batch(len(new))
             for block, found in terms_of(new, self._full, self._budget.terms_of_box).items():
                 dictionary = self._dictionaries.get(block) or empty_dictionary()
@@ -177,7 +182,7 @@ class Span:
         asked = [place for place, box in enumerate(boxes) if box not in self._seen and box != NOBODY]
         if not asked:
             return inside
-        arithmetic = Arithmetic(self._prime, self._budget.operations)
+        arithmetic = Arithmetic(self._prime, self._budget.operations, self._pulse)
         batch = _Batch(len(asked))
         outside = np.zeros(len(asked), dtype=np.bool_)
         terms = terms_of([boxes[place] for place in asked], self._full, self._budget.terms_of_box)

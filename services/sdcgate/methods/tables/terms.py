@@ -11,7 +11,7 @@ masks' sums). A new term either is a combination of the basis or joins it. So fi
 force nothing to be rebuilt, and a mask of 60 of 66 codes costs as much as one of a single code.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import product
@@ -20,7 +20,7 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, IntArray
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.modular import gauss_jordan, matmul
+from sdcgate.methods.tables.modular import gauss_jordan, matmul, unhurried
 
 Block = tuple[str, ...]
 """Variables in alphabetical order."""
@@ -40,10 +40,14 @@ class SpanBudgetExceeded(Exception):
 
 @dataclass(slots=True)
 class Arithmetic:
-    """Modulo a prime, for one call: `operations` are the multiplications it may still do."""
+    """Modulo a prime, for one call: `operations` are the multiplications it may still do.
+
+    `pulse` is called again and again on the way; what it raises ends the call.
+    """
 
     prime: int
     operations: int
+    pulse: Callable[[], None] = unhurried
 
     def product(self, left: IntArray, right: IntArray) -> IntArray:
         """Product of two matrices. Raises SpanBudgetExceeded."""
@@ -53,9 +57,10 @@ class Arithmetic:
     def reduce(self, matrix: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Transform, pivot rows and columns of `gauss_jordan`. Raises SpanBudgetExceeded."""
         self._spend(matrix.size * min(matrix.shape))
-        return gauss_jordan(matrix, self.prime)
+        return gauss_jordan(matrix, self.prime, self.pulse)
 
     def _spend(self, operations: int) -> None:
+        self.pulse()
         self.operations -= operations
         if self.operations < 0:
             raise SpanBudgetExceeded("the linear span of the released cells takes too much work")
