@@ -9,7 +9,7 @@ import numpy as np
 from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, number_of_cells
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.tables.audit import Leak
-from sdcgate.methods.tables.given_facts import protectable, with_stand_ins
+from sdcgate.methods.tables.given_facts import protectable
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
 from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder, axes_from_messages, axes_to_messages
@@ -98,7 +98,7 @@ def _problem(
     if facts is None:
         return None
     try:
-        given = protectable(axes, with_stand_ins(facts), message.units_additive, message.records_per_unit)
+        given = protectable(axes, facts, message.units_additive, message.records_per_unit)
     except FactsError as error:
         problems.found.extend(facts_problems(error, order, path))
         return None

@@ -62,7 +62,7 @@ def table_to_assess(message: risk_pb2.AssessTableRequest, most_cells: int = MAXI
     )
     key = problems.of(_key_from_message, message.key) if message.HasField("key") else None
     problems.check()
-    if not facts:
+    if facts is None:
         raise RuntimeError("no facts, and no problem")
     base_units = message.base_units if message.HasField("base_units") else None
     rules = rules_from_message(message.rules)

@@ -104,11 +104,11 @@ def test_a_table_of_counts_has_nothing_to_check_on_measures() -> None:
 
 def test_the_base_is_judged_even_where_nobody_is_in_it() -> None:
     empty = Facts(np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64))
-    rules = Rules(minimum_base=MinimumBase(30, REFER))
+    rules = Rules(minimum_base=MinimumBase(93, REFER))
     assert assess(rules, empty, base=0, key=None).findings == (
-        Finding(ReasonCode.MINIMUM_BASE, REFER, figure=0.0, bound=30.0),
+        Finding(ReasonCode.MINIMUM_BASE, REFER, figure=0.0, bound=93.0),
     )
-    assert assess(rules, base=30, key=None).findings == ()
+    assert assess(rules, base=93, key=None).findings == ()
 
 
 def key_of_uniques(number: int, base: int) -> Key:

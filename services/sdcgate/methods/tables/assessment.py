@@ -85,6 +85,8 @@ def assess_table(
     problems = fact_problems(facts, number_of_cells(axes))
     if base_units is not None and base_units < 0:
         problems.append(FactProblem("base_units", "must not be negative"))
+    elif base_units and facts.units.size and np.any(facts.units > base_units):
+        problems.append(FactProblem("base_units", "must be at least the units of every cell"))
     # A table whose columns are not what they should be has no totals to compare.
     problems = problems or margin_problems(axes, facts)
     risk = None

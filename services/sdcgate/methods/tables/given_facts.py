@@ -68,20 +68,18 @@ def protectable(
     if problems:
         raise FactsError(problems)
     counted = bool(facts.units.size or facts.records.size)
+    both = bool(facts.units.size and facts.records.size)
     several = records_per_unit > 1
+    stood = with_stand_ins(facts)
     unchecked = [
         *(["units"] if not facts.units.size and (several or not counted) else []),
         *(["records"] if not facts.records.size and (several or not counted) else []),
-        *(fact for measure in facts.measures for fact in _unchecked(measure)),
+        *(fact for measure in (facts if several else stood).measures for fact in _unchecked(measure)),
     ]
-    both = facts.units.size > 0 and facts.records.size > 0
-    if not counted:
-        records = _made_up_records(axes, facts)
-    else:
-        records = facts.records if facts.records.size else facts.units
-    measures = tuple(_with_valid_records(measure, axes, facts, records) for measure in _with_sums(facts))
+    records = stood.records if counted else _made_up_records(axes, facts)
+    measures = tuple(_with_valid_records(measure, axes, counted, records) for measure in _with_sums(stood))
     return Protectable(
-        facts=replace(facts, units=facts.units if both else records, records=records, measures=measures),
+        facts=replace(stood, units=facts.units if both else records, records=records, measures=measures),
         units_additive=units_additive or not facts.units.size,
         records_per_unit=records_per_unit if both else 1,
         counted=counted,
@@ -123,11 +121,10 @@ def _is_bounded(measure: MeasureFacts) -> bool:
 
 
 def _with_valid_records(
-    measure: MeasureFacts, axes: tuple[Axis, ...], facts: Facts, records: IntArray
+    measure: MeasureFacts, axes: tuple[Axis, ...], counted: bool, records: IntArray
 ) -> MeasureFacts:
     if measure.valid_records.size:
         return measure
-    counted = facts.units.size or facts.records.size
     return replace(measure, valid_records=records if counted else _occupied(axes, measure.sums != 0))
 
 
