@@ -7,7 +7,8 @@ same for all tables with measures of the same kind. Sums are integers: scaled va
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import Any, Literal
 
 from sdcgate.engine.dataset import Dataset, code_type
@@ -17,6 +18,8 @@ RECORDS = "records"
 MEMBERS = "members"
 Statement = Literal["records", "units", "units at once", "records and units", "households"]
 _PRODUCT_FITS = 2**62
+SHORT_RUN = 8
+"""Neighbouring codes that are named one by one in a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ def cells_projection(
 
     table = snapshot_table(dataset)
     for column, positions in conditions:
-        table = table.filter(table[column].isin(positions))
+        table = table.filter(_among(table[column], positions))
     numbered = {}
     for position, dimensions in enumerate(cells):
         cell: Any = ibis.literal(0, type="int64")
@@ -101,6 +104,18 @@ def cells_projection(
             cell = code if at == 0 else cell * codes + code
         numbered[f"c{position}"] = cell
     return table.select(**_carried(table, dataset, measures), **numbered)
+
+
+def _among(column: Any, positions: Sequence[int]) -> Any:
+    """Whether a column is one of ascending positions; runs as ranges, so that long lists make short SQL."""
+    starts = [at for at, position in enumerate(positions) if at == 0 or position != positions[at - 1] + 1]
+    runs = [
+        (positions[at], positions[end - 1])
+        for at, end in zip(starts, [*starts[1:], len(positions)], strict=True)
+    ]
+    long = [column.between(first, last) for first, last in runs if last - first >= SHORT_RUN]
+    short = [at for first, last in runs if last - first < SHORT_RUN for at in range(first, last + 1)]
+    return reduce(or_, [*long, column.isin(short)] if short else long)
 
 
 def regions_projection(dataset: Dataset, columns: Sequence[str], measures: Sequence[str]) -> Any:

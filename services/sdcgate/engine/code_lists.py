@@ -7,11 +7,13 @@ import csv
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 from sdcgate.engine.data_files import is_separator
 from sdcgate.engine.descriptor import Code, DescriptorProblem, IntegerRange, Level, Variable
@@ -52,6 +54,12 @@ class LevelCodes:
     def positions(self) -> Mapping[str, int]:
         """Position of each code."""
         return {code: position for position, code in enumerate(self.codes)}
+
+
+def mask_of(chosen: Iterable[bool]) -> int:
+    """Bit mask with a bit for each flag, the first the lowest; the time grows with their number only."""
+    bits = np.packbits(np.fromiter(chosen, dtype=np.bool_), bitorder="little")
+    return int.from_bytes(bits.tobytes(), "little")
 
 
 @dataclass(slots=True)

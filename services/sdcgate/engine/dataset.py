@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal
 
-from sdcgate.engine.code_lists import LevelCodes
+from sdcgate.engine.code_lists import LevelCodes, mask_of
 from sdcgate.engine.descriptor import Descriptor, Identifying, Measure, Variable
 
 
@@ -114,12 +114,12 @@ class Dataset:
     def mask(self, variable: str, level: str, codes: Iterable[str]) -> int:
         """Bit mask over the finest codes of some codes of a level. Raises UnknownName."""
         listed = self.level(variable, level)
-        mask = 0
+        wanted = set()
         for code in codes:
             if code not in listed.positions:
                 raise UnknownName(f"code of {variable}", code, listed.codes)
-            mask |= listed.masks[listed.positions[code]]
-        return mask
+            wanted.add(listed.positions[code])
+        return mask_of(position in wanted for position in listed.members)
 
     def full_mask(self, variable: str) -> int:
         """Bit mask of all finest codes and `_U`; 3 of `measure:<name>`. Raises UnknownName."""

@@ -110,6 +110,14 @@ class Engine:
                 self._loaded[dataset.name, dataset.version] = dataset
                 return Registration(dataset, True)
 
+    def problems(self, descriptor: Descriptor) -> tuple[DescriptorProblem, ...]:
+        """All that keeps a dataset from being registered; nothing is written."""
+        try:
+            self._check_lineage(prepare(descriptor, self._data_root, self._secret))
+        except DescriptorInvalid as invalid:
+            return invalid.problems
+        return ()
+
     def _check_lineage(self, prepared: Prepared) -> None:
         """Refuse a source that is only assumed where another one has the same unit ids.
 

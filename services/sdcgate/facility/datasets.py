@@ -1,7 +1,9 @@
 """Datasets: registering them, and what researchers may know of them."""
 
+from collections.abc import Iterable
+
 from sdcgate.engine.dataset import Dataset, UnknownDataset
-from sdcgate.engine.descriptor import DescriptorInvalid, parse_descriptor
+from sdcgate.engine.descriptor import DescriptorInvalid, DescriptorProblem, parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.errors import InvalidRequest, NotFound
 from sdcgate.policy.effective import EffectivePolicy
@@ -18,11 +20,20 @@ def register(engine: Engine, descriptor: dict[str, object]) -> tuple[Dataset, bo
     try:
         registration = engine.register(parse_descriptor(descriptor))
     except DescriptorInvalid as invalid:
-        found = invalid.problems
-        raise InvalidRequest(
-            [FieldProblem(f"descriptor.{problem.path}".rstrip("."), problem.message) for problem in found]
-        ) from None
+        raise InvalidRequest(_in_descriptor(invalid.problems)) from None
     return registration.dataset, registration.created
+
+
+def problems(engine: Engine, descriptor: dict[str, object]) -> list[FieldProblem]:
+    """All that is wrong with descriptor and data; nothing is registered."""
+    try:
+        return _in_descriptor(engine.problems(parse_descriptor(descriptor)))
+    except DescriptorInvalid as invalid:
+        return _in_descriptor(invalid.problems)
+
+
+def _in_descriptor(found: Iterable[DescriptorProblem]) -> list[FieldProblem]:
+    return [FieldProblem(f"descriptor.{problem.path}".rstrip("."), problem.message) for problem in found]
 
 
 def find(engine: Engine, name: str, version: int | None = None) -> Dataset:

@@ -74,9 +74,9 @@ class Facility:
             InvalidRequest: with all that is wrong with descriptor and data.
         """
         require(caller, "register")
-        descriptor = to_value(request.descriptor, {})
-        self._policies.require(request.descriptor)
-        dataset, created = datasets.register(self._engine, descriptor)
+        if self._policies.problems(request.descriptor):
+            self.check_registration(caller, request)
+        dataset, created = datasets.register(self._engine, to_value(request.descriptor, {}))
         policy = self._policies.of(dataset)
         event = RegistrationEvent(
             source=dataset.source,
@@ -89,6 +89,18 @@ class Facility:
         with suppress(AlreadyRegistered):
             self._ledger.append_registration(event)
         return pb.RegisterDatasetResponse(dataset=datasets.public_view(dataset, policy), created=created)
+
+    def check_registration(self, caller: Caller, request: pb.RegisterDatasetRequest) -> None:
+        """Look for all that is wrong with a descriptor and its data, without registering anything.
+
+        Raises:
+            InvalidRequest: with all of it.
+        """
+        require(caller, "register")
+        found = self._policies.problems(request.descriptor)
+        found += datasets.problems(self._engine, to_value(request.descriptor, {}))
+        if found:
+            raise InvalidRequest(found)
 
     def list_datasets(self, caller: Caller) -> pb.ListDatasetsResponse:
         """All datasets, each in its newest version."""
@@ -122,6 +134,16 @@ class Facility:
         plan = self._plan(request)
         asked = asked_table(plan, request)
         return self._repeated(asked, pace) or self._way(caller, asked, plan, pace)
+
+    def check_query(self, caller: Caller, request: pb.QueryTableRequest) -> None:
+        """Look for all that is wrong with a table query, without answering it; raises as `query_table`."""
+        require(caller, "query")
+        self._plan(request)
+
+    def check_output(self, caller: Caller, request: pb.SubmitOutputRequest) -> None:
+        """Look for all that is wrong with an output, without judging it; raises as `submit_output`."""
+        require(caller, "submit")
+        read_output(request)
 
     def submit_output(self, caller: Caller, request: pb.SubmitOutputRequest, pace: Pace) -> Answered:
         """The verdict on an output that a portal computed; what cannot be bound to its dataset is referred.

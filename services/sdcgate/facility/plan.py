@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import CellQuery, Condition
 from sdcgate.facility.errors import InvalidRequest
@@ -36,6 +37,10 @@ WEIGHTED = frozenset(
         table_pb2.STATISTIC_WEIGHTED_MEAN,
     }
 )
+MOST_TOLD = 100
+"""Unknown codes of one condition that are told one by one."""
+MOST_COMPARED = 1000
+LONGEST_NAME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,6 @@ def make_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryTableR
             elif level is not None:
                 dimensions.append((asked.variable, level))
     filters = _filters(dataset, request.filter, problems)
-    problems.extend(_contradictions(dataset, dimensions, filters))
     figures = _figures(dataset, request, problems)
     if problems:
         raise InvalidRequest(problems)
@@ -168,8 +172,10 @@ def make_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryTableR
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
-    """Say that a name is unknown, with the nearest public names."""
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    """Say that a name is unknown, with the nearest public names; of long lists, among those that begin alike."""
+    if len(known) > MOST_COMPARED:
+        known = [other for other in known if other[:2] == name[:2]][:MOST_COMPARED]
+    near = get_close_matches(name[:LONGEST_NAME], known, n=3, cutoff=0.5)
     hint = f" Did you mean {', '.join(near)}?" if near else ""
     return f"There is no {kind} of this name.{hint}"
 
@@ -192,45 +198,37 @@ def _filters(
     dataset: Dataset, asked: Sequence[pb.FilterRequest], problems: list[FieldProblem]
 ) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
+    named: set[str] = set()
     for position, condition in enumerate(asked):
         path = f"filter[{position}]"
         level = _level(dataset, condition.variable, condition.level, path, problems)
         if level is None:
             continue
-        if condition.variable in {known.variable for known in conditions}:
+        if condition.variable in named:
             message = f"{condition.variable} is filtered already; put all its codes into one condition."
             problems.append(FieldProblem(f"{path}.variable", message))
-        codes = dataset.level(condition.variable, level).codes
-        for place, code in enumerate(condition.codes):
-            if code not in codes:
-                problems.append(FieldProblem(f"{path}.codes[{place}]", unknown("code", code, codes)))
-        if len(set(condition.codes)) < len(condition.codes):
-            problems.append(FieldProblem(f"{path}.codes", "A code is repeated; name each once."))
-        if not condition.codes:
-            problems.append(
-                FieldProblem(f"{path}.codes", "Name at least one code, or leave the condition out.")
-            )
-        elif set(condition.codes) != set(codes):
+        named.add(condition.variable)
+        listed = dataset.level(condition.variable, level)
+        problems.extend(_code_problems(condition.codes, f"{path}.codes", listed))
+        wanted = set(condition.codes)
+        if wanted != set(listed.codes):
             # All codes of a level, `_U` among them, is no condition: the same box, so the same query.
-            ordered = tuple(code for code in codes if code in set(condition.codes))
+            ordered = tuple(code for code in listed.codes if code in wanted)
             conditions.append(Condition(condition.variable, level, ordered))
     return tuple(sorted(conditions, key=lambda known: known.variable))
 
 
-def _contradictions(
-    dataset: Dataset, dimensions: list[tuple[str, str]], filters: tuple[Condition, ...]
-) -> list[FieldProblem]:
-    problems = []
-    levels = dict(dimensions)
-    for condition in filters:
-        if condition.variable not in levels:
-            continue
-        wanted = dataset.mask(condition.variable, condition.level, condition.codes)
-        shown = dataset.level(condition.variable, levels[condition.variable])
-        if not any(mask & wanted for mask in shown.masks):
-            message = f"No code of {condition.variable} is left by this condition."
-            problems.append(FieldProblem(f"filter.{condition.variable}", message))
-    return problems
+def _code_problems(codes: Sequence[str], path: str, listed: LevelCodes) -> Iterator[FieldProblem]:
+    """What is wrong with the codes of a condition."""
+    wrong = [place for place, code in enumerate(codes) if code not in listed.positions]
+    for place in wrong[:MOST_TOLD]:
+        yield FieldProblem(f"{path}[{place}]", unknown("code", codes[place], listed.codes))
+    if len(wrong) > MOST_TOLD:
+        yield FieldProblem(path, f"{len(wrong) - MOST_TOLD} more codes are unknown.")
+    if len(set(codes)) < len(codes):
+        yield FieldProblem(path, "A code is repeated; name each once.")
+    if not codes:
+        yield FieldProblem(path, "Name at least one code, or leave the condition out.")
 
 
 def figures_asked(asked: Iterable[pb.FigureRequest]) -> tuple[FigureAsked, ...]:

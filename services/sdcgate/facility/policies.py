@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.facility.errors import InvalidRequest, NotFound, Unavailable
+from sdcgate.facility.errors import NotFound, Unavailable
 from sdcgate.facility.plan import unknown
 from sdcgate.ledger.events import PolicyEvent
 from sdcgate.ledger.ledger import Ledger
@@ -40,22 +40,18 @@ class Policies:
         except LookupError:
             raise Unavailable(f"The policy {name} has no access level {level}, or is not loaded.") from None
 
-    def require(self, descriptor: descriptor_pb2.Descriptor) -> None:
-        """Refuse a descriptor under whose policy nothing could ever be asked.
-
-        Raises:
-            InvalidRequest: with the nearest names.
-        """
+    def problems(self, descriptor: descriptor_pb2.Descriptor) -> list[FieldProblem]:
+        """Why nothing could ever be asked under the policy of a descriptor, with the nearest names."""
         policies = self._policies
         policy = policies.get(descriptor.policy or self._default)
         if policy is None:
-            message = unknown("policy", descriptor.policy, list(policies))
-            raise InvalidRequest([FieldProblem("descriptor.policy", message)])
+            return [FieldProblem("descriptor.policy", unknown("policy", descriptor.policy, list(policies)))]
         try:
             policy.effective(descriptor.access_level or ACCESS_LEVEL, descriptor.name)
         except LookupError:
             message = unknown("access level", descriptor.access_level, list(policy.access_levels))
-            raise InvalidRequest([FieldProblem("descriptor.access_level", message)]) from None
+            return [FieldProblem("descriptor.access_level", message)]
+        return []
 
     def replace(self, policies: Mapping[str, Policy], known: Sequence[Dataset]) -> None:
         """Let other policies apply from the next query on; queries under way keep theirs.

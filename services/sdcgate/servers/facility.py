@@ -3,7 +3,7 @@
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +29,7 @@ from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.pacing import pace
 from sdcgate.servers.settings import Settings
+from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
@@ -48,7 +49,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         self, request: pb.RegisterDatasetRequest, context: grpc.ServicerContext
     ) -> pb.RegisterDatasetResponse:
         """Register a dataset."""
-        with _translated(request):
+        with _translated(request, self._facility.check_registration):
             return self._facility.register_dataset(_caller(), request)
 
     def ListDatasets(
@@ -69,7 +70,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         self, request: pb.QueryTableRequest, context: grpc.ServicerContext
     ) -> pb.QueryTableResponse:
         """Answer a table query."""
-        with _translated(request):
+        with _translated(request, self._facility.check_query):
             answered = self._facility.query_table(_caller(), request, pace())
             return pb.QueryTableResponse(decision=answered.decision, repeated_answer=answered.repeated)
 
@@ -77,7 +78,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         self, request: pb.SubmitOutputRequest, context: grpc.ServicerContext
     ) -> pb.SubmitOutputResponse:
         """Give the verdict on an output."""
-        with _translated(request):
+        with _translated(request, self._facility.check_output):
             answered = self._facility.submit_output(_caller(), request, pace())
             return pb.SubmitOutputResponse(decision=answered.decision, repeated_answer=answered.repeated)
 
@@ -236,12 +237,15 @@ def secret(path: Path) -> bytes:
 
 
 @contextmanager
-def _translated(request: Any) -> Iterator[None]:
-    """Check the envelope, and tell the house's errors as the wire's."""
+def _translated(request: Any, check: Callable[[Caller, Any], None] | None = None) -> Iterator[None]:
+    """Check the envelope, and tell the house's errors as the wire's.
+
+    Where the envelope is wrong, `check` says what else is, so that all problems come at once.
+    """
     problems = violations(request)
-    if problems:
-        raise errors.InvalidArgument(problems)
     try:
+        if problems:
+            raise house.InvalidRequest(together(_further(request, check), problems))
         yield
     except house.InvalidRequest as error:
         raise errors.InvalidArgument(error.problems) from None
@@ -255,6 +259,18 @@ def _translated(request: Any) -> Iterator[None]:
         raise errors.FailedPrecondition(str(error)) from None
     except (house.Unavailable, LedgerError, ComputationFailed, SnapshotDamaged) as error:
         raise errors.Unavailable(str(error)) from None
+
+
+def _further(request: Any, check: Callable[[Caller, Any], None] | None) -> tuple[FieldProblem, ...]:
+    """What is wrong with a request beyond its envelope, as far as it can be told."""
+    try:
+        if check is not None:
+            check(_caller(), request)
+    except house.InvalidRequest as error:
+        return error.problems
+    except house.NotFound:
+        pass
+    return ()
 
 
 def _caller() -> Caller:

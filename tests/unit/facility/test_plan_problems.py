@@ -1,0 +1,77 @@
+"""What is wrong with a request for a table: all at once, with public names only, in a time that stays small."""
+
+import time
+
+import pytest
+
+from house import table_request
+from sdcgate.engine import Engine, parse_descriptor
+from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.plan import MOST_TOLD, make_plan, unknown
+from sdcgate.policy.loading import load_policy
+
+CODES = [{"code": code} for code in ("north", "south", "west")]
+DESCRIPTOR = {
+    "name": "people",
+    "data": {"path": "people.csv"},
+    "design": {"coverage": "CENSUS"},
+    "variables": [
+        {"name": "region", "identifying": "YES", "levels": [{"codes": CODES}]},
+        {"name": "place", "identifying": "YES", "levels": [{"integers": {"first": 0, "last": 49_999}}]},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plan")
+    (folder / "people.csv").write_text("region,place\nnorth,1\nsouth,2\n")
+    engine = Engine(folder, folder / "store", bytes(32))
+    yield engine.register(parse_descriptor(DESCRIPTOR)).dataset
+    engine.close()
+
+
+def plan(dataset, **request):
+    policy = load_policy("israel-cbs").effective("remote", "people")
+    return make_plan(dataset, policy, table_request("people", **request))
+
+
+def problems(dataset, **request):
+    with pytest.raises(InvalidRequest) as caught:
+        plan(dataset, **request)
+    return {problem.path: problem.message for problem in caught.value.problems}
+
+
+def test_a_variable_is_filtered_once_even_where_the_first_condition_leaves_all_in(dataset):
+    everything = ["north", "south", "west", "_U"]
+    for first, second in ((everything, ["north"]), (["north"], everything), (["north"], ["south"])):
+        request = table_request("people")
+        for codes in (first, second):
+            request.filter.add(variable="region", codes=codes)
+        with pytest.raises(InvalidRequest) as caught:
+            make_plan(dataset, load_policy("israel-cbs").effective("remote", "people"), request)
+        (problem,) = caught.value.problems
+        assert problem.path == "filter[1].variable"
+        assert "put all its codes into one condition" in problem.message
+
+
+def test_ten_thousand_unknown_codes_are_told_in_a_second(dataset):
+    began = time.process_time()
+    found = problems(dataset, place=[f"{number}x" for number in range(10_000)])
+    assert time.process_time() - began < 5
+    assert len(found) == MOST_TOLD + 1
+    assert found["filter[0].codes"] == f"{10_000 - MOST_TOLD} more codes are unknown."
+
+
+def test_ten_thousand_known_codes_are_found_in_a_second(dataset):
+    began = time.process_time()
+    made = plan(dataset, place=[str(number) for number in range(0, 50_000, 5)])
+    assert time.process_time() - began < 5
+    assert len(made.filters[0].codes) == 10_000
+
+
+def test_the_nearest_names_of_long_lists_are_those_that_begin_alike():
+    known = [str(number) for number in range(50_000)]
+    assert "Did you mean 49" in unknown("code", "49x", known)
+    assert unknown("code", "x" * 1_000_000, known) == "There is no code of this name."
+    assert unknown("code", "sout", ["north", "south"]) == "There is no code of this name. Did you mean south?"
