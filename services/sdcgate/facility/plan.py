@@ -172,7 +172,7 @@ def make_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryTableR
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
-    """Say that a name is unknown, with the nearest public names; of long lists, among those that begin alike."""
+    """Say that a name is unknown, with the nearest public names; in long lists, of those that begin alike."""
     if len(known) > MOST_COMPARED:
         known = [other for other in known if other[:2] == name[:2]][:MOST_COMPARED]
     near = get_close_matches(name[:LONGEST_NAME], known, n=3, cutoff=0.5)

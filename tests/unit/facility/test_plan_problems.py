@@ -1,4 +1,4 @@
-"""What is wrong with a request for a table: all at once, with public names only, in a time that stays small."""
+"""What is wrong with a request for a table: all at once, with public names only, in little time."""
 
 import time
 

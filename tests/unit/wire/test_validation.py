@@ -50,6 +50,6 @@ def test_of_lists_that_are_too_long_the_length_is_the_only_problem_and_found_at_
 def test_of_one_place_the_houses_words_are_told_and_nothing_twice():
     own = [FieldProblem("figures[0].measure", "Name a measure."), FieldProblem("rows[1].level", "?")]
     envelope = [FieldProblem("figures[0].measure", "too long"), FieldProblem("figures", "too many"),
-                FieldProblem("rows[1]", "is required"), FieldProblem("rows[10].level", "too long")]  # fmt: skip
+                FieldProblem("rows[1]", "is needed"), FieldProblem("rows[10].level", "long")]  # fmt: skip
     assert together(own, envelope) == [*own, envelope[3]]
     assert together([], envelope) == envelope
