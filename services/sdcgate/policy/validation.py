@@ -49,8 +49,13 @@ def require_none(found: list[Found], document: Document, source: str) -> None:
 
 def errors_of(error: ValidationError) -> Iterator[Found]:
     """What pydantic found, in our words."""
-    for found in error.errors(include_url=False, include_context=False):
-        yield tuple(step for step in found["loc"] if step != "[key]"), _message(found)
+    errors = error.errors(include_url=False, include_context=False)
+    for found in errors:
+        place = found["loc"]
+        within = any(other["loc"][: len(place)] == place and other is not found for other in errors)
+        # Items with problems are not counted, so that a list of them seems too short as well.
+        if found["type"] != "too_short" or not within:
+            yield tuple(step for step in place if step != "[key]"), _message(found)
 
 
 def _unplain(value: Any, path: tuple[int | str, ...]) -> Iterator[tuple[int | str, ...]]:
