@@ -134,27 +134,11 @@ def checked_weights(weights: FloatArray, records: int) -> FloatArray:
     return values
 
 
-def _packed(columns: IntArray) -> IntArray:
-    """One number a record, the same for the same key: codes in mixed radix, missing as the digit 0.
+def radices(columns: IntArray) -> list[int]:
+    """How many digits each key takes where missing is 0 and code c is c + 1: its largest code plus 2.
 
-    Where the next digit would not fit, the numbers so far give way to the positions of their groups.
+    Raises ValueError where a code is out of range.
     """
-    from sdcgate.methods.risk.key_loops import group_in_place
-
-    numbers = np.zeros(len(columns), dtype=np.int64)
-    radices = _radices(columns)
-    used, begin = 1, 0
-    for key, radix in enumerate(radices):
-        if used * radix > _LARGEST:
-            _append(columns[:, begin:key], radices[begin:key], numbers)
-            begin, used = key, len(group_in_place(numbers)[0])
-        used *= radix
-    _append(columns[:, begin:], radices[begin:], numbers)
-    return numbers
-
-
-def _radices(columns: IntArray) -> list[int]:
-    """For each key one more than its largest digit. Raises ValueError where a code is out of range."""
     records, width = columns.shape
     lowest, highest = [0] * width, [-1] * width
     for begin in range(0, records, _BLOCK):
@@ -170,11 +154,30 @@ def _radices(columns: IntArray) -> list[int]:
     return [code + 2 for code in highest]
 
 
-def _append(columns: IntArray, radices: list[int], numbers: IntArray) -> None:
+def _packed(columns: IntArray) -> IntArray:
+    """One number a record, the same for the same key: codes in mixed radix, missing as the digit 0.
+
+    Where the next digit would not fit, the numbers so far give way to the positions of their groups.
+    """
+    from sdcgate.methods.risk.key_loops import group_in_place
+
+    numbers = np.zeros(len(columns), dtype=np.int64)
+    digits = radices(columns)
+    used, begin = 1, 0
+    for key, radix in enumerate(digits):
+        if used * radix > _LARGEST:
+            _append(columns[:, begin:key], digits[begin:key], numbers)
+            begin, used = key, len(group_in_place(numbers)[0])
+        used *= radix
+    _append(columns[:, begin:], digits[begin:], numbers)
+    return numbers
+
+
+def _append(columns: IntArray, digits: list[int], numbers: IntArray) -> None:
     """Append a digit of each of some columns to the numbers."""
     for begin in range(0, len(numbers), _BLOCK):
         block = numbers[begin : begin + _BLOCK]
-        for key, radix in enumerate(radices):
+        for key, radix in enumerate(digits):
             block *= radix
             block += columns[begin : begin + _BLOCK, key]
             block += 1
