@@ -1,6 +1,6 @@
 """The client: one method for each thing that the gateway does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -8,6 +8,7 @@ from urllib.parse import quote
 import httpx
 
 from sdcgate_client.answer import Answer
+from sdcgate_client.checks import own_problem
 from sdcgate_client.errors import UnexpectedAnswer, Unreachable, error_of
 from sdcgate_client.requests import Dimensions, Figures, Filter, table_request
 
@@ -117,6 +118,68 @@ class Client:
         """
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/outputs", output)
         return Answer.from_json(_json(response), output, repeated=response.status_code == httpx.codes.OK)
+
+    def assess_table(
+        self,
+        table: Mapping[str, Any],
+        rules: Mapping[str, Any],
+        *,
+        base_units: int | None = None,
+        key: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Judges a table of one's own by rules. No verdict; nothing is kept.
+
+        Args:
+            table: Dimensions and facts; see `own_table`.
+            rules: Such as `{"minimum_units": {"units": 10, "consequence": "PROTECT"}}`.
+            base_units: Units in the population of the table.
+            key: `frequencies` and `weight_sums` of the identifying combinations, for the individual risk.
+
+        Returns:
+            `{"findings": [...], "unchecked": [...], "absent": [...]}`, and `risk` where a key was given.
+        """
+        body = {**table, "rules": dict(rules)}
+        body |= {} if base_units is None else {"base_units": base_units}
+        body |= {} if key is None else {"key": dict(key)}
+        return _object(self._call("POST", "/v1/risk:assessTable", body))
+
+    def protect_table(
+        self, table: Mapping[str, Any], unsafe: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
+    ) -> dict[str, Any]:
+        """Finds cells to withhold beside the unsafe ones, with a proof. No verdict; nothing is kept.
+
+        Args:
+            table: Dimensions and facts; see `own_table`.
+            unsafe: Positions of the cells that must be withheld.
+            time_limit_ms: Milliseconds to spend.
+            how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
+
+        Returns:
+            `{"withheld": [...], "proof": "PROVED", "witnesses": {...}, "unchecked": [...], ...}`.
+        """
+        body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
+        return _object(self._call("POST", "/v1/protection:protectTable", body))
+
+    def audit_table(
+        self, table: Mapping[str, Any], withheld: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
+    ) -> dict[str, Any]:
+        """Audits a pattern of withheld cells as an intruder would. No verdict; nothing is kept.
+
+        Args:
+            table: Dimensions and facts; see `own_table`.
+            withheld: Positions of the withheld cells.
+            time_limit_ms: Milliseconds to spend.
+            how: Requirements; see `own_problem`.
+
+        Returns:
+            `{"proof": "REFUTED", "unprotected": [...], "leaks": [...], "unchecked": [...], ...}`.
+        """
+        body = {
+            "problem": own_problem(table, **how),
+            "withheld": list(withheld),
+            "time_limit_ms": time_limit_ms,
+        }
+        return _object(self._call("POST", "/v1/protection:auditTable", body))
 
     def query(self, query: str) -> Answer:
         """A query asked before, by its id."""

@@ -52,7 +52,7 @@ def output_request(
     facts: dict[str, Any] = {}
     for name, column in (("units", units), ("records", records), ("weight_sums", weight_sums)):
         if column:
-            facts[name] = _numbers(frame, column)
+            facts[name] = numbers(frame, column)
             figures.append({"statistic": COUNTS[name]})
     for measure, of_measure in (measures or {}).items():
         facts.setdefault("measures", []).append(_measure(frame, measure, of_measure))
@@ -80,15 +80,20 @@ def _measure(frame: "pandas.DataFrame", measure: str, columns: Mapping[str, str]
     if unknown:
         known = ", ".join(OF_MEASURES)
         raise ValueError(f"{', '.join(sorted(unknown))} of {measure}: the facts of a measure are {known}")
-    return {"measure": measure} | {name: _numbers(frame, column) for name, column in columns.items()}
+    return {"measure": measure} | {name: numbers(frame, column) for name, column in columns.items()}
 
 
 def _dimension(frame: "pandas.DataFrame", item: str | Mapping[str, str], total: Hashable) -> dict[str, Any]:
     asked = dimension(item)
-    texts = [_code(value, total) for value in _column(frame, asked["variable"])]
+    return {**asked, **codes_of(frame, asked["variable"], total)}
+
+
+def codes_of(frame: "pandas.DataFrame", column: str, total: Hashable) -> dict[str, Any]:
+    """The codes of a column, and the position of each cell's code."""
+    texts = [_code(value, total) for value in _column(frame, column)]
     codes = list(dict.fromkeys(texts))
     place = {code: position for position, code in enumerate(codes)}
-    return {**asked, "codes": codes, "cells": [place[text] for text in texts]}
+    return {"codes": codes, "cells": [place[text] for text in texts]}
 
 
 def _code(value: Any, total: Hashable) -> str:
@@ -101,7 +106,8 @@ def _code(value: Any, total: Hashable) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _numbers(frame: "pandas.DataFrame", column: str) -> list[int | float]:
+def numbers(frame: "pandas.DataFrame", column: str) -> list[int | float]:
+    """A column's values."""
     found: list[int | float] = _column(frame, column)
     return found
 

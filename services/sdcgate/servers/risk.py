@@ -36,7 +36,7 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         try:
             assessment = assess_table(table.axes, table.facts, table.rules, table.base_units, table.key)
         except FactsError as error:
-            raise InvalidArgument(facts_problems(error, table.order)) from None
+            raise InvalidArgument(facts_problems(error, request.facts, table.order)) from None
         return assessment_to_message(assessment, table.order)
 
 

@@ -100,7 +100,7 @@ def _problem(
     try:
         given = protectable(axes, facts, message.units_additive, message.records_per_unit)
     except FactsError as error:
-        problems.found.extend(facts_problems(error, order, path))
+        problems.found.extend(facts_problems(error, message.facts, order, path))
         return None
     measures = [measure.name for measure in given.facts.measures]
     known_measures = problems.of(_known_measures, message, measures, count, order)
@@ -127,7 +127,7 @@ def _problem(
             known_measure_sums=known_sums[1],
         )
     except FactsError as error:
-        problems.found.extend(facts_problems(error, order, path))
+        problems.found.extend(facts_problems(error, message.facts, order, path))
         return None
     return problem, given.unchecked
 

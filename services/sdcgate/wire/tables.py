@@ -46,12 +46,30 @@ def listed(mask: BoolArray, order: CellOrder = IN_ORDER) -> list[int]:
     return found
 
 
-def facts_problems(error: FactsError, order: CellOrder, path: str = "") -> list[FieldProblem]:
-    """What is wrong with facts, as their sender knows paths and positions."""
-    return [
-        FieldProblem(join(path, p.path), p.message + named(np.sort(order.cells_at(p.cells))))
-        for p in error.problems
-    ]
+def facts_problems(
+    error: FactsError, given: table_pb2.CellFacts, order: CellOrder = IN_ORDER, path: str = ""
+) -> list[FieldProblem]:
+    """What is wrong with facts, as their sender knows paths and positions: one problem a column."""
+    standing = _standing(given)
+    found: dict[str, FieldProblem] = {}
+    for problem in error.problems:
+        where = standing.get(problem.path, problem.path)
+        text = problem.message + named(np.sort(order.cells_at(problem.cells)))
+        if where != problem.path and where.endswith("units"):
+            text += ", as each unit has one record where records are not given"
+        found.setdefault(where, FieldProblem(join(path, where), text))
+    return list(found.values())
+
+
+def _standing(given: table_pb2.CellFacts) -> dict[str, str]:
+    """Paths of columns that were not given, with those of the columns that stand for them."""
+    counts = "facts.records" if given.records else "facts.units" if given.units else "facts"
+    paths = {} if given.records and given.units else dict.fromkeys(("facts.units", "facts.records"), counts)
+    for place, measure in enumerate(given.measures):
+        if not measure.valid_records:
+            path = f"facts.measures[{place}]"
+            paths[f"{path}.valid_records"] = f"{path}.valid_units" if measure.valid_units else f"{path}.sums"
+    return paths
 
 
 def facts_to_message(facts: Facts) -> table_pb2.CellFacts:

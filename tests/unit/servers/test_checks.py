@@ -348,7 +348,8 @@ def test_totals_that_contradict_their_parts_are_named_where_they_stand(call, nam
     )
     path = "facts" if name == "AssessTable" else "problem.facts"
     told = wrong(call, name, body)
-    assert told[f"{path}.units"].endswith("where a code has parts (positions 2, 11)")
+    assert told.keys() == {f"{path}.units"}
+    assert "must be the sum of the parts where a code has parts (positions 2, 11)" in told[f"{path}.units"]
     assert "200" not in str(told)
 
 
@@ -357,7 +358,15 @@ def test_totals_are_named_as_the_caller_has_his_cells(call):
               for n, d in enumerate((REGIONS, SIZES))]  # fmt: skip
     facts = {"units": list(reversed(altered(UNITS, _2=40)))}
     told = wrong(call, "AssessTable", assess(facts, dimensions=turned))
-    assert "(positions 9)" in told["facts.units"]
+    assert "(positions 0, 9), as each unit has one record" in told["facts.units"]
+    beside = {"units": list(reversed(altered(UNITS, _2=40))), "records": [2 * n for n in reversed(UNITS)]}
+    told = wrong(call, "AssessTable", assess(beside, dimensions=turned))
+    assert told == {
+        "facts.units": "must lie between the largest part and the sum of the parts where a code has parts "
+        "(positions 9)"
+    }
+    told = wrong(call, "AssessTable", assess({"records": beside["units"]}, dimensions=turned))
+    assert told.keys() == {"facts.records"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""From a data frame with a row a cell to the JSON of a table of one's own that is checked."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sdcgate_client.outputs import codes_of, numbers
+from sdcgate_client.requests import Dimensions, dimension, items
+
+if TYPE_CHECKING:
+    import pandas
+
+OF_CELLS = ("units", "records", "households", "weight_sums", "unit_weight_sums")
+OF_MEASURES = ("sums", "valid_records", "valid_units", "lacking_units", "absolute_sums", "minima", "maxima")
+BOUNDS = ("lower_bound", "upper_bound")
+LARGEST = "largest"
+
+
+def own_table(
+    frame: "pandas.DataFrame",
+    dimensions: Dimensions,
+    facts: Mapping[str, str],
+    measures: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    sensitive: Iterable[str] = (),
+    total: Hashable = "All",
+) -> dict[str, Any]:
+    """Dimensions and facts of a table, as the check calls take them. What is not named is not checked.
+
+    Args:
+        frame: A row a cell, every combination of codes once: a column of codes for each dimension, and the
+            columns named below. Of a crosstab: `crosstab.stack().rename("n").reset_index()`.
+        dimensions: The variables, as `"site"` or `"age:ten_years"`; their columns have the variable's name.
+        facts: Columns with the facts of cells, such as `{"units": "n"}`; also records, households,
+            weight_sums, unit_weight_sums.
+        measures: For each measure the columns of its facts and what is known of its values, such as
+            `{"income": {"sums": "income", "largest": ["first", "second"], "lower_bound": 0}}`; also
+            valid_records, valid_units, lacking_units, absolute_sums, minima, maxima, upper_bound.
+        sensitive: Variables of which it harms to be known to have a code.
+        total: What stands for a total in the columns of codes. A missing value is the code `_U`.
+
+    Raises:
+        ValueError: a column is not there, or a fact has another name.
+    """
+    harmful = set(sensitive)
+    found: dict[str, Any] = {_known(name, OF_CELLS): numbers(frame, column) for name, column in facts.items()}
+    if measures:
+        found["measures"] = [_measure(frame, name, given) for name, given in measures.items()]
+    shapes = [
+        {**asked, **codes_of(frame, asked["variable"], total)}
+        | ({"sensitive": True} if asked["variable"] in harmful else {})
+        for asked in map(dimension, items(dimensions))
+    ]
+    return {"dimensions": shapes, "facts": found}
+
+
+def own_problem(
+    table: Mapping[str, Any],
+    *,
+    count_width: int = 1,
+    sum_width: float = 0.0,
+    zeros_withheld: bool = False,
+    records_per_unit: int = 1,
+    units_additive: bool = True,
+    **more: Any,
+) -> dict[str, Any]:
+    """What is to be protected of a table, as protect and audit calls take it.
+
+    Args:
+        table: Dimensions and facts; see `own_table`.
+        count_width: How far apart the bounds of a withheld count must be.
+        sum_width: The same for a withheld sum, as a share of its absolute value.
+        zeros_withheld: Whether empty cells may be withheld; if not, everybody knows that a withheld one is
+            not empty.
+        records_per_unit: Most records that one unit can have.
+        units_additive: Whether the units of parts add up to those of their total.
+        more: `known`, `absent`, `known_sums`, `known_measures`, as in `GET /openapi.json`.
+    """
+    return {
+        **table,
+        "count_width": count_width,
+        "sum_width": sum_width,
+        "zeros_withheld": zeros_withheld,
+        "records_per_unit": records_per_unit,
+        "units_additive": units_additive,
+        **more,
+    }
+
+
+def _measure(frame: "pandas.DataFrame", measure: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"measure": measure}
+    for name, value in given.items():
+        if name == LARGEST:
+            ranks = [numbers(frame, column) for column in items(value)]
+            found |= {
+                "ranks": len(ranks),
+                LARGEST: [one for cell in zip(*ranks, strict=True) for one in cell],
+            }
+        else:
+            _known(name, (*OF_MEASURES, *BOUNDS))
+            found[name] = value if name in BOUNDS else numbers(frame, value)
+    return found
+
+
+def _known(name: str, names: tuple[str, ...]) -> str:
+    if name not in names:
+        raise ValueError(f"{name!r} is no fact; they are {', '.join(names)}")
+    return name

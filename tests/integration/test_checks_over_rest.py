@@ -1,0 +1,202 @@
+"""The check side as portals and researchers take it: REST and the Python client, and it leaves no trace."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import statsmodels
+
+from sdcgate.cli.supervisor import SERVICES
+from sdcgate.ledger.credentials import Credentials
+from sdcgate_client import Client, Forbidden, InvalidRequest, Unauthorized, Unavailable, own_table
+from served_house import ServedHouse
+
+RULES = {"minimum_units": {"units": 10, "consequence": "PROTECT"}}
+KEPT_SECONDS = 1
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHouse]:
+    section = {"caller_cache_seconds": KEPT_SECONDS}
+    made = ServedHouse(tmp_path_factory.mktemp("house"), risk=section, protection=section)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def client(house: ServedHouse) -> Iterator[Client]:
+    with Client(house.supervisor.url, house.keys["ada"]) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def sites() -> pd.DataFrame:
+    """Persons of the RAND experiment's first year by site and plan, with all totals: a row a cell."""
+    people = pd.read_csv(Path(statsmodels.__file__).parent / "datasets/randhie/src/randhie.csv")
+    crosstab = pd.crosstab(people[people.year == 1].site, people[people.year == 1].plan, margins=True)
+    return crosstab.stack().rename("n").reset_index()
+
+
+def position(sites: pd.DataFrame, site: object, plan: object) -> int:
+    return int(sites.index[(sites.site == site) & (sites.plan == plan)][0])
+
+
+def small(sites: pd.DataFrame) -> list[int]:
+    return sites.index[(sites.n > 0) & (sites.n < 10)].tolist()
+
+
+def test_a_crosstab_is_assessed_protected_and_audited(client: Client, sites: pd.DataFrame) -> None:
+    table = own_table(sites, ["site", "plan"], {"units": "n"})
+    assessed = client.assess_table(table, RULES)
+    assert [finding["rule"] for finding in assessed["findings"]] == ["MINIMUM_UNITS"]
+    assert assessed["findings"][0]["cells"] == small(sites)
+    assert assessed["unchecked"] == assessed["absent"] == []
+
+    how = {"count_width": 10, "sum_width": 0.1}
+    pattern = client.protect_table(table, small(sites), **how)
+    assert pattern["proof"] == "PROVED"
+    withheld = set(pattern["withheld"])
+    assert withheld > set(small(sites))
+    assert pattern["cost"] == sites.n[sorted(withheld - set(small(sites)))].sum()
+
+    audited = client.audit_table(table, withheld, **how)
+    assert (audited["proof"], audited["unprotected"], audited["leaks"]) == ("PROVED", [], [])
+    leaking = client.audit_table(table, small(sites), **how)
+    assert leaking["proof"] == "REFUTED"
+    told = {leak["cell"]: (leak["lower"], leak["upper"]) for leak in leaking["leaks"]}
+    assert set(told) == set(leaking["unprotected"])
+    assert all(lower <= sites.n[cell] <= upper for cell, (lower, upper) in told.items())
+
+
+def test_a_crosstab_in_another_order_gives_the_same_cells(client: Client, sites: pd.DataFrame) -> None:
+    shuffled = sites.sample(frac=1, random_state=3).reset_index(drop=True)
+    table = own_table(shuffled, ["plan", "site"], {"units": "n"})
+    assert client.assess_table(table, RULES)["findings"][0]["cells"] == small(shuffled)
+
+
+def test_measures_go_with_their_largest_and_their_bounds(client: Client) -> None:
+    frame = pd.DataFrame(
+        {"size": ["s", "l", "All"], "sum": [90.0, 10.0, 100.0], "one": [80, 6, 80], "two": [10, 4, 10]}
+    )
+    measures = {"turnover": {"sums": "sum", "largest": ["one", "two"], "lower_bound": 0}}
+    table = own_table(frame, "size", {}, measures)
+    rules = {"dominance": [{"largest": 1, "share": 0.7, "consequence": "PROTECT"}], **RULES}
+    found = client.assess_table(table, rules)
+    assert [(f["rule"], f["cells"]) for f in found["findings"]] == [("DOMINANCE", [0, 2])]
+    assert found["unchecked"] == ["MINIMUM_UNITS"]
+    assert "units" in found["absent"]
+    with pytest.raises(ValueError, match="no fact"):
+        own_table(frame, "size", {}, {"turnover": {"sum": "sum"}})
+
+
+def test_every_bad_field_comes_back_with_its_path(client: Client, sites: pd.DataFrame) -> None:
+    table = own_table(sites, ["site", "plan"], {"units": "n"})
+    table["facts"]["units"][-1] += 1
+    table["dimensions"][0]["parents"] = [0]
+    with pytest.raises(InvalidRequest) as caught:
+        client.assess_table(table, {"minimum_units": {"units": 0}}, base_units=-1)
+    assert {path for path, _ in caught.value.errors} == {
+        "dimensions[0].parents",
+        "rules.minimum_units.units",
+        "base_units",
+    }
+    del table["dimensions"][0]["parents"]
+    with pytest.raises(InvalidRequest) as caught:
+        client.protect_table(table, [0])
+    ((path, message),) = caught.value.errors
+    assert path == "problem.facts.units"
+    assert f"(positions {len(sites) - 1})" in message
+
+
+def test_only_roles_that_check_may(house: ServedHouse, sites: pd.DataFrame) -> None:
+    table = own_table(sites, ["site", "plan"], {"units": "n"})
+    for key, allowed in [
+        ("ada", True),
+        ("portal", True),
+        ("grace", True),
+        ("stefan", False),
+        ("olga", False),
+    ]:
+        with Client(house.supervisor.url, house.keys[key]) as someone:
+            calls = (
+                lambda: someone.assess_table(table, RULES),
+                lambda: someone.audit_table(table, []),
+                lambda: someone.protect_table(table, []),
+            )
+            for call in calls:
+                if allowed:
+                    assert call()
+                else:
+                    with pytest.raises(Forbidden, match="checker or portal or researcher"):
+                        call()
+
+
+def test_nothing_is_kept_and_nothing_of_the_table_is_logged(house: ServedHouse, client: Client) -> None:
+    with house.ledger() as ledger:
+        before = ledger.head()
+    codes = ["CANARYn7", "CANARYs7", "_T"]
+    facts = {"units": [3, 777131, 777134], "measures": [
+        {"measure": "CANARYmeasure", "sums": [31337.25, 424242.5, 455579.75], "lower_bound": 0}
+    ]}  # fmt: skip
+    table = {"dimensions": [{"variable": "CANARYvariable", "codes": codes}], "facts": facts}
+    assert client.assess_table(table, RULES)["findings"]
+    assert client.protect_table(table, [0], count_width=3)["withheld"] == [0, 1]
+    assert client.audit_table(table, [0], count_width=3)["leaks"]
+    broken = {**table, "facts": {"units": [-777131, 777131, 777132]}}
+    for call in (client.assess_table, client.protect_table, client.audit_table):
+        with pytest.raises(InvalidRequest) as caught:
+            call(broken, RULES if call == client.assess_table else [0])
+        assert "777" not in str(caught.value)
+    with house.ledger() as ledger:
+        assert ledger.head() == before
+        assert ledger.verify().ok
+    time.sleep(0.2)
+    for service in SERVICES:
+        log = (house.settings.state_dir / "log" / f"{service}.jsonl").read_text()
+        metrics = house.http.get(f"{house.metrics_address(service)}/metrics").text
+        for trace in ("CANARY", "7771", "31337", "424242", "455579"):
+            assert trace not in log, (service, trace)
+            assert trace not in metrics, (service, trace)
+    assert any(line.get("method", "").endswith("AssessTable") for line in house.log("risk"))
+
+
+def test_a_revoked_key_ends_within_the_time_that_answers_are_kept(house: ServedHouse) -> None:
+    table = {"dimensions": [{"variable": "a", "codes": ["1"]}], "facts": {"units": [9]}}
+    with house.ledger() as ledger:
+        credentials = Credentials(ledger)
+        key, record = credentials.create("portal", "portal", "test", 1)
+        with Client(house.supervisor.url, key) as portal:
+            assert portal.assess_table(table, RULES)["findings"]
+            credentials.revoke(record.key_id)
+            revoked = time.monotonic()
+            while time.monotonic() < revoked + KEPT_SECONDS + 0.05:
+                time.sleep(0.05)
+            for call in (portal.assess_table, portal.audit_table):
+                with pytest.raises(Unauthorized):
+                    call(table, RULES if call == portal.assess_table else [])
+
+
+def test_without_the_facility_checks_are_told_to_come_again_and_go_on_when_it_is_back(
+    house: ServedHouse, client: Client
+) -> None:
+    table = {"dimensions": [{"variable": "a", "codes": ["1"]}], "facts": {"units": [9]}}
+    assert client.assess_table(table, RULES)["findings"]
+    house.kill("facility")
+    try:
+        time.sleep(KEPT_SECONDS + 0.05)
+        with pytest.raises(Unavailable) as caught:
+            client.assess_table(table, RULES)
+        assert caught.value.status == 503
+    finally:
+        house.restart("facility")
+    for _ in range(100):
+        try:
+            assert client.assess_table(table, RULES)["findings"]
+            return
+        except Unavailable:
+            time.sleep(0.1)
+    pytest.fail("the check side did not find the facility again")
