@@ -16,18 +16,19 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
-from sdcgate.ledger.credentials import Caller, Credentials
+from sdcgate.ledger.credentials import Caller, Credentials, Role
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.risk import individual
-from sdcgate.policy.loading import load_policies
 from sdcgate.servers import errors
 from sdcgate.servers.authentication import Authenticate, caller, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import serve
+from sdcgate.servers.metrics import Metrics, PolicyMetrics
 from sdcgate.servers.pacing import pace
+from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.settings import Settings
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import violations
@@ -41,9 +42,10 @@ SECRET_BYTES = 32
 class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
     """FacilityService over sdcgate.facility."""
 
-    def __init__(self, facility: Facility, key_ring: KeyRing) -> None:
+    def __init__(self, facility: Facility, key_ring: KeyRing, policies: PolicyReload | None = None) -> None:
         self._facility = facility
         self._key_ring = key_ring
+        self._policies = policies
 
     def RegisterDataset(
         self, request: pb.RegisterDatasetRequest, context: grpc.ServicerContext
@@ -115,11 +117,13 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
     def GetStatus(self, request: pb.GetStatusRequest, context: grpc.ServicerContext) -> pb.GetStatusResponse:
         """Version, public key, readiness."""
         with _translated(request):
+            operates = _caller().role == Role.OPERATOR
             return pb.GetStatusResponse(
                 ready=self._facility.is_ready(),
                 software_version=version("sdcgate"),
                 public_key=self._key_ring.public_bundle().decode(),
                 key_id=self._key_ring.key_id,
+                policy_problems=self._policies.problems if self._policies and operates else (),
             )
 
 
@@ -145,18 +149,22 @@ def main(settings: Settings) -> None:
         maximum_message_bytes=section.maximum_message_bytes,
     )
     keys = settings.state_dir / "keys"
+    metrics = Metrics("facility")
+    policies = policies_of(settings, metrics)
     engine = Engine(settings.data_root, settings.state_dir / "snapshots", secret(keys / "records.key"))
     facility = Facility(
         engine,
         ledger,
         RemoteRisk(risk_channel, section.risk_deadline_seconds),
         RemoteProtection(protection_channel, section.protection_deadline_seconds),
-        load_policies(settings.policy_dir),
+        policies.policies,
         settings.default_policy,
         secret(keys / "boxes.key"),
     )
 
-    servicer = FacilityServicer(facility, key_ring)
+    policies.reload_on_hangup()
+    policies.start(facility.replace_policies)
+    servicer = FacilityServicer(facility, key_ring, policies)
     serve(
         "facility",
         lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(servicer, server),
@@ -165,9 +173,26 @@ def main(settings: Settings) -> None:
         authenticator(credentials),
         lambda: warm_up(engine),
         facility.is_ready,
+        metrics=metrics,
     )
+    policies.stop()
     if lock is not None:
         lock.close()
+
+
+def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
+    """The policies of these settings, and who loads them again.
+
+    Raises:
+        ValueError: they have problems, or the default policy is not among them.
+    """
+    policies = PolicyReload(
+        settings.policy_dir, settings.facility.policy_poll_seconds, PolicyMetrics(metrics.registry)
+    )
+    if settings.default_policy not in policies.policies:
+        known = ", ".join(policies.policies)
+        raise ValueError(f"the default policy {settings.default_policy} is not among the policies: {known}")
+    return policies
 
 
 def warm_up(engine: Engine) -> None:

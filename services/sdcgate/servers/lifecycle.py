@@ -40,9 +40,10 @@ class Running:
         authenticate: Authenticate,
         ready: Callable[[], bool] | None = None,
         check: CheckLane | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self.name = name
-        self.metrics = Metrics(name)
+        self.metrics = metrics or Metrics(name)
         self.rooms = Rooms(name, section, check)
         self._names = service_names
         self._section = section
@@ -138,19 +139,21 @@ def serve(
     warm_up: Callable[[], None] | None = None,
     ready: Callable[[], bool] | None = None,
     check: CheckLane | None = None,
+    metrics: Metrics | None = None,
 ) -> None:
     """Run a service until SIGTERM or SIGINT; a second signal ends running calls at once.
 
     `name` is the section of the settings. `authenticate` gets the bearer token of every call and returns the
     caller (`authentication.caller()` in the handler) or None. `ready` is asked by every probe: keep it cheap.
-    `check` keeps calls of people apart from those of the house's services, where both call.
+    `check` keeps calls of people apart from those of the house's services, where both call. `metrics` are
+    those of the service, where it counts more than calls.
     Raises RuntimeError or OSError where a port is taken or a TLS file cannot be used.
     """
     configure(name, settings.log_level)
     section: GrpcServer = getattr(settings, name)
     ready_file = settings.ready_file(name, section)
     ready_file.unlink(missing_ok=True)
-    running = Running(name, add_to_server, service_names, section, authenticate, ready, check)
+    running = Running(name, add_to_server, service_names, section, authenticate, ready, check, metrics)
     signals = Signals()
     log = logger(name)
     try:

@@ -9,6 +9,30 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
+class PolicyMetrics:
+    """What became of policy files that were changed while the facility runs."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.failed = Gauge(
+            "sdcgate_policy_reload_failed",
+            "1 while changed policy files cannot be used and the policies from before apply.",
+            registry=registry,
+        )
+        self.reloads = Counter(
+            "sdcgate_policy_reloads",
+            "Attempts to load changed policy files, by what became of them.",
+            ["result"],
+            registry=registry,
+        )
+        self.loaded = Gauge(
+            "sdcgate_policy_loaded_timestamp_seconds",
+            "When the policies that apply were loaded.",
+            registry=registry,
+        )
+        for result in ("loaded", "failed"):
+            self.reloads.labels(result)
+
+
 class Metrics:
     """The metrics of one service, in a registry of its own."""
 

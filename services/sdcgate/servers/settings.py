@@ -164,6 +164,8 @@ class FacilityServer(GrpcServer):
     """How long the risk service may take for one call."""
     protection_deadline_seconds: float = Field(default=60.0, gt=0)
     """How long the protection service may take for one call."""
+    policy_poll_seconds: float = Field(default=5.0, ge=0, le=3600)
+    """How often the policy files are looked at for changes; 0: only when SIGHUP comes."""
 
 
 class GatewayServer(Server):
