@@ -146,7 +146,8 @@ def cells(decision: dict[str, Any]) -> dict[tuple[str, ...], tuple[float | None,
     columns = table["columns"]
     codes = [[d["codes"][c] for c in columns[d["column"]]] for d in table["dimensions"]]
     figures = [columns[figure["column"]] for figure in table["figures"]]
-    return dict(zip(zip(*codes, strict=True), zip(*figures, strict=True), strict=True))
+    keys = list(zip(*codes, strict=True)) or [()]
+    return dict(zip(keys, zip(*figures, strict=True), strict=True))
 
 
 def codes_of(decision: dict[str, Any]) -> list[str]:
