@@ -71,6 +71,7 @@ class PolicyReload:
             if told or self._is_new(files):
                 self._load(files, apply)
             elif files == self._files and self.problems:
+                self._tried = files
                 self._in_order("policy files are as they were")
         except PolicyInvalid as error:
             self._failed(str(error), again=told)
