@@ -76,8 +76,8 @@ def opened(settings: "Settings | None" = None) -> Iterator["Ledger"]:
     """
     from sdcgate.ledger.errors import LedgerError
     from sdcgate.ledger.signing import KeyRingError
-    from sdcgate.servers.facility import open_ledger
     from sdcgate.servers.settings import Settings
+    from sdcgate.servers.state_folder import open_ledger
 
     try:
         ledger, _ = open_ledger(settings or Settings())

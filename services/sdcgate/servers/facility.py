@@ -1,13 +1,9 @@
 """The facility's server: translates, calls, observes. What is decided is decided in sdcgate.facility."""
 
-import fcntl
-import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import grpc
 
@@ -18,7 +14,6 @@ from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
 from sdcgate.ledger.credentials import Caller, Credentials, Role
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
-from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.risk import individual
 from sdcgate.servers import errors
@@ -30,13 +25,13 @@ from sdcgate.servers.metrics import Metrics, PolicyMetrics
 from sdcgate.servers.pacing import pace
 from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.settings import Settings
+from sdcgate.servers.state_folder import only_one, open_ledger, secret
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 
 SERVICE = "sdcgate.facility.v1.FacilityService"
-SECRET_BYTES = 32
 
 
 class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
@@ -211,54 +206,6 @@ def authenticator(credentials: Credentials) -> Authenticate:
             raise errors.Unavailable(str(error)) from None
 
     return authenticate
-
-
-def open_ledger(settings: Settings) -> tuple[Ledger, KeyRing]:
-    """The ledger of these settings, brought to its newest schema, and the keys that sign in it."""
-    state = settings.state_dir
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key_ring = KeyRing.open(state / "keys" / "ledger")
-    url = settings.ledger_url or f"sqlite:///{state / 'ledger.sqlite'}"
-    return Ledger.open(url, key_ring, state / "heads" / "heads.jsonl"), key_ring
-
-
-def only_one(path: Path) -> IO[str]:
-    """Hold a lock as long as the file that is returned is open.
-
-    Raises:
-        RuntimeError: another process holds it.
-    """
-    file = path.open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise RuntimeError(
-            "another facility serves this ledger; SQLite is for one process, more need PostgreSQL"
-        ) from None
-    return file
-
-
-def secret(path: Path) -> bytes:
-    """A secret of this installation, made once, readable by its owner only.
-
-    Raises:
-        ValueError: the file holds something else.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        kept = path.read_bytes()
-        if len(kept) != SECRET_BYTES:
-            raise ValueError(f"{path} does not hold a secret of {SECRET_BYTES} bytes") from None
-        return kept
-    with os.fdopen(descriptor, "wb") as file:
-        made = secrets.token_bytes(SECRET_BYTES)
-        file.write(made)
-        file.flush()
-        os.fsync(file.fileno())
-    return made
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def test_no_ledger_is_not_a_ledger_in_order_and_none_is_made(tmp_path: Path) -> 
 
 
 def test_the_demonstration_s_keys_are_one_a_role(tmp_path: Path) -> None:
-    from sdcgate.servers.facility import open_ledger
+    from sdcgate.servers.state_folder import open_ledger
 
     settings = Settings(state_dir=tmp_path / "demo", ledger_url="")
     keys = create_keys(settings, {"steward": "stefan", "researcher": "ada"}, "demo")
