@@ -4,39 +4,21 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import yaml
 
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Answered, Facility
+from sdcgate.facility.in_process import LocalProtection, LocalRisk
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.ports import Pattern
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
-from sdcgate.methods.tables.assessment import Assessment, assess_table
-from sdcgate.methods.tables.suppression import protect
 from sdcgate.policy.loading import load_policies
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 RANDHIE = Path(__file__).parent.parent / "services/sdcgate/engine/demonstration/randhie.yaml"
-
-
-class LocalRisk:
-    """The risk service's methods, called directly."""
-
-    def assess_table(self, axes, facts, rules, base_units, key, timeout) -> Assessment:
-        return assess_table(axes, facts, rules, base_units, key)
-
-
-class LocalProtection:
-    """The protection service's methods, called directly."""
-
-    def protect_table(self, problem, unsafe, time_limit, timeout) -> Pattern:
-        found = protect(problem, unsafe, time_limit)
-        return Pattern(np.asarray(found.withheld), found.proof, found.witnesses)
 
 
 @dataclass
