@@ -49,11 +49,18 @@ def result(name: str, n: int, ours: float, theirs: float, note: str, unit: str =
 
 def main() -> None:
     """Run every benchmark, or those whose names are given."""
+    from assess_table import assess_table
     from individual_risk import individual_risk
+    from risk_of_files import risk_of_files
     from three_way import three_way
 
     chosen = set(sys.argv[1:])
-    benchmarks = {"individual_risk": individual_risk, "three_way": three_way}
+    benchmarks = {
+        "assess_table": assess_table,
+        "individual_risk": individual_risk,
+        "risk_of_files": risk_of_files,
+        "three_way": three_way,
+    }
     results = [found for name, run in benchmarks.items() if not chosen or name in chosen for found in run()]
     RESULTS.write_text(json.dumps([asdict(found) for found in results], indent=1) + "\n")
     table = Table("name", "n", "ours", "theirs", "unit", "ratio", "note")
