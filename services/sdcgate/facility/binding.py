@@ -12,7 +12,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.figures import COUNTS, released_table
 from sdcgate.facility.outputs import GROUPS, SubmittedOutput, facts_onto
-from sdcgate.facility.plan import Plan, make_plan, unknown
+from sdcgate.facility.plan import MOST_TOLD, Plan, make_plan, unknown
 from sdcgate.methods.cells import (
     TOTAL,
     Axis,
@@ -65,10 +65,14 @@ def bind(asked: Asked, output: SubmittedOutput) -> Plan:
         raise Unbound(list(error.problems)) from None
     problems = []
     for axis, codes in zip(output.axes, _codes_left(plan), strict=True):
-        for code in axis.codes:
-            if code != TOTAL and code not in codes:
-                message = f"{code[:64]!r}: {unknown('code', code, codes)}"
-                problems.append(FieldProblem(f"{axis.variable}.codes", message))
+        known = set(codes)
+        wrong = [code for code in axis.codes if code != TOTAL and code not in known]
+        for code in wrong[:MOST_TOLD]:
+            message = f"{code[:64]!r}: {unknown('code', code, codes)}"
+            problems.append(FieldProblem(f"{axis.variable}.codes", message))
+        if len(wrong) > MOST_TOLD:
+            message = f"{len(wrong) - MOST_TOLD} more codes are unknown."
+            problems.append(FieldProblem(f"{axis.variable}.codes", message))
     if problems:
         raise Unbound(problems)
     return plan
@@ -123,7 +127,8 @@ def _places(axes: tuple[Axis, ...], output: SubmittedOutput) -> IntArray:
     codes = cell_codes(output.axes)
     columns = []
     for axis, own, column in zip(axes, output.axes, codes, strict=True):
-        columns.append(np.array([axis.codes.index(code) for code in own.codes], dtype=np.int64)[column])
+        at = {code: place for place, code in enumerate(axis.codes)}
+        columns.append(np.array([at[code] for code in own.codes], dtype=np.int64)[column])
     return np.ravel_multi_index(tuple(columns), shape_of(axes)) if axes else np.zeros(1, dtype=np.int64)
 
 

@@ -113,11 +113,12 @@ def _dimensions(request: pb.SubmitOutputRequest) -> Iterator[tuple[str, types.Di
 def _shape_problems(
     dimensions: list[tuple[str, types.Dimension]], lengths: set[int], product: int
 ) -> Iterator[FieldProblem]:
-    names = [dimension.variable for _, dimension in dimensions]
-    for place, (path, dimension) in enumerate(dimensions):
-        if dimension.variable in names[:place]:
+    seen: set[str] = set()
+    for path, dimension in dimensions:
+        if dimension.variable in seen:
             message = f"{dimension.variable} is a dimension already; name it once"
             yield FieldProblem(join(path, "variable"), message)
+        seen.add(dimension.variable)
         if not dimension.codes:
             yield FieldProblem(join(path, "codes"), "must have at least one code")
         if len(set(dimension.codes)) < len(dimension.codes):
@@ -151,14 +152,18 @@ def _cells(dimensions: list[tuple[str, types.Dimension]], axes: tuple[Axis, ...]
         columns = [integers(dimension.cells) for _, dimension in dimensions]
     placed = []
     for (_, dimension), axis, column in zip(dimensions, axes, columns, strict=True):
-        places = np.array([axis.codes.index(code) for code in dimension.codes], dtype=np.int64)
+        at = {code: place for place, code in enumerate(axis.codes)}
+        places = np.array([at[code] for code in dimension.codes], dtype=np.int64)
         placed.append(places[column])
     return np.ravel_multi_index(tuple(placed), shape_of(axes)) if axes else np.zeros(1, dtype=np.int64)
 
 
 def _missing_facts(facts: types.CellFacts, figures: tuple[FigureAsked, ...]) -> Iterator[FieldProblem]:
     measures = {measure.measure: measure for measure in facts.measures}
+    known = types.Statistic.values()
     for position, figure in enumerate(figures):
+        if figure.statistic not in known:
+            continue  # a problem of the envelope
         name = types.Statistic.Name(figure.statistic).removeprefix("STATISTIC_")
         for column in OF_CELLS.get(figure.statistic, ()):
             if not getattr(facts, column):
