@@ -125,3 +125,8 @@ def test_a_table_that_contradicts_itself_is_not_judged_and_no_figure_is_told():
 def test_no_record_can_be_moved_without_being_seen(cell, by):
     facts = made()
     assert wrong(replace(facts, records=changed(facts.records, cell, by))).keys() == {"facts.records"}
+
+
+def test_where_no_fact_is_known_there_is_nothing_to_compare():
+    nothing = np.zeros(0, dtype=np.int64)
+    assert margin_problems(AXES, Facts(nothing, nothing)) == []

@@ -26,6 +26,8 @@ def margin_problems(axes: tuple[Axis, ...], facts: Facts) -> list[FactProblem]:
     if all(parent == -1 for axis in axes for parent in axis.parents):
         return []
     adding, distinct = list(_adding(facts)), list(_distinct(facts))
+    if not adding and not distinct:
+        return []
     values = np.array([column for _, column in adding + distinct], dtype=np.float64)
     rooms = ADDITION_ERROR * np.abs(values).max(axis=1, initial=0.0)[:, None]
     wrong = np.zeros(values.shape, dtype=np.bool_)
