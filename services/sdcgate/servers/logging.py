@@ -7,7 +7,8 @@ what they were given.
 import logging
 import sys
 import traceback
-from typing import Any, cast
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 import structlog
 
@@ -25,7 +26,7 @@ def configure(service: str, level: str = "INFO") -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Unfailing(sys.stderr))),
         cache_logger_on_first_use=False,
     )
     structlog.contextvars.clear_contextvars()
@@ -43,6 +44,23 @@ def places(error: BaseException) -> list[str]:
     """Where an exception came from, innermost last, without a word of its text: `module.py:12 function`."""
     frames = traceback.extract_tb(error.__traceback__)
     return [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames[-12:]]
+
+
+class _Unfailing:
+    """A stream that drops what cannot be written: a full disk must not turn answers into errors."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write, if possible."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Flush, if possible."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 class _Places(logging.Handler):
