@@ -50,6 +50,14 @@ def test_many_keys_with_many_categories_are_grouped_though_their_product_fits_no
     assert as_lists(group_keys(codes)) == grouped_by_dictionary(codes)
 
 
+def test_the_first_of_seventy_keys_is_not_shifted_out_of_the_number() -> None:
+    # Three categories take a digit of 4: 70 of them are 140 bits.
+    codes = np.full((3, 70), 2)
+    codes[1, 0] = 0
+    codes[2, 69] = 0
+    assert group_keys(codes).counts.tolist() == [1, 1, 1]
+
+
 def test_a_hundred_thousand_different_keys_stay_different() -> None:
     codes = np.arange(100_000).reshape(-1, 1)
     keys = group_keys(np.concatenate([codes, codes[::-1]]))
