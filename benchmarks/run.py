@@ -52,6 +52,7 @@ def main() -> None:
     from assess_table import assess_table
     from individual_risk import individual_risk
     from risk_of_files import risk_of_files
+    from special_uniques import suda
     from three_way import three_way
 
     chosen = set(sys.argv[1:])
@@ -59,6 +60,7 @@ def main() -> None:
         "assess_table": assess_table,
         "individual_risk": individual_risk,
         "risk_of_files": risk_of_files,
+        "suda": suda,
         "three_way": three_way,
     }
     results = [found for name, run in benchmarks.items() if not chosen or name in chosen for found in run()]
