@@ -15,7 +15,7 @@ from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.record_order import neighbour_test
 from sdcgate.methods.risk.release_rules import (
     NAMED,
-    Region,
+    Regional,
     ReleaseFile,
     RuleFinding,
     RuleSetFindings,
@@ -91,7 +91,7 @@ def _direct(file: ReleaseFile) -> RuleFinding:
     names = [
         one.name
         for one in file.variables
-        if one.direct_identifier or one.region is Region.DIRECT or one.topic in FORBIDDEN
+        if one.direct_identifier or one.regional is Regional.DIRECT or one.topic in FORBIDDEN
     ]
     requirement = "No direct identifiers, direct regions, nationality, country of birth or ethnicity."
     return judge_names(2, requirement, names, "Not for the public")
@@ -102,7 +102,7 @@ def _indirect_regions(file: ReleaseFile, rules: PublicRules) -> RuleFinding:
         f"One kind of indirect region at most; each area has {rules.area_inhabitants} persons in "
         f"{rules.area_provinces} provinces, below {rules.municipality_share:.0%} of them in one municipality."
     )
-    columns = file.columns(Region.INDIRECT)
+    columns = file.columns(Regional.INDIRECT)
     if not columns:
         return judge(3, requirement, [], "", "The file has no indirect region.")
     names = tuple(file.variables[column].name for column in columns)

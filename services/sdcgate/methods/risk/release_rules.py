@@ -19,7 +19,7 @@ NAMED = 20
 """Violating values that are named for each combination; all are counted."""
 
 
-class Region(Enum):
+class Regional(Enum):
     """Whether a variable tells where somebody lives."""
 
     NONE = "none"
@@ -61,7 +61,7 @@ class ReleasedVariable:
     sensitive: bool = False
     household: bool = False
     """A household variable: the same for all members."""
-    region: Region = Region.NONE
+    regional: Regional = Regional.NONE
     kind: str = ""
     """Of an indirect regional variable: what it tells of the place, such as size; its name where left out."""
     topic: Topic = Topic.OTHER
@@ -118,9 +118,9 @@ class ReleaseFile:
         if self.municipalities is not None:
             _check_municipalities(self.municipalities, self.variables)
 
-    def columns(self, *regions: Region) -> list[int]:
+    def columns(self, *regions: Regional) -> list[int]:
         """Columns of the regional variables of these kinds."""
-        return [column for column, variable in enumerate(self.variables) if variable.region in regions]
+        return [column for column, variable in enumerate(self.variables) if variable.regional in regions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,5 +245,5 @@ def _check_municipalities(places: Municipalities, variables: tuple[ReleasedVaria
     if number and int(np.min(places.inhabitants)) < 0:
         raise ValueError("municipalities: inhabitants must not be negative")
     for column in places.variables:
-        if not (0 <= column < len(variables)) or variables[column].region is Region.NONE:
+        if not (0 <= column < len(variables)) or variables[column].regional is Regional.NONE:
             raise ValueError(f"municipalities: column {column} is no regional variable")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdcgate.methods.risk.release_rules import (
-    Region,
+    Regional,
     ReleaseFile,
     RuleFinding,
     RuleSetFindings,
@@ -79,7 +79,7 @@ def _combinations(file: ReleaseFile, rules: ResearchersRules) -> RuleFinding:
 
 def _detail(file: ReleaseFile, rules: ResearchersRules) -> RuleFinding:
     requirement = "Detail of occupation, firm and education is limited by the most detailed direct region."
-    direct = file.columns(Region.DIRECT)
+    direct = file.columns(Regional.DIRECT)
     detailed = [column for column, one in enumerate(file.variables) if one.topic in DETAILED]
     if not direct or not detailed:
         return judge(3, requirement, [], "", "The file has no direct region, or none of these variables.")
@@ -111,7 +111,7 @@ def _detail(file: ReleaseFile, rules: ResearchersRules) -> RuleFinding:
 
 def _regions(file: ReleaseFile, rules: ResearchersRules) -> RuleFinding:
     requirement = f"A region that can be told apart has at least {rules.region} inhabitants."
-    columns = file.columns(Region.DIRECT, Region.INDIRECT)
+    columns = file.columns(Regional.DIRECT, Regional.INDIRECT)
     if not columns:
         return judge(4, requirement, [], "", "The file has no regional variable.")
     places = areas(file, columns)
@@ -132,7 +132,7 @@ def _regions(file: ReleaseFile, rules: ResearchersRules) -> RuleFinding:
 
 def _panel(file: ReleaseFile) -> RuleFinding:
     requirement = "Panel data are released without direct regions."
-    names = [file.variables[column].name for column in file.columns(Region.DIRECT)]
+    names = [file.variables[column].name for column in file.columns(Regional.DIRECT)]
     if names and file.panel is None:
         return undecided(5, requirement, "whether the file is a panel")
     return judge_names(5, requirement, names if file.panel else [], "Direct regions in a panel")

@@ -11,7 +11,7 @@ from sdcgate.methods.risk.public_rules import PublicRules, public_rules
 from sdcgate.methods.risk.release_rules import (
     Municipalities,
     Outcome,
-    Region,
+    Regional,
     ReleasedVariable,
     ReleaseFile,
     RuleFinding,
@@ -21,10 +21,10 @@ from sdcgate.methods.risk.researchers_rules import DetailLimit, ResearchersRules
 from sdcgate.methods.risk.threshold import Base, Identifying
 
 MET, VIOLATED, UNDECIDED = Outcome.MET, Outcome.VIOLATED, Outcome.UNDECIDED
-REGION = ReleasedVariable("municipality", Identifying.EXTREMELY, region=Region.DIRECT)
+REGION = ReleasedVariable("municipality", Identifying.EXTREMELY, regional=Regional.DIRECT)
 SEX = ReleasedVariable("sex", Identifying.VERY)
 JOB = ReleasedVariable("occupation", Identifying.YES, topic=Topic.OCCUPATION)
-SIZE = ReleasedVariable("size of municipality", Identifying.YES, region=Region.INDIRECT)
+SIZE = ReleasedVariable("size of municipality", Identifying.YES, regional=Regional.INDIRECT)
 DIET = ReleasedVariable("diet")
 
 # Twelve places in six provinces: two sizes of 300,000 and 42,000 inhabitants.
@@ -189,7 +189,7 @@ def test_indirect_regions_are_large_scattered_and_of_one_kind() -> None:
 
 
 def test_two_kinds_of_indirect_regions_are_one_too_many_and_two_of_a_kind_are_not() -> None:
-    urban = ReleasedVariable("urbanisation", Identifying.YES, region=Region.INDIRECT)
+    urban = ReleasedVariable("urbanisation", Identifying.YES, regional=Regional.INDIRECT)
     places = replace(PLACES, variables=(0, 1), codes=np.repeat([[0, 0], [1, 1]], 6, axis=0))
     found = public(a_file(SIZE, urban, rows=[[0, 0]], municipalities=places), 3)
     assert found.explanation == "Several kinds: size of municipality, urbanisation."
