@@ -23,16 +23,8 @@ def verify() -> None:
     """Rebuild everything from the signed events and compare; names the place of every difference."""
     from sdcgate.servers.settings import Settings
 
-    with told():
-        settings = Settings()
-        ledger_file = settings.state_dir / "ledger.sqlite"
-        # Verifying must not make the ledger that it then finds in order.
-        if not settings.ledger_url and not ledger_file.exists():
-            raise ValueError(
-                f"there is no ledger at {ledger_file}: set SDCGATE_STATE_DIR or SDCGATE_LEDGER_URL"
-            )
-        with opened(settings) as ledger:
-            report = ledger.verify()
+    with told(), opened_where_it_lies(Settings()) as ledger:
+        report = ledger.verify()
     for fault in report.faults:
         typer.echo(f"event {fault.sequence}, {fault.place}: {fault.message}")
     if report.faults:
@@ -65,6 +57,20 @@ def public_key(url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
     """Print the public key that verifies certificates, as the gateway tells it."""
     with connected(url, api_key) as client:
         typer.echo(client.status()["public_key"].rstrip())
+
+
+@contextmanager
+def opened_where_it_lies(settings: "Settings") -> Iterator["Ledger"]:
+    """The ledger of the settings, which is there already: reading must not make what it then finds in order.
+
+    Raises:
+        ValueError: there is none, or it cannot be used.
+    """
+    file = settings.state_dir / "ledger.sqlite"
+    if not settings.ledger_url and not file.exists():
+        raise ValueError(f"there is no ledger at {file}: set SDCGATE_STATE_DIR or SDCGATE_LEDGER_URL")
+    with opened(settings) as ledger:
+        yield ledger
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`sdcgate policy`: list, show, validate, schema, explain; test is in `policy_examples.py`."""
+"""`sdcgate policy`: list, show, validate, schema, explain; `policy_examples` and `policy_diff` add theirs."""
 
 import json
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sdcgate.cli import policy_examples
+from sdcgate.cli import policy_diff, policy_examples
 from sdcgate.cli.connection import DEFAULT_URL, WRONGLY_ASKED, ApiKey, Url, connected, give_up, told
 from sdcgate.cli.policies import find, own_folder
 
@@ -19,6 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("test")(policy_examples.run)
+app.command("diff")(policy_diff.diff)
 
 PolicyName = Annotated[
     str, typer.Argument(help="Name of a policy (bundled, or in SDCGATE_POLICY_DIR), or path of a file.")

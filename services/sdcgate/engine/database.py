@@ -20,11 +20,18 @@ class ComputationFailed(RuntimeError):
 class Database:
     """One DuckDB instance; each thread has a cursor of its own. Never a database file.
 
-    It may read what lies in `store` only; what does not fit in memory spills to `store/.spill`.
+    It may read what lies in `store` only; what does not fit in memory spills to `spill`, or `store/.spill`.
     """
 
-    def __init__(self, store: Path, threads: int | None = None, memory_limit: str | None = None) -> None:
+    def __init__(
+        self,
+        store: Path,
+        threads: int | None = None,
+        memory_limit: str | None = None,
+        spill: Path | None = None,
+    ) -> None:
         self._store = store
+        self._spill = spill or store / ".spill"
         self._settings: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit}
         self._connection: Any = None
         self._views: set[str] = set()
@@ -91,12 +98,11 @@ class Database:
                 warnings.filterwarnings(
                     "ignore", message="Arrow output on a DB-API result", category=UserWarning
                 )
-                spill = self._store / ".spill"
-                spill.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._spill.mkdir(mode=0o700, parents=True, exist_ok=True)
                 connection = ibis.duckdb.connect()
                 wanted = {
                     **self._settings,
-                    "temp_directory": str(spill),
+                    "temp_directory": str(self._spill),
                     "autoinstall_known_extensions": False,
                     "autoload_known_extensions": False,
                     "parquet_metadata_cache": True,

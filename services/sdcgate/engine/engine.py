@@ -65,8 +65,9 @@ class Registration:
 class Engine:
     """Datasets in immutable snapshots under `store`, read from files under `data_root`.
 
-    `secret`, 32 bytes, keys unit keys and record marks; a store is tied to its secret. All methods may be
-    called from many threads.
+    `secret`, 32 bytes, keys unit keys and record marks; a store is tied to its secret. What does not fit in
+    memory goes to `spill`, a folder of this engine's own; to one in the store where it is not given. All
+    methods may be called from many threads.
     """
 
     def __init__(
@@ -77,13 +78,14 @@ class Engine:
         *,
         threads: int | None = None,
         memory_limit: str | None = None,
+        spill: Path | None = None,
     ) -> None:
         if len(secret) != SECRET_BYTES:
             raise ValueError(f"the engine's secret has {SECRET_BYTES} bytes")
         self._data_root = data_root
         self._store = store.resolve()
         self._secret = secret
-        self._database = Database(self._store, threads, memory_limit)
+        self._database = Database(self._store, threads, memory_limit, spill)
         self._loaded: dict[tuple[str, int], Dataset] = {}
         self._verified: dict[tuple[str, int], tuple[int, ...]] = {}
         self._lock = threading.RLock()

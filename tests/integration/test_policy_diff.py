@@ -1,0 +1,207 @@
+"""What a new policy would have done to the queries of a ledger: verdicts and numbers of cells."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from house import RANDHIE, House, cells, person, verdict
+from sdcgate.cli import main
+from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.engine.engine import Engine
+from sdcgate.facility.facility import Facility
+from sdcgate.facility.in_process import LocalProtection, LocalRisk
+from sdcgate.facility.pace import Pace
+from sdcgate.policy.files import BUNDLED
+from sdcgate.policy.loading import load_policies
+from sdcgate.servers.facility import open_ledger, secret
+from sdcgate.servers.settings import Settings
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+TEXT = (BUNDLED / "israel-cbs.yaml").read_text()
+FIVE = {"rows": ["plan"], "columns": ["site"]}
+
+
+class Installation:
+    """A state folder as a facility leaves it, with queries and a review in its ledger."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = Settings(state_dir=folder / "state", data_root=folder, ledger_url="")
+        ledger, _ = open_ledger(self.settings)
+        keys = self.settings.state_dir / "keys"
+        engine = Engine(folder, self.settings.state_dir / "snapshots", secret(keys / "records.key"))
+        facility = Facility(
+            engine,
+            ledger,
+            LocalRisk(),
+            LocalProtection(),
+            load_policies(),
+            "israel-cbs",
+            secret(keys / "boxes.key"),
+        )
+        self.house = House(facility, engine, ledger)
+        self.descriptor = yaml.safe_load(RANDHIE.read_text())
+        engine.register(parse_descriptor(self.descriptor))
+
+    def review(self, query: str, approve: bool) -> pb.Decision:
+        request = pb.ReviewQueryRequest(query=query, approve=approve, note="looked at it")
+        return self.house.facility.review_query(self.house.checker, request, Pace(60.0))
+
+    def diff(self, *arguments: str) -> Result:
+        environment = {
+            "SDCGATE_STATE_DIR": str(self.settings.state_dir),
+            "SDCGATE_DATA_ROOT": str(self.folder),
+        }
+        return CliRunner().invoke(main, ["policy", "diff", "israel-cbs", *arguments], env=environment)
+
+    def policy(self, *changes: tuple[str, str]) -> str:
+        text = TEXT
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path = self.folder / "new.yaml"
+        path.write_text(text)
+        return str(path)
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    made = Installation(tmp_path_factory.mktemp("installation"))
+    house = made.house
+    assert verdict(house.ask(**FIVE)) == "RELEASED_PROTECTED"
+    assert verdict(house.ask(rows=["female"])) == "RELEASED"
+    assert verdict(house.ask(rows=["site", "year"], columns=["age:broad"], layers=["female"])) == "REFUSED"
+    yield made
+    house.ledger.close()
+
+
+def rows(result: Result) -> dict[tuple[str, str], int]:
+    """Numbers of queries by verdict then and now."""
+    found = re.findall(r"^([A-Z_]+) +((?:[A-Z_]+|no verdict)) +(\d+)", result.stdout, re.MULTILINE)
+    return {(before, after): int(number) for before, after, number in found}
+
+
+def test_under_the_same_policy_every_query_ends_as_it_did(installation: Installation) -> None:
+    result = installation.diff("israel-cbs", "--ledger")
+    assert result.exit_code == 0, result.output
+    assert "no setting differs" in result.stdout
+    assert rows(result) == {
+        ("RELEASED_PROTECTED", "RELEASED_PROTECTED"): 1,
+        ("RELEASED", "RELEASED"): 1,
+        ("REFUSED", "REFUSED"): 1,
+    }
+    assert (
+        "cells shown then 168, now 168: 0 newly withheld, 0 newly shown\nqueries that change: 0"
+        in result.stdout
+    )
+    assert result.stderr == "3 of 3 queries asked again\n"
+
+
+def test_a_new_policy_is_told_by_verdicts_and_numbers_of_cells(installation: Installation) -> None:
+    stricter = installation.policy(("minimum_units: {units: 10,", "minimum_units: {units: 20,"))
+    result = installation.diff(stricter, "--ledger")
+    assert rows(result)["RELEASED_PROTECTED", "RELEASED_PROTECTED"] == 1
+    (withheld,) = re.findall(r"(\d+) newly withheld, 0 newly shown\nqueries", result.stdout)
+    assert 1 <= int(withheld) <= 20
+    listed = result.stdout.partition("queries that change: 1\n")[2]
+    assert re.fullmatch(rf"  q-\w+  randhie  {withheld} cells newly withheld, 0 newly shown\n", listed)
+
+    laxer = installation.policy(
+        ("minimum_units: {units: 10,", "minimum_units: {units: 5,"),
+        ("dimensions: {maximum: 3,", "dimensions: {maximum: 4,"),
+    )
+    result = installation.diff(laxer, "--ledger")
+    assert rows(result) == {
+        ("RELEASED_PROTECTED", "RELEASED"): 1,
+        ("RELEASED", "RELEASED"): 1,
+        ("REFUSED", "RELEASED"): 1,
+    }
+    assert re.search(r"now \d+: 0 newly withheld, \d+ newly shown", result.stdout)
+
+
+def test_nothing_is_written_to_the_ledger_and_nothing_is_left_behind(installation: Installation) -> None:
+    before = installation.house.ledger.head()
+    state = sorted(path.name for path in installation.settings.state_dir.iterdir())
+    installation.diff("five-safes", "--ledger")
+    assert installation.house.ledger.head() == before
+    assert sorted(path.name for path in installation.settings.state_dir.iterdir()) == state
+
+
+def test_when_the_time_is_over_it_says_how_far_it_came(installation: Installation, monkeypatch) -> None:
+    moments = iter([0.0, 0.0, 0.5, 0.5])
+    from sdcgate.cli import policy_diff
+
+    class Clock:
+        @staticmethod
+        def monotonic() -> float:
+            return next(moments, 99.0)
+
+    monkeypatch.setattr(policy_diff, "time", Clock)
+    result = installation.diff("israel-cbs", "--ledger", "--time-limit", "5")
+    assert result.exit_code == 0
+    assert "1 of 3 queries asked again; the time is over" in result.stdout
+
+
+def test_a_ledger_without_such_queries_says_so_and_without_a_ledger_none_is_made(
+    installation: Installation, tmp_path: Path
+) -> None:
+    environment = {"SDCGATE_STATE_DIR": str(installation.settings.state_dir)}
+    other = CliRunner().invoke(
+        main, ["policy", "diff", "five-safes", "five-safes", "--ledger"], env=environment
+    )
+    assert "no query that was decided under this policy" in other.stdout
+    environment = {"SDCGATE_STATE_DIR": str(tmp_path / "nowhere")}
+    missing = CliRunner().invoke(
+        main, ["policy", "diff", "five-safes", "five-safes", "--ledger"], env=environment
+    )
+    assert (missing.exit_code, "there is no ledger at" in missing.stderr) == (2, True)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_reviews_versions_and_outputs_are_replayed_at_their_places(tmp_path: Path) -> None:
+    made = Installation(tmp_path)
+    house = made.house
+    first = house.ask(rows=["female"], figures=["UNITS", "RECORDS"])
+    shown = cells(first)
+    output = pb.SubmitOutputRequest(dataset="randhie", label="job 17")
+    output.rows.add(variable="female", codes=["0", "1"], cells=[0, 1])
+    output.facts.units.extend(int(shown[code,][0]) for code in "01")
+    output.facts.records.extend(int(shown[code,][1]) for code in "01")
+    submitted = house.facility.submit_output(person("portal", "portal-1"), output, Pace(60.0))
+    assert verdict(submitted) == "RELEASED"
+    # A second version of the same people: what was asked of the first is asked of the first again.
+    house.engine.register(parse_descriptor({**made.descriptor, "label": "Revised"}))
+    referred = house.ask(rows=["female"])
+    later = house.ask(rows=["site"], columns=["idp"])
+    assert (verdict(referred), verdict(later)) == ("REFERRED", "REFERRED")
+    assert verdict(made.review(later.decision.query, False)) == "REFUSED"
+    assert verdict(made.review(referred.decision.query, True)) == "RELEASED"
+    assert verdict(house.ask(rows=["child"])) == "REFERRED"
+    result = made.diff("israel-cbs", "--ledger")
+    assert rows(result) == {
+        ("RELEASED", "RELEASED"): 3,
+        ("REFUSED", "REFUSED"): 1,
+        ("REFERRED", "REFERRED"): 1,
+    }
+    assert "queries that change: 0" in result.stdout
+    house.ledger.close()
+
+
+def test_a_dataset_that_is_gone_has_no_verdict_and_the_others_have(tmp_path: Path) -> None:
+    made = Installation(tmp_path)
+    made.house.engine.register(parse_descriptor({**made.descriptor, "name": "copy", "source": "copy"}))
+    made.house.ask(rows=["female"])
+    made.house.ask(dataset="copy", rows=["female"])
+    made.house.ledger.close()
+    snapshot = made.settings.state_dir / "snapshots" / "copy"
+    snapshot.rename(snapshot.with_name(".copy"))
+    result = made.diff("israel-cbs", "--ledger")
+    assert rows(result) == {("RELEASED", "RELEASED"): 1, ("RELEASED", "no verdict"): 1}
+    assert (
+        "copy  RELEASED -> no verdict  4 cells newly withheld, 0 newly shown  There is no dataset 'copy'."
+        in result.stdout
+    )
