@@ -51,11 +51,11 @@ class Axis:
 
     def parts(self) -> list[tuple[int, IntArray]]:
         """Each code that has parts, with the positions of these; in the order of the codes."""
-        parents = np.array(self.parents, dtype=np.int64)
-        order = np.argsort(parents, kind="stable")
-        codes, starts = np.unique(parents[order], return_index=True)
-        groups = np.split(order, starts[1:])
-        return [(int(code), group) for code, group in zip(codes, groups, strict=True) if code >= 0]
+        found: dict[int, list[int]] = {}
+        for code, above in enumerate(self.parents):
+            if above >= 0:
+                found.setdefault(above, []).append(code)
+        return [(code, np.array(found[code], dtype=np.int64)) for code in sorted(found)]
 
 
 def shape_of(axes: tuple[Axis, ...]) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 from grpc_status import rpc_status  # type: ignore[import-untyped]
 
+from sdcgate.servers.request_ids import REQUEST_ID_KEY
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 
 __all__ = [
@@ -252,8 +253,9 @@ def _bad_request(fields: tuple[FieldProblem, ...], error_bytes: int) -> Any:
 
 def abort(context: grpc.ServicerContext, problem: Problem, request_id: str = "") -> NoReturn:
     """End a call with a problem."""
-    status = to_status(problem, request_id, _error_bytes(context))
-    context.abort_with_status(rpc_status.to_status(status))
+    status = rpc_status.to_status(to_status(problem, request_id, _error_bytes(context)))
+    told = ((REQUEST_ID_KEY, request_id),) if request_id else ()
+    context.abort_with_status(status._replace(trailing_metadata=(*status.trailing_metadata, *told)))
     raise AssertionError("abort_with_status raises")
 
 

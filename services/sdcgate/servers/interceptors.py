@@ -62,7 +62,8 @@ class RequestId:
     def __call__(self, call: Call, proceed: Proceed) -> Message:
         """Bind the id for the time of the call."""
         call.request_id = request_id(call.metadata.get(REQUEST_ID_KEY))
-        call.context.send_initial_metadata(((REQUEST_ID_KEY, call.request_id),))
+        # With the status: sent before it, it would be a round of its own through gRPC.
+        call.context.set_trailing_metadata(((REQUEST_ID_KEY, call.request_id),))
         with structlog.contextvars.bound_contextvars(**{REQUEST_ID: call.request_id}):
             return proceed()
 

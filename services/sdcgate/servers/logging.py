@@ -10,6 +10,7 @@ import traceback
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
+import pydantic_core
 import structlog
 
 REQUEST_ID = "request_id"
@@ -23,7 +24,7 @@ def configure(service: str, level: str = "INFO") -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(),
+            structlog.processors.JSONRenderer(_json),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Unfailing(sys.stderr))),
@@ -33,6 +34,11 @@ def configure(service: str, level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers[:] = [_Places(service)]
     root.setLevel(max(number, logging.WARNING))
+
+
+def _json(event: dict[str, Any], **_: Any) -> str:
+    """A line's fields. Of what is neither text nor number only its type: its repr may say anything."""
+    return pydantic_core.to_json(event, fallback=lambda value: type(value).__name__).decode()
 
 
 def logger(service: str) -> structlog.typing.FilteringBoundLogger:

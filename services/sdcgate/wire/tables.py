@@ -210,7 +210,9 @@ class _Columns:
         """Finite values, `width` a cell, or none."""
         array = floats(values)
         self._length(array.size, path, width)
-        self._none(~np.isfinite(array), path, "must be finite numbers", width)
+        finite = np.isfinite(array)
+        if np.count_nonzero(finite) != array.size:
+            self._none(~finite, path, "must be finite numbers", width)
         return self._order.arranged(array) if width == 1 else array
 
     def rows(self, values: Any, path: str, width: int) -> FloatArray:
@@ -233,7 +235,7 @@ class _Columns:
 
     def _none(self, wrong: BoolArray, path: str, message: str, width: int = 1) -> None:
         """Note the sender's cells that are wrong, where any is."""
-        if wrong.any():
+        if np.count_nonzero(wrong):
             self.problem(path, message + named(np.unique(np.flatnonzero(wrong) // width)))
 
     def _length(self, size: int, path: str, width: int) -> None:

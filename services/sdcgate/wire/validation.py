@@ -1,6 +1,7 @@
 """The constraints that stand in the protos (buf.validate), checked on envelopes; values by column are not."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -30,25 +31,38 @@ def violations(message: Message) -> list[FieldProblem]:
 
 def _too_long(message: Message, path: str) -> Iterator[FieldProblem]:
     """Lists with more items than their constraint allows; what is in those is not looked at."""
-    for field, value in message.ListFields():
-        where = join(path, field.name)
-        if field.is_repeated:
-            most = _most_items(field)
-            if most and len(value) > most:
-                yield FieldProblem(where, f"has {len(value)} items; at most {most} are taken")
-                continue
-        if field.cpp_type == field.CPPTYPE_MESSAGE:
-            if field.is_repeated:
-                for position, item in enumerate(value):
-                    yield from _too_long(item, f"{where}[{position}]")
-            else:
-                yield from _too_long(value, where)
+    for bounded in _bounded(message.DESCRIPTOR):
+        value, where = getattr(message, bounded.name), join(path, bounded.name)
+        if not bounded.repeated:
+            yield from _too_long(value, where)
+        elif bounded.most and len(value) > bounded.most:
+            yield FieldProblem(where, f"has {len(value)} items; at most {bounded.most} are taken")
+        elif bounded.deeper:
+            for position, item in enumerate(value):
+                yield from _too_long(item, f"{where}[{position}]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A field that is a list of bounded length, or that has one beneath it."""
+
+    name: str
+    repeated: bool
+    most: int
+    deeper: bool
 
 
 @cache
-def _most_items(field: Any) -> int:
-    rules = field.GetOptions().Extensions[validate_pb2.field]
-    return int(rules.repeated.max_items)
+def _bounded(descriptor: Any) -> tuple[_Bounded, ...]:
+    """The fields of a message to look at; messages do not hold themselves."""
+    found = []
+    for field in descriptor.fields:
+        rules = field.GetOptions().Extensions[validate_pb2.field]
+        most = int(rules.repeated.max_items) if field.is_repeated else 0
+        deeper = field.message_type is not None and bool(_bounded(field.message_type))
+        if most or deeper:
+            found.append(_Bounded(field.name, bool(field.is_repeated), most, deeper))
+    return tuple(found)
 
 
 def _words(violation: protovalidate.ViolationPb, descriptor: Any) -> str:

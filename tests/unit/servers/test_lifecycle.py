@@ -155,7 +155,7 @@ def test_the_request_id_goes_in_and_out_and_a_harmful_one_is_replaced(places):
     given = [("authorization", f"Bearer {TOKEN}"), ("x-request-id", "r-from-gateway")]
     for metadata, expected in ((given, "r-from-gateway"), ([given[0], ("x-request-id", "a b")], None)):
         _, call = stub.AssessTable.with_call(risk_pb2.AssessTableRequest(), timeout=5, metadata=metadata)
-        (got,) = [value for key, value in call.initial_metadata() if key == "x-request-id"]
+        (got,) = [value for key, value in call.trailing_metadata() if key == "x-request-id"]
         assert got == expected if expected else got.startswith("r-")
 
 

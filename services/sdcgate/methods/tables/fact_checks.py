@@ -78,7 +78,7 @@ def _misshapen(path: str, values: npt.NDArray[np.generic], n_cells: int, kinds: 
 
 def _where(path: str, wrong: BoolArray, message: str) -> Problems:
     """The problem of a column, where some cell has it."""
-    if wrong.any():
+    if np.count_nonzero(wrong):
         yield FactProblem(path, message, np.flatnonzero(wrong))
 
 

@@ -6,11 +6,12 @@ where a unit's household changes its size, its share of one depends on the recor
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sdcgate.methods.cells import Axis, Facts, FloatArray, IntArray, number_of_cells, shape_of
+from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, IntArray, shape_of
 from sdcgate.methods.positions import FactProblem
 from sdcgate.methods.tables.problem import ADDITION_ERROR, SUM_OF_PARTS
 
@@ -28,16 +29,25 @@ def margin_problems(axes: tuple[Axis, ...], facts: Facts) -> list[FactProblem]:
     adding, distinct = list(_adding(facts)), list(_distinct(facts))
     if not adding and not distinct:
         return []
-    values = np.array([column for _, column in adding + distinct], dtype=np.float64)
-    rooms = ADDITION_ERROR * np.abs(values).max(axis=1, initial=0.0)[:, None]
-    wrong = np.zeros(values.shape, dtype=np.bool_)
-    for cells, totals, sums, most in _totals(axes, values):
-        wrong[:, cells] |= totals > sums + rooms
-        wrong[: len(adding), cells] |= (totals < sums - rooms)[: len(adding)]
-        wrong[len(adding) :, cells] |= (totals < most - rooms)[len(adding) :]
+    columns = adding + distinct
+    values = np.array([column for _, column in columns], dtype=np.float64)
+    rooms = ADDITION_ERROR * np.maximum.reduce(np.abs(values), axis=1)[:, None]
+    wrong: BoolArray | None = None
+    for cells, totals, parts in _totals(axes, values):
+        sums = np.add.reduce(parts, axis=1)
+        off = totals > sums + rooms
+        off[: len(adding)] |= (totals < sums - rooms)[: len(adding)]
+        if distinct:
+            most = np.maximum.reduce(parts[len(adding) :], axis=1)
+            off[len(adding) :] |= totals[len(adding) :] < most - rooms[len(adding) :]
+        if np.count_nonzero(off):
+            wrong = np.zeros(values.shape, dtype=np.bool_) if wrong is None else wrong
+            wrong[:, cells] |= off
+    if wrong is None:
+        return []
     return [
         FactProblem(path, _message(row < len(adding)), np.flatnonzero(wrong[row]))
-        for row, (path, _) in enumerate(adding + distinct)
+        for row, (path, _) in enumerate(columns)
         if wrong[row].any()
     ]
 
@@ -71,16 +81,24 @@ def _known(path: str, column: npt.NDArray[np.generic] | None) -> Iterator[Column
         yield path, column
 
 
-def _totals(
-    axes: tuple[Axis, ...], values: FloatArray
-) -> Iterator[tuple[IntArray, FloatArray, FloatArray, FloatArray]]:
-    """For each code with parts its cells, their values, and sum and largest of the parts' values."""
-    grid = np.arange(number_of_cells(axes), dtype=np.int64).reshape(shape_of(axes))
-    table = values.reshape(len(values), *grid.shape)
+def _totals(axes: tuple[Axis, ...], values: FloatArray) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """For each code with parts its cells, their values, and the values of its parts.
+
+    Shapes (cells,), (columns, cells) and (columns, parts, cells).
+    """
+    rows = len(values)
+    grid = np.arange(values.shape[1], dtype=np.int64).reshape(shape_of(axes))
+    table = values.reshape(rows, *grid.shape)
     for place, axis in enumerate(axes):
-        cells = np.moveaxis(grid, place, 0)
-        lines = np.moveaxis(table, place + 1, 1)
         for parent, codes in axis.parts():
-            parts = lines[:, codes].reshape(len(values), len(codes), -1)
-            totals = lines[:, parent].reshape(len(values), -1)
-            yield cells[parent].reshape(-1), totals, parts.sum(axis=1), parts.max(axis=1)
+            at: tuple[Any, ...] = (slice(None),) * place
+            # A run of codes is a view, which costs nothing.
+            run = codes[-1] - codes[0] + 1 == len(codes)
+            which: Any = slice(codes[0], codes[-1] + 1) if run else codes
+            parts = np.moveaxis(table[(slice(None), *at, which)], place + 1, 1)
+            totals = table[(slice(None), *at, parent)]
+            yield (
+                grid[(*at, parent)].reshape(-1),
+                totals.reshape(rows, -1),
+                parts.reshape(rows, len(codes), -1),
+            )
