@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from sdcgate.policy import Policy, PolicyInvalid
 from sdcgate.policy.files import BUNDLED
@@ -110,14 +111,15 @@ def test_a_new_file_is_loaded(house: House, tmp_path: Path) -> None:
     assert "second" in house.facility.taken[-1]
 
 
-def test_a_broken_file_leaves_the_old_policies_and_is_shouted_once(house: House, capsys) -> None:
+def test_a_broken_file_leaves_the_old_policies_and_is_shouted_once(house: House) -> None:
     house.write("ten")
-    house.look(5)
+    with capture_logs() as logged:
+        house.look(5)
     assert house.facility.taken == []
     assert (house.metric("reload_failed"), house.attempts) == (1, (0, 1))
     assert "defaults.rules.minimum_units.units: input should be a valid integer" in house.reload.problems[0]
     assert "line 15: " in house.reload.problems[0]
-    assert capsys.readouterr().out.count("policies NOT loaded") == 1
+    assert [line["event"].partition(":")[0] for line in logged] == ["policies NOT loaded"]
     house.look(told=True)
     assert house.attempts == (0, 2)
     house.write(20)
