@@ -13,6 +13,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 FileFormat = Literal["UNSPECIFIED", "CSV", "PARQUET"]
 Coverage = Literal["UNSPECIFIED", "SAMPLE", "CENSUS"]
+RegionalClass = Literal["UNSPECIFIED", "DIRECT", "INDIRECT"]
+TopicName = Literal[
+    "UNSPECIFIED", "NATIONALITY", "COUNTRY_OF_BIRTH", "ETHNICITY", "OCCUPATION", "FIRM", "EDUCATION"
+]
+ThresholdBase = Literal["UNSPECIFIED", "SAMPLE", "POPULATION"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,10 @@ class Variable(_Declared):
     levels: tuple[Level, ...] = ()
     hierarchy: HierarchyFile | None = None
     missing: tuple[CodeText, ...] = ()
+    regional: RegionalClass = "UNSPECIFIED"
+    regional_kind: str = ""
+    topic: TopicName = "UNSPECIFIED"
+    household_variable: bool = False
 
 
 class Measure(_Declared):
@@ -157,6 +166,23 @@ class Design(_Declared):
     coverage: Coverage = "UNSPECIFIED"
     sampling_fraction: float = 0.0
     population_size: int = 0
+    threshold_base: ThresholdBase = "UNSPECIFIED"
+
+
+class RegionalCode(_Declared):
+    """The code of a municipality in the finest level of a regional variable."""
+
+    variable: str = ""
+    code: CodeText = ""
+
+
+class Municipality(_Declared):
+    """A municipality of the target population, for rules on regions of a file that is released."""
+
+    name: str = ""
+    inhabitants: int = 0
+    province: CodeText = ""
+    codes: tuple[RegionalCode, ...] = ()
 
 
 class Descriptor(_Declared):
@@ -176,6 +202,7 @@ class Descriptor(_Declared):
     measures: tuple[Measure, ...] = ()
     policy: str = ""
     access_level: str = ""
+    municipalities: tuple[Municipality, ...] = ()
 
 
 def parse_descriptor(declared: Mapping[str, Any]) -> Descriptor:

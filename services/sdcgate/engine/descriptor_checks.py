@@ -48,6 +48,8 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
     for position, variable in enumerate(descriptor.variables):
         if variable.identifying == "UNSPECIFIED":
             add(f"variables[{position}].identifying", "say NO, YES, VERY or EXTREMELY")
+        if variable.regional_kind and variable.regional != "INDIRECT":
+            add(f"variables[{position}].regional_kind", "is about variables that are regional: INDIRECT")
     for position, measure in enumerate(descriptor.measures):
         _check_measure(f"measures[{position}]", measure, found)
     return found

@@ -22,6 +22,7 @@ from sdcgate.engine.dataset import MeasureProfile, Variation, code_type, constan
 from sdcgate.engine.dependencies import dependencies
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
 from sdcgate.engine.descriptor_checks import check_descriptor
+from sdcgate.engine.municipalities import check_municipalities
 from sdcgate.engine.record_columns import RecordColumns
 from sdcgate.engine.record_keys import KeyArray, content_words, record_marks, unit_keys
 from sdcgate.methods.cells import BoolArray, IntArray
@@ -55,6 +56,7 @@ def prepare(descriptor: Descriptor, data_root: Path, secret: bytes) -> Prepared:
     """Reads and checks a dataset. Raises DescriptorInvalid with every problem of descriptor and data."""
     problems = check_descriptor(descriptor)
     code_lists = _code_lists(descriptor, data_root, problems)
+    problems += check_municipalities(descriptor, code_lists)
     table = _read(descriptor, data_root, problems)
     if table is None:
         raise DescriptorInvalid(tuple(problems))
