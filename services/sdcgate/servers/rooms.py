@@ -26,7 +26,8 @@ class WaitingRoom(ThreadPoolExecutor):
     def __init__(self, threads: int, name: str, waiting_calls: int, resting: int = 0) -> None:
         super().__init__(threads + resting, thread_name_prefix=name)
         self._most_waiting = waiting_calls
-        self._working = Semaphore(threads)
+        # Where nobody rests there are as many threads as may work.
+        self._working = Semaphore(threads) if resting else None
         self._mine = local()
         self._closed = Event()
         self._counting = Lock()
@@ -54,7 +55,8 @@ class WaitingRoom(ThreadPoolExecutor):
             self._waiting += 1
 
         def run() -> Any:
-            self._working.acquire()
+            if self._working is not None:
+                self._working.acquire()
             self._mine.works = True
             with self._counting:
                 self._waiting -= 1
@@ -81,7 +83,8 @@ class WaitingRoom(ThreadPoolExecutor):
             self._mine.works = False
             with self._counting:
                 self._busy -= 1
-            self._working.release()
+            if self._working is not None:
+                self._working.release()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ where a unit's household changes its size, its share of one depends on the recor
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,19 +29,18 @@ def margin_problems(axes: tuple[Axis, ...], facts: Facts) -> list[FactProblem]:
     if not adding and not distinct:
         return []
     columns = adding + distinct
-    values = np.array([column for _, column in columns], dtype=np.float64)
-    rooms = ADDITION_ERROR * np.maximum.reduce(np.abs(values), axis=1)[:, None]
+    table = np.array([column for _, column in columns], dtype=np.float64).reshape(-1, *shape_of(axes))
+    every = tuple(range(1, table.ndim))
+    rooms = ADDITION_ERROR * np.maximum.reduce(np.abs(table), axis=every, keepdims=True)
     wrong: BoolArray | None = None
-    for cells, totals, parts in _totals(axes, values):
-        sums = np.add.reduce(parts, axis=1)
-        off = totals > sums + rooms
-        off[: len(adding)] |= (totals < sums - rooms)[: len(adding)]
-        if distinct:
-            most = np.maximum.reduce(parts[len(adding) :], axis=1)
-            off[len(adding) :] |= totals[len(adding) :] < most - rooms[len(adding) :]
-        if np.count_nonzero(off):
-            wrong = np.zeros(values.shape, dtype=np.bool_) if wrong is None else wrong
-            wrong[:, cells] |= off
+    for place, axis in enumerate(axes, 1):
+        for parent, codes in axis.parts():
+            where = (slice(None),) * place
+            totals = table[*where, parent : parent + 1]
+            off = _off(totals, table[*where, _run(codes)], rooms, place, len(adding))
+            if np.count_nonzero(off):
+                wrong = np.zeros(table.shape, dtype=np.bool_) if wrong is None else wrong
+                wrong[*where, parent : parent + 1] |= off
     if wrong is None:
         return []
     return [
@@ -50,6 +48,23 @@ def margin_problems(axes: tuple[Axis, ...], facts: Facts) -> list[FactProblem]:
         for row, (path, _) in enumerate(columns)
         if wrong[row].any()
     ]
+
+
+def _run(codes: IntArray) -> IntArray | slice:
+    """Codes that follow each other as a slice, which copies nothing."""
+    first, last = int(codes[0]), int(codes[-1])
+    return slice(first, last + 1) if last - first + 1 == len(codes) else codes
+
+
+def _off(totals: FloatArray, parts: FloatArray, rooms: FloatArray, place: int, adding: int) -> BoolArray:
+    """Totals that contradict their parts, which lie along an axis; the first columns add up."""
+    sums = np.add.reduce(parts, axis=place, keepdims=True)
+    off: BoolArray = totals > sums + rooms
+    off[:adding] |= totals[:adding] < sums[:adding] - rooms[:adding]
+    if adding < len(totals):
+        most = np.maximum.reduce(parts[adding:], axis=place, keepdims=True)
+        off[adding:] |= totals[adding:] < most - rooms[adding:]
+    return off
 
 
 def _message(adds: bool) -> str:
@@ -79,26 +94,3 @@ def _distinct(facts: Facts) -> Iterator[Column]:
 def _known(path: str, column: npt.NDArray[np.generic] | None) -> Iterator[Column]:
     if column is not None and column.size:
         yield path, column
-
-
-def _totals(axes: tuple[Axis, ...], values: FloatArray) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
-    """For each code with parts its cells, their values, and the values of its parts.
-
-    Shapes (cells,), (columns, cells) and (columns, parts, cells).
-    """
-    rows = len(values)
-    grid = np.arange(values.shape[1], dtype=np.int64).reshape(shape_of(axes))
-    table = values.reshape(rows, *grid.shape)
-    for place, axis in enumerate(axes):
-        for parent, codes in axis.parts():
-            at: tuple[Any, ...] = (slice(None),) * place
-            # A run of codes is a view, which costs nothing.
-            run = codes[-1] - codes[0] + 1 == len(codes)
-            which: Any = slice(codes[0], codes[-1] + 1) if run else codes
-            parts = np.moveaxis(table[(slice(None), *at, which)], place + 1, 1)
-            totals = table[(slice(None), *at, parent)]
-            yield (
-                grid[(*at, parent)].reshape(-1),
-                totals.reshape(rows, -1),
-                parts.reshape(rows, len(codes), -1),
-            )
