@@ -7,6 +7,7 @@ place; only then does an append return, so that nothing leaves whose loss would 
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, Engine, select
@@ -39,6 +40,7 @@ class Appender:
         self._clock = clock
         self._trusted: SignedHead | None = None
         self._owed: SignedHead | None = None
+        self._vouched = 0
         self._lock = threading.Lock()
 
     def append(self, draft: Draft, check: Callable[[Connection], None]) -> Written:
@@ -61,8 +63,27 @@ class Appender:
         self.settle()
         return written
 
+    def vouch(self, sequence: int) -> None:
+        """See that the head of an event is in the second place; done before its answer is told to anybody.
+
+        Another process may have committed it and not lived to write its head. A second place that cannot be
+        read as what was signed stops appending, not reading.
+
+        Raises:
+            LedgerUnavailable: it is not there, and cannot be written.
+        """
+        self.settle()
+        if sequence <= self._vouched:
+            return
+        with suppress(LedgerDamaged):
+            last = self._heads.last()
+            if last is None or last.sequence < sequence:
+                with database.reading(self._engine) as connection:
+                    self._agree_with_second_place(connection, reading.newest_head(connection))
+            self._vouched = max(self._vouched, sequence)
+
     def settle(self) -> None:
-        """Write to the second place what is owed to it; done before any recorded answer is read.
+        """Write to the second place what this process owes it.
 
         Raises:
             LedgerUnavailable: it cannot be written.

@@ -268,9 +268,9 @@ class Ledger:
             "policy_hash": policy_hash,
             "scope": scope,
         }
-        self._appender.settle()
         with database.reading(self._engine) as connection:
-            return reading.answer_to(connection, self._key_ring, asked)
+            found = reading.answer_to(connection, self._key_ring, asked)
+        return self._vouched(found)
 
     def query(self, query_id: str) -> StoredQuery | None:
         """A query as it stands, after its review where there was one.
@@ -278,9 +278,15 @@ class Ledger:
         Raises:
             LedgerDamaged: it is not what was signed.
         """
-        self._appender.settle()
         with database.reading(self._engine) as connection:
-            return reading.query_by_id(connection, self._key_ring, query_id)
+            found = reading.query_by_id(connection, self._key_ring, query_id)
+        return self._vouched(found)
+
+    def _vouched(self, found: StoredQuery | None) -> StoredQuery | None:
+        """A query whose head is in the second place: before, nothing of it is told to anybody."""
+        if found is not None:
+            self._appender.vouch(found.certificate.sequence)
+        return found
 
     def queries(
         self, researcher: str | None, verdicts: Collection[str], limit: int, before: str | None = None

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
+from sdcgate.ledger.events import canonical_hash
 from sdcgate.ledger.heads import HeadsFile
 from sdcgate.ledger.ledger import LedgerDamaged, LedgerError, LedgerTruncated, LedgerUnavailable
 from sdcgate.ledger.schema import APPEND_ONLY
@@ -58,12 +59,9 @@ def test_a_line_that_a_crash_tore_is_written_anew(open_ledger, make_decision, he
 
 
 def test_no_answer_goes_out_while_its_head_cannot_be_written(ledger, make_decision, heads_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
     decision = make_decision()
     with monkeypatch.context() as patched:
-        patched.setattr(HeadsFile, "_write", full)
+        patched.setattr(HeadsFile, "_write", full_disk)
         with pytest.raises(LedgerUnavailable, match="No space left"):
             ledger.append_decision(decision, 0)
         with pytest.raises(LedgerUnavailable, match="No space left"):
@@ -73,6 +71,28 @@ def test_no_answer_goes_out_while_its_head_cannot_be_written(ledger, make_decisi
     assert ledger.query(decision.query_id).answer == decision.answer
     assert sequences(heads_path) == [1]
     assert ledger.head().sequence == 1
+
+
+def test_what_a_process_committed_and_died_over_is_told_by_another_only_with_its_head(
+    open_ledger, make_decision, heads_path, monkeypatch
+):
+    died, lives, decision = open_ledger(), open_ledger(), make_decision()
+    with monkeypatch.context() as patched:
+        patched.setattr(HeadsFile, "_write", lambda *_: None)
+        died.append_decision(decision, 0)
+    assert not heads_path.exists() or sequences(heads_path) == []
+    canonical = canonical_hash(decision.canonical)
+    asked = [decision.source, 1, canonical, decision.policy_hash, decision.scope]
+    with monkeypatch.context() as patched:
+        patched.setattr(HeadsFile, "_write", full_disk)
+        with pytest.raises(LedgerUnavailable, match="No space left"):
+            lives.find_answer(*asked)
+    assert lives.find_answer(*asked).answer == decision.answer
+    assert sequences(heads_path) == [1]
+
+
+def full_disk(*_):
+    raise OSError(28, "No space left on device")
 
 
 def test_a_truncated_ledger_opens_for_reading_and_refuses_to_append(
