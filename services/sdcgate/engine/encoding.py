@@ -87,7 +87,7 @@ def scaled_values(texts: Texts, decimals: int) -> tuple[IntArray, BoolArray, Boo
     Values with more decimals are rounded to the declared ones. Texts that are no finite number, or too
     large for 62 bits when scaled, are bad.
     """
-    numbers = np.array([_number(text) for text in texts.distinct], dtype=np.float64)
+    numbers = np.array([number_of(text) for text in texts.distinct], dtype=np.float64)
     scaled = np.zeros(len(numbers) + 1, dtype=np.int64)
     finite = np.isfinite(numbers)
     near = np.zeros(len(numbers), dtype=np.float64)
@@ -104,7 +104,8 @@ def scaled_values(texts: Texts, decimals: int) -> tuple[IntArray, BoolArray, Boo
     return scaled[texts.index], texts.index >= 0, bad[texts.index]
 
 
-def _number(text: str) -> float:
+def number_of(text: str) -> float:
+    """The number that a text is, NaN where it is none."""
     stripped = text.strip()
     return float(stripped) if _NUMBER.fullmatch(stripped) else math.nan
 

@@ -1,0 +1,335 @@
+"""The assessment of a file of microdata: every measure that applies, and what cannot be computed and why.
+
+Records become units first. Each section of the report is a function here; the measures themselves are in
+modules of their own. Nothing in an assessment is a value of a record, but for the numbers of the riskiest
+records where a caller asks for them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import comb
+from typing import TypeVar
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray
+from sdcgate.methods.risk import household, loglinear, uniqueness
+from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram
+from sdcgate.methods.risk.file_report import (
+    FileAssessment,
+    FileFacts,
+    HouseholdSection,
+    IndividualSection,
+    KeyCells,
+    KeyFacts,
+    LogLinearSection,
+    NotComputed,
+    SpecialUniquesSection,
+    ThresholdSection,
+    UniquenessSection,
+    UnsafeCombination,
+    ValueShare,
+)
+from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
+from sdcgate.methods.risk.keys import Frequencies, Keys, Missing, frequencies, group_keys
+from sdcgate.methods.risk.microdata import Microdata, UnitFile, by_units
+from sdcgate.methods.risk.risk_factors import Factors, final_risk
+from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, special_uniques
+from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
+
+NO_WEIGHTS = (
+    "nothing tells how many people stand for a unit: give a weight, a sampling fraction or a population"
+)
+NO_HOUSEHOLDS = "the file has no household: name its column"
+MOST_SETS = 255
+"""Sets of variables that SUDA searches where no size is asked for: all of 8 variables."""
+NAMED_FROM = 10
+"""A value is named in the report only if at least so many units have it."""
+NAMED = 10
+"""Values and combinations that are named."""
+
+Section = TypeVar("Section")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an agency chooses."""
+
+    missing: Missing = Missing.CATEGORY
+    factors: Factors = field(default_factory=Factors)
+    """Of the individual risk: each one number."""
+    risk_threshold: float = 0.1
+    """r*: units with a risk at it or above are unsafe."""
+    minimum: int = 3
+    """Threshold rule: a value is safe if at least so many units of the file have it."""
+    dimensions: int = 3
+    """Threshold rule: over all combinations of up to so many key variables."""
+    suda_size: int | None = None
+    """SUDA: most variables of a minimal sample unique; as many as are quickly searched where None."""
+    largest_table: int = 64_000_000
+    """Log-linear models are left out where more keys than this are possible."""
+    riskiest: int = 0
+    """So many of the riskiest records are named by their numbers in the file."""
+
+
+def assess_file(file: Microdata, options: Options | None = None) -> FileAssessment:
+    """Assess a file by every measure that applies to it.
+
+    A measure that cannot be computed (no weights, too many possible keys, a likelihood without a maximum) is
+    named in `not_computed` with the reason, never replaced by another. Raises ValueError where the file or
+    the options are wrong.
+    """
+    options = options or Options()
+    _check(options)
+    units = by_units(file)
+    keys = group_keys(units.codes)
+    common = frequencies(units.codes, units.weights, options.missing)
+    missing: list[NotComputed] = []
+
+    def attempt(what: str, make: Callable[[], Section]) -> Section | None:
+        try:
+            return make()
+        except (ValueError, ArithmeticError) as error:
+            missing.append(NotComputed(what, str(error)))
+            return None
+
+    individual = attempt("individual risk", lambda: individual_section(units, keys, common, options))
+    return FileAssessment(
+        facts=file_facts(units, keys),
+        key_cells=key_cells(keys, common),
+        individual=individual,
+        uniqueness=attempt("uniqueness", lambda: uniqueness_section(units, keys, missing)),
+        log_linear=attempt("log-linear models", lambda: log_linear_section(units, options)) or (),
+        households=attempt("household risk", lambda: household_section(units, individual, options)),
+        threshold=attempt("threshold rule", lambda: threshold_section(units, options)),
+        special_uniques=attempt("special uniques", lambda: special_uniques_section(units, options)),
+        not_computed=tuple(missing),
+    )
+
+
+def file_facts(units: UnitFile, keys: Keys) -> FileFacts:
+    """What the file is, and what each key variable adds to its uniques."""
+    several = len(units.keys) > 1
+    return FileFacts(
+        records=units.records,
+        units=len(units),
+        most_records=units.most_records,
+        weighted=units.weighted,
+        fraction=units.fraction,
+        population=None if units.weights is None else float(units.weights.sum()),
+        keys=tuple(
+            KeyFacts(
+                key=key,
+                categories=len(np.unique(own[own >= 0])),
+                missing=int((own < 0).sum()),
+                uniques_without=_uniques_without(units, keys, position) if several else None,
+            )
+            for position, (key, own) in enumerate(zip(units.keys, units.codes.T, strict=True))
+        ),
+    )
+
+
+def key_cells(keys: Keys, common: Frequencies) -> KeyCells:
+    """How many keys occur, and how many units stand alone or nearly so."""
+    sizes = np.bincount(np.minimum(keys.counts, 6), minlength=7)
+    return KeyCells(
+        cells=len(keys),
+        sample_uniques=int((common.f == 1).sum()),
+        below_three=int((common.f < 3).sum()),
+        below_five=int((common.f < 5).sum()),
+        sizes=tuple(sizes[1:6].tolist()),
+    )
+
+
+def individual_section(
+    units: UnitFile, keys: Keys, common: Frequencies, options: Options
+) -> IndividualSection:
+    """Individual risk of each unit by the design, and the file's.
+
+    Units are its cells, as wildcards and factors tell units of one key apart.
+    """
+    if units.weights is None:
+        raise ValueError(NO_WEIGHTS)
+    probabilities = sampling_probabilities(common.f, common.weight_sums)
+    risks = final_risk(individual_risk(common.f, probabilities), options.factors)
+    ones = np.ones(len(units), dtype=np.int64)
+    riskiest = np.argsort(-risks, kind="stable")[: options.riskiest]
+    return IndividualSection(
+        risk=replace(file_risk(common.f, risks, ones), key_cells=len(keys)),
+        histogram=risk_histogram(risks, ones),
+        threshold=rate_for_threshold(risks, ones, options.risk_threshold),
+        riskiest=units.first[riskiest] + 1,
+        risks=risks,
+    )
+
+
+def uniqueness_section(units: UnitFile, keys: Keys, missing: list[NotComputed]) -> UniquenessSection:
+    """theta_U by the design, beside three models of the population's frequencies."""
+    weights, fraction = units.weights, units.fraction
+    if weights is None or fraction is None:
+        raise ValueError(NO_WEIGHTS)
+    by_design = None
+    try:
+        by_design = uniqueness.theta_u(keys, weights)
+    except ValueError as error:
+        missing.append(NotComputed("theta_U by the design", str(error)))
+    sizes, numbers = uniqueness.sizes_of(keys)
+    found = []
+    for name, model in (
+        ("gamma", uniqueness.gamma_model),
+        ("log-normal", uniqueness.lognormal_model),
+        ("Poisson-Dirichlet", uniqueness.poisson_dirichlet_model),
+    ):
+        try:
+            found.append(model(sizes, numbers, fraction))
+        except (ValueError, ArithmeticError) as error:
+            missing.append(NotComputed(f"uniqueness by the {name} model", str(error)))
+    return UniquenessSection(by_design, tuple(found))
+
+
+def log_linear_section(units: UnitFile, options: Options) -> tuple[LogLinearSection, ...]:
+    """Independence, and all interactions of two variables; pseudo maximum likelihood where weights differ."""
+    if units.weights is None:
+        raise ValueError(NO_WEIGHTS)
+    possible = float(np.prod(units.codes.max(axis=0) + 2.0))
+    if possible > options.largest_table:
+        raise ValueError(
+            f"up to {possible:.1e} keys are possible, more than {options.largest_table:.1e}: "
+            "take fewer key variables, or coarser ones"
+        )
+    table = loglinear.key_table(units.codes, units.weights)
+    differ = bool(np.ptp(units.weights) > 0)
+    variables = len(units.keys)
+    models = [("main effects", loglinear.main_effects(variables))]
+    if variables > 1:
+        models.append(("all two-way interactions", loglinear.all_two_way(variables)))
+    return tuple(_log_linear(table, name, generators, differ) for name, generators in models)
+
+
+def household_section(
+    units: UnitFile, individual: IndividualSection | None, options: Options
+) -> HouseholdSection:
+    """What it adds that who finds one member of a household finds them all."""
+    if units.households is None:
+        raise ValueError(NO_HOUSEHOLDS)
+    if individual is None:
+        raise ValueError("it needs the individual risks")
+    found = household.household_risk(individual.risks, units.households)
+    unsafe = household.unsafe_households(found, individual.risks, options.risk_threshold)
+    return HouseholdSection(
+        risk=household.hierarchical_file_risk(found),
+        largest=int(found.sizes.max()),
+        unsafe_households=int(unsafe.households.sum()),
+        unsafe_units=int(unsafe.units.sum()),
+        sizes=household.household_size_risk(
+            found.sizes, _household_weights(units, found), options.risk_threshold
+        ),
+    )
+
+
+def threshold_section(units: UnitFile, options: Options) -> ThresholdSection:
+    """Combinations of up to some key variables with values that too few units of the file have."""
+    dimensions = min(options.dimensions, len(units.keys))
+    combined = combinations_up_to(len(units.keys), (options.minimum,) * dimensions)
+    found = threshold_rule(units.codes, combined, missing=options.missing, named=0)
+    unsafe = [
+        UnsafeCombination(one.keys, one.cells, one.unsafe_cells, one.unsafe_units)
+        for one in sorted(found.combinations, key=lambda one: (-one.unsafe_units, one.keys))
+        if one.unsafe_cells
+    ]
+    return ThresholdSection(
+        options.minimum, dimensions, len(combined), found.unsafe_units, tuple(unsafe[:NAMED])
+    )
+
+
+def special_uniques_section(units: UnitFile, options: Options) -> SpecialUniquesSection:
+    """Minimal sample uniques, which variables and frequent values they are made of, and DIS."""
+    variables = len(units.keys)
+    size = min(options.suda_size, variables) if options.suda_size else quick_size(variables)
+    found = special_uniques(units.codes, size)
+    smallest = np.bincount(found.smallest, minlength=size + 1)
+    fraction = units.fraction
+    return SpecialUniquesSection(
+        maximum_size=size,
+        units=int((found.scores > 0).sum()),
+        smallest=tuple(smallest[1 : size + 1].tolist()),
+        variables=tuple(found.of_variables.tolist()),
+        values=_frequent_values(units, found),
+        dis=None if fraction is None else dis(units.codes, fraction),
+    )
+
+
+def quick_size(variables: int) -> int:
+    """The largest sets of variables that SUDA searches without being asked to."""
+    sets = 0
+    for size in range(1, variables + 1):
+        sets += comb(variables, size)
+        if sets > MOST_SETS:
+            return max(1, size - 1)
+    return variables
+
+
+def _uniques_without(units: UnitFile, keys: Keys, position: int) -> int:
+    """Sample uniques without one variable: only keys are regrouped, not records."""
+    rest = np.delete(units.codes[keys.first], position, axis=1)
+    coarser = group_keys(rest)
+    units_of = np.bincount(coarser.group, keys.counts, len(coarser))
+    return int((units_of == 1).sum())
+
+
+def _log_linear(
+    table: loglinear.KeyTable, name: str, generators: tuple[tuple[int, ...], ...], pseudo: bool
+) -> LogLinearSection:
+    model = loglinear.fit(table, generators, pseudo=pseudo)
+    risk = loglinear.risk(table, model)
+    half = uniqueness.NORMAL_95 * float(np.sqrt(risk.variance))
+    uniques = int((table.keys.counts == 1).sum())
+    return LogLinearSection(
+        name=name,
+        generators=model.generators,
+        pseudo=pseudo,
+        tau_1=risk.tau_1,
+        tau_2=risk.tau_2,
+        interval=(max(0.0, risk.tau_2 - half), min(float(uniques), risk.tau_2 + half)),
+        tau=risk.tau,
+        criteria=loglinear.criteria(table, model),
+        converged=model.deviation <= loglinear.TOLERANCE,
+    )
+
+
+def _household_weights(units: UnitFile, found: household.HouseholdRisks) -> FloatArray | None:
+    """The smallest weight of each household's members: a smaller one is a larger risk."""
+    if units.weights is None:
+        return None
+    smallest = np.full(len(found), np.inf)
+    np.minimum.at(smallest, found.household, units.weights)
+    return smallest
+
+
+def _frequent_values(units: UnitFile, found: SpecialUniques) -> tuple[ValueShare, ...]:
+    """Values that stand in most of the scores, of those that many units have."""
+    total = float(found.scores.sum())
+    shares = []
+    for key, own in enumerate(units.codes.T):
+        known: BoolArray = own >= 0
+        numbers = np.bincount(own[known])
+        scores = np.bincount(own[known], (found.scores * found.contributions[:, key])[known])
+        for code in np.flatnonzero((numbers >= NAMED_FROM) & (scores > 0)).tolist():
+            shares.append(ValueShare(key, code, int(numbers[code]), float(scores[code]) / total))
+    return tuple(sorted(shares, key=lambda one: -one.share)[:NAMED])
+
+
+def _check(options: Options) -> None:
+    problems = []
+    if not 0 < options.risk_threshold <= 1:
+        problems.append("risk_threshold must be above 0 and at most 1")
+    if options.minimum < 1:
+        problems.append("minimum must be at least 1")
+    if options.dimensions < 1:
+        problems.append("dimensions must be at least 1")
+    if options.suda_size is not None and options.suda_size < 1:
+        problems.append("suda_size must be at least 1")
+    if options.riskiest < 0:
+        problems.append("riskiest must not be negative")
+    if problems:
+        raise ValueError("; ".join(problems))

@@ -1,0 +1,180 @@
+"""What the assessment of a file of microdata says, section by section; made by `file_assessment`."""
+
+from dataclasses import dataclass, field
+
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.risk.file_level import FileRisk, RiskHistogram, RiskThreshold
+from sdcgate.methods.risk.household import HierarchicalFileRisk, SizeRisks
+from sdcgate.methods.risk.loglinear import Criteria
+from sdcgate.methods.risk.microdata import KeyVariable
+from sdcgate.methods.risk.uniqueness import Estimate, Uniqueness
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFacts:
+    """One key variable."""
+
+    key: KeyVariable
+    categories: int
+    """Values that occur."""
+    missing: int
+    """Units without a value."""
+    uniques_without: int | None
+    """Sample uniques that would be left without this variable; None where it is the only one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What the file is."""
+
+    records: int
+    units: int
+    most_records: int
+    """Records of the unit that has the most."""
+    weighted: bool
+    fraction: float | None
+    """Sampling fraction, from the weights where there are."""
+    population: float | None
+    """Sum of the weights of the units."""
+    keys: tuple[KeyFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCells:
+    """The keys that occur; the numbers of units are with missing values as they were asked for."""
+
+    cells: int
+    sample_uniques: int
+    """Units with f_k = 1."""
+    below_three: int
+    """Units with f_k < 3: they violate 3-anonymity."""
+    below_five: int
+    sizes: tuple[int, ...]
+    """Keys that 1, 2, ..., 5 units have."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndividualSection:
+    """Individual risk by the design (Benedetti, Capobianchi and Franconi)."""
+
+    risk: FileRisk
+    histogram: RiskHistogram
+    threshold: RiskThreshold
+    riskiest: IntArray = field(repr=False)
+    """Numbers of the riskiest records in the file, from 1."""
+    risks: FloatArray = field(repr=False)
+    """Of each unit, shape (units,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class UniquenessSection:
+    """Sample uniques against the population."""
+
+    theta_u: Estimate | None
+    """From the design alone; None where a weight is below 1."""
+    models: tuple[Uniqueness, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogLinearSection:
+    """The risk of the file under one log-linear model."""
+
+    name: str
+    generators: tuple[tuple[int, ...], ...]
+    pseudo: bool
+    tau_1: float
+    """Expected sample uniques that are unique in the population."""
+    tau_2: float
+    """Expected correct matches over sample uniques."""
+    interval: tuple[float, float]
+    """About 95% for tau_2, where the model holds."""
+    tau: float
+    """Expected correct matches over all units."""
+    criteria: Criteria
+    converged: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HouseholdSection:
+    """What households add to the risk."""
+
+    risk: HierarchicalFileRisk
+    largest: int
+    """Members of the largest household."""
+    unsafe_households: int
+    unsafe_units: int
+    sizes: SizeRisks | None
+    """How recognisable households are by their size alone; None without weights of households."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsafeCombination:
+    """One combination of key variables under the threshold rule."""
+
+    keys: tuple[int, ...]
+    cells: int
+    unsafe_cells: int
+    unsafe_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdSection:
+    """The threshold rule."""
+
+    minimum: int
+    dimensions: int
+    looked_at: int
+    """Combinations that were looked at."""
+    unsafe_units: int
+    """Units that are unsafe in any."""
+    worst: tuple[UnsafeCombination, ...]
+    """Combinations with unsafe cells, those with the most unsafe units first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueShare:
+    """The share of all SUDA scores that comes from units with a value, which many have."""
+
+    key: int
+    code: int
+    units: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialUniquesSection:
+    """SUDA and DIS."""
+
+    maximum_size: int
+    units: int
+    """Units with a minimal sample unique."""
+    smallest: tuple[int, ...]
+    """Units whose smallest minimal sample unique has 1, 2, ... variables."""
+    variables: tuple[float, ...]
+    """Share of all scores from minimal sample uniques that hold each key variable."""
+    values: tuple[ValueShare, ...]
+    dis: float | None
+    """Chance that a unique match is correct; None where no sampling fraction is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotComputed:
+    """A section, or a model in it, that could not be computed."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileAssessment:
+    """The report on a file. A section is None where `not_computed` says why."""
+
+    facts: FileFacts
+    key_cells: KeyCells
+    individual: IndividualSection | None
+    uniqueness: UniquenessSection | None
+    log_linear: tuple[LogLinearSection, ...]
+    households: HouseholdSection | None
+    threshold: ThresholdSection | None
+    special_uniques: SpecialUniquesSection | None
+    not_computed: tuple[NotComputed, ...]

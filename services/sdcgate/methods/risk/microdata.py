@@ -1,0 +1,131 @@
+"""A file of microdata as its risk is assessed: key variables as codes, weights, units, households."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.risk.keys import checked_codes, checked_weights
+from sdcgate.methods.risk.units import group_ids, level_of_units, order_within_units, reduce_to_units
+
+
+@dataclass(frozen=True, slots=True)
+class KeyVariable:
+    """An identifying variable of a file."""
+
+    name: str
+    categories: tuple[str, ...] = field(default=(), repr=False)
+    """What each code stands for; () where that was not told."""
+    wave: int | None = None
+    """The wave of a unit that it is about, where its values vary within units."""
+
+    @property
+    def title(self) -> str:
+        """The name, with the wave where there is one."""
+        return self.name if self.wave is None else f"{self.name} (wave {self.wave})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Microdata:
+    """A file; arrays have a row a record."""
+
+    keys: tuple[KeyVariable, ...]
+    codes: IntArray = field(repr=False)
+    """Codes of the key variables from 0, -1 where missing, shape (records, keys)."""
+    weights: FloatArray | None = field(default=None, repr=False)
+    """Design weights, finite and above 0, shape (records,)."""
+    fraction: float | None = None
+    """Sampling fraction, above 0 and at most 1, where there are no weights; 1 for a census."""
+    units: IntArray | None = field(default=None, repr=False)
+    """The unit of each record, any integers; each record is a unit where it is None."""
+    waves: IntArray | None = field(default=None, repr=False)
+    """The wave of each record; None: records of a unit are numbered as they stand."""
+    households: IntArray | None = field(default=None, repr=False)
+    """The household of each record, any integers."""
+
+    def __post_init__(self) -> None:
+        columns = checked_codes(self.codes)
+        if not len(columns):
+            raise ValueError("codes: the file has no records")
+        if columns.shape[1] != len(self.keys):
+            raise ValueError(f"keys: {len(self.keys)} for {columns.shape[1]} columns of codes")
+        if self.weights is not None and self.fraction is not None:
+            raise ValueError("fraction: leave it out where there are weights, which tell it")
+        if self.fraction is not None and not 0.0 < self.fraction <= 1.0:
+            raise ValueError("fraction must be above 0 and at most 1")
+        if self.weights is not None:
+            checked_weights(self.weights, len(columns))
+        for name in ("units", "waves", "households"):
+            ids = getattr(self, name)
+            if ids is not None:
+                group_ids(ids, len(columns), name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitFile:
+    """The same file with a row a unit."""
+
+    keys: tuple[KeyVariable, ...]
+    codes: IntArray = field(repr=False)
+    """Shape (units, keys)."""
+    weights: FloatArray | None = field(repr=False)
+    """Inverse inclusion probabilities, shape (units,); None where nothing tells them."""
+    weighted: bool
+    """Whether the weights are the file's own, not those of a sampling fraction."""
+    households: IntArray | None = field(repr=False)
+    """Household of each unit, shape (units,)."""
+    first: IntArray = field(repr=False)
+    """The first record of each unit, shape (units,)."""
+    records: int
+    most_records: int
+    """Records of the unit that has the most."""
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def fraction(self) -> float | None:
+        """Sampling fraction: units over the sum of their weights."""
+        return None if self.weights is None else min(1.0, len(self) / float(self.weights.sum()))
+
+
+def by_units(file: Microdata) -> UnitFile:
+    """The file by units: a key variable that varies within units becomes one for each wave.
+
+    Raises ValueError where a unit has two records in a wave or belongs to several households, and where the
+    vectors of the waves would not fit.
+    """
+    if file.units is None:
+        return _unit_file(file)
+    waves = order_within_units(file.units) + 1 if file.waves is None else file.waves
+    units = reduce_to_units(file.codes, file.weights, file.units, waves)
+    keys = tuple(replace(file.keys[key], wave=wave) for key, wave in units.columns)
+    return UnitFile(
+        keys=keys,
+        codes=units.codes,
+        weights=units.weights if units.weights is not None else _equal(len(units), file.fraction),
+        weighted=file.weights is not None,
+        households=None if file.households is None else level_of_units(units, file.households),
+        first=units.first,
+        records=len(file.codes),
+        most_records=int(units.records.max()),
+    )
+
+
+def _unit_file(file: Microdata) -> UnitFile:
+    records = len(file.codes)
+    weights = file.weights if file.weights is not None else _equal(records, file.fraction)
+    return UnitFile(
+        keys=file.keys,
+        codes=checked_codes(file.codes),
+        weights=weights,
+        weighted=file.weights is not None,
+        households=file.households,
+        first=np.arange(records),
+        records=records,
+        most_records=1,
+    )
+
+
+def _equal(units: int, fraction: float | None) -> FloatArray | None:
+    return None if fraction is None else np.full(units, 1.0 / fraction)
