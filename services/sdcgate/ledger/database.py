@@ -18,6 +18,17 @@ APPEND_LOCK = 0x5DC6A7E
 """PostgreSQL's advisory lock that all writers of a ledger take."""
 
 WAIT_SECONDS = 10
+PATIENCE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""Seconds, and milliseconds at last, after which a PostgreSQL that is silent on the network is gone.
+
+By itself the network would wait for hours, and all threads of the facility with it.
+"""
 MANY_ROWS = 8
 _WRITES = "sdcgate_writes"
 
@@ -34,7 +45,9 @@ def connect(url: str) -> Engine:
         return _sqlite(address)
     if address.get_backend_name() == "postgresql":
         address = address.set(drivername="postgresql+psycopg")
-        return create_engine(address, hide_parameters=True, pool_pre_ping=True)
+        # What the URL says itself goes before.
+        patience = {name: value for name, value in PATIENCE.items() if name not in address.query}
+        return create_engine(address, hide_parameters=True, pool_pre_ping=True, connect_args=patience)
     raise ValueError("the ledger's URL must begin with sqlite:/// or postgresql://")
 
 
