@@ -82,3 +82,9 @@ def test_a_hundred_thousand_records_with_seven_percent_missing_take_a_twentieth_
         return time.process_time() - started
 
     assert min(seconds() for _ in range(2)) < 9.5 / 20
+
+
+def test_the_work_is_that_of_each_pair_of_patterns_once() -> None:
+    # Three patterns of one key and one of 40: three pairs compared directly, three through a table.
+    assert wildcards._work(np.array([1, 1, 1, 40])) == 3 * 1 + 3 * min(40, wildcards._PROJECTING * 41)
+    assert wildcards._work(np.array([100, 200])) == wildcards._PROJECTING * 300
