@@ -1,7 +1,7 @@
 """The snippets of a page, run one after the other against a real house, as its reader would run them.
 
 A page has a folder and an environment of its own. What a shell snippet exports holds for those after it, of
-whatever language. A descriptor that is shown lies in the folder as `<name>.yaml`. `<!-- skip: next "why" -->`
+whatever language. A descriptor or policy that is shown lies in the folder as `<name>.yaml`. `<!-- skip: next "why" -->`
 leaves a snippet out; `<!-- schema: Decision -->` names the schema of the JSON that follows; `<!-- output -->`
 says that the text that follows is what the snippet before it printed.
 """
@@ -26,6 +26,7 @@ from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.policy import parse_policy
+from sdcgate.policy.examples import load_examples
 from sdcgate.servers.openapi import document as openapi
 from served_house import ServedHouse
 
@@ -155,6 +156,10 @@ class Snippets:
         elif "access_levels" in declared:
             assert parse_policy(example.parsed).access_levels
             (example.namespace["folder"] / f"{declared['name']}.yaml").write_text(example.parsed)
+        elif "examples" in declared:
+            path = example.namespace["folder"] / f"{declared['policy']}.examples.yaml"
+            path.write_text(example.parsed)
+            assert load_examples(path).examples
 
     def _text(self, example: Example) -> None:
         """Every line that is shown was printed, in this order; `...` stands for what is left out."""

@@ -1,8 +1,9 @@
-"""`python -m generators` writes every page of docs/reference."""
+"""`python -m generators` writes every page of docs/reference, and the JSON schemas of policy files."""
 
 from pathlib import Path
 
 from generators.pages import pages
+from sdcgate.policy.json_schema import FOLDER, schemas
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
@@ -16,6 +17,8 @@ def main() -> None:
             path.unlink()
     for name, text in made.items():
         (REFERENCE / name).write_text(text, encoding="utf-8")
+    for name, text in schemas().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

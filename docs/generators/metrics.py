@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.metrics_core import Metric
 
 from generators.markdown import joined, sentence, table
-from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.metrics import Metrics, PolicyMetrics
 
 _OF_HISTOGRAMS = {"le"}
 
@@ -14,6 +14,7 @@ def metrics_page() -> str:
     """The page."""
     metrics = Metrics("risk")
     metrics.ended("AssessTable", "OK", 0.01)
+    PolicyMetrics(metrics.registry)
     families = [family for family in metrics.registry.collect() if family.name.startswith("sdcgate_")]
     return joined(
         "# Metrics",
@@ -21,6 +22,7 @@ def metrics_page() -> str:
         "withheld figures, and names that people choose (datasets, queries, researchers) are no labels. "
         "The ports stand in [Operations](../operations.md#processes).",
         table(("metric", "type", "labels", "means"), _rows(families)),
+        "Those of policies are the facility's.",
         "Beside these, what Prometheus's Python client tells of every process: `process_cpu_seconds_total`, "
         "`process_resident_memory_bytes`, `process_open_fds`, `python_gc_collections_total` and others.",
     )

@@ -91,7 +91,7 @@ class Example(Model):
     name: str = Field(min_length=1, max_length=200)
     """What the example shows."""
     dataset: str = Field(min_length=1, max_length=4096)
-    """A dataset that comes with sdcgate (`randhie`), or the path of a descriptor, from this file."""
+    """A dataset that comes with sdcgate (`randhie`), or a descriptor's path from this file on."""
     access_level: AccessLevel = "remote"
     """The access level at which it is asked."""
     queries: tuple[ExampleQuery, ...] = Field(min_length=1)

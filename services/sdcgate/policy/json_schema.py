@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,6 +13,8 @@ from sdcgate.policy.model import LevelPolicy, PolicyFile
 Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOLDER = Path(__file__).parent / "schemas"
+"""Where the schemas lie, for editors of the bundled files."""
 POLICY_FILE = "policy.schema.json"
 EXAMPLES_FILE = "policy-examples.schema.json"
 

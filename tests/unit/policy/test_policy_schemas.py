@@ -9,9 +9,8 @@ import yaml
 
 from sdcgate.policy import PolicyInvalid, parse_policy
 from sdcgate.policy.files import BUNDLED
-from sdcgate.policy.json_schema import EXAMPLES_FILE, POLICY_FILE, schemas
+from sdcgate.policy.json_schema import EXAMPLES_FILE, FOLDER, POLICY_FILE, schemas
 
-FOLDER = BUNDLED.parent / "schemas"
 POLICIES = sorted(path for path in BUNDLED.glob("*.yaml") if not path.name.endswith(".examples.yaml"))
 EXAMPLES = sorted(BUNDLED.glob("*.examples.yaml"))
 
