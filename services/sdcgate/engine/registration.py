@@ -66,6 +66,18 @@ def prepare(descriptor: Descriptor, data_root: Path, secret: bytes) -> Prepared:
     return prepared
 
 
+def read_declared(
+    descriptor: Descriptor, data_root: Path
+) -> tuple[Mapping[str, tuple[LevelCodes, ...]], "pa.Table"]:
+    """Code lists and declared columns of a file. Raises DescriptorInvalid; values are not looked at."""
+    problems = check_descriptor(descriptor)
+    code_lists = _code_lists(descriptor, data_root, problems)
+    table = _read(descriptor, data_root, problems)
+    if problems or table is None:
+        raise DescriptorInvalid(tuple(problems))
+    return code_lists, table
+
+
 def _code_lists(
     descriptor: Descriptor, data_root: Path, problems: list[DescriptorProblem]
 ) -> dict[str, tuple[LevelCodes, ...]]:

@@ -191,10 +191,11 @@ def log_linear_section(units: UnitFile, options: Options) -> tuple[LogLinearSect
     """Independence, and all interactions of two variables; pseudo maximum likelihood where weights differ."""
     if units.weights is None:
         raise ValueError(NO_WEIGHTS)
-    possible = float(np.prod(units.codes.max(axis=0) + 2.0))
+    lacking = (units.codes < 0).any(axis=0)
+    possible = float(np.prod(units.codes.max(axis=0) + 1.0 + lacking))
     if possible > options.largest_table:
         raise ValueError(
-            f"up to {possible:.1e} keys are possible, more than {options.largest_table:.1e}: "
+            f"{possible:.1e} keys are possible, more than {options.largest_table:.1e}: "
             "take fewer key variables, or coarser ones"
         )
     table = loglinear.key_table(units.codes, units.weights)

@@ -1,0 +1,122 @@
+"""A file of microdata by its descriptor: its identifying variables at registered levels are the key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sdcgate.engine.code_lists import LevelCodes, quoted
+from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
+from sdcgate.engine.microdata import MicrodataUnusable
+from sdcgate.engine.record_columns import RecordColumns
+from sdcgate.engine.registration import read_declared
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.risk.microdata import KeyVariable, Microdata
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredKey:
+    """Which variables of a descriptor are the key, at which of their levels."""
+
+    keys: tuple[str, ...] = ()
+    """Names of variables; all identifying ones where empty. `age:ten_years` names a level too."""
+    wave: str = ""
+    """The variable that tells the wave of a record; records are numbered as they stand where empty."""
+
+
+def declared_microdata(
+    descriptor: Descriptor, data_root: Path, asked: DeclaredKey | None = None
+) -> Microdata:
+    """Read a file by its descriptor; its weights or sampling fraction are those of the descriptor.
+
+    A level that is not named is the finest. Raises DescriptorInvalid where descriptor and file do not agree,
+    MicrodataUnusable where what is asked is not declared.
+    """
+    asked = asked or DeclaredKey()
+    code_lists, table = read_declared(descriptor, data_root)
+    levels = _levels(descriptor, code_lists, asked)
+    problems: list[DescriptorProblem] = []
+    reading = RecordColumns(descriptor, code_lists, table, problems)
+    columns = [_codes(reading, position, variable, level) for position, variable, level in levels]
+    named = reading.unit_ids()
+    weights = reading.weights()
+    waves = _waves(reading, descriptor, asked)
+    by_id = descriptor.household is not None and bool(descriptor.household.column)
+    households = reading.household() if by_id else None
+    if problems or named is None:
+        raise DescriptorInvalid(tuple(problems))
+    decimals = 0 if descriptor.weight is None else descriptor.weight.decimals
+    own: FloatArray | None = None if weights is None else weights / 10.0**decimals
+    return Microdata(
+        keys=tuple(_key(variable, level) for _, variable, level in levels),
+        codes=np.column_stack([codes for codes in columns if codes is not None]),
+        weights=own,
+        fraction=_fraction(descriptor, len(named[0])) if own is None else None,
+        units=named[1] if descriptor.unit.column else None,
+        waves=waves,
+        households=households,
+    )
+
+
+def _levels(
+    descriptor: Descriptor, code_lists: Mapping[str, tuple[LevelCodes, ...]], asked: DeclaredKey
+) -> list[tuple[int, Variable, LevelCodes]]:
+    """Position, variable and level of each key variable."""
+    places = {variable.name: place for place, variable in enumerate(descriptor.variables)}
+    identifying = [one.name for one in descriptor.variables if one.identifying not in ("NO", "UNSPECIFIED")]
+    found, problems = [], []
+    for position, name in enumerate(asked.keys or identifying):
+        variable, _, level = name.partition(":")
+        listed = code_lists.get(variable, ())
+        chosen = next((one for one in listed if one.name == level), None) if level else None
+        if variable not in places:
+            known = quoted(list(places))
+            problems.append((f"keys[{position}]", f"{variable!r} is no variable; they are {known}"))
+        elif level and chosen is None:
+            known = quoted([one.name for one in listed])
+            problems.append((f"keys[{position}]", f"{level!r} is no level of {variable}; they are {known}"))
+        else:
+            place = places[variable]
+            found.append((place, descriptor.variables[place], chosen or listed[0]))
+    if asked.wave and asked.wave not in places:
+        problems.append(("wave", f"{asked.wave!r} is no variable of the descriptor"))
+    if not found and not problems:
+        problems.append(("keys", "the descriptor declares no identifying variable: name the key variables"))
+    if len({place for place, _, _ in found}) < len(found):
+        problems.append(("keys", "a key variable stands more than once"))
+    if problems:
+        raise MicrodataUnusable(problems)
+    return found
+
+
+def _key(variable: Variable, level: LevelCodes) -> KeyVariable:
+    finest = not level.name or level.name == variable.name or level.members == tuple(range(len(level.codes)))
+    return KeyVariable(variable.name if finest else f"{variable.name}:{level.name}", level.codes[:-1])
+
+
+def _codes(reading: RecordColumns, position: int, variable: Variable, level: LevelCodes) -> IntArray | None:
+    """Codes at a level, -1 where missing, which is the last of a level's codes."""
+    finest = reading.variable(position, variable)
+    if finest is None:
+        return None
+    members = np.array(level.members, dtype=np.int64)
+    members[members == len(level.codes) - 1] = -1
+    return members[finest]
+
+
+def _waves(reading: RecordColumns, descriptor: Descriptor, asked: DeclaredKey) -> IntArray | None:
+    if not asked.wave:
+        return None
+    place = next(at for at, one in enumerate(descriptor.variables) if one.name == asked.wave)
+    positions = reading.variable(place, descriptor.variables[place])
+    return None if positions is None else positions + 1
+
+
+def _fraction(descriptor: Descriptor, units: int) -> float | None:
+    design = descriptor.design
+    if design.coverage == "CENSUS":
+        return 1.0
+    if design.sampling_fraction:
+        return design.sampling_fraction
+    return min(1.0, units / design.population_size) if design.population_size else None
