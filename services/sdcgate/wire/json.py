@@ -38,6 +38,7 @@ _INTEGER_RANGES = {
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 _EXACT_FLOAT = 2**53
+_SURELY_FINITE = 1e300
 _TIMESTAMP = Timestamp.DESCRIPTOR.full_name
 
 
@@ -220,6 +221,9 @@ class _Reader:
             self.problem(path, f"must be an array, not {_kind(value)}")
             return
         target = getattr(message, field.name)
+        if _is_column(value, field):
+            target.extend(value)
+            return
         for position, item in enumerate(value):
             where = f"{path}[{position}]"
             if item is None:
@@ -296,6 +300,19 @@ class _Reader:
             message.FromJsonString(value)
         except (ValueError, TypeError, AttributeError):
             self.problem(path, "must be a time like 2025-01-31T12:00:00Z")
+
+
+def _is_column(values: list[Json], field: Any) -> bool:
+    """Whether a list is surely what the field takes; nearly all are, and columns are long."""
+    kinds = set(map(type, values))
+    if field.cpp_type in _INTEGER_RANGES and kinds == {int}:
+        least, most = _INTEGER_RANGES[field.cpp_type]
+        return bool(least <= min(values) and max(values) <= most)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_DOUBLE and kinds and kinds <= {int, float}:
+        if not (min(values) >= -_SURELY_FINITE and max(values) <= _SURELY_FINITE):
+            return False
+        return not math.isnan(sum(values))  # neither least nor greatest shows a NaN
+    return bool(field.type == FieldDescriptor.TYPE_STRING and kinds == {str})
 
 
 def _kind(value: Json) -> str:

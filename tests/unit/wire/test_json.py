@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdcgate.wire.json import enum_names, enum_prefix, from_json, parse, to_json
+from sdcgate.wire.json import enum_names, enum_prefix, from_json, from_value, parse, to_json
 from sdcgate.wire.problems import InvalidMessageError
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2, facility_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
@@ -233,3 +233,50 @@ def test_any_body_is_read_or_refused_and_nothing_else(value):
 def test_parsing_keeps_repeated_names_apart_from_ordinary_objects():
     assert type(parse(b'{"a": 1}')) is dict
     assert parse(b'{"a": 1, "a": 2}').names == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("column", "wrong"),
+    [
+        ([1, 2.5, -3], []),
+        ([1.0, float("nan"), 2.0], [1]),
+        ([float("nan")], [0]),
+        ([1, float("inf"), float("-inf")], [1, 2]),
+        ([10**400, -(10**400), 1.5], [0, 1]),
+        ([10**400, 1.5], [0]),
+        ([1.0, True], [1]),
+        ([1.7e308, 1.7e308], []),
+        ([1, None, "2", [3]], [1, 2, 3]),
+    ],
+)
+def test_columns_of_numbers_are_read_whole_or_each_wrong_one_is_named(column, wrong):
+    assert _read_or_wrong({"sums": column}, table_pb2.MeasureFacts) == (
+        [f"sums[{place}]" for place in wrong] or column
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "wrong"),
+    [
+        ([0, 2**63 - 1, -(2**63)], []),
+        ([2**63], [0]),
+        ([1, -(2**63) - 1], [1]),
+        ([1, 2.0], []),
+        ([1, 2.5], [1]),
+        ([1, False], [1]),
+        ([], []),
+    ],
+)
+def test_columns_of_counts_are_read_whole_or_each_wrong_one_is_named(column, wrong):
+    assert _read_or_wrong({"units": column}, table_pb2.CellFacts) == (
+        [f"units[{place}]" for place in wrong] or column
+    )
+
+
+def _read_or_wrong(body, message_type):
+    """The column as it was read, or the paths of what is wrong in it."""
+    (name,) = body
+    try:
+        return list(getattr(from_value(body, message_type), name))
+    except InvalidMessageError as error:
+        return [problem.path for problem in error.problems]
