@@ -1,6 +1,6 @@
-"""The bare stack: a gRPC server that answers with bytes, and a gateway that hands a body on to it. No checks at all.
+"""The bare stack: a gRPC server that answers with bytes, and a gateway that hands bodies on to it, unchecked.
 
-`python bare_servers.py grpc SIZE` and `python bare_servers.py rest ADDRESS` print their address and serve until killed.
+`bare_servers.py grpc SIZE` and `bare_servers.py rest ADDRESS` print their address and serve until killed.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ METHOD = "/bare.Echo/Call"
 def serve_grpc(size: int) -> None:
     """Answer every call with so many bytes."""
     answer = bytes(size)
-    handler = grpc.unary_unary_rpc_method_handler(lambda request, context: answer)
+    handler = grpc.unary_unary_rpc_method_handler(lambda *_: answer)
     server = grpc.server(ThreadPoolExecutor(8))
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("bare.Echo", {"Call": handler})])
     port = server.add_insecure_port("127.0.0.1:0")
