@@ -270,6 +270,19 @@ def test_a_rule_set_is_met_only_if_every_rule_is() -> None:
     assert [finding.rule for finding in public_rules(file).rules] == list(range(1, 11))
 
 
+def test_a_rule_that_could_not_be_judged_keeps_a_rule_set_from_being_met() -> None:
+    file = a_file(REGION, rows=[[0]], each=100.0, municipalities=PLACES)
+    assert [finding.outcome for finding in researchers_rules(file).rules] == [MET, MET, MET, MET, UNDECIDED]
+    assert not researchers_rules(file).met
+    assert researchers_rules(replace(file, panel=False)).met
+
+
+def test_a_weight_that_one_unit_alone_has_tells_nothing_by_itself() -> None:
+    weights, strata = np.array([10.0, 10.0, 20.0, 20.0, 30.0]), np.array([1, 2, 1, 2, 1])
+    file = a_file(SEX, rows=[[0]] * 5, weights_released=True, design=strata)
+    assert public(replace(file, weights=weights), 6).outcome is MET
+
+
 def test_rare_values_are_hidden_where_findings_and_files_are_printed() -> None:
     file = a_file(SEX, JOB, rows=[[31, 32]], each=33.0)
     shown = repr(researchers_rules(file)) + repr(file)
