@@ -1,0 +1,164 @@
+"""Requests that are answered, for every call; what is changed in them reaches the inside."""
+
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import Message
+
+from sdcgate.wire.json import from_value
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
+
+if TYPE_CHECKING:
+    from fuzz.house_under_fire import HouseUnderFire
+
+TABLE = {
+    "dataset": "people",
+    "rows": [{"variable": "region", "level": "part"}],
+    "columns": [{"variable": "age", "level": "five"}],
+    "figures": [
+        {"statistic": "UNITS"},
+        {"statistic": "MEAN", "measure": "income"},
+        {"statistic": "ROW_PERCENT"},
+    ],
+    "filter": [{"variable": "ill", "codes": ["0"]}],
+    "margins": True,
+    "project": "fuzz",
+}
+SMALL_TABLE = {
+    "dataset": "people",
+    "rows": [{"variable": "region"}],
+    "layers": [{"variable": "age"}],
+    "margins": True,
+}
+DIMENSIONS = [
+    {"variable": "a", "level": "a", "codes": ["1", "2", "_T"], "parents": [2, 2, -1], "identifying": True},
+    {"variable": "b", "level": "b", "codes": ["0", "1", "_T"], "parents": [2, 2, -1], "sensitive": True,
+     "harmless": ["0"]},
+]  # fmt: skip
+COUNTS = [2, 9, 11, 8, 12, 20, 10, 21, 31]
+FACTS = {
+    "units": COUNTS,
+    "records": [count * 2 for count in COUNTS],
+    "households": [count / 2 for count in COUNTS],
+    "weight_sums": [count * 10.5 for count in COUNTS],
+    "unit_weight_sums": [count * 10.0 for count in COUNTS],
+    "measures": [
+        {
+            "measure": "x",
+            "sums": [count * 3.0 for count in COUNTS],
+            "valid_records": COUNTS,
+            "valid_units": COUNTS,
+            "largest": [figure for count in COUNTS for figure in (3.0, 3.0, 0.0)],
+            "ranks": 3,
+            "absolute_sums": [count * 3.0 for count in COUNTS],
+            "minima": [1.0] * 9,
+            "maxima": [5.0] * 9,
+            "lower_bound": 0.0,
+            "upper_bound": 100.0,
+            "lacking_units": [0] * 9,
+        }
+    ],
+}
+RULES = {
+    "minimum_units": {"units": 3, "consequence": "PROTECT"},
+    "minimum_households": {"households": 2.0, "consequence": "PROTECT"},
+    "minimum_base": {"units": 10, "consequence": "REFUSE"},
+    "dominance": [{"largest": 2, "share": 0.8, "consequence": "PROTECT"}],
+    "p_percent": {"share": 0.1, "consequence": "PROTECT"},
+    "group_disclosure": {"share": 0.9, "consequence": "PROTECT"},
+    "equal_values": {"tolerance": 0.01, "consequence": "PROTECT"},
+    "individual_risk": {"maximum_share": 0.01, "all_cells": True, "consequence": "REFER"},
+}
+OUTPUT = {
+    "dataset": "people",
+    "rows": [
+        {
+            "variable": "region",
+            "level": "part",
+            "codes": ["north", "south", "_U", "_T"],
+            "cells": [0, 1, 2, 3],
+        }
+    ],
+    "figures": [{"statistic": "UNITS"}, {"statistic": "MEAN", "measure": "income"}],
+    "facts": {
+        "units": [170, 160, 70, 400],
+        "records": [250, 250, 100, 600],
+        "measures": [{"measure": "income", "sums": [1.0, 2.0, 3.0, 6.0], "valid_records": [90, 80, 70, 240]}],
+    },
+    "project": "fuzz",
+}
+KEY = {"frequencies": [11, 20], "weight_sums": [110.0, 200.0]}
+ASSESSED = {"dimensions": DIMENSIONS, "facts": FACTS, "rules": RULES, "key": KEY, "base_units": 31}
+PROBLEM = {
+    "dimensions": DIMENSIONS,
+    "facts": FACTS,
+    "units_additive": True,
+    "count_width": 3,
+    "sum_width": 0.1,
+    "records_per_unit": 4,
+    "known": [8],
+    "known_measures": [{"measure": "x", "cells": [8]}],
+    "known_sums": [{"cells": [0, 1]}, {"cells": [3, 4], "measure": "x"}],
+}
+PLAIN = {
+    "dimensions": DIMENSIONS,
+    "facts": {"units": COUNTS, "records": COUNTS},
+    "count_width": 1,
+    "records_per_unit": 1,
+}
+
+ROLES = {"RegisterDataset": "steward", "ReviewQuery": "checker", "SubmitOutput": "portal"}
+"""Who may call; a researcher where nothing is said."""
+
+
+def prepare(house: "HouseUnderFire") -> None:
+    """Register the file, ask a table, and note good requests of each call."""
+    from fuzz.house_under_fire import DESCRIPTOR
+
+    register = from_value({"descriptor": DESCRIPTOR}, pb.RegisterDatasetRequest)
+    ask = from_value(TABLE, pb.QueryTableRequest)
+    house.good = {
+        "RegisterDataset": [register],
+        "QueryTable": [ask, from_value(SMALL_TABLE, pb.QueryTableRequest)],
+    }
+    _asked(house, "RegisterDataset", register, "steward")
+    query = pb.QueryTableResponse.FromString(_asked(house, "QueryTable", ask, "researcher")).decision.query
+    house.good |= {
+        "ListDatasets": [pb.ListDatasetsRequest()],
+        "GetDataset": [pb.GetDatasetRequest(dataset="people")],
+        "GetQuery": [pb.GetQueryRequest(query=query)],
+        "ListQueries": [pb.ListQueriesRequest(verdicts=[1, 2], page_size=10, page_token=query)],
+        "GetStatus": [pb.GetStatusRequest()],
+        "GetCaller": [pb.GetCallerRequest()],
+        "GetPolicy": [pb.GetPolicyRequest(dataset="people"), pb.GetPolicyRequest(query=query)],
+        "SubmitOutput": [_output()],
+        "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
+        "ProtectTable": [_protection(PROBLEM, "unsafe"), _protection(PLAIN, "unsafe")],
+        "AuditTable": [_protection(PROBLEM, "withheld"), _protection(PLAIN, "withheld")],
+    }
+
+    for number in range(30):
+        odd = _output(f"{number}")
+        odd.rows[0].variable = "unregistered"
+        referred = pb.SubmitOutputResponse.FromString(_asked(house, "SubmitOutput", odd, "portal")).decision
+        assert referred.verdict == pb.VERDICT_REFERRED
+        review = pb.ReviewQueryRequest(query=referred.query, approve=True, exception=True, note="looked at")
+        house.once.setdefault("ReviewQuery", []).append(review)
+
+
+def _output(label: str = "") -> pb.SubmitOutputRequest:
+    output = from_value(OUTPUT, pb.SubmitOutputRequest)
+    output.facts.units[0] += len(label)
+    output.facts.records[0] += int(label or 0)
+    return output
+
+
+def _asked(house: "HouseUnderFire", method: str, request: Message, role: str) -> bytes:
+    called = pb.DESCRIPTOR.services_by_name["FacilityService"].methods_by_name[method]
+    return house.call("facility", called, role, request.SerializeToString())
+
+
+def _protection(problem: object, cells: str) -> Message:
+    kind = protection_pb2.ProtectTableRequest if cells == "unsafe" else protection_pb2.AuditTableRequest
+    return from_value({"problem": problem, cells: [0], "time_limit_ms": 300}, kind)

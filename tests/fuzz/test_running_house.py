@@ -1,0 +1,170 @@
+"""Four running processes. The gateway does what its OpenAPI document says, whatever is sent by whomever: no 5xx, no
+other status, no other body; and each service answers gRPC calls or refuses them clearly.
+"""
+
+import json
+import random
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import grpc
+import pytest
+import requests
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from fuzz import good_requests
+from fuzz.calls import CALLS, SECONDS, inputs, outcome, path
+from fuzz.campaign import Campaign
+from fuzz.house_under_fire import DESCRIPTOR, write_people
+from fuzz.messages import message_class
+from fuzz.trees import change_tree
+from sdcgate.servers.openapi import document
+from sdcgate.servers.routes import ROUTES, Route
+from sdcgate.wire.json import from_value
+from served_house import ServedHouse
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+SCHEMA = schemathesis.openapi.from_dict(json.loads(document()))
+OPERATIONS = {
+    (found.ok().method.upper(), found.ok().path): found.ok() for found in SCHEMA.get_all_operations()
+}
+DATASET = {name: value for name, value in good_requests.TABLE.items() if name != "dataset"}
+OUTPUT = {name: value for name, value in good_requests.OUTPUT.items() if name != "dataset"}
+GOOD: dict[str, Any] = {
+    "RegisterDataset": {"descriptor": DESCRIPTOR},
+    "QueryTable": DATASET,
+    "SubmitOutput": OUTPUT,
+    "ReviewQuery": {"approve": True, "note": "looked at"},
+    "AssessTable": good_requests.ASSESSED,
+    "ProtectTable": {"problem": good_requests.PROBLEM, "unsafe": [0], "time_limit_ms": 300},
+    "AuditTable": {"problem": good_requests.PROBLEM, "withheld": [0], "time_limit_ms": 300},
+}
+"""Bodies that are answered; of calls that are not here the example of the document."""
+
+
+KEYS = {"RegisterDataset": "stefan", "ReviewQuery": "grace", "SubmitOutput": "portal"}
+"""Whose key allows a call; that of ada, who asked the known query, where nothing is said."""
+
+
+class Place:
+    """A running house, and the names in it that an address may have."""
+
+    def __init__(self, folder: Any) -> None:
+        self.house = ServedHouse(folder)
+        write_people(self.house.settings.data_root / "people.csv")
+        assert self.house.register(DESCRIPTOR).status_code == 201
+        asked = self.house.send("POST", "/v1/datasets/people/tables", DATASET)
+        assert asked.status_code == 201
+        self.known = {"dataset": "people", "query": asked.json()["query"]}
+        self.session = requests.Session()
+        self.channels: dict[str, grpc.Channel] = {}
+
+    def answer(self, case: Any, key: str, chance: random.Random) -> str:
+        """Send a case, as `key` more often than not, and hold the answer against the document."""
+        for name, value in self.known.items():
+            if name in (case.path_parameters or {}) and chance.random() < 0.7:
+                case.path_parameters[name] = value
+        headers = {}
+        if chance.random() < 0.95:
+            shown = key if chance.random() < 0.6 else chance.choice(list(self.house.keys))
+            headers["Authorization"] = f"Bearer {self.house.keys[shown]}"
+        response = case.call(self.house.supervisor.url, session=self.session, headers=headers, timeout=30)
+        case.validate_response(response, checks=CHECKS)
+        return str(response.status_code)
+
+    def call(self, service: str, method: Any, key: str, content: bytes) -> bytes:
+        """The bytes that a service gives back. Raises grpc.RpcError."""
+        if service not in self.channels:
+            self.channels[service] = grpc.insecure_channel(self.house.supervisor.addresses[service])
+        metadata = (("authorization", f"Bearer {self.house.keys[key]}"),)
+        answer: bytes = self.channels[service].unary_unary(path(method))(
+            content, timeout=SECONDS, metadata=metadata
+        )
+        return answer
+
+    def faults(self) -> list[Any]:
+        """Log lines about what nobody foresaw."""
+        services = self.house.supervisor.processes
+        return [line for name in services for line in self.house.log(name) if line.get("level") == "error"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    made = Place(tmp_path_factory.mktemp("house under fire"))
+    try:
+        yield made
+        assert made.house.send("GET", "/v1/status").json()["ready"] is True
+        assert made.faults() == []
+        with made.house.ledger() as ledger:
+            assert ledger.verify().ok
+    finally:
+        for channel in made.channels.values():
+            channel.close()
+        made.house.stop()
+
+
+def changed_bodies(route: Route) -> st.SearchStrategy[Any]:
+    """Bodies that are answered, with one to three changes."""
+    operation = OPERATIONS[route.method, route.path]
+    content = operation.definition.raw["requestBody"]["content"]["application/json"]
+    good = GOOD.get(route.rpc, content["example"])
+
+    def case(number: int) -> Any:
+        chance = random.Random(number)
+        body = json.loads(json.dumps(good))
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            change_tree(body, chance)
+        names = dict.fromkeys(route.parameters, "unknown")
+        # As bytes: NaN and infinity are no JSON, and are sent all the same.
+        return operation.Case(
+            body=json.dumps(body).encode(), path_parameters=names, media_type="application/json"
+        )
+
+    return st.integers(0, 2**64 - 1).map(case)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.rpc)
+def test_whatever_is_sent_the_answer_is_documented(place: Place, campaign: Campaign, route: Route) -> None:
+    operation = OPERATIONS[route.method, route.path]
+    cases = [
+        operation.as_strategy(generation_mode=mode)
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    ]
+    if route.method == "POST":
+        cases += [changed_bodies(route)] * 2
+
+    def check(made: tuple[Any, int]) -> str:
+        return place.answer(made[0], KEYS.get(route.rpc, "ada"), random.Random(made[1]))
+
+    campaign.run(st.tuples(st.one_of(cases), st.integers(0, 2**32)), check, examples=25)
+
+
+def test_every_grpc_call_is_answered_or_clearly_refused(place: Place, campaign: Campaign) -> None:
+    def given(service: str, method: Any) -> st.SearchStrategy[tuple[str, Any, bytes]]:
+        body = GOOD.get(method.name, {})
+        named = {name: place.known[name] for name in method.input_type.fields_by_name if name in place.known}
+        good = [from_value({**body, **named}, message_class(method.input_type))]
+        return st.tuples(st.just(service), st.just(method), inputs(method, good))
+
+    def check(made: tuple[str, Any, bytes]) -> str:
+        service, method, content = made
+        call = partial(place.call, service, method, KEYS.get(method.name, "ada"))
+        return outcome(method, content, call, lambda: place.faults()[-1:])
+
+    campaign.run(st.one_of([given(*call) for call in CALLS]), check, examples=150)
