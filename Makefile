@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test lint proto bench docs reference clean
+.PHONY: run demo test fuzz lint proto bench docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -15,6 +15,11 @@ demo: $(PROTO)
 
 test: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile
+
+# Anything at all against every call, route and file, FUZZ_SECONDS for each of some forty targets.
+fuzz: export FUZZ_SECONDS ?= 60
+fuzz: $(PROTO)
+	$(PY) -m pytest -n 2 --dist loadfile tests/fuzz
 
 lint: $(PROTO)
 	$(PY) -m ruff check .

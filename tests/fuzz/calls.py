@@ -31,7 +31,7 @@ EXPECTED = frozenset(
         grpc.StatusCode.FAILED_PRECONDITION,
     }
 )
-"""What a caller with a key may be told. Not that something is missing or took too long: nothing of ours did."""
+"""What a caller with a key may be told; not that a service is missing or slow, as none is."""
 
 
 def path(method: Any) -> str:
@@ -45,18 +45,17 @@ def outcome(method: Any, content: bytes, call: Callable[[bytes], bytes], faults:
     try:
         answer = call(content)
     except grpc.RpcError as error:
-        assert error.code() in EXPECTED, (
-            f"{error.code()}: {error.details()}\n{faults()}\n{shown(method, content)}"
-        )
-        status = rpc_status.from_call(error)
-        assert status is not None
-        assert status.message
-        name = str(error.code().name)
+        refusal = error
     else:
+        assert time.perf_counter() - began < SECONDS, shown(method, content)
         message_class(method.output_type).FromString(answer)
-        name = "OK"
-    assert time.perf_counter() - began < SECONDS, shown(method, content)
-    return name
+        return "OK"
+    told = f"{refusal.code()}: {refusal.details()}\n{faults()}\n{shown(method, content)}"
+    assert refusal.code() in EXPECTED, told
+    status = rpc_status.from_call(refusal)
+    assert status is not None, told
+    assert status.message, told
+    return str(refusal.code().name)
 
 
 def shown(method: Any, content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""How long inputs are made for one target: a fixed few in `make test`, for FUZZ_SECONDS each in `make fuzz`."""
+"""How long inputs are made for a target: a fixed few in `make test`, FUZZ_SECONDS in `make fuzz`."""
 
 import os
 import time

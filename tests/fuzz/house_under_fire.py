@@ -47,7 +47,10 @@ DESCRIPTOR: dict[str, Any] = {
                 {"name": "place", "codes": [{"code": code} for code in ("n1", "n2", "s1", "s2")]},
                 {
                     "name": "part",
-                    "codes": [{"code": "north", "parts": ["n1", "n2"]}, {"code": "south", "parts": ["s1", "s2"]}],
+                    "codes": [
+                        {"code": "north", "parts": ["n1", "n2"]},
+                        {"code": "south", "parts": ["s1", "s2"]},
+                    ],
                 },
             ],
         },
@@ -55,7 +58,10 @@ DESCRIPTOR: dict[str, Any] = {
             "name": "age",
             "identifying": "VERY",
             "floor": True,
-            "levels": [{"name": "years", "integers": {"first": 20, "last": 39}}, {"name": "five", "band_width": 5}],
+            "levels": [
+                {"name": "years", "integers": {"first": 20, "last": 39}},
+                {"name": "five", "band_width": 5},
+            ],
         },
         {
             "name": "ill",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 TEXTS = (
     "", "a", "0", "1", "_U", "_T", "_Z", "site", "region", "income", "people", "true", "NaN", "\0", " ", "\n",
-    "é", "\U0001d518" * 60, "国" * 200, "x" * 64, "x" * 65, "x" * 129, "x" * 5000, "../../etc/passwd", "/", "*",
+    "é", "\U0001d518" * 60, "国" * 200, "x" * 64, "x" * 65, "x" * 129, "x" * 5000, "../../etc/passwd", "/",
     "'; DROP TABLE events; --", "%00", "{}", "\x7f", "￿", "\u202e", "people.csv", "package:__main__/x.csv",
     "q-01M7YK3FA18MF79SBQWGGGJA28",
 )  # fmt: skip
@@ -213,9 +213,9 @@ def _no_utf8(content: bytearray, chance: random.Random) -> bytearray:
 
 def _unknown_field(content: bytearray, chance: random.Random) -> bytearray:
     # Field 15000: a varint, eight bytes, bytes of a length, a group that begins or ends, four bytes.
-    tail = chance.choice((b"\xc0\xa9\x07\x01", b"\xc1\xa9\x07" + b"x" * 8, b"\xc2\xa9\x07\x03abc", b"\xc3\xa9\x07",
-                          b"\xc4\xa9\x07", b"\xc5\xa9\x07abcd", b"\xc2\xa9\x07\xff\xff\xff\xff\x07"))  # fmt: skip
-    return content + tail
+    tails = (b"\xc0\xa9\x07\x01", b"\xc1\xa9\x07" + b"x" * 8, b"\xc2\xa9\x07\x03abc", b"\xc3\xa9\x07",
+             b"\xc4\xa9\x07", b"\xc5\xa9\x07abcd", b"\xc2\xa9\x07\xff\xff\xff\xff\x07")  # fmt: skip
+    return content + chance.choice(tails)
 
 
 def _noise(content: bytearray, chance: random.Random) -> bytearray:

@@ -1,9 +1,9 @@
-"""Whatever a steward's files hold: a dataset or all that is wrong with it, a policy or all that is wrong with it."""
+"""Whatever files hold: a dataset or a policy comes of it, or all that is wrong with it."""
 
 import io
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,25 @@ from fuzz.house_under_fire import DESCRIPTOR, write_people
 from fuzz.trees import chances, change_tree
 from sdcgate.engine.descriptor import DescriptorInvalid, parse_descriptor
 from sdcgate.engine.engine import Engine
-from sdcgate.policy.loading import BUNDLED, load_policy, parse_policy
+from sdcgate.policy.files import BUNDLED, bundled_policies
+from sdcgate.policy.loading import load_policy, parse_policy
 from sdcgate.policy.model import PolicyInvalid
 
 SECRET = bytes(32)
-ODD = ("", "_U", "_T", "0", "-1", "1e999", "nan", "inf", "-0.0", "0x10", "1_000", "٣", " 3 ", "\0", '"', "'", ",", ";",
-       "\r", "\n", "\ufeff", "x" * 300, "国", "true", "2024-02-30", "9" * 400, "1e-400", "NULL", "\u2028")  # fmt: skip
+TEXTS = [(BUNDLED / f"{name}.yaml").read_bytes() for name in bundled_policies()]
+ODD = ("", "_U", "_T", "0", "-1", "1e999", "nan", "inf", "-0.0", "0x10", "1_000", "٣", " 3 ", "\0", '"', "'",
+       ",", ";", "\r", "\n", "\ufeff", "x" * 300, "国", "true", "2024-02-30", "9" * 400, "1e-400", "NULL",
+       "\u2028")  # fmt: skip
+ODD_YAML = (b"&a [*a]", b"<<: *x", b"!!python/object:os.system x", b"? [a]", b"1: 2", b"a: &x {b: *x}",
+            b"- " * 500, b"{" * 2000, b"!!binary x", b"%YAML 9.9", b"---\n---", b"0x", b"=",
+            b"2024-02-30")  # fmt: skip
+
+
+def told(problems: Sequence[Any]) -> str:
+    """A refusal says something of each problem."""
+    assert problems
+    assert all(problem.message for problem in problems)
+    return "refused"
 
 
 class Bench:
@@ -44,10 +57,7 @@ class Bench:
         try:
             self.engine.register(parse_descriptor(declared))
         except DescriptorInvalid as invalid:
-            assert invalid.problems
-            for problem in invalid.problems:
-                assert problem.message
-            return "refused"
+            return told(invalid.problems)
         return "registered"
 
     def describe(self, **changes: Any) -> dict[str, Any]:
@@ -161,8 +171,7 @@ def test_descriptors_changed_anywhere(bench: Bench, campaign: Campaign) -> None:
 
 
 def test_policies_changed_anywhere(campaign: Campaign) -> None:
-    trees = [yaml.safe_load(path.read_text()) for path in sorted(BUNDLED.glob("*.yaml"))]
-    names = [path.stem for path in sorted(BUNDLED.glob("*.yaml"))]
+    trees = [yaml.safe_load(text) for text in TEXTS]
 
     def check(chance: random.Random) -> str:
         tree = json.loads(json.dumps(chance.choice(trees)))
@@ -170,18 +179,15 @@ def test_policies_changed_anywhere(campaign: Campaign) -> None:
             change_tree(tree, chance)
         return policy(yaml.safe_dump(tree, allow_unicode=True))
 
-    assert all(load_policy(name) for name in names)
     campaign.run(chances(), check, examples=60)
 
 
 def test_policy_files_of_any_bytes(campaign: Campaign, tmp_path: Path) -> None:
-    texts = [path.read_bytes() for path in sorted(BUNDLED.glob("*.yaml"))]
     file = tmp_path / "any.yaml"
 
     def check(chance: random.Random) -> str:
-        content = chance.choice(texts)
-        odd = chance.choice((b"&a [*a]", b"<<: *x", b"!!python/object:os.system x", b"? [a]", b"1: 2", b"a: &x {b: *x}",
-                             b"- " * 500, b"{" * 2000, b"!!binary x", b"%YAML 9.9", b"---\n---", b"0x", b"=", b"2024-02-30"))  # fmt: skip
+        content = chance.choice(TEXTS)
+        odd = chance.choice(ODD_YAML)
         place = chance.randrange(len(content))
         file.write_bytes(
             content[:place] + odd + content[place:] if chance.random() < 0.4 else damage(content, chance)
@@ -189,8 +195,7 @@ def test_policy_files_of_any_bytes(campaign: Campaign, tmp_path: Path) -> None:
         try:
             load_policy(file)
         except PolicyInvalid as invalid:
-            assert invalid.problems
-            return "refused"
+            return told(invalid.problems)
         return "loaded"
 
     campaign.run(chances(), check, examples=60)
@@ -201,7 +206,5 @@ def policy(text: str) -> str:
     try:
         parse_policy(text)
     except PolicyInvalid as invalid:
-        assert invalid.problems
-        assert all(problem.message for problem in invalid.problems)
-        return "refused"
+        return told(invalid.problems)
     return "loaded"

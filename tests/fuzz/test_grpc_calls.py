@@ -1,4 +1,4 @@
-"""Every call of the three services, with anything at all: answered or clearly refused, in time, and all is whole."""
+"""Every call of the three services, with anything at all: answered or clearly refused, in time."""
 
 from collections.abc import Iterator
 from functools import partial

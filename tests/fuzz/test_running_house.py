@@ -1,5 +1,6 @@
-"""Four running processes. The gateway does what its OpenAPI document says, whatever is sent by whomever: no 5xx, no
-other status, no other body; and each service answers gRPC calls or refuses them clearly.
+"""Four running processes: the gateway does what its OpenAPI document says, whatever is sent by whomever.
+
+No 5xx, no other status, no other body; and each service answers gRPC calls or refuses them clearly.
 """
 
 import json

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 100, 2**31, 2**63, -(2**63) - 1, 10**30, 0.5, 1e308, 5e-324, float("nan"),
-    float("inf"), "", "x", "_U", "_T", "site", "YES", "refuse", "\0", "x" * 5000, [], {}, [[]], {"a": 1}, ["x"], "people.csv",
-    "../people.csv", "x" * 300 + ".csv", "package:__main__/a.csv", "package:statsmodels/__init__.py", "CSV", "é", "\n",
+    float("inf"), "", "x", "_U", "_T", "site", "YES", "refuse", "\0", "x" * 5000, [], {}, [[]], {"a": 1},
+    ["x"], "people.csv", "../people.csv", "x" * 300 + ".csv", "package:__main__/a.csv",
+    "package:statsmodels/__init__.py", "CSV", "é", "\n",
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+MOST_VALUES = 100_000
 Place = Sequence[int | str]
 """Keys and positions that lead to a value."""
 
@@ -53,10 +54,16 @@ def read_document(text: str) -> Document:
     Raises:
         YamlInvalid: with all problems and their lines.
     """
-    loader = yaml.SafeLoader(text)
+    try:
+        loader = yaml.SafeLoader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise YamlInvalid([(line, "has a character that YAML does not allow")]) from None
     try:
         root = loader.get_single_node()
-        problems = sorted(set(_problems(root, set()))) if root is not None else []
+        problems = sorted(set(_problems(root, set(), ()))) if root is not None else []
+        if root is not None and not problems and _values(root, {}) > MOST_VALUES:
+            problems = [(root.start_mark.line + 1, f"has more than {MOST_VALUES} values through its aliases")]
         if problems:
             raise YamlInvalid(problems)
         value = loader.construct_document(root) if root is not None else None
@@ -64,19 +71,39 @@ def read_document(text: str) -> Document:
         mark = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or "is nested too deeply or is not text"
         raise YamlInvalid([(mark.line + 1 if mark is not None else None, str(what))]) from error
+    except YamlInvalid:
+        raise
+    except ValueError:
+        what = "has a date or a number that does not exist; put it in quotes"
+        raise YamlInvalid([(None, what)]) from None
     finally:
         loader.dispose()
     return Document(value, root)
 
 
-def _problems(node: yaml.Node, seen: set[int]) -> Iterator[tuple[int, str]]:
-    """Keys that are no texts or stand twice; a node that aliases repeat is looked at once."""
+def _values(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node has, each as often as aliases repeat it."""
+    if id(node) not in known:
+        inner: list[yaml.Node] = []
+        if isinstance(node, yaml.SequenceNode):
+            inner = list(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            inner = [value for _, value in node.value]
+        known[id(node)] = 1 + sum(_values(part, known) for part in inner)
+    return known[id(node)]
+
+
+def _problems(node: yaml.Node, seen: set[int], above: tuple[int, ...]) -> Iterator[tuple[int, str]]:
+    """Keys that are no texts or stand twice, values that hold themselves; what is repeated is seen once."""
+    if id(node) in above:
+        yield node.start_mark.line + 1, "holds itself through an alias"
     if id(node) in seen:
         return
     seen.add(id(node))
+    above = (*above, id(node))
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            yield from _problems(item, seen)
+            yield from _problems(item, seen, above)
     if isinstance(node, yaml.MappingNode):
         names: set[str] = set()
         for key, value in node.value:
@@ -87,7 +114,7 @@ def _problems(node: yaml.Node, seen: set[int]) -> Iterator[tuple[int, str]]:
             elif key.value in names:
                 yield line, f"the key {key.value!r} stands twice"
             names.add(str(key.value))
-            yield from _problems(value, seen)
+            yield from _problems(value, seen, above)
 
 
 def _below(node: yaml.Node | None, step: int | str) -> tuple[int, yaml.Node] | None:
