@@ -252,7 +252,7 @@ def special_uniques_section(units: UnitFile, options: Options) -> SpecialUniques
     fraction = units.fraction
     return SpecialUniquesSection(
         maximum_size=size,
-        units=int((found.scores > 0).sum()),
+        units=int((found.smallest > 0).sum()),
         smallest=tuple(smallest[1 : size + 1].tolist()),
         variables=tuple(found.of_variables.tolist()),
         values=_frequent_values(units, found),

@@ -1,0 +1,1 @@
+"""`sdcgate assess`: the report on a file of microdata, as text and as an HTML page."""

@@ -1,0 +1,124 @@
+"""The estimates of a file's risk in words: side by side, by uniqueness models, by log-linear models."""
+
+from sdcgate.cli.assessment.parts import Section, Table, count, one_in, percent
+from sdcgate.methods.risk.file_report import FileAssessment, KeyCells, LogLinearSection, UniquenessSection
+
+FITS = 1.96
+"""A criterion further from 0 says that the model does not fit, at 95%."""
+
+
+def estimates_section(found: FileAssessment) -> Section:
+    """Every estimate of tau_2, side by side."""
+    rows: list[tuple[str, ...]] = []
+    if found.individual is not None:
+        tau = found.individual.risk.expected_matches_uniques
+        rows.append(("design (individual risk)", count(tau), "-", "not tested; tends to be too low"))
+    for model in found.log_linear:
+        low, high = model.interval
+        rows.append(
+            (
+                f"log-linear, {model.name}",
+                count(model.tau_2),
+                f"{count(low)} to {count(high)}",
+                _goodness(model),
+            )
+        )
+    if found.uniqueness is not None:
+        uniques = found.key_cells.sizes[0]
+        for one in found.uniqueness.models:
+            estimate = uniques * float(one.theta_s)
+            told = f"{one.expected_sizes[0]:,.0f} uniques expected, {found.key_cells.sizes[0]:,} found"
+            rows.append((f"uniqueness, {one.model}", count(estimate), "-", told))
+    words = (
+        "The expected number of correct matches of sample uniques (tau_2), by every estimator that applies. "
+        "They differ by what they take the population to be like; the interval of a model holds only if the "
+        "model does.",
+    )
+    table = Table(("estimator", "tau_2", "95% interval", "how well it fits"), tuple(rows))
+    return Section("Estimates side by side", words, (table,))
+
+
+def uniqueness_section(found: UniquenessSection, cells: KeyCells) -> Section:
+    """theta_U by the design beside the models."""
+    words = [
+        "How often a sample unique is unique in the population too, and how likely a match with one is "
+        "correct (Skinner and Elliot; Skinner and Carter)."
+    ]
+    if found.theta_u is not None:
+        low, high = found.theta_u.interval
+        words.append(
+            f"By the design alone, without a model: theta_U = {found.theta_u.value:.4g} "
+            f"(95% interval {low:.4g} to {high:.4g}), a match with a sample unique is correct in "
+            f"{one_in(found.theta_u.value)} cases."
+        )
+    rows = tuple(
+        (
+            one.model,
+            f"{float(one.theta_u):.4g}",
+            f"{float(one.theta_s):.4g}",
+            percent(float(one.pr_pu_given_su)),
+            percent(float(one.pr_pu)),
+            count(float(one.population_uniques)),
+            " / ".join(count(size) for size in one.expected_sizes[:3]),
+        )
+        for one in found.models
+    )
+    headers = (
+        "model",
+        "theta_U",
+        "theta_s",
+        "Pr(PU|SU)",
+        "Pr(PU)",
+        "population uniques",
+        "keys of 1/2/3 expected",
+    )
+    observed = " / ".join(count(size) for size in cells.sizes[:3])
+    if rows:
+        words.append(f"The file has {observed} keys of 1, 2 and 3 units.")
+    return Section("Uniqueness in the population", tuple(words), (Table(headers, rows),) if rows else ())
+
+
+def log_linear_section(models: tuple[LogLinearSection, ...]) -> Section:
+    """Log-linear models with their criteria."""
+    words = [
+        "The frequency of every possible key in the population, by models of the margins (Skinner and "
+        "Shlomo). A criterion above 1.96 says that the model is too simple and overstates the risk, one "
+        "below -1.96 that it is too rich and understates it."
+    ]
+    if models[0].pseudo:
+        words.append("Weights differ: the models are fitted to weighted counts (pseudo maximum likelihood).")
+    rows = tuple(
+        (
+            one.name,
+            count(one.tau_1),
+            count(one.tau_2),
+            count(one.tau),
+            f"{float(one.criteria.standardised_1):.2f}",
+            f"{float(one.criteria.standardised_2):.2f}",
+            _goodness(one),
+        )
+        for one in models
+    )
+    headers = (
+        "model",
+        "population uniques among sample uniques",
+        "tau_2",
+        "tau (all)",
+        "criterion 1",
+        "criterion 2",
+        "verdict",
+    )
+    return Section("Log-linear models", tuple(words), (Table(headers, rows),))
+
+
+def _goodness(model: LogLinearSection) -> str:
+    criterion = float(model.criteria.standardised_2)
+    if not model.converged:
+        return "not fitted: margins are not met"
+    if abs(criterion) <= FITS:
+        return f"fits ({criterion:.2f})"
+    return (
+        f"too simple, overstates ({criterion:.2f})"
+        if criterion > 0
+        else f"too rich, understates ({criterion:.2f})"
+    )

@@ -1,0 +1,263 @@
+"""The report on a file in words that an agency can read: a function for each section."""
+
+from itertools import pairwise
+
+from sdcgate.cli.assessment.estimates import estimates_section, log_linear_section, uniqueness_section
+from sdcgate.cli.assessment.parts import Bars, Section, Table, count, one_in, percent, plural
+from sdcgate.methods.risk.file_assessment import Options
+from sdcgate.methods.risk.file_level import FileRisk
+from sdcgate.methods.risk.file_report import (
+    FileAssessment,
+    FileFacts,
+    HouseholdSection,
+    IndividualSection,
+    KeyCells,
+    NotComputed,
+    SpecialUniquesSection,
+    ThresholdSection,
+)
+from sdcgate.methods.risk.keys import Missing
+
+MANY = 1000
+"""Values of a key variable above which it looks like a measured number."""
+
+
+def report_sections(found: FileAssessment, options: Options) -> tuple[Section, ...]:
+    """All sections of the report, in their order."""
+    titles = tuple(one.key.title for one in found.facts.keys)
+    sections = [file_section(found.facts), keys_section(found.facts, found.key_cells, options)]
+    if found.individual is not None:
+        sections.append(individual_section(found.individual, found.facts, options))
+    if found.individual is not None or found.log_linear or found.uniqueness is not None:
+        sections.append(estimates_section(found))
+    if found.uniqueness is not None:
+        sections.append(uniqueness_section(found.uniqueness, found.key_cells))
+    if found.log_linear:
+        sections.append(log_linear_section(found.log_linear))
+    if found.households is not None:
+        sections.append(household_section(found.households, options))
+    if found.threshold is not None:
+        sections.append(threshold_section(found.threshold, titles))
+    if found.special_uniques is not None:
+        sections.append(special_uniques_section(found.special_uniques, found))
+    if found.not_computed:
+        sections.append(not_computed_section(found.not_computed))
+    return tuple(sections)
+
+
+def file_section(facts: FileFacts) -> Section:
+    """What the file is."""
+    words = [f"{plural(facts.records, 'record')} of {plural(facts.units, 'unit')}."]
+    if facts.most_records > 1:
+        words.append(
+            f"A unit has up to {facts.most_records} records. It is recognised by all of them: what varies "
+            "between its records counts as one key variable a wave, and a wave that it has no record in as "
+            "a missing value."
+        )
+    if facts.fraction is None or facts.population is None:
+        words.append("Nothing tells how many people a unit stands for.")
+    elif facts.weighted:
+        words.append(
+            f"The weights add up to a population of {count(facts.population)}: "
+            f"{one_in(facts.fraction)} is in the file."
+        )
+    elif facts.fraction < 1:
+        words.append(
+            f"By the sampling fraction of {percent(facts.fraction)} the population has "
+            f"{count(facts.population)} units."
+        )
+    else:
+        words.append("The file is a census: every unit of the population is in it.")
+    many = [one.key.title for one in facts.keys if one.categories > MANY]
+    if many:
+        words.append(f"{', '.join(many)}: more than {MANY:,} values. Is that a number? Put it into bands.")
+    rows = tuple(
+        (
+            one.key.title,
+            count(one.categories),
+            count(one.missing),
+            "-" if one.uniques_without is None else count(one.uniques_without),
+        )
+        for one in facts.keys
+    )
+    headers = ("key variable", "values", "units without", "sample uniques without it")
+    return Section("The file", tuple(words), (Table(headers, rows),))
+
+
+def keys_section(facts: FileFacts, cells: KeyCells, options: Options) -> Section:
+    """Keys, sample uniques, k-anonymity."""
+    missing = (
+        "A missing value is a value like others."
+        if options.missing is Missing.CATEGORY
+        else "A missing value agrees with every value."
+    )
+    share = cells.sample_uniques / facts.units
+    words = (
+        f"{plural(cells.cells, 'combination')} of values (keys) occur. "
+        f"{plural(cells.sample_uniques, 'unit is', 'units are')} alone with theirs: "
+        f"{percent(share)} of the file are sample uniques. {missing}",
+        f"{percent(cells.below_three / facts.units)} of the units share their key with fewer than two others "
+        f"(they violate 3-anonymity), {percent(cells.below_five / facts.units)} with fewer than four "
+        "(5-anonymity).",
+    )
+    sizes = Table(
+        ("units with the same key", "keys"),
+        tuple((str(size), count(number)) for size, number in enumerate(cells.sizes, start=1)),
+    )
+    without = [one for one in facts.keys if one.uniques_without is not None]
+    bars = Bars(
+        f"Sample uniques that are left without a variable (of {cells.sizes[0]:,})",
+        tuple(one.key.title for one in without),
+        tuple(float(one.uniques_without or 0) for one in without),
+        tuple(count(one.uniques_without or 0) for one in without),
+        "left out",
+    )
+    return Section("Keys and sample uniques", words, (sizes, bars) if without else (sizes,))
+
+
+def individual_section(found: IndividualSection, facts: FileFacts, options: Options) -> Section:
+    """Individual risk, histogram, threshold."""
+    risk, histogram, threshold = found.risk, found.histogram, found.threshold
+    words = [
+        "The individual risk of a unit is the probability that a match of its key with the population is "
+        "the right person, estimated from the sampling design (Benedetti, Capobianchi and Franconi).",
+        f"Of the {facts.units:,} units {count(risk.expected_matches)} are expected to be matched correctly: "
+        f"the re-identification rate xi is {risk.reidentification_rate:.6f}, psi {_psi(risk)}.",
+        f"{plural(threshold.unsafe_units, 'unit has', 'units have')} a risk of {options.risk_threshold:g} "
+        "or more, the threshold.",
+    ]
+    factors = options.factors
+    if (factors.quality, factors.coverage, factors.attempt) != (1.0, 1.0, 1.0):
+        words.append(
+            f"The risks are multiplied by d = {factors.quality:g} (data agree), e = {factors.coverage:g} "
+            f"(in the intruder's list), t = {factors.attempt:g} (somebody tries)."
+        )
+    if len(found.riskiest):
+        numbers = ", ".join(str(number) for number in found.riskiest.tolist())
+        words.append(f"The riskiest units begin in records {numbers} of the file.")
+    figures = Table(
+        ("measure", "figure"),
+        (
+            ("expected correct matches, all units (tau_1)", count(risk.expected_matches)),
+            ("expected correct matches, sample uniques (tau_2)", count(risk.expected_matches_uniques)),
+            ("tau_2 as a share of the file", percent(risk.uniques_share)),
+            ("re-identification rate psi", _psi(risk)),
+            ("mean risk of a sample unique", f"{risk.uniques_rate:.4g} ({one_in(risk.uniques_rate)})"),
+            ("largest risk", f"{risk.maximum:.4g} ({one_in(risk.maximum)})"),
+        ),
+    )
+    edges = histogram.edges
+    bars = Bars(
+        "Units by their individual risk",
+        tuple(f"{percent(low)} to {percent(high)}" for low, high in pairwise(edges)),
+        tuple(float(number) for number in histogram.units),
+        tuple(count(float(number)) for number in histogram.units),
+        "risk above, up to",
+    )
+    return Section("Individual risk", tuple(words), (figures, bars))
+
+
+def household_section(found: HouseholdSection, options: Options) -> Section:
+    """Household risk."""
+    risk = found.risk
+    words = [
+        f"{plural(risk.households, 'household')}, the largest with {plural(found.largest, 'member')}. Who "
+        "finds one member finds them all.",
+        f"{count(risk.expected_matches)} units are expected to be re-identified with their households: a "
+        f"rate of {percent(risk.reidentification_rate)}. The largest household risk is {risk.maximum:.4g}.",
+        f"{plural(found.unsafe_households, 'household is', 'households are')} at the threshold "
+        f"{options.risk_threshold:g} or above; {plural(found.unsafe_units, 'member')} of them would have to "
+        "be protected.",
+    ]
+    sizes = found.sizes
+    if sizes is None:
+        return Section("Households", tuple(words))
+    if sizes.unsafe.any():
+        recognised = ", ".join(str(size) for size in sizes.sizes[sizes.unsafe].tolist())
+        words.append(f"Households of {recognised} members are recognised by their size alone.")
+    rows = tuple(
+        (str(size), count(number), f"{risk:.4g}")
+        for size, number, risk in zip(
+            sizes.sizes.tolist(), sizes.households.tolist(), sizes.risks.tolist(), strict=True
+        )
+    )
+    table = Table(("members", "households", "risk by size alone"), rows)
+    return Section("Households", tuple(words), (table,))
+
+
+def threshold_section(found: ThresholdSection, titles: tuple[str, ...]) -> Section:
+    """Combinations of a few variables with rare values."""
+    upto = plural(found.dimensions, "variable")
+    words = (
+        f"Every combination of up to {upto} must occur {found.minimum} times or more in the file: "
+        f"{plural(found.looked_at, 'combination')} were looked at, "
+        f"{plural(found.unsafe_units, 'unit has', 'units have')} a rare value in at least one.",
+    )
+    rows = tuple(
+        (
+            " x ".join(titles[key] for key in one.keys),
+            count(one.cells),
+            count(one.unsafe_cells),
+            count(one.unsafe_units),
+        )
+        for one in found.worst
+    )
+    table = Table(
+        ("combination", "values", "rare values", "units"), rows, "The combinations with the most units."
+    )
+    return Section("Threshold rule", words, (table,) if rows else ())
+
+
+def special_uniques_section(found: SpecialUniquesSection, whole: FileAssessment) -> Section:
+    """SUDA and DIS."""
+    keys = whole.facts.keys
+    words = [
+        f"{plural(found.units, 'unit is', 'units are')} unique on {found.maximum_size} variables or fewer "
+        "(SUDA). Who is unique on few variables is likely to be unique in the population."
+    ]
+    if found.dis is not None:
+        words.append(
+            f"DIS: a unique match with the file is correct with probability {found.dis:.4g} "
+            f"({one_in(found.dis)})."
+        )
+    smallest = Table(
+        ("variables that are enough", "units"),
+        tuple((str(size), count(number)) for size, number in enumerate(found.smallest, start=1)),
+    )
+    bars = Bars(
+        "Share of all SUDA scores from combinations with the variable",
+        tuple(one.key.title for one in keys),
+        found.variables,
+        tuple(percent(share) for share in found.variables),
+    )
+    values = Table(
+        ("value", "units", "share of scores"),
+        tuple(
+            (
+                _value(whole, one.key, one.code),
+                count(one.units),
+                percent(one.share),
+            )
+            for one in found.values
+        ),
+        "Values with the largest share, of those that ten units or more have.",
+    )
+    return Section(
+        "Special uniques", tuple(words), (smallest, bars, values) if found.values else (smallest, bars)
+    )
+
+
+def not_computed_section(missing: tuple[NotComputed, ...]) -> Section:
+    """What could not be computed, and why."""
+    rows = tuple((one.what, one.reason) for one in missing)
+    return Section("Not computed", (), (Table(("measure", "why"), rows, prose=True),))
+
+
+def _value(found: FileAssessment, key: int, code: int) -> str:
+    variable = found.facts.keys[key].key
+    name = variable.categories[code] if code < len(variable.categories) else str(code)
+    return f"{variable.title} = {name}"
+
+
+def _psi(risk: FileRisk) -> str:
+    return percent(risk.reidentification_rate)
