@@ -75,9 +75,10 @@ def test_released_protected_refused_and_repeated_with_certificates(open_house):
         stored = house.ledger.query(answered.decision.query)
         assert stored is not None
         assert verify_certificate(stored.certificate, answer_bytes(answered.decision), public)
-    assert [stored.sequence for stored in house.ledger.queries("ada", (), 10)] == [4, 3, 2, 1]
+    assert [stored.sequence for stored in house.ledger.queries("ada", (), 10)] == [5, 4, 3, 2]
     report = house.ledger.verify()
-    assert (report.ok, report.events) == (True, 4)
+    # The first decision is preceded by its policy.
+    assert (report.ok, report.events) == (True, 5)
 
 
 def test_another_facility_gives_the_same_answer_and_knows_what_has_left(open_house):
@@ -172,7 +173,8 @@ def test_two_facilities_never_release_both_halves_of_a_differencing_pair(open_ho
     # Both had judged at the same head, so each time one of them found it moved.
     assert len(moved) >= ROUNDS
     report = houses[1].ledger.verify()
-    assert (report.ok, report.events) == (True, 2 * ROUNDS)
+    # The first decision is preceded by its policy.
+    assert (report.ok, report.events) == (True, 2 * ROUNDS + 1)
 
 
 def test_the_same_query_to_two_facilities_at_once_is_one_event(open_house, two_engines):
@@ -190,7 +192,7 @@ def test_the_same_query_to_two_facilities_at_once_is_one_event(open_house, two_e
             answers = [one.result(60) for one in asked]
             assert sorted(answered.repeated for answered in answers) == [False, True]
             assert answers[0].decision == answers[1].decision
-    assert houses[0].ledger.verify().events == 5
+    assert houses[0].ledger.verify().events == 5 + 1
 
 
 def ask(house: House, dataset: str, request: dict[str, list[str]]) -> Answered:
