@@ -65,6 +65,23 @@ def test_a_key_expires_to_the_second(credentials, moment):
     assert credentials.authenticate(plaintext) is None
 
 
+def test_a_clock_that_is_set_back_makes_no_expired_key_good_again(credentials, moment):
+    plaintext, record = credentials.create("checker", "carla", "desk", 1)
+    other, _ = credentials.create("researcher", "anna", "desk", 30)
+    moment[0] = record.expires_at
+    assert credentials.authenticate(plaintext) is None
+    moment[0] -= timedelta(days=7)
+    assert credentials.authenticate(plaintext) is None
+    # Whoever makes a key with a clock that is ahead has a key that is good now, and for as long.
+    assert credentials.authenticate(other) is not None
+    # What is recorded meanwhile has earlier times in later places; the order is that of the places.
+    credentials.create("researcher", "berta", "desk", 1)
+    with credentials._ledger.reading() as connection:
+        recorded = [row.created_at for row in connection.execute(select(api_keys).order_by("sequence"))]
+    assert recorded[-1] < recorded[0]
+    assert credentials._ledger.verify().ok
+
+
 def test_a_revoked_key_is_worthless_at_once_in_every_process(credentials, open_ledger, moment):
     plaintext, record = credentials.create("checker", "carla", "desk", 30)
     other = Credentials(open_ledger(clock=lambda: moment[0]))
