@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,7 +129,9 @@ class Engine:
         descriptor = prepared.descriptor
         if descriptor.source or not prepared.unit_ids:
             return
-        for known in self.datasets():
+        # All of them: in one that cannot be read there may be the same people.
+        for name in versions(self._store):
+            known = self.dataset(name)
             if descriptor.name in (known.source, known.name):
                 continue
             keys = unit_keys(prepared.unit_ids, known.source, self._secret)
@@ -143,8 +146,15 @@ class Engine:
                 raise DescriptorInvalid((DescriptorProblem("source", message),))
 
     def datasets(self) -> list[Dataset]:
-        """All datasets by name, each in its newest version. Raises SnapshotDamaged."""
-        return [self._load(name, numbers[-1]) for name, numbers in versions(self._store).items()]
+        """All datasets by name, each in its newest version; those whose snapshot cannot be read are left out.
+
+        Nothing is answered from such a one, and the others go on being answered.
+        """
+        found = []
+        for name in versions(self._store):
+            with suppress(SnapshotDamaged):
+                found.append(self.dataset(name))
+        return found
 
     def dataset(self, name: str, version: int | None = None) -> Dataset:
         """A dataset, in its newest version unless said otherwise. Raises UnknownDataset, SnapshotDamaged."""
@@ -155,12 +165,21 @@ class Engine:
             raise UnknownDataset(f"dataset {name!r} has no version {version}")
         return self._load(name, numbers[-1] if version is None else version)
 
-    def warm_up(self) -> None:
-        """Verifies the newest snapshots and runs a first query on each, so that no caller waits for it."""
-        for dataset in self.datasets():
-            first = dataset.descriptor.variables[0].name
-            measures = tuple(measure.name for measure in dataset.descriptor.measures[:1])
-            self.compute(dataset, CellQuery(((first, ""),), measures=measures))
+    def warm_up(self) -> list[SnapshotDamaged]:
+        """Verifies the newest snapshots and runs a first query on each, so that no caller waits for it.
+
+        Returns what is wrong with those that nothing can be answered from.
+        """
+        damaged = []
+        for name in versions(self._store):
+            try:
+                dataset = self.dataset(name)
+                first = dataset.descriptor.variables[0].name
+                measures = tuple(measure.name for measure in dataset.descriptor.measures[:1])
+                self.compute(dataset, CellQuery(((first, ""),), measures=measures))
+            except SnapshotDamaged as error:
+                damaged.append(error)
+        return damaged
 
     def close(self) -> None:
         """Ends the database."""

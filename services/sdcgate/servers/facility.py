@@ -21,6 +21,7 @@ from sdcgate.servers.authentication import Authenticate, caller, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import serve
+from sdcgate.servers.logging import logger
 from sdcgate.servers.metrics import Metrics, PolicyMetrics
 from sdcgate.servers.pacing import pace
 from sdcgate.servers.policy_reload import PolicyReload
@@ -193,7 +194,9 @@ def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
 def warm_up(engine: Engine) -> None:
     """Do once what is slow the first time."""
     individual.warm_up()
-    engine.warm_up()
+    for damaged in engine.warm_up():
+        # The texts name dataset and version, nothing of what is in them.
+        logger("facility").error("damaged snapshot", what=str(damaged))
 
 
 def authenticator(credentials: Credentials) -> Authenticate:

@@ -137,14 +137,34 @@ def test_changed_metadata_and_another_secret_are_refused(bench, people):
     bench.write(PEOPLE)
     bench.register(people())
     with pytest.raises(SnapshotDamaged, match="secret"):
-        Engine(bench.data_root, bench.store, b"x" * 32).datasets()
+        Engine(bench.data_root, bench.store, b"x" * 32).dataset("people")
     file = bench.store / "people" / "v1" / "dataset.json"
     seal, _, body = file.read_text().partition("\n")
     plain = json.loads(body)
     plain["n_units"] = 1000
     file.write_text(f"{seal}\n{json.dumps(plain)}")
     with pytest.raises(SnapshotDamaged):
-        Engine(bench.data_root, bench.store, bytes(range(32))).datasets()
+        Engine(bench.data_root, bench.store, bytes(range(32))).dataset("people")
+
+
+def test_one_damaged_snapshot_keeps_nobody_from_the_others(bench, people):
+    bench.write(PEOPLE)
+    for name in ("good", "gone", "changed"):
+        bench.register(people(name=name, source=name))
+    (bench.store / "gone" / "v1" / "data.parquet").unlink()
+    (bench.store / "changed" / "v1" / "dataset.json").write_text("{}")
+    engine = Engine(bench.data_root, bench.store, bytes(range(32)))
+    assert sorted(map(str, engine.warm_up())) == [
+        "changed v1: metadata were changed or the secret differs",
+        "gone v1: the data file is gone",
+    ]
+    assert [dataset.name for dataset in engine.datasets()] == ["gone", "good"]
+    assert engine.compute(engine.dataset("good"), CellQuery()).facts.units.tolist() == [3]
+    # Whether they are the same people as in the damaged one cannot be seen: it has to be said.
+    declared = parse(people(name="others"))
+    with pytest.raises(SnapshotDamaged):
+        engine.register(declared)
+    assert engine.register(parse(people(name="others", source="others"))).created
 
 
 def test_a_variable_of_twenty_thousand_codes_is_kept_and_read_again(bench, people):
