@@ -9,6 +9,7 @@ import numpy as np
 from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, number_of_cells
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.tables.audit import Leak
+from sdcgate.methods.tables.fact_checks import fact_problems
 from sdcgate.methods.tables.given_facts import protectable
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
@@ -98,6 +99,9 @@ def _problem(
     if facts is None:
         return None
     try:
+        unsound = fact_problems(facts, count)
+        if unsound:
+            raise FactsError(unsound)
         given = protectable(axes, facts, message.units_additive, message.records_per_unit)
     except FactsError as error:
         problems.found.extend(facts_problems(error, message.facts, order, path))

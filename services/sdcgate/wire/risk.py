@@ -6,8 +6,10 @@ from typing import cast
 import numpy as np
 
 from sdcgate.methods.cells import Axis, Facts, number_of_cells
+from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
+from sdcgate.methods.tables.fact_checks import fact_problems
 from sdcgate.methods.tables.given_facts import with_stand_ins
 from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder, axes_from_messages, axes_to_messages
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems
@@ -20,7 +22,14 @@ from sdcgate.wire.rules import (
     rules_from_message,
     rules_to_message,
 )
-from sdcgate.wire.tables import IN_ORDER, facts_to_message, floats, given_facts_from_message, integers
+from sdcgate.wire.tables import (
+    IN_ORDER,
+    facts_problems,
+    facts_to_message,
+    floats,
+    given_facts_from_message,
+    integers,
+)
 from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
@@ -61,6 +70,10 @@ def table_to_assess(message: risk_pb2.AssessTableRequest, most_cells: int = MAXI
         given_facts_from_message, message.facts, number_of_cells(axes), "facts", order
     )
     key = problems.of(_key_from_message, message.key) if message.HasField("key") else None
+    if problems.found and facts is not None:
+        # Otherwise they are looked at when they are judged.
+        unsound = FactsError(fact_problems(facts, number_of_cells(axes)))
+        problems.found.extend(facts_problems(unsound, message.facts, order))
     problems.check()
     if facts is None:
         raise RuntimeError("no facts, and no problem")

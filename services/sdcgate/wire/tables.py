@@ -136,11 +136,14 @@ def given_facts_from_message(
 ) -> Facts:
     """Read those facts of `count` cells that a sender knows; the others are empty.
 
-    Raises InvalidMessageError with every column that has a wrong length, NaN, infinity or a negative count.
+    What is in columns of the right length is for `methods.tables.fact_checks` to look at. Raises
+    InvalidMessageError, with all that is wrong, where a length, a bound or a measure's name is.
     """
-    columns = _Columns(count, order)
+    columns = _Columns(count, order, values_too=False)
     facts = columns.facts(message, path)
     if columns.problems:
+        columns = _Columns(count, order)
+        columns.facts(message, path)
         raise InvalidMessageError(columns.problems)
     return facts
 
@@ -148,8 +151,9 @@ def given_facts_from_message(
 class _Columns:
     """Reads the columns of one set of cells and collects their problems. An empty column is not known."""
 
-    def __init__(self, count: int, order: CellOrder = IN_ORDER) -> None:
+    def __init__(self, count: int, order: CellOrder = IN_ORDER, values_too: bool = True) -> None:
         self.count = count
+        self._values_too = values_too
         self.problems: list[FieldProblem] = []
         self._order = order
 
@@ -203,16 +207,16 @@ class _Columns:
         """Counts, one a cell, or none."""
         array = integers(values)
         self._length(array.size, path, 1)
-        self._none(array < 0, path, "must not be negative")
+        if self._values_too:
+            self._none(array < 0, path, "must not be negative")
         return self._order.arranged(array)
 
     def values(self, values: Any, path: str, width: int = 1) -> FloatArray:
         """Finite values, `width` a cell, or none."""
         array = floats(values)
         self._length(array.size, path, width)
-        finite = np.isfinite(array)
-        if np.count_nonzero(finite) != array.size:
-            self._none(~finite, path, "must be finite numbers", width)
+        if self._values_too:
+            self._none(~np.isfinite(array), path, "must be finite numbers", width)
         return self._order.arranged(array) if width == 1 else array
 
     def rows(self, values: Any, path: str, width: int) -> FloatArray:
@@ -230,7 +234,8 @@ class _Columns:
         if not len(values):
             return None
         array = self.values(values, path)
-        self._none(array < 0, path, "must not be negative")
+        if self._values_too:
+            self._none(array < 0, path, "must not be negative")
         return array
 
     def _none(self, wrong: BoolArray, path: str, message: str, width: int = 1) -> None:

@@ -35,25 +35,17 @@ def with_stand_ins(facts: Facts) -> Facts:
     measure is below 0 its absolute sums are its sums.
     """
     alone = facts.units.size > 0 and not facts.records.size
-    measures = tuple(_with_absolute_sums(measure) for measure in facts.measures)
-    if not alone:
-        return replace(facts, measures=measures)
-    return replace(facts, records=facts.units, measures=tuple(map(_with_one_record_each, measures)))
+    measures = tuple(_with_stand_ins(measure, alone) for measure in facts.measures)
+    return replace(facts, records=facts.units if alone else facts.records, measures=measures)
 
 
-def _with_absolute_sums(measure: MeasureFacts) -> MeasureFacts:
-    if measure.absolute_sums.size or measure.lower_bound is None or measure.lower_bound < 0:
-        return measure
-    return replace(measure, absolute_sums=measure.sums)
-
-
-def _with_one_record_each(measure: MeasureFacts) -> MeasureFacts:
-    units, records = measure.valid_units, measure.valid_records
-    return replace(
-        measure,
-        valid_units=units if units.size else records,
-        valid_records=records if records.size else units,
-    )
+def _with_stand_ins(measure: MeasureFacts, one_record_each: bool) -> MeasureFacts:
+    units, records, absolute = measure.valid_units, measure.valid_records, measure.absolute_sums
+    if one_record_each:
+        units, records = units if units.size else records, records if records.size else units
+    if not absolute.size and measure.lower_bound is not None and measure.lower_bound >= 0:
+        absolute = measure.sums
+    return replace(measure, valid_units=units, valid_records=records, absolute_sums=absolute)
 
 
 def protectable(
