@@ -216,7 +216,7 @@ def _by_unit(records: Any, shape: Shape, cell: str, at_once: bool) -> Any:
         if measure.has_missing:
             aggregates[f"lacks{position}"] = records[f"m{position}"].isnull().any()
     if shape.weighted:
-        aggregates["weight"] = records["weight"].max()
+        aggregates["weight"] = records["weight"].min()
     if shape.household == "size":
         aggregates["household"] = records["household"].min()
     if at_once:

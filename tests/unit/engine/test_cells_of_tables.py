@@ -111,7 +111,7 @@ def check(
         assert facts.records[cell] == len(inside)
         assert facts.units[cell] == inside["id"].nunique()
         assert facts.weight_sums[cell] == pytest.approx(weight.sum(), rel=1e-12)
-        per_unit = by_unit["w"].max().sum() if weighted else 4.0 * inside["id"].nunique()
+        per_unit = by_unit["w"].min().sum() if weighted else 4.0 * inside["id"].nunique()
         assert facts.unit_weight_sums[cell] == pytest.approx(per_unit, rel=1e-12)
         for fact in facts.measures:
             values = inside[fact.name].dropna()

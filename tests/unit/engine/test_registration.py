@@ -145,7 +145,7 @@ def test_a_variable_or_weight_that_varies_within_a_unit_must_say_so(bench, peopl
     declared["variables"][0]["varies_within_unit"] = True
     dataset = bench.register(declared)
     computed = bench.engine.compute(dataset, CellQuery())
-    assert computed.facts.unit_weight_sums.tolist() == [3.0]
+    assert computed.facts.unit_weight_sums.tolist() == [2.0]
     assert computed.facts.weight_sums.tolist() == [5.0]
 
 
