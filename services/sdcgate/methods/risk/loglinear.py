@@ -21,6 +21,11 @@ Generator = tuple[int, ...]
 
 LARGEST_TABLE = 64_000_000
 """Cells of the full table that are held in memory, 8 bytes each."""
+TOLERANCE = 1e-2
+"""Records by which a fitted margin may differ from its count."""
+MAXIMUM_PASSES = 200
+REFINED_TOLERANCE = 5e-2
+REFINED_PASSES = 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +52,8 @@ class LogLinear:
     generators: tuple[Generator, ...]
     pseudo: bool
     """Whether the weighted counts were fitted (pseudo maximum likelihood) in place of the counts."""
+    smooth: bool
+    """Whether its margins were drawn towards a simpler model before they were fitted, see `refine`."""
     means: FloatArray = field(repr=False)
     """Expected sample counts mu of the keys that occur, shape (K,)."""
     table: FloatArray = field(repr=False)
@@ -54,11 +61,6 @@ class LogLinear:
     passes: int
     deviation: float
     """Largest difference between a fitted margin and its count, in records."""
-
-
-TOLERANCE = 1e-2
-"""Records by which a fitted margin may differ from its count."""
-MAXIMUM_PASSES = 200
 
 
 def key_table(codes: IntArray, weights: FloatArray | None = None, fraction: float | None = None) -> KeyTable:
@@ -132,28 +134,56 @@ def fit(
     Memory is 8 bytes a cell. A model that has not met its margins after `MAXIMUM_PASSES` rounds says so by
     its `deviation`. Raises ValueError for generators of other variables.
     """
-    from sdcgate.methods.risk.table_loops import scale_and_sum
-
     model = hierarchical(generators, len(table.shape))
     counts = table.population * table.fraction if pseudo else table.keys.counts.astype(np.float64)
     margins = [_Margin.of(table, generator, counts) for generator in model]
-    shape = np.array(table.shape, dtype=np.int64)
     means = np.ones(prod(table.shape)) if start is None else start.table.copy()
-    ratios, strides = np.ones(1), np.zeros(len(shape), dtype=np.int64)
-    deviation, rounds = np.inf, 0
-    while rounds < MAXIMUM_PASSES and not deviation <= tolerance:
-        deviation = 0.0
-        for margin in margins:
-            sums = np.zeros(len(margin.counts))
-            scale_and_sum(means, shape, ratios, strides, sums, margin.strides)
-            deviation = max(deviation, float(np.abs(sums - margin.counts).max()))
-            ratios = np.divide(margin.counts, sums, out=np.zeros_like(sums), where=sums > 0)
-            strides = margin.strides
-        rounds += 1
-        if len(margins) == 1 and rounds > 1:
-            break
-    scale_and_sum(means, shape, ratios, strides, np.zeros(1), np.zeros(len(shape), dtype=np.int64))
-    return LogLinear(model, pseudo, means[table.cells], means, rounds, deviation)
+    passes, deviation = _proportional_fit(means, table.shape, margins, tolerance)
+    return LogLinear(model, pseudo, False, means[table.cells], means, passes, deviation)
+
+
+def refine(table: KeyTable, base: LogLinear, order: int, tolerance: float = REFINED_TOLERANCE) -> LogLinear:
+    """All interactions of `order` variables, drawn towards a simpler model where the sample cannot bear them.
+
+    Each margin is (1 - s) its counts + s what `base` expects, with a share s of its own, see `prior_share`.
+    From main effects this is a smoothed all-two-way model, from that one a smoothed all-three-way model.
+    Smoothed margins need not agree with each other to the last record: the fit stops when they nearly do.
+
+    Raises ValueError where `order` is below 2, or `base` a fit of weighted counts.
+    """
+    if order < 2:
+        raise ValueError("order must be at least 2")
+    if base.pseudo:
+        raise ValueError("base must be a fit of the counts: shares are found by leaving out records")
+    counts = table.keys.counts.astype(np.float64)
+    generators = tuple(combinations(range(len(table.shape)), order))
+    margins = []
+    for generator in generators:
+        margin = _Margin.of(table, generator, counts)
+        expected = margin.of_table(base.table, table.shape)
+        share = prior_share(margin.counts, expected)
+        margins.append(_Margin((1.0 - share) * margin.counts + share * expected, margin.strides))
+    means = base.table.copy()
+    passes, deviation = _proportional_fit(means, table.shape, margins, tolerance, REFINED_PASSES)
+    return LogLinear(generators or base.generators, False, True, means[table.cells], means, passes, deviation)
+
+
+def prior_share(counts: FloatArray, expected: FloatArray) -> float:
+    """How far to draw counts of a margin towards what a simpler model expects, 0 to 1.
+
+    The share is a/(n + a), where a prior of a records, spread as expected, foretells each record best from
+    all others: sum of x log[(x - 1 + a q)/(n - 1 + a)] is largest, q the expected share of a cell. Source:
+    the pseudo-Bayes smoothing of Fienberg and Holland, with a by leaving out one record at a time.
+    """
+    n = float(counts.sum())
+    filled = counts > 0
+    if n < 2.0 or not np.all(expected[filled] > 0):
+        return 1.0 if n < 2.0 else 0.0
+    x, q = counts[filled], expected[filled] / float(expected.sum())
+    priors = np.geomspace(0.1, 1e4 * n, 120)
+    likelihoods = [float(np.log((x - 1.0 + a * q) / (n - 1.0 + a)) @ x) for a in priors]
+    best = float(priors[int(np.argmax(likelihoods))])
+    return best / (n + best)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,6 +199,40 @@ class _Margin:
             strides[variable] = size
             size *= table.shape[variable]
         return cls(np.bincount(table.codes @ strides, counts, size).astype(np.float64), strides)
+
+    def of_table(self, means: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+        """The same margin of a table of means."""
+        from sdcgate.methods.risk.table_loops import scale_and_sum
+
+        sums, nowhere = np.zeros(len(self.counts)), np.zeros(len(shape), dtype=np.int64)
+        scale_and_sum(means, np.array(shape, dtype=np.int64), np.ones(1), nowhere, sums, self.strides)
+        return sums
+
+
+def _proportional_fit(
+    means: FloatArray,
+    shape: tuple[int, ...],
+    margins: list[_Margin],
+    tolerance: float,
+    maximum: int = MAXIMUM_PASSES,
+) -> tuple[int, float]:
+    """Scale means in place until their margins are those given; rounds, and the largest difference left."""
+    from sdcgate.methods.risk.table_loops import scale_and_sum
+
+    axes, nowhere = np.array(shape, dtype=np.int64), np.zeros(len(shape), dtype=np.int64)
+    ratios, strides = np.ones(1), nowhere
+    deviation, rounds = np.inf, 0
+    while rounds < maximum and not deviation <= tolerance:
+        deviation = 0.0
+        for margin in margins:
+            sums = np.zeros(len(margin.counts))
+            scale_and_sum(means, axes, ratios, strides, sums, margin.strides)
+            deviation = max(deviation, float(np.abs(sums - margin.counts).max()))
+            ratios = np.divide(margin.counts, sums, out=np.zeros_like(sums), where=sums > 0)
+            strides = margin.strides
+        rounds += 1
+    scale_and_sum(means, axes, ratios, strides, np.zeros(1), nowhere)
+    return rounds, deviation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,6 +323,8 @@ class Criteria:
     bias_2: float
     standardised_1: float
     standardised_2: float
+    variance_2: float
+    """Variance of bias_2."""
 
     @property
     def fits(self) -> bool:
@@ -279,15 +345,16 @@ def criteria(table: KeyTable, model: LogLinear) -> Criteria:
 
     fraction = table.fraction
     if fraction >= 1.0:
-        return Criteria(0.0, 0.0, 0.0, 0.0)
+        return Criteria(0.0, 0.0, 0.0, 0.0, 0.0)
     bias_1, variance_1, bias_2, variance_2 = criteria_of_empty_cells(model.table, fraction)
     means = model.table[table.cells]
     counts = table.keys.counts.astype(np.float64)
     counts = table.population * fraction if model.pseudo else counts
     more_1, more_2 = criteria_of_filled_cells(means, counts, fraction)
     bias_1, bias_2 = bias_1 + more_1, bias_2 + more_2
-    return Criteria(bias_1, bias_2, _standardised(bias_1, variance_1), _standardised(bias_2, variance_2))
+    standardised = _standardised(bias_1, variance_1), _standardised(bias_2, variance_2)
+    return Criteria(float(bias_1), float(bias_2), *standardised, float(variance_2))
 
 
 def _standardised(bias: float, variance: float) -> float:
-    return bias / sqrt(variance) if variance > 0 else 0.0
+    return float(bias / sqrt(variance)) if variance > 0 else 0.0
