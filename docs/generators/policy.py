@@ -51,7 +51,8 @@ def policy_examples_page() -> str:
 def _sections(schema: dict[str, Any]) -> Iterator[str]:
     """Each section of a layer, with the rules that have settings of their own."""
     for name, field in schema["properties"].items():
-        section = _resolved(field, schema)
+        section = _model(field, schema)
+        assert section is not None
         yield f"## {name}"
         yield sentence(section["description"])
         yield _fields(section, name)
@@ -153,12 +154,11 @@ def _limits(field: dict[str, Any]) -> Iterator[str]:
 
 
 def _model(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    names = _names(field)
-    return schema["$defs"][names[0]] if names else None
-
-
-def _resolved(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    return schema["$defs"][_names(field)[0]]
+    """The model that a field holds, if it holds one."""
+    for name in _names(field):
+        model: dict[str, Any] = schema["$defs"][name]
+        return model
+    return None
 
 
 def _names(value: Any) -> list[str]:
