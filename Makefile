@@ -14,7 +14,11 @@ demo: $(PROTO)
 	$(PY) -m sdcgate.cli demo
 
 test: $(PROTO)
-	$(PY) -m pytest -n 2 --dist loadfile
+	$(PY) -m pytest -n 2 --dist loadfile -m "not long"
+
+# What takes minutes: every setting of the bundled policies changed, one after the other.
+test-long: $(PROTO)
+	$(PY) -m pytest -n 2 --dist loadfile -m long
 
 # Anything at all against every call, route and file, FUZZ_SECONDS for each of some forty targets.
 fuzz: export FUZZ_SECONDS ?= 60

@@ -2,8 +2,8 @@
 
 A page has a folder and an environment of its own. What a shell snippet exports holds for those after it, of
 whatever language. A descriptor or a policy that is shown lies in the folder as `<name>.yaml`.
-`<!-- skip: next "why" -->` leaves a snippet out; `<!-- schema: Decision -->` names the schema of the JSON that
-follows; `<!-- output -->` says that the text that follows is what the snippet before it printed.
+`<!-- skip: next "why" -->` leaves a snippet out; `<!-- schema: Decision -->` names the schema of the JSON
+that follows; `<!-- output -->` says that the text that follows is what the snippet before it printed.
 """
 
 import contextlib
