@@ -70,7 +70,7 @@ def _read(path: Path | None) -> bytes | None:
     return path.read_bytes() if path is not None else None
 
 
-class _Caller(grpc.UnaryUnaryClientInterceptor):
+class _Caller(grpc.UnaryUnaryClientInterceptor, grpc.StreamUnaryClientInterceptor):
     """Adds what every call between services carries."""
 
     def __init__(self, token: str, deadline_seconds: float) -> None:
@@ -79,14 +79,22 @@ class _Caller(grpc.UnaryUnaryClientInterceptor):
 
     def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         """Call with token, request id and deadline."""
+        return continuation(self._details(client_call_details), request)
+
+    def intercept_stream_unary(
+        self, continuation: Any, client_call_details: Any, request_iterator: Any
+    ) -> Any:
+        """The same for a call that takes a stream."""
+        return continuation(self._details(client_call_details), request_iterator)
+
+    def _details(self, client_call_details: Any) -> "_Details":
         bound = structlog.contextvars.get_contextvars().get(REQUEST_ID)
         metadata = (
             *(client_call_details.metadata or ()),
             (AUTHORIZATION_KEY, self._authorization),
             (REQUEST_ID_KEY, request_id(bound)),
         )
-        details = _Details(client_call_details, metadata, self._deadline)
-        return continuation(details, request)
+        return _Details(client_call_details, metadata, self._deadline)
 
 
 class _Details(grpc.ClientCallDetails):

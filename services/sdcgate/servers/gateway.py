@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
+from sdcgate.servers.bodies import JSON, FileMessages, file_messages, no_parameters, parameters, read_body
 from sdcgate.servers.channels import channel_credentials, channel_options
 from sdcgate.servers.edge import Edge, problem_response
 from sdcgate.servers.errors import (
@@ -30,8 +31,6 @@ from sdcgate.servers.errors import (
     MethodNotAllowed,
     NotFound,
     Problem,
-    TooLarge,
-    UnsupportedMediaType,
     from_rpc_error,
     problem_of,
 )
@@ -43,10 +42,9 @@ from sdcgate.servers.request_ids import REQUEST_ID_KEY
 from sdcgate.servers.routes import ROUTES, SERVICES, Route
 from sdcgate.servers.settings import GatewayServer, Peer, Settings
 from sdcgate.wire.json import from_json, from_value, to_json
-from sdcgate.wire.problems import FieldProblem, InvalidMessageError
+from sdcgate.wire.problems import InvalidMessageError
 from sdcgate.wire.table_json import SHAPES
 
-JSON = "application/json"
 HEALTH_CHECK = "/grpc.health.v1.Health/Check"
 HEALTH_SECONDS = 1.0
 _STEP_SECONDS = 0.02
@@ -70,14 +68,7 @@ class Backend:
             self._channel = grpc.aio.secure_channel(address, credentials, options)
         self._deadline = section.deadline_seconds
         self._service = SERVICES[name].full_name
-        self._calls = {
-            rpc.name: self._channel.unary_unary(
-                f"/{self._service}/{rpc.name}",
-                request_serializer=message_factory.GetMessageClass(rpc.input_type).SerializeToString,
-                response_deserializer=message_factory.GetMessageClass(rpc.output_type).FromString,
-            )
-            for rpc in SERVICES[name].methods
-        }
+        self._calls = {rpc.name: self._callable(rpc) for rpc in SERVICES[name].methods}
         self._health = self._channel.unary_unary(
             HEALTH_CHECK,
             request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
@@ -85,7 +76,15 @@ class Backend:
         )
         self.serving = False
 
-    async def call(self, rpc: str, request: Message, token: str, identity: str) -> Any:
+    def _callable(self, rpc: Any) -> Any:
+        make = self._channel.stream_unary if rpc.client_streaming else self._channel.unary_unary
+        return make(
+            f"/{self._service}/{rpc.name}",
+            request_serializer=message_factory.GetMessageClass(rpc.input_type).SerializeToString,
+            response_deserializer=message_factory.GetMessageClass(rpc.output_type).FromString,
+        )
+
+    async def call(self, rpc: str, request: Message | FileMessages, token: str, identity: str) -> Any:
         """Call as the one whose key it is. Raises Problem where no answer comes."""
         metadata = (
             (AUTHORIZATION_KEY, f"Bearer {token}"),
@@ -172,7 +171,10 @@ class Gateway:
     async def _answer(self, route: Route, request: Request) -> Response:
         message_type = message_factory.GetMessageClass(route.request_type)
         given = dict(request.path_params)
-        if route.method == "POST":
+        message: Any
+        if route.file:
+            message = file_messages(request, route, self.settings.gateway.maximum_file_bytes)
+        elif route.method == "POST":
             body = await read_body(request, self.settings.gateway.maximum_body_bytes)
             no_parameters(request)
             message = from_json(body, message_type, given)
@@ -180,7 +182,12 @@ class Gateway:
             message = from_value(parameters(request, route), message_type, given)
         identity = getattr(request.state, REQUEST_ID)
         backend = self._backends[route.service]
-        response = await backend.call(route.rpc, message, request.state.token, identity)
+        try:
+            response = await backend.call(route.rpc, message, request.state.token, identity)
+        except (Exception, asyncio.CancelledError):
+            if isinstance(message, FileMessages) and message.problem is not None:
+                raise message.problem from None
+            raise
         answer = route.answer(response)
         headers = {"Location": answer.location} if answer.location else None
         return Response(to_json(answer.body, SHAPES), answer.status, headers, JSON)
@@ -192,55 +199,6 @@ class Gateway:
 
             self._openapi = document()
         return Response(self._openapi, media_type=JSON)
-
-
-async def read_body(request: Request, maximum: int) -> bytes:
-    """The body of a request. Raises UnsupportedMediaType where it is no JSON, TooLarge where too long."""
-    kind = [part.strip().lower() for part in request.headers.get("content-type", "").split(";")]
-    encoding = request.headers.get("content-encoding", "identity").lower()
-    if kind[0] != JSON or any(part not in ("charset=utf-8", 'charset="utf-8"') for part in kind[1:]):
-        raise UnsupportedMediaType()
-    if encoding != "identity":
-        raise UnsupportedMediaType("Send the JSON as it is, without Content-Encoding")
-    too_large = TooLarge(f"The body must have at most {maximum} bytes")
-    length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length) > maximum:
-        raise too_large
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > maximum:
-            raise too_large
-    return bytes(body)
-
-
-def no_parameters(request: Request) -> None:
-    """Raises InvalidMessageError where the address has a query string that nobody would read."""
-    names = dict.fromkeys(request.query_params.keys())
-    if names:
-        raise InvalidMessageError([FieldProblem(name[:40], "is not known in the address") for name in names])
-
-
-def parameters(request: Request, route: Route) -> dict[str, Any]:
-    """The query string as the object that a body would be."""
-    value: dict[str, Any] = {}
-    problems: list[FieldProblem] = []
-    fields = route.request_type.fields_by_name
-    for name in dict.fromkeys(request.query_params.keys()):
-        texts = request.query_params.getlist(name)
-        field = fields.get(name)
-        if field is None or name not in route.in_query:
-            problems.append(FieldProblem(name[:40], "is not known in the address"))
-        elif field.is_repeated:
-            value[name] = texts
-        elif len(texts) > 1:
-            problems.append(FieldProblem(name, "stands more than once"))
-        else:
-            numeric = field.cpp_type == field.CPPTYPE_UINT32 and texts[0].isascii() and texts[0].isdigit()
-            value[name] = int(texts[0]) if numeric and len(texts[0]) < 20 else texts[0]
-    if problems:
-        raise InvalidMessageError(problems)
-    return value
 
 
 async def _no_route(request: Request, error: Exception) -> Response:

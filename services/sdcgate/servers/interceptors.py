@@ -1,7 +1,8 @@
 """What every RPC passes through: request id, errors, logging, metrics, readiness, deadline, authentication.
 
 Health and reflection pass through none of it: they run in small lanes of their own, so that a probe is
-answered while all threads compute. Only unary calls are served; other kinds are turned away here.
+answered while all threads compute. Calls have one answer, of one message or of a stream of them; other kinds
+are turned away here.
 """
 
 import time
@@ -208,23 +209,23 @@ class Chain(grpc.ServerInterceptor):
             if method.startswith(prefix):
                 return _in_lane(handler, lane)
         lane = next(iter(self._lanes.values()))
-        if handler.unary_unary is None:
-            return _turned_away(handler, Unimplemented("Only unary calls are served"), lane)
+        if handler.response_streaming:
+            return _turned_away(handler, Unimplemented("Only calls with one answer are served"), lane)
         room = self._rooms.of(dict(handler_call_details.invocation_metadata))
         if room.full:
             return _turned_away(handler, ResourceExhausted(), lane)
         return _in_room(self._led(method, handler), handler, room)
 
-    def _led(self, method: str, handler: Any) -> Callable[[bytes, grpc.ServicerContext], Any]:
-        """The handler's behaviour with all links before it; bytes become a message after the last of them."""
+    def _led(self, method: str, handler: Any) -> Callable[[Any, grpc.ServicerContext], Any]:
+        """The handler's behaviour with all links before it; bytes become messages after the last of them."""
         links, arrived = self._links, time.monotonic()
 
-        def answer(content: bytes, context: grpc.ServicerContext) -> Any:
+        def answer(content: Any, context: grpc.ServicerContext) -> Any:
             call = Call(method, context, dict(context.invocation_metadata()), arrived)
 
             def proceed(position: int) -> Any:
                 if position == len(links):
-                    return handler.unary_unary(_parsed(content, handler.request_deserializer), context)
+                    return _answered(handler, content, context)
                 return links[position](call, lambda: proceed(position + 1))
 
             return proceed(0)
@@ -232,9 +233,19 @@ class Chain(grpc.ServerInterceptor):
         return answer
 
 
-def _in_room(behavior: Callable[[bytes, Any], Any], handler: Any, room: WaitingRoom) -> Any:
+def _answered(handler: Any, content: Any, context: grpc.ServicerContext) -> Any:
+    """The handler's answer to the bytes of a message, or to those of each of a stream as they come."""
+    parse = handler.request_deserializer
+    if handler.request_streaming:
+        return handler.stream_unary((_parsed(one, parse) for one in content), context)
+    return handler.unary_unary(_parsed(content, parse), context)
+
+
+def _in_room(behavior: Callable[[Any, Any], Any], handler: Any, room: WaitingRoom) -> Any:
     behavior.experimental_thread_pool = room  # type: ignore[attr-defined]
-    return grpc.unary_unary_rpc_method_handler(behavior, response_serializer=handler.response_serializer)
+    streaming = handler.request_streaming
+    make = grpc.stream_unary_rpc_method_handler if streaming else grpc.unary_unary_rpc_method_handler
+    return make(behavior, response_serializer=handler.response_serializer)
 
 
 def _parsed(content: bytes, parse: Callable[[bytes], Message]) -> Message:

@@ -7,6 +7,7 @@ from typing import Any
 import pydantic_core
 
 from sdcgate.servers import errors, openapi_examples
+from sdcgate.servers.bodies import ARROW, JSON
 from sdcgate.servers.edge import PROBLEM_JSON
 from sdcgate.servers.errors import Problem
 from sdcgate.servers.openapi_schemas import Schema, Schemas
@@ -14,7 +15,6 @@ from sdcgate.servers.routes import ROUTES, Route
 from sdcgate.wire.json import to_json
 from sdcgate.wire.table_json import SHAPES
 
-JSON = "application/json"
 DESCRIPTION = """Output checking at the exit of a remote-access facility: ask for tables, get what may leave.
 
 A verdict is an answer, not an error: `RELEASED`, `RELEASED_PROTECTED`, `REFERRED` and `REFUSED` come with
@@ -37,6 +37,7 @@ WITH_BODY: tuple[type[Problem], ...] = (
     errors.TooLarge,
     errors.UnsupportedMediaType,
 )
+FILE: Schema = {"type": "string", "format": "binary", "description": "An Arrow IPC stream, not compressed."}
 REQUEST_ID_HEADER: Schema = {
     "description": "Id of the request, the caller's own where it sent one; quote it in a report.",
     "schema": {"type": "string"},
@@ -47,10 +48,14 @@ def document() -> bytes:
     """The document as JSON."""
     schemas = Schemas()
     # Bodies first: what goes both ways gets the name of its answer from that.
-    bodies = {route.rpc: schemas.sent(route.request_type, route.parameters) for route in ROUTES}
+    bodies = {
+        route.rpc: schemas.sent(route.request_type, route.parameters) for route in ROUTES if not route.file
+    }
     paths: dict[str, Any] = {"/openapi.json": {"get": _document_operation()}}
     for route in ROUTES:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas, bodies[route.rpc])
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(
+            route, schemas, bodies.get(route.rpc, FILE)
+        )
     for route in ROUTES:
         if route.method == "GET":
             schemas.schemas.pop(route.request_type.name, None)
@@ -84,7 +89,9 @@ def _operation(route: Route, schemas: Schemas, body: Schema) -> Schema:
             **{str(kind.http_status): _shared(kind) for kind in _errors(route)},
         },
     }
-    if route.method == "POST":
+    if route.file:
+        operation["requestBody"] = {"required": True, "content": {ARROW: {"schema": body}}}
+    elif route.method == "POST":
         example = openapi_examples.BODIES[route.rpc]
         operation["requestBody"] = {
             "required": True,
@@ -98,7 +105,7 @@ def _errors(route: Route) -> tuple[type[Problem], ...]:
 
 
 def _parameters(route: Route, schemas: Schemas) -> list[Schema]:
-    fields = route.request_type.fields_by_name
+    fields = route.options_type.fields_by_name
     in_path = route.parameters
     return [
         {

@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
+from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2, risk_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
 
 QUERY = "q-01JD3ZQ8N4T7V5W6X9Y0A1B2C3"
@@ -28,6 +28,18 @@ CHECKED_PROBLEM: dict[str, Any] = {
     "count_width": 3,
     "records_per_unit": 1,
 }
+
+FILE_RISK = microdata_pb2.FileRisk(
+    units=21,
+    key_cells=3,
+    sample_uniques=1,
+    expected_matches=0.41429,
+    expected_matches_uniques=0.26486,
+    reidentification_rate=0.019728,
+    uniques_share=0.012612,
+    uniques_rate=0.26486,
+    maximum=0.26486,
+)
 
 BODIES: dict[str, dict[str, Any]] = {
     "RegisterDataset": {
@@ -97,6 +109,11 @@ BODIES: dict[str, dict[str, Any]] = {
             "p_percent": {"share": 0.1, "consequence": "PROTECT"},
         },
     },
+    "EstimateIndividualRisk": {
+        "frequencies": [1, 2, 18],
+        "weight_sums": [9.5, 40.0, 312.5],
+        "approximations": ["SDCMICRO"],
+    },
     "ProtectTable": {"problem": CHECKED_PROBLEM, "unsafe": [0], "time_limit_ms": 5000},
     "AuditTable": {"problem": CHECKED_PROBLEM, "withheld": [0, 1], "time_limit_ms": 5000},
     "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
@@ -114,6 +131,8 @@ def answer(rpc: str, status: int) -> Message:
         "GetQuery": lambda: pb.GetQueryResponse(request=request(), decision=released()),
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
         "AssessTable": assessment,
+        "EstimateIndividualRisk": individual_risks,
+        "AssessMicrodata": file_report,
         "ProtectTable": pattern,
         "AuditTable": audited,
         "ReviewQuery": refused,
@@ -258,6 +277,29 @@ def assessment() -> risk_pb2.AssessTableResponse:
     )
     return risk_pb2.AssessTableResponse(
         findings=[few, dominated], unchecked=[policy_pb2.REASON_CODE_INDIVIDUAL_RISK]
+    )
+
+
+def individual_risks() -> microdata_pb2.EstimateIndividualRiskResponse:
+    """Risks of three keys."""
+    approximate = microdata_pb2.ApproximateRisks(
+        approximation=microdata_pb2.APPROXIMATION_SDCMICRO, risks=[0.26486, 0.044333, 0.0033768]
+    )
+    return microdata_pb2.EstimateIndividualRiskResponse(
+        risks=[0.26486, 0.044333, 0.0033761], file=FILE_RISK, approximations=[approximate]
+    )
+
+
+def file_report() -> microdata_pb2.AssessMicrodataResponse:
+    """A report without the sections that need weights."""
+    sex = microdata_pb2.KeyVariable(name="sex", categories=2, uniques_without=140)
+    missing = microdata_pb2.NotComputed(what="individual risk", reason="give a weight")
+    return microdata_pb2.AssessMicrodataResponse(
+        file=microdata_pb2.FileFacts(records=5638, units=5638, most_records=1, keys=[sex]),
+        key_cells=microdata_pb2.KeyCells(
+            cells=1318, sample_uniques=544, below_three=926, below_five=1500, sizes=[544, 191, 95, 81, 34]
+        ),
+        not_computed=[missing],
     )
 
 

@@ -1,4 +1,6 @@
-"""The risk service: judges cells by rules. Stateless; gives findings, never a verdict."""
+"""The risk service: judges cells by rules, assesses files. Stateless; gives findings, never a verdict."""
+
+from collections.abc import Iterator
 
 import grpc
 import numpy as np
@@ -11,11 +13,12 @@ from sdcgate.servers.authentication import service_token
 from sdcgate.servers.callers import check_side, most_cells
 from sdcgate.servers.errors import InvalidArgument
 from sdcgate.servers.lifecycle import serve
-from sdcgate.servers.settings import Settings
+from sdcgate.servers.microdata import FileAssessor
+from sdcgate.servers.settings import RiskServer, Settings
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.tables import facts_problems
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
+from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2, risk_pb2, risk_pb2_grpc
 
 SERVICE = "sdcgate.risk.v1.RiskService"
 
@@ -23,8 +26,10 @@ SERVICE = "sdcgate.risk.v1.RiskService"
 class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
     """RiskService over sdcgate.methods."""
 
-    def __init__(self, maximum_check_cells: int = MAXIMUM_CELLS) -> None:
+    def __init__(self, maximum_check_cells: int = MAXIMUM_CELLS, files: FileAssessor | None = None) -> None:
+        section = RiskServer()
         self._maximum_check_cells = maximum_check_cells
+        self._files = files or FileAssessor(section.maximum_file_bytes, section.files_at_once)
 
     def AssessTable(
         self,
@@ -38,6 +43,24 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         except FactsError as error:
             raise InvalidArgument(facts_problems(error, request.facts, table.order)) from None
         return assessment_to_message(assessment, table.order)
+
+    def EstimateIndividualRisk(
+        self,
+        request: microdata_pb2.EstimateIndividualRiskRequest,
+        context: grpc.ServicerContext,
+    ) -> microdata_pb2.EstimateIndividualRiskResponse:
+        """Estimate the individual risk of every key or record."""
+        from sdcgate.wire.individual_risk import estimates_to_message, keys_to_estimate
+
+        return estimates_to_message(keys_to_estimate(request), request)
+
+    def AssessMicrodata(
+        self,
+        request_iterator: Iterator[microdata_pb2.AssessMicrodataRequest],
+        context: grpc.ServicerContext,
+    ) -> microdata_pb2.AssessMicrodataResponse:
+        """Assess a file by every measure that applies."""
+        return self._files.assess(request_iterator)
 
 
 def warm_up() -> None:
@@ -58,7 +81,8 @@ def main(settings: Settings | None = None) -> None:
     settings = settings or Settings()
     token = service_token(settings.service_token_path)
     authenticate, check = check_side(settings, settings.risk, token)
-    servicer = RiskServicer(settings.risk.maximum_check_cells)
+    files = FileAssessor(settings.risk.maximum_file_bytes, settings.risk.files_at_once)
+    servicer = RiskServicer(settings.risk.maximum_check_cells, files)
     serve(
         "risk",
         lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server),

@@ -55,6 +55,8 @@ class Route:
     """Name of the operation, where the call has several addresses."""
     without: tuple[str, ...] = ()
     """Fields of the call's request that this address does not take."""
+    file: str = ""
+    """Field of the call's requests that carries the body, a file; the query string gives `options`."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -64,6 +66,8 @@ class Route:
     @property
     def in_query(self) -> tuple[str, ...]:
         """Names of the fields that the query string gives."""
+        if self.file:
+            return tuple(self.options_type.fields_by_name)
         if self.method == "POST":
             return ()
         elsewhere = (*self.parameters, *self.without)
@@ -84,6 +88,11 @@ class Route:
     def request_type(self) -> Any:
         """Descriptor of the call's request."""
         return self.call.input_type
+
+    @property
+    def options_type(self) -> Any:
+        """Descriptor of what the query string gives: the request, or the options where the body is a file."""
+        return self.request_type.fields_by_name["options"].message_type if self.file else self.request_type
 
     @property
     def body_type(self) -> Any:
@@ -200,6 +209,23 @@ ROUTES: tuple[Route, ...] = (
         {200: "What failed, and what could not be judged. No verdict; nothing is kept."},
         _as_it_is,
         service="risk",
+    ),
+    Route(
+        "POST",
+        "/v1/risk:estimateIndividualRisk",
+        "EstimateIndividualRisk",
+        {200: "The risks of what was sent, in its order. Nothing is kept."},
+        _as_it_is,
+        service="risk",
+    ),
+    Route(
+        "POST",
+        "/v1/risk:assessMicrodata",
+        "AssessMicrodata",
+        {200: "The report on the file. Nothing of the file is kept."},
+        _as_it_is,
+        service="risk",
+        file="arrow",
     ),
     Route(
         "POST",

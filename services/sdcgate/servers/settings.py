@@ -142,6 +142,10 @@ class RiskServer(CheckServer):
 
     port: int = Field(default=7441, ge=0, le=65535)
     metrics_port: int = Field(default=9441, ge=0, le=65535)
+    maximum_file_bytes: int = Field(default=256 * MEBIBYTE, ge=1024)
+    """The largest file of microdata that is taken to be assessed."""
+    files_at_once: int = Field(default=2, ge=1, le=64)
+    """Files that are assessed at the same time; more are told to come again."""
 
 
 class ProtectionServer(CheckServer):
@@ -177,7 +181,9 @@ class GatewayServer(Server):
     risk: Peer = Peer()
     protection: Peer = Peer()
     maximum_body_bytes: int = Field(default=MEBIBYTE, ge=1024)
-    """The largest body that is taken; a larger one is answered with 413."""
+    """The largest body that is taken; a larger one is answered with 413. Files have a limit of their own."""
+    maximum_file_bytes: int = Field(default=256 * MEBIBYTE, ge=1024)
+    """The largest file of microdata that is passed on to the risk service."""
     maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
     """The largest message that is taken from the facility."""
     deadline_seconds: float = Field(default=100.0, gt=0)

@@ -42,7 +42,7 @@ svg rect { fill: var(--bar); }
 
 def html_page(title: str, made: str, sections: tuple[Section, ...]) -> str:
     """The page; `made` says when and by what."""
-    links = "".join(f'<a href="#{_anchor(one)}">{escape(one.title)}</a>' for one in sections)
+    links = " ".join(f'<a href="#{_anchor(one)}">{escape(one.title)}</a>' for one in sections)
     body = "\n".join(_section(one) for one in sections)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -1,0 +1,122 @@
+"""What a request of the gateway brings: a JSON body, a file as it comes, a query string."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import Request
+from google.protobuf import message_factory
+from google.protobuf.message import Message
+
+from sdcgate.servers.errors import TooLarge, UnsupportedMediaType
+from sdcgate.servers.routes import Route
+from sdcgate.wire.json import from_value
+from sdcgate.wire.problems import FieldProblem, InvalidMessageError
+
+JSON = "application/json"
+ARROW = "application/vnd.apache.arrow.stream"
+PIECE_BYTES = 1 << 20
+"""The largest piece of a file in one message."""
+_DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
+
+
+def check_media_type(request: Request, expected: str) -> None:
+    """Raises UnsupportedMediaType where the body is something else, or is packed."""
+    kind = [part.strip().lower() for part in request.headers.get("content-type", "").split(";")]
+    encoding = request.headers.get("content-encoding", "identity").lower()
+    charsets = ("charset=utf-8", 'charset="utf-8"') if expected == JSON else ()
+    if kind[0] != expected or any(part not in charsets for part in kind[1:]):
+        raise UnsupportedMediaType(
+            "" if expected == JSON else f"Send the file with `Content-Type: {expected}`"
+        )
+    if encoding != "identity":
+        raise UnsupportedMediaType("Send the body as it is, without Content-Encoding")
+
+
+async def pieces(request: Request, maximum: int) -> AsyncIterator[bytes]:
+    """The body as it comes. Raises TooLarge where it is too long, by its header before any of it."""
+    too_large = TooLarge(f"The body must have at most {maximum} bytes")
+    length = request.headers.get("content-length", "0")
+    if length.isdigit() and int(length) > maximum:
+        raise too_large
+    read = 0
+    async for piece in request.stream():
+        read += len(piece)
+        if read > maximum:
+            raise too_large
+        yield piece
+
+
+async def read_body(request: Request, maximum: int) -> bytes:
+    """The body of a request. Raises UnsupportedMediaType where it is no JSON, TooLarge where too long."""
+    check_media_type(request, JSON)
+    return b"".join([piece async for piece in pieces(request, maximum)])
+
+
+class FileMessages:
+    """The messages of a call that takes a file: the options first, then the body as it comes.
+
+    gRPC cancels the call where the body cannot be read to its end, and does not say why: `problem` does.
+    """
+
+    def __init__(self, request: Request, maximum: int, route: Route, options: Message) -> None:
+        self._pieces = pieces(request, maximum)
+        self._field = route.file
+        self._options = options
+        self._message_type = message_factory.GetMessageClass(route.request_type)
+        self.problem: Exception | None = None
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        """Each message; raises what is wrong with the body."""
+        yield self._message_type(options=self._options)
+        try:
+            async for piece in self._pieces:
+                for begin in range(0, len(piece), PIECE_BYTES):
+                    yield self._message_type(**{self._field: piece[begin : begin + PIECE_BYTES]})
+        except Exception as error:
+            self.problem = error
+            raise
+
+
+def file_messages(request: Request, route: Route, maximum: int) -> FileMessages:
+    """The messages of a call that takes a file. Raises UnsupportedMediaType and InvalidMessageError."""
+    check_media_type(request, ARROW)
+    options = from_value(parameters(request, route), message_factory.GetMessageClass(route.options_type))
+    return FileMessages(request, maximum, route, options)
+
+
+def no_parameters(request: Request) -> None:
+    """Raises InvalidMessageError where the address has a query string that nobody would read."""
+    names = dict.fromkeys(request.query_params.keys())
+    if names:
+        raise InvalidMessageError([FieldProblem(name[:40], "is not known in the address") for name in names])
+
+
+def parameters(request: Request, route: Route) -> dict[str, Any]:
+    """The query string as the object that a body would be."""
+    value: dict[str, Any] = {}
+    problems: list[FieldProblem] = []
+    fields = route.options_type.fields_by_name
+    for name in dict.fromkeys(request.query_params.keys()):
+        texts = request.query_params.getlist(name)
+        field = fields.get(name)
+        if field is None or name not in route.in_query:
+            problems.append(FieldProblem(name[:40], "is not known in the address"))
+        elif field.is_repeated:
+            value[name] = texts
+        elif len(texts) > 1:
+            problems.append(FieldProblem(name, "stands more than once"))
+        else:
+            value[name] = _number(field, texts[0])
+    if problems:
+        raise InvalidMessageError(problems)
+    return value
+
+
+def _number(field: Any, text: str) -> str | int | float:
+    """The number that a text is, where the field wants one; else the text, which the field will refuse."""
+    if field.cpp_type == field.CPPTYPE_UINT32 and text.isascii() and text.isdigit() and len(text) < 20:
+        return int(text)
+    if field.cpp_type == field.CPPTYPE_DOUBLE and _DECIMAL.fullmatch(text):
+        return float(text)
+    return text

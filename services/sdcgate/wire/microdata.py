@@ -1,0 +1,197 @@
+"""The assessment of files, and the individual risk of keys, between messages and the methods' shapes."""
+
+from typing import Any
+
+from sdcgate.methods.risk.file_assessment import Options
+from sdcgate.methods.risk.file_level import FileRisk
+from sdcgate.methods.risk.file_report import (
+    FileAssessment,
+    FileFacts,
+    HouseholdSection,
+    IndividualSection,
+    LogLinearSection,
+    SpecialUniquesSection,
+    ThresholdSection,
+    UniquenessSection,
+)
+from sdcgate.methods.risk.keys import Missing
+from sdcgate.methods.risk.risk_factors import Factors
+from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
+
+MISSING = {
+    pb.MISSING_VALUES_UNSPECIFIED: Missing.CATEGORY,
+    pb.MISSING_VALUES_CATEGORY: Missing.CATEGORY,
+    pb.MISSING_VALUES_WILDCARD: Missing.WILDCARD,
+}
+LARGEST_TABLE = 8_000_000
+"""Possible keys of a log-linear model that is fitted for a caller who waits."""
+
+
+def factors_from_message(message: pb.MicrodataOptions | pb.EstimateIndividualRiskRequest) -> Factors:
+    """The factors d, e and t; 1 where they were not given."""
+    return Factors(*(given(message, name, 1.0) for name in ("quality", "coverage", "attempt")))
+
+
+def options_from_message(message: pb.MicrodataOptions) -> Options:
+    """What was chosen, of a message whose constraints hold."""
+    usual = Options()
+    return Options(
+        missing=MISSING[message.missing],
+        factors=factors_from_message(message),
+        risk_threshold=given(message, "risk_threshold", usual.risk_threshold),
+        minimum=given(message, "minimum", usual.minimum),
+        dimensions=given(message, "dimensions", usual.dimensions),
+        suda_size=given(message, "suda_size", None),
+        largest_table=LARGEST_TABLE,
+    )
+
+
+def given(message: Any, name: str, otherwise: Any) -> Any:
+    """The value of an optional field, or what holds where it is not set."""
+    return getattr(message, name) if message.HasField(name) else otherwise
+
+
+def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
+    """The report as a message."""
+    cells = found.key_cells
+    return pb.AssessMicrodataResponse(
+        file=_file(found.facts),
+        key_cells=pb.KeyCells(
+            cells=cells.cells,
+            sample_uniques=cells.sample_uniques,
+            below_three=cells.below_three,
+            below_five=cells.below_five,
+            sizes=cells.sizes,
+        ),
+        individual=_individual(found.individual) if found.individual is not None else None,
+        uniqueness=_uniqueness(found.uniqueness) if found.uniqueness is not None else None,
+        log_linear=[_log_linear(one) for one in found.log_linear],
+        households=_households(found.households) if found.households is not None else None,
+        threshold_rule=_threshold(found.threshold) if found.threshold is not None else None,
+        special_uniques=_special(found.special_uniques) if found.special_uniques is not None else None,
+        not_computed=[pb.NotComputed(what=one.what, reason=one.reason) for one in found.not_computed],
+    )
+
+
+def file_risk_to_message(risk: FileRisk) -> pb.FileRisk:
+    """The risk of a file as a message."""
+    return pb.FileRisk(
+        units=risk.units,
+        key_cells=risk.key_cells,
+        sample_uniques=risk.sample_uniques,
+        expected_matches=risk.expected_matches,
+        expected_matches_uniques=risk.expected_matches_uniques,
+        reidentification_rate=risk.reidentification_rate,
+        uniques_share=risk.uniques_share,
+        uniques_rate=risk.uniques_rate,
+        maximum=risk.maximum,
+    )
+
+
+def _file(facts: FileFacts) -> pb.FileFacts:
+    return pb.FileFacts(
+        records=facts.records,
+        units=facts.units,
+        most_records=facts.most_records,
+        fraction=facts.fraction,
+        population=facts.population,
+        keys=[
+            pb.KeyVariable(
+                name=one.key.name,
+                wave=one.key.wave,
+                categories=one.categories,
+                missing=one.missing,
+                uniques_without=one.uniques_without,
+            )
+            for one in facts.keys
+        ],
+    )
+
+
+def _individual(found: IndividualSection) -> pb.IndividualRisks:
+    return pb.IndividualRisks(
+        risk=file_risk_to_message(found.risk),
+        edges=found.histogram.edges.tolist(),
+        units=found.histogram.units.tolist(),
+        threshold=found.threshold.risk,
+        unsafe_units=found.threshold.unsafe_units,
+    )
+
+
+def _uniqueness(found: UniquenessSection) -> pb.Uniqueness:
+    by_design = found.theta_u
+    return pb.Uniqueness(
+        theta_u=None if by_design is None else by_design.value,
+        theta_u_error=None if by_design is None else by_design.standard_error,
+        models=[
+            pb.UniquenessModel(
+                model=one.model,
+                theta_u=one.theta_u,
+                theta_s=one.theta_s,
+                pr_pu_given_su=one.pr_pu_given_su,
+                pr_pu=one.pr_pu,
+                population_uniques=one.population_uniques,
+                expected_sizes=one.expected_sizes,
+                log_likelihood=one.log_likelihood,
+            )
+            for one in found.models
+        ],
+    )
+
+
+def _log_linear(found: LogLinearSection) -> pb.LogLinearRisk:
+    lower, upper = found.interval
+    return pb.LogLinearRisk(
+        model=found.name,
+        tau_1=found.tau_1,
+        tau_2=found.tau_2,
+        lower=lower,
+        upper=upper,
+        tau=found.tau,
+        criterion_1=found.criteria.standardised_1,
+        criterion_2=found.criteria.standardised_2,
+        pseudo=found.pseudo,
+        converged=found.converged,
+    )
+
+
+def _households(found: HouseholdSection) -> pb.HouseholdRisk:
+    sizes = found.sizes
+    return pb.HouseholdRisk(
+        households=found.risk.households,
+        largest=found.largest,
+        expected_matches=found.risk.expected_matches,
+        reidentification_rate=found.risk.reidentification_rate,
+        maximum=found.risk.maximum,
+        unsafe_households=found.unsafe_households,
+        unsafe_units=found.unsafe_units,
+        recognised_sizes=[] if sizes is None else sizes.sizes[sizes.unsafe].tolist(),
+    )
+
+
+def _threshold(found: ThresholdSection) -> pb.ThresholdRule:
+    return pb.ThresholdRule(
+        minimum=found.minimum,
+        dimensions=found.dimensions,
+        combinations=found.looked_at,
+        unsafe_units=found.unsafe_units,
+        worst=[
+            pb.UnsafeCombination(
+                keys=one.keys,
+                cells=one.cells,
+                unsafe_cells=one.unsafe_cells,
+                unsafe_units=one.unsafe_units,
+            )
+            for one in found.worst
+        ],
+    )
+
+
+def _special(found: SpecialUniquesSection) -> pb.SpecialUniques:
+    return pb.SpecialUniques(
+        maximum_size=found.maximum_size,
+        units=found.units,
+        smallest=found.smallest,
+        variables=found.variables,
+        dis=found.dis,
+    )

@@ -1,0 +1,215 @@
+"""Files of microdata over gRPC: what comes back is what the methods say; what is wrong has a place."""
+
+import grpc
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sdcgate.methods.risk.file_assessment import Options, assess_file
+from sdcgate.methods.risk.individual import individual_risk
+from sdcgate.methods.risk.microdata import KeyVariable, Microdata
+from sdcgate.servers import errors
+from sdcgate.servers.authentication import service_authenticator
+from sdcgate.servers.channels import connect
+from sdcgate.servers.lifecycle import Running
+from sdcgate.servers.microdata import FileAssessor
+from sdcgate.servers.risk import SERVICE, RiskServicer, warm_up
+from sdcgate.servers.settings import GrpcServer
+from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
+
+SECRET = "Zwicky of Glarus"
+LARGEST = 100_000
+PEOPLE = 400
+
+
+def people(seed=4):
+    """Codes of sex, age and region, weights and households of some people."""
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.integers(0, n, PEOPLE) for n in (2, 9, 12)])
+    return codes, rng.uniform(5, 60, PEOPLE), rng.integers(0, 150, PEOPLE)
+
+
+def table():
+    codes, weights, households = people()
+    columns = {name: codes[:, place] for place, name in enumerate(("sex", "age", "region"))}
+    return pa.table({**columns, "w": weights, "household": households})
+
+
+def ipc(made, **options):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, made.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(made)
+    return sink.getvalue().to_pybytes()
+
+
+def requests(content, piece=777, **options):
+    """The messages of a call."""
+    given = {"keys": ["sex", "age", "region"], "weight": "w", "household": "household", **options}
+    yield pb.AssessMicrodataRequest(options=pb.MicrodataOptions(**given))
+    for begin in range(0, len(content), piece):
+        yield pb.AssessMicrodataRequest(arrow=content[begin : begin + piece])
+
+
+def paths(call):
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    problem = errors.from_rpc_error(caught.value)
+    assert isinstance(problem, errors.InvalidArgument)
+    assert SECRET not in str(caught.value)
+    return {field.path: field.message for field in problem.fields}
+
+
+@pytest.fixture(scope="module")
+def stub():
+    servicer = RiskServicer(files=FileAssessor(LARGEST, 1))
+    running = Running(
+        "risk",
+        lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server),
+        [SERVICE],
+        GrpcServer(),
+        service_authenticator("t" * 43),
+    )
+    running.start(warm_up)
+    channel = connect(running.address, "t" * 43)
+    yield risk_pb2_grpc.RiskServiceStub(channel)
+    channel.close()
+    running.stop(0)
+
+
+def test_the_report_has_the_figures_of_the_methods(stub):
+    answer = stub.AssessMicrodata(requests(ipc(table()), risk_threshold=0.05))
+    codes, weights, households = people()
+    keys = tuple(KeyVariable(name) for name in ("sex", "age", "region"))
+    own = assess_file(
+        Microdata(keys, codes, weights=weights, households=households), Options(risk_threshold=0.05)
+    )
+    assert answer.file.units == PEOPLE
+    assert answer.individual.risk.expected_matches == own.individual.risk.expected_matches
+    assert answer.individual.unsafe_units == own.individual.threshold.unsafe_units > 0
+    assert list(answer.individual.units) == own.individual.histogram.units.tolist()
+    assert answer.uniqueness.theta_u == own.uniqueness.theta_u.value
+    assert [one.tau_2 for one in answer.log_linear] == [one.tau_2 for one in own.log_linear]
+    assert all(one.pseudo for one in answer.log_linear)
+    assert answer.households.expected_matches == own.households.risk.expected_matches
+    assert answer.threshold_rule.unsafe_units == own.threshold.unsafe_units
+    assert list(answer.special_uniques.variables) == list(own.special_uniques.variables)
+
+
+def test_the_pieces_of_a_file_may_be_of_any_size(stub):
+    whole = stub.AssessMicrodata(requests(ipc(table()), piece=LARGEST))
+    assert stub.AssessMicrodata(requests(ipc(table()), piece=13)) == whole
+
+
+def test_what_cannot_be_computed_is_named_with_what_to_send(stub):
+    answer = stub.AssessMicrodata(requests(ipc(table()), weight="", household=""))
+    assert not answer.HasField("individual")
+    missing = {one.what: one.reason for one in answer.not_computed}
+    assert "give a weight" in missing["individual risk"]
+    assert "name its column" in missing["household risk"]
+
+
+def test_every_wrong_option_has_its_path(stub):
+    wrong = {"keys": ["sex", "agee"], "weight": "weights", "fraction": 0.1}
+    found = paths(lambda: stub.AssessMicrodata(requests(ipc(table()), **wrong)))
+    assert set(found) == {"options.keys[1]", "options.weight", "options.fraction"}
+    assert "age" in found["options.keys[1]"]
+    found = paths(lambda: stub.AssessMicrodata(requests(b"", keys=[], fraction=2.0)))
+    assert set(found) == {"options.keys", "options.fraction"}
+
+
+def test_no_value_of_a_record_is_told(stub):
+    made = table().set_column(3, "w", pa.array([SECRET] * PEOPLE))
+    assert "record 1" in paths(lambda: stub.AssessMicrodata(requests(ipc(made))))["options.weight"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no arrow", ipc(table())[:-300], ipc(table())[:2000]])
+def test_bytes_that_are_no_whole_stream_are_a_bad_request(stub, content):
+    assert set(paths(lambda: stub.AssessMicrodata(requests(content)))) == {"arrow"}
+
+
+def test_a_stream_with_offsets_into_other_memory_is_a_bad_request(stub):
+    made = pa.table({"sex": ["a", "b", "c"] * 40})
+    content = bytearray(ipc(made))
+    begin = content.index(np.arange(6, dtype=np.int32).tobytes())
+    content[begin + 4 : begin + 8] = np.int32(2**30).tobytes()
+    assert set(paths(lambda: stub.AssessMicrodata(requests(bytes(content), keys=["sex"])))) == {"arrow"}
+
+
+def test_what_grows_beyond_its_bytes_is_not_taken(stub):
+    made = pa.table({"sex": np.zeros(3_000_000, dtype=np.int64)})
+    content = ipc(made, compression="zstd")
+    assert len(content) < LARGEST
+    assert set(paths(lambda: stub.AssessMicrodata(requests(content, keys=["sex"])))) == {"arrow"}
+
+
+def test_a_file_that_is_too_large_is_told_so(stub):
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.AssessMicrodata(requests(bytes(LARGEST + 1)))
+    assert isinstance(errors.from_rpc_error(caught.value), errors.TooLarge)
+
+
+def test_options_come_first_and_once(stub):
+    late = [pb.AssessMicrodataRequest(arrow=b"x")]
+    assert set(paths(lambda: stub.AssessMicrodata(iter(late)))) == {"options"}
+    assert set(paths(lambda: stub.AssessMicrodata(iter(())))) == {"options"}
+    twice = [*requests(b"x")] * 2
+    assert set(paths(lambda: stub.AssessMicrodata(iter(twice)))) == {"options"}
+
+
+def test_a_further_file_is_told_to_come_again():
+    assessor = FileAssessor(LARGEST, 1)
+
+    def while_another_is_read():
+        with pytest.raises(errors.ResourceExhausted):
+            assessor.assess(requests(b""))
+        yield from requests(ipc(table()))
+
+    assert assessor.assess(while_another_is_read()).file.units == PEOPLE
+    assert assessor.assess(requests(ipc(table()))).file.units == PEOPLE
+
+
+def test_risks_of_keys_are_those_of_the_method(stub):
+    f, sums = [1, 2, 18], [9.5, 40.0, 312.5]
+    answer = stub.EstimateIndividualRisk(
+        pb.EstimateIndividualRiskRequest(
+            frequencies=f, weight_sums=sums, approximations=[pb.APPROXIMATION_RECIPROCAL], attempt=0.5
+        )
+    )
+    own = individual_risk(np.array(f), np.array(f) / np.array(sums))
+    assert list(answer.risks) == (own / 2).tolist()
+    assert answer.file.expected_matches == pytest.approx(np.array(f) @ own / 2, rel=1e-14)
+    assert list(answer.approximations[0].risks) == pytest.approx([0.5 / total for total in sums], rel=1e-14)
+
+
+def test_records_by_codes_get_the_risk_of_their_key(stub):
+    columns = [pb.KeyCodes(codes=[0, 0, 1, -1]), pb.KeyCodes(codes=[0, 0, 0, 0])]
+    asked = pb.EstimateIndividualRiskRequest(columns=columns, weights=[10, 20, 5, 8])
+    answer = stub.EstimateIndividualRisk(asked)
+    assert list(answer.frequencies) == [2, 2, 1, 1]
+    assert list(answer.weight_sums) == [30, 30, 5, 8]
+    assert answer.file.sample_uniques == 2
+    asked.missing = pb.MISSING_VALUES_WILDCARD
+    answer = stub.EstimateIndividualRisk(asked)
+    assert list(answer.frequencies) == [3, 3, 2, 4]
+    assert list(answer.weight_sums) == [38, 38, 13, 43]
+
+
+def test_every_wrong_key_has_its_path(stub):
+    def asked(**fields):
+        return paths(lambda: stub.EstimateIndividualRisk(pb.EstimateIndividualRiskRequest(**fields)))
+
+    assert set(asked()) == {""}
+    assert set(asked(frequencies=[1, 0], weight_sums=[np.nan])) == {
+        "frequencies[1]",
+        "weight_sums",
+        "weight_sums[0]",
+    }
+    assert set(asked(frequencies=[1], weight_sums=[2.0], quality=1.5)) == {"quality"}
+    wrong = [pb.KeyCodes(codes=[0, 1]), pb.KeyCodes(codes=[0, -2]), pb.KeyCodes(codes=[0])]
+    assert set(asked(columns=wrong, weights=[1.0, np.inf])) == {
+        "columns[1].codes[1]",
+        "columns[2].codes",
+        "weights[1]",
+    }
+    assert set(asked(columns=wrong[:1], frequencies=[1])) == {"frequencies"}
