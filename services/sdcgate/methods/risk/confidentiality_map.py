@@ -33,9 +33,9 @@ def additive_noise(variance: float) -> RiskUtility:
 def global_recoding(cut_offs: FloatArray, theta: float = 0.0) -> RiskUtility:
     """Classes between cut-offs: utility I_1, risk R^c = 1/(1 - I_1).
 
-    I_1 = sum (phi_i - phi_i+1)^2 / (Phi_i+1 - Phi_i), phi and Phi at cut-off - theta. `cut_offs` are finite and
-    increase strictly. At equal utility R^c = R^a + 1, whatever the cut-offs. Classes that nobody can be in add
-    nothing.
+    I_1 = sum (phi_i - phi_i+1)^2 / (Phi_i+1 - Phi_i), phi and Phi at cut-off - theta. `cut_offs` are finite
+    and increase strictly. At equal utility R^c = R^a + 1, whatever the cut-offs. Classes that nobody can be in
+    add nothing.
 
     Raises ValueError for cut-offs that do not increase.
     """
