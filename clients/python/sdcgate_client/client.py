@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
@@ -10,9 +10,12 @@ import httpx
 from sdcgate_client.answer import Answer
 from sdcgate_client.checks import own_problem
 from sdcgate_client.errors import UnexpectedAnswer, Unreachable, error_of
+from sdcgate_client.files import ARROW, Parameters, arrow_stream, file_options
 from sdcgate_client.requests import Dimensions, Figures, Filter, table_request
 
-Parameters = list[tuple[str, str | int | float | bool | None]]
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 CONNECTION_ATTEMPTS = 2
 """Further attempts to connect. What was sent is not sent again: that is for the caller to decide."""
@@ -143,6 +146,52 @@ class Client:
         body |= {} if key is None else {"key": dict(key)}
         return _object(self._call("POST", "/v1/risk:assessTable", body))
 
+    def estimate_individual_risk(self, **keys: Any) -> dict[str, Any]:
+        """Estimates the individual risk of keys, or of records by their codes. Nothing is kept.
+
+        Args:
+            keys: `frequencies` and `weight_sums`, one a key; or `columns`, such as
+                `[{"codes": [0, 1, -1]}, ...]`, with `weights`, one a record, and `missing`, `"CATEGORY"` or
+                `"WILDCARD"`. `quality`, `coverage`, `attempt`: the factors d, e, t. `approximations`: such
+                as `["SDCMICRO"]`.
+
+        Returns:
+            `{"risks": [...], "file": {...}, "approximations": [...], ...}`.
+        """
+        return _object(self._call("POST", "/v1/risk:estimateIndividualRisk", keys))
+
+    def assess_microdata(
+        self,
+        data: "bytes | pandas.DataFrame | pyarrow.Table",
+        keys: str | Sequence[str],
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Assesses the disclosure risk of a file by every measure that applies. Nothing of it is kept.
+
+        Only the columns that are named are sent.
+
+        Args:
+            data: The file; bytes are an Arrow IPC stream.
+            keys: Columns of the key variables, such as `["sex", "age", "region"]`.
+            options: `weight`, `unit`, `wave`, `household`: columns; `fraction` or `population` without
+                weights; `missing`, `missing_texts`, `risk_threshold`, `minimum`, `dimensions`, `suda_size`,
+                `quality`, `coverage`, `attempt`, as in `GET /openapi.json`.
+
+        Returns:
+            The report: `file`, `key_cells`, `individual`, `uniqueness`, `log_linear`, `households`,
+            `threshold_rule`, `special_uniques`; `not_computed` says what is left out and why.
+
+        Raises:
+            ValueError: a column is not there.
+        """
+        response = self._send(
+            "POST",
+            "/v1/risk:assessMicrodata",
+            parameters=file_options(keys, options),
+            content=arrow_stream(data, keys, options),
+        )
+        return _object(_json(response))
+
     def protect_table(
         self, table: Mapping[str, Any], unsafe: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
     ) -> dict[str, Any]:
@@ -238,9 +287,13 @@ class Client:
         path: str,
         body: Mapping[str, Any] | None = None,
         parameters: Parameters | None = None,
+        content: bytes | None = None,
     ) -> httpx.Response:
+        headers = None if content is None else {"Content-Type": ARROW}
         try:
-            response = self._http.request(method, path, json=body, params=parameters or None)
+            response = self._http.request(
+                method, path, json=body, params=parameters or None, content=content, headers=headers
+            )
         except httpx.TimeoutException as error:
             raise Unreachable(f"{self._http.base_url} did not answer in time") from error
         except httpx.HTTPError as error:

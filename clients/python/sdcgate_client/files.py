@@ -1,0 +1,53 @@
+"""Files of microdata as the check side takes them: an Arrow IPC stream of the columns that are needed."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sdcgate_client.requests import items
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+ARROW = "application/vnd.apache.arrow.stream"
+COLUMNS = ("weight", "unit", "wave", "household")
+"""Options that name one column each."""
+
+Parameters = list[tuple[str, str | int | float | bool | None]]
+
+
+def file_options(keys: str | Sequence[str], options: Mapping[str, Any]) -> Parameters:
+    """The options of an assessment as a query string: lists repeated, None left out."""
+    found: Parameters = [("keys", key) for key in items(keys)]
+    for name, value in options.items():
+        if isinstance(value, list | tuple):
+            found.extend((name, item) for item in value)
+        elif value is not None:
+            found.append((name, value))
+    return found
+
+
+def arrow_stream(
+    data: "bytes | pandas.DataFrame | pyarrow.Table", keys: str | Sequence[str], options: Mapping[str, Any]
+) -> bytes:
+    """The named columns as an Arrow IPC stream; bytes are taken to be one.
+
+    Raises:
+        ValueError: a column is not there.
+    """
+    if isinstance(data, bytes):
+        return data
+    import pyarrow as pa
+
+    table = data if isinstance(data, pa.Table) else pa.Table.from_pandas(data, preserve_index=False)
+    named = [str(options[name]) for name in COLUMNS if options.get(name)]
+    wanted = list(dict.fromkeys([*items(keys), *named]))
+    lacking = [name for name in wanted if name not in table.column_names]
+    if lacking:
+        raise ValueError(f"there is no column {', '.join(map(repr, lacking))}")
+    chosen = table.select(wanted).replace_schema_metadata(None)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, chosen.schema) as writer:
+        writer.write_table(chosen)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

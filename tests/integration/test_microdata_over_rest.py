@@ -1,0 +1,119 @@
+"""Files of microdata as agencies have them assessed: over REST, by the Python client, by the command line."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels
+from typer.testing import CliRunner
+
+from sdcgate.cli import main
+from sdcgate.methods.risk.file_level import file_risk
+from sdcgate.methods.risk.individual import individual_risk
+from sdcgate.methods.risk.keys import group_keys
+from sdcgate_client import Client, InvalidRequest
+from served_house import ServedHouse
+
+RAND = Path(statsmodels.__file__).parent / "datasets/randhie/src/randhie.csv"
+KEYS = ["site", "female", "age", "num"]
+FRACTION = 0.001
+LARGEST = 300_000
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHouse]:
+    section = {"maximum_file_bytes": LARGEST}
+    made = ServedHouse(tmp_path_factory.mktemp("house"), gateway=section)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def client(house: ServedHouse) -> Iterator[Client]:
+    with Client(house.supervisor.url, house.keys["ada"]) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    """The persons of the RAND experiment's first year."""
+    records = pd.read_csv(RAND)
+    first = records[records.year == 1].copy()
+    first["age"] = np.floor(first.xage).astype(int)
+    return first[["zper", *KEYS]].reset_index(drop=True)
+
+
+def test_the_report_on_rand_has_the_figures_of_the_methods(client: Client, people: pd.DataFrame) -> None:
+    report = client.assess_microdata(people, KEYS, fraction=FRACTION)
+    keys = group_keys(people[KEYS].to_numpy())
+    risks = individual_risk(keys.counts, np.full(len(keys), FRACTION))
+    own = file_risk(keys.counts, risks)
+    risk = report["individual"]["risk"]
+    assert (risk["units"], risk["key_cells"], risk["sample_uniques"]) == (
+        5638,
+        own.key_cells,
+        own.sample_uniques,
+    )
+    assert risk["expected_matches"] == pytest.approx(own.expected_matches, rel=1e-12)
+    assert risk["expected_matches_uniques"] == pytest.approx(own.expected_matches_uniques, rel=1e-12)
+    assert [one["model"] for one in report["log_linear"]] == ["main effects", "all two-way interactions"]
+    assert [one["what"] for one in report["not_computed"]] == ["household risk"]
+
+
+def test_the_command_line_gives_the_same_report(client: Client, people: pd.DataFrame, tmp_path: Path) -> None:
+    file = tmp_path / "people.parquet"
+    people.to_parquet(file)
+    command = ["assess", str(file), "--keys", ",".join(KEYS), "--fraction", str(FRACTION), "--json"]
+    shown = CliRunner().invoke(main, command)
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout) == client.assess_microdata(people, KEYS, fraction=FRACTION)
+
+
+def test_wrong_options_come_back_with_their_paths(client: Client, people: pd.DataFrame) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        client.assess_microdata(people, KEYS, fraction=2, mising="WILDCARD")
+    assert [path for path, _ in caught.value.errors] == ["mising"]
+    with pytest.raises(InvalidRequest) as caught:
+        client.assess_microdata(people, KEYS, fraction=2, missing="SOME")
+    assert [path for path, _ in caught.value.errors] == ["missing"]
+    with pytest.raises(InvalidRequest) as caught:
+        client.assess_microdata(people, KEYS, fraction=2)
+    assert [path for path, _ in caught.value.errors] == ["options.fraction"]
+
+
+def send(house: ServedHouse, content: bytes | Iterator[bytes], kind: str, key: str = "ada") -> httpx.Response:
+    return httpx.post(
+        f"{house.supervisor.url}/v1/risk:assessMicrodata",
+        params={"keys": "site"},
+        content=content,
+        headers={"Authorization": f"Bearer {house.keys[key]}", "Content-Type": kind},
+        timeout=60,
+    )
+
+
+def test_what_is_no_file_is_a_problem_of_its_kind(house: ServedHouse) -> None:
+    arrow = "application/vnd.apache.arrow.stream"
+    assert send(house, b"{}", "application/json").status_code == 415
+    assert send(house, b"{}", arrow).json()["errors"][0]["path"] == "arrow"
+    assert send(house, bytes(LARGEST + 1), arrow).status_code == 413
+    pieces = (bytes(100_000) for _ in range(5))
+    assert send(house, pieces, arrow).status_code == 413
+    assert send(house, b"", arrow, key="stefan").status_code == 403
+
+
+def test_individual_risks_of_keys_over_rest(client: Client) -> None:
+    answer = client.estimate_individual_risk(
+        frequencies=[1, 2], weight_sums=[126.0, 252.0], approximations=["SDCMICRO", "MU_ARGUS"]
+    )
+    p = 1 / 126
+    assert answer["risks"][0] == pytest.approx(-p * np.log(p) / (1 - p), rel=1e-14)
+    assert [one["approximation"] for one in answer["approximations"]] == ["SDCMICRO", "MU_ARGUS"]
+    with pytest.raises(InvalidRequest) as caught:
+        client.estimate_individual_risk(frequencies=[1, -1], weight_sums=[3.0, 4.0])
+    assert [path for path, _ in caught.value.errors] == ["frequencies[1]"]
