@@ -96,6 +96,14 @@ def test_distinct_units_lie_between_the_largest_part_and_the_sum():
         assert (north in found.get("facts.units", [])) != fits
 
 
+def test_a_unit_may_weigh_less_in_the_total_than_in_a_part():
+    # One person, with weight 5 in 1980 and 1 in 1981, counts with the smaller one over both years.
+    years = (axis("year", ["1980", "1981"]),)
+    facts = Facts(np.array([1, 1, 1]), np.array([1, 1, 2]), unit_weight_sums=np.array([5.0, 1.0, 1.0]),
+                  households=np.array([0.5, 0.2, 0.2]), weight_sums=np.array([5.0, 1.0, 6.0]))  # fmt: skip
+    assert margin_problems(years, facts) == []
+
+
 def test_sums_may_err_by_a_billionth_and_no_more():
     facts = made()
     (measure,) = facts.measures

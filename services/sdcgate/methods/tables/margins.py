@@ -1,8 +1,9 @@
 """Whether the totals of a table are what their parts say.
 
 Records, weights and sums add up. What counts distinct units does not, where a variable varies within a unit:
-a total is then at least its largest part and at most the sum of its parts. Households need not even do that:
-where a unit's household changes its size, its share of one depends on the records that are looked at.
+a total is then at least its largest part and at most the sum of its parts. Households and weights of units
+need not even do that: where a unit's household changes its size, or its weight varies, what it counts for
+depends on the records that are looked at.
 """
 
 from collections.abc import Iterator
@@ -85,7 +86,6 @@ def _adding(facts: Facts) -> Iterator[Column]:
 def _distinct(facts: Facts) -> Iterator[Column]:
     """Columns that count each unit once, where they are known."""
     yield from _known("facts.units", facts.units)
-    yield from _known("facts.unit_weight_sums", facts.unit_weight_sums)
     for place, measure in enumerate(facts.measures):
         for name in ("valid_units", "lacking_units"):
             yield from _known(f"facts.measures[{place}].{name}", getattr(measure, name))
