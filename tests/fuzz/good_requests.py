@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.message import Message
 
+from made_files import PEOPLE
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
@@ -114,9 +115,7 @@ ROLES = {"RegisterDataset": "steward", "ReviewQuery": "checker", "SubmitOutput":
 
 def prepare(house: "HouseUnderFire") -> None:
     """Register the file, ask a table, and note good requests of each call."""
-    from fuzz.house_under_fire import DESCRIPTOR
-
-    register = from_value({"descriptor": DESCRIPTOR}, pb.RegisterDatasetRequest)
+    register = from_value({"descriptor": PEOPLE}, pb.RegisterDatasetRequest)
     ask = from_value(TABLE, pb.QueryTableRequest)
     house.good = {
         "RegisterDataset": [register],
@@ -155,7 +154,7 @@ def _output(label: str = "") -> pb.SubmitOutputRequest:
 
 
 def _asked(house: "HouseUnderFire", method: str, request: Message, role: str) -> bytes:
-    called = pb.DESCRIPTOR.services_by_name["FacilityService"].methods_by_name[method]
+    called = pb.PEOPLE.services_by_name["FacilityService"].methods_by_name[method]
     return house.call("facility", called, role, request.SerializeToString())
 
 

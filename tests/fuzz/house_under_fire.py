@@ -1,7 +1,5 @@
 """The three gRPC services in this process, on loopback ports, with a small file that has everything."""
 
-import csv
-import random
 import secrets
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from structlog.testing import LogCapture
 
 from fuzz import good_requests
 from fuzz.calls import SECONDS, path
+from made_files import write_people
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Facility
 from sdcgate.ledger.credentials import Credentials
@@ -31,63 +30,6 @@ from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 
 ROLES = ("researcher", "portal", "checker", "steward", "operator")
-DESCRIPTOR: dict[str, Any] = {
-    "name": "people",
-    "data": {"path": "people.csv"},
-    "unit": {"column": "id", "label": "person"},
-    "household": {"column": "household"},
-    "weight": {"column": "weight", "decimals": 1},
-    "design": {"coverage": "SAMPLE", "population_size": 60000},
-    "panel": True,
-    "variables": [
-        {
-            "name": "region",
-            "identifying": "YES",
-            "levels": [
-                {"name": "place", "codes": [{"code": code} for code in ("n1", "n2", "s1", "s2")]},
-                {
-                    "name": "part",
-                    "codes": [
-                        {"code": "north", "parts": ["n1", "n2"]},
-                        {"code": "south", "parts": ["s1", "s2"]},
-                    ],
-                },
-            ],
-        },
-        {
-            "name": "age",
-            "identifying": "VERY",
-            "floor": True,
-            "levels": [
-                {"name": "years", "integers": {"first": 20, "last": 39}},
-                {"name": "five", "band_width": 5},
-            ],
-        },
-        {
-            "name": "ill",
-            "identifying": "NO",
-            "sensitive": True,
-            "varies_within_unit": True,
-            "levels": [{"codes": [{"code": "0", "harmless": True}, {"code": "1"}]}],
-        },
-    ],
-    "measures": [{"name": "income", "decimals": 1, "lower_bound": 0, "upper_bound": 1000}],
-}  # fmt: skip
-
-
-def write_people(file: Path, persons: int = 400) -> None:
-    """A panel of two waves, with something missing in every column that may miss."""
-    chance = random.Random(7)
-    with file.open("w", newline="") as opened:
-        writer = csv.writer(opened)
-        writer.writerow(["id", "household", "weight", "region", "age", "ill", "income"])
-        for person in range(persons):
-            place = chance.choice(["n1", "n2", "s1", "s2", ""])
-            age, weight = chance.randrange(20, 40), chance.choice(["1", "2.5", "10"])
-            for _ in range(chance.randint(1, 2)):
-                ill = chance.choice(["0"] * 9 + ["1", ""])
-                income = chance.choice(["", f"{chance.uniform(0, 999):.1f}"])
-                writer.writerow([f"p{person}", person // 2, weight, place, age, ill, income])
 
 
 class HouseUnderFire:

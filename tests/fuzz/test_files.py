@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from fuzz.campaign import Campaign
-from fuzz.house_under_fire import DESCRIPTOR, write_people
 from fuzz.trees import chances, change_tree
+from made_files import PEOPLE, write_people
 from sdcgate.engine.descriptor import DescriptorInvalid, parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.policy.files import BUNDLED, bundled_policies
@@ -61,7 +61,7 @@ class Bench:
         return "registered"
 
     def describe(self, **changes: Any) -> dict[str, Any]:
-        return {**json.loads(json.dumps(DESCRIPTOR)), "source": "people", **changes}
+        return {**json.loads(json.dumps(PEOPLE)), "source": "people", **changes}
 
 
 @pytest.fixture(scope="module")

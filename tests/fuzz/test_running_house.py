@@ -26,9 +26,9 @@ from schemathesis.specs.openapi.checks import (
 from fuzz import good_requests
 from fuzz.calls import CALLS, SECONDS, inputs, outcome, path
 from fuzz.campaign import Campaign
-from fuzz.house_under_fire import DESCRIPTOR, write_people
 from fuzz.messages import message_class
 from fuzz.trees import change_tree
+from made_files import PEOPLE, write_people
 from sdcgate.servers.openapi import document
 from sdcgate.servers.routes import ROUTES, Route
 from sdcgate.wire.json import from_value
@@ -48,7 +48,7 @@ OPERATIONS = {
 DATASET = {name: value for name, value in good_requests.TABLE.items() if name != "dataset"}
 OUTPUT = {name: value for name, value in good_requests.OUTPUT.items() if name != "dataset"}
 GOOD: dict[str, Any] = {
-    "RegisterDataset": {"descriptor": DESCRIPTOR},
+    "RegisterDataset": {"descriptor": PEOPLE},
     "QueryTable": DATASET,
     "SubmitOutput": OUTPUT,
     "ReviewQuery": {"approve": True, "note": "looked at"},
@@ -69,7 +69,7 @@ class Place:
     def __init__(self, folder: Any) -> None:
         self.house = ServedHouse(folder)
         write_people(self.house.settings.data_root / "people.csv")
-        assert self.house.register(DESCRIPTOR).status_code == 201
+        assert self.house.register(PEOPLE).status_code == 201
         asked = self.house.send("POST", "/v1/datasets/people/tables", DATASET)
         assert asked.status_code == 201
         self.known = {"dataset": "people", "query": asked.json()["query"]}

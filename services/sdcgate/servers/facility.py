@@ -28,7 +28,7 @@ from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.settings import Settings
 from sdcgate.servers.state_folder import only_one, open_ledger, secret
 from sdcgate.wire.problems import FieldProblem, together
-from sdcgate.wire.validation import violations
+from sdcgate.wire.validation import too_long, violations
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 
@@ -215,12 +215,15 @@ def authenticator(credentials: Credentials) -> Authenticate:
 def _translated(request: Any, check: Callable[[Caller, Any], None] | None = None) -> Iterator[None]:
     """Check the envelope, and tell the house's errors as the wire's.
 
-    Where the envelope is wrong, `check` says what else is, so that all problems come at once.
+    Where the envelope is wrong, `check` says what else is, so that all problems come at once. What has too
+    many parts is not looked into.
     """
     problems = violations(request)
     try:
+        if problems and not too_long(request):
+            problems = together(_further(request, check), problems)
         if problems:
-            raise house.InvalidRequest(together(_further(request, check), problems))
+            raise house.InvalidRequest(problems)
         yield
     except house.InvalidRequest as error:
         raise errors.InvalidArgument(error.problems) from None

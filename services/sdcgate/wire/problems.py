@@ -1,6 +1,5 @@
 """What is wrong with a message: every problem with the path of its field."""
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
@@ -8,7 +7,6 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_STEPS = re.compile(r"[.\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,4 @@ def together(own: Iterable[FieldProblem], of_envelope: Iterable[FieldProblem]) -
     """Problems of one message, found by ourselves and by its envelope; of both about one place, our own."""
     listed = list(own)
     told = {problem.path for problem in listed}
-    # `figures[0].measure` makes `figures[0]` and `figures` told, too: what is required there is said already.
-    for path in tuple(told):
-        told.update(path[: end.start()] for end in _STEPS.finditer(path))
     return [*listed, *(problem for problem in of_envelope if problem.path not in told)]

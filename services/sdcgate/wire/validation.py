@@ -20,13 +20,18 @@ def violations(message: Message) -> list[FieldProblem]:
 
     Where lists are too long nothing else is looked for: a million empty items would be as many problems.
     """
-    too_long = list(_too_long(message, ""))
-    if too_long:
-        return too_long
+    oversized = too_long(message)
+    if oversized:
+        return oversized
     return [
         FieldProblem(_path(violation.proto), _words(violation.proto, message.DESCRIPTOR))
         for violation in _VALIDATOR.collect_violations(message)
     ]
+
+
+def too_long(message: Message) -> list[FieldProblem]:
+    """Lists of a message with more items than their constraints allow."""
+    return list(_too_long(message, ""))
 
 
 def _too_long(message: Message, path: str) -> Iterator[FieldProblem]:
