@@ -9,7 +9,13 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+from google.protobuf.message import Message
+
 from made_files import PEOPLE
+from sdcgate.wire.json import from_value
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 
 Told = dict[str, str]
 """Words by path; exactly these paths are told."""
@@ -42,13 +48,22 @@ QUERIES: dict[str, tuple[dict[str, Any], Told]] = {
     ),
     "unknown level": (
         table(rows=rows("age:fives"), columns=rows("region:age")),
-        {"rows[0].level": "Did you mean five?", "columns[0].level": "There is no level of this name. Did you"},
+        {
+            "rows[0].level": "Did you mean five?",
+            "columns[0].level": "There is no level of this name. Did you",
+        },
     ),
     "unknown code": (
         table(filter=[where("region", "n3", "n1"), where("age", "20-24", "40-44", level="five")]),
-        {"filter[0].codes[0]": "Did you mean n2, n1?", "filter[1].codes[1]": "no code of this name. Did you mean"},
+        {
+            "filter[0].codes[0]": "Did you mean n2, n1?",
+            "filter[1].codes[1]": "no code of this name. Did you mean",
+        },
     ),
-    "a total as a code": (table(filter=[where("region", "_T")]), {"filter[0].codes[0]": "no code of this name"}),
+    "a total as a code": (
+        table(filter=[where("region", "_T")]),
+        {"filter[0].codes[0]": "no code of this name"},
+    ),
     "repeated dimension": (
         table(columns=rows("age", "region:part"), layers=rows("age:five")),
         {
@@ -56,8 +71,14 @@ QUERIES: dict[str, tuple[dict[str, Any], Told]] = {
             "layers[0].variable": "age is a dimension already; name it once.",
         },
     ),
-    "empty filter": (table(filter=[{"variable": "ill", "codes": []}]), {"filter[0].codes": "Name at least one code"}),
-    "filter without codes": (table(filter=[{"variable": "ill"}]), {"filter[0].codes": "or leave the condition out"}),
+    "empty filter": (
+        table(filter=[{"variable": "ill", "codes": []}]),
+        {"filter[0].codes": "Name at least one code"},
+    ),
+    "filter without codes": (
+        table(filter=[{"variable": "ill"}]),
+        {"filter[0].codes": "or leave the condition out"},
+    ),
     "repeated code": (table(filter=[where("ill", "1", "1")]), {"filter[0].codes": "name each once"}),
     "contradictory filter": (
         table(filter=[where("ill", "0"), where("ill", "1")]),
@@ -108,16 +129,23 @@ BODIES: dict[str, tuple[bytes, Told]] = {
     "NaN": (b'{"rows": [], "margins": NaN}', {"": "must be one JSON object"}),
     "infinity": (b'{"figures": -Infinity}', {"": "must be one JSON object"}),
     "a number beyond all": (b'{"rows": ' + b"9" * 5000 + b"}", {"": "must be one JSON object"}),
-    "a MiB of nesting": (b"[" * (1024 * 1024), {"": "must be one JSON object: .*(recursion|nested)"}),
-    "a MiB of nested objects": (b'{"rows":' * (128 * 1024), {"": "must be one JSON object: .*(recursion|nested)"}),
+    "a MiB of nesting": (b"[" * (1024 * 1024), {"": "one JSON object: .*(recursion|nested)"}),
+    "a MiB of nested objects": (b'{"rows":' * (128 * 1024), {"": "one JSON object: .*(recursion|nested)"}),
     "half an escape": (b'{"project": "\\ud800"}', {"": "must be one JSON object"}),
     "not UTF-8": (b'{"project": "\xff"}', {"": "must be one JSON object"}),
     "cut short": (b'{"rows": [{"variable": "reg', {"": "must be one JSON object"}),
+    "nothing": (b"", {"": "must be one JSON object"}),
     "no object": (b'["rows"]', {"": "must be an object, not an array"}),
     "wrong types": (
         json.dumps(
-            {"rows": {"variable": "age"}, "columns": ["age"], "margins": "yes", "project": 7, "layers": None,
-             "figures": [{"statistic": "MEDIAN"}, {"statistic": 1}]}
+            {
+                "rows": {"variable": "age"},
+                "columns": ["age"],
+                "margins": "yes",
+                "project": 7,
+                "layers": None,
+                "figures": [{"statistic": "MEDIAN"}, {"statistic": 1}],
+            }
         ).encode(),
         {
             "rows": "must be an array, not an object",
@@ -141,7 +169,7 @@ BODIES: dict[str, tuple[bytes, Told]] = {
         {"margins": "stands more than once", "rows[0].variable": "stands more than once"},
     ),
     "the dataset twice": (b'{"dataset": "other"}', {"dataset": "differs from the address; leave it out"}),
-}  # fmt: skip
+}
 """Bodies that are no body of POST /v1/datasets/people/tables."""
 
 HEADER = "id,household,weight,region,age,ill,income\n"
@@ -155,7 +183,10 @@ def weights(*values: str) -> bytes:
 
 
 FILES: dict[str, tuple[bytes | None, Told]] = {
-    "negative and zero weights": (weights("1", "-1", "0"), {"weight.column": "2 rows with a weight that is not positive with 1 decimals: records 2, 3"}),
+    "negative and zero weights": (
+        weights("1", "-1", "0"),
+        {"weight.column": "a weight that is not positive with 1 decimals: records 2, 3"},
+    ),
     "weights that are no numbers": (
         weights("1", "NaN", "inf", "-inf", "1e999", "", "heavy"),
         {"weight.column": "6 rows without a finite weight: records 2, 3, 4, 5, 6 and 1 more"},
@@ -170,24 +201,35 @@ FILES: dict[str, tuple[bytes | None, Told]] = {
     ),
     "a code that is not declared": (
         (HEADER + "a,1,1,n9,99,0,1\n").encode(),
-        {"variables[0]": "column 'region' has 1 row with values that are no declared code: record 1",
-         "variables[1]": "column 'age' has 1 row with values that are no declared code: record 1"},
+        {
+            "variables[0]": "column 'region' has 1 row with values that are no declared code: record 1",
+            "variables[1]": "column 'age' has 1 row with values that are no declared code: record 1",
+        },
     ),
-    "not UTF-8": (HEADER.encode() + b"a,1,1,n\xfc,20,0,1\n", {"data.path": "line 2 is not UTF-8; save the file as UTF-8"}),
-    "UTF-16": ((HEADER + LINES).encode("utf-16"), {"data.path": "line 1 is not UTF-8; save the file as UTF-8"}),
+    "not UTF-8": (
+        HEADER.encode() + b"a,1,1,n\xfc,20,0,1\n",
+        {"data.path": "line 2 is not UTF-8; save the file as UTF-8"},
+    ),
+    "UTF-16": (
+        (HEADER + LINES).encode("utf-16"),
+        {"data.path": "line 1 is not UTF-8; save the file as UTF-8"},
+    ),
     "ragged": (
         (HEADER + "a,1,1,n1,20,0\n" + LINES + "c,1,1,n1,20,0,1,9\n").encode(),
         {"data.path": "the header has 7 columns, but 2 rows differ: row 2 has 6, row 6 has 8"},
     ),
     "empty": (b"", {"data.path": "the file is empty; a header line and records are needed"}),
     "without records": (HEADER.encode(), {"data.path": "the file has no records"}),
-    "a column twice": ((HEADER.replace("age", "ill") + LINES).encode(), {"data.path": "columns occur twice: 'ill'"}),
+    "a column twice": (
+        (HEADER.replace("age", "ill") + LINES).encode(),
+        {"data.path": "columns occur twice: 'ill'"},
+    ),
     "a column that is missing": (
         (HEADER.replace("region", "regoin") + LINES).encode(),
         {"variables[0].column": "the file has no column 'region'; the nearest are 'regoin'"},
     ),
     "vanished": (None, {"data.path": "there is no such file under the data root"}),
-}  # fmt: skip
+}
 """Contents of the file that a good descriptor names; paths within the descriptor."""
 
 
@@ -260,3 +302,85 @@ def descriptor(name: str, *changes: Callable[[dict[str, Any]], None]) -> dict[st
     for change in changes:
         change(made)
     return made
+
+
+def registration(**fields: Any) -> pb.RegisterDatasetRequest:
+    """A request that would register a file, with fields set to what JSON cannot say."""
+    request = from_value({"descriptor": descriptor("bad")}, pb.RegisterDatasetRequest)
+    for path, value in fields.items():
+        place: Any = request.descriptor
+        *steps, last = path.split("__")
+        for step in steps:
+            place = place[int(step)] if step.isdigit() else getattr(place, step)
+        setattr(place, last, value)
+    return request
+
+
+NAN = float("nan")
+STEWARD, RESEARCHER = "stefan", "ada"
+MESSAGES: dict[str, tuple[str, str, str, Message, Told]] = {
+    "a fraction that is NaN": (
+        "facility",
+        "RegisterDataset",
+        STEWARD,
+        registration(design__sampling_fraction=NAN),
+        {"descriptor.design.sampling_fraction": "lies between 1e-12 and 1"},
+    ),
+    "a bound that is infinite": (
+        "facility",
+        "RegisterDataset",
+        STEWARD,
+        registration(measures__0__upper_bound=float("inf")),
+        {"descriptor.measures[0].upper_bound": "must be a finite number; leave it out if none"},
+    ),
+    "an enum that is none": (
+        "facility",
+        "RegisterDataset",
+        STEWARD,
+        registration(variables__0__identifying=77, data__format=77),
+        {
+            "descriptor.variables[0].identifying": "say NO, YES, VERY or EXTREMELY",
+            "descriptor.data.format": "must be one of CSV, PARQUET",
+        },
+    ),
+    "verdicts that are none": (
+        "facility",
+        "ListQueries",
+        RESEARCHER,
+        pb.ListQueriesRequest(verdicts=[99], page_size=1001),
+        {"verdicts[0]": "must be one of RELEASED, ", "page_size": "less than or equal to 1000"},
+    ),
+    "a statistic that is none": (
+        "facility",
+        "QueryTable",
+        RESEARCHER,
+        pb.QueryTableRequest(dataset="people", figures=[pb.FigureRequest(statistic=99)]),
+        {"figures[0].statistic": "must be one of UNITS, "},
+    ),
+    "two things at once": (
+        "facility",
+        "GetPolicy",
+        RESEARCHER,
+        pb.GetPolicyRequest(dataset="people", query="q"),
+        {"": "Name a dataset or a query, and not both."},
+    ),
+    "nothing to assess": (
+        "risk",
+        "AssessTable",
+        RESEARCHER,
+        risk_pb2.AssessTableRequest(),
+        {"facts": "required", "rules": "required"},
+    ),
+    "nothing to protect": (
+        "protection",
+        "ProtectTable",
+        RESEARCHER,
+        protection_pb2.ProtectTableRequest(),
+        {
+            "problem": "required",
+            "problem.facts": "must have units, records or the sums of a measure",
+            "time_limit_ms": "greater than or equal to 1",
+        },
+    ),
+}
+"""What only gRPC can send, or send so: service, call, whose key, request."""

@@ -1,4 +1,4 @@
-"""Bad input over the wire: a clear refusal that names every field and says what to send instead, and no harm done.
+"""Bad input over the wire: a clear refusal that names every field and says what to send instead.
 
 After each test the service is ready, the ledger is what was signed, and nothing failed that nobody foresaw.
 """
@@ -15,8 +15,20 @@ import httpx
 import pytest
 from google.protobuf.message import Message
 
-import bad_input
-from bad_input import BODIES, DESCRIPTORS, FILES, HEADER, LINES, QUERIES, Told, descriptor, rows, table, where
+from bad_input import (
+    BODIES,
+    DESCRIPTORS,
+    FILES,
+    HEADER,
+    LINES,
+    MESSAGES,
+    QUERIES,
+    Told,
+    descriptor,
+    rows,
+    table,
+    where,
+)
 from made_files import PEOPLE, write_people
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.ledger import Ledger
@@ -24,8 +36,6 @@ from sdcgate.ledger.signing import KeyRing
 from sdcgate.servers.errors import from_rpc_error
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 from served_house import ServedHouse, codes_of
 
 TABLES = "/v1/datasets/people/tables"
@@ -86,7 +96,9 @@ def problems_of(error: grpc.RpcError) -> list[tuple[str, str]]:
     return [(problem.path, problem.message) for problem in from_rpc_error(error).fields]
 
 
-def call(house: ServedHouse, service: str, method: str, content: bytes | Message, key: str, **how: Any) -> bytes:
+def call(
+    house: ServedHouse, service: str, method: str, content: bytes | Message, key: str, **how: Any
+) -> bytes:
     """A gRPC call with bytes. Raises grpc.RpcError."""
     shown = house.keys.get(key, key)
     with grpc.insecure_channel(house.supervisor.addresses[service]) as channel:
@@ -95,6 +107,11 @@ def call(house: ServedHouse, service: str, method: str, content: bytes | Message
         how = {"timeout": 30, "metadata": metadata, **how}
         answer: bytes = channel.unary_unary(f"/{SERVICE[service]}/{method}")(sent, **how)
         return answer
+
+
+def message(body: dict[str, Any]) -> pb.QueryTableRequest:
+    """The same over gRPC."""
+    return from_value({**body, "dataset": "people"}, pb.QueryTableRequest)
 
 
 def failure(house: ServedHouse, *args: Any, **how: Any) -> grpc.RpcError:
@@ -111,7 +128,13 @@ def test_every_problem_of_a_query_is_told_at_once_over_rest_and_grpc(house, ledg
     body, told = QUERIES[case]
     before = ledger.head()
     refused(house.send("POST", TABLES, body), told)
-    error = failure(house, "facility", "QueryTable", from_value({**body, "dataset": "people"}, pb.QueryTableRequest), "ada")
+    error = failure(
+        house,
+        "facility",
+        "QueryTable",
+        from_value({**body, "dataset": "people"}, pb.QueryTableRequest),
+        "ada",
+    )
     assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
     fits(problems_of(error), told)
     # Nothing of it is recorded: it was no query.
@@ -257,20 +280,29 @@ def test_a_key_opens_nothing_once_it_is_expired_or_revoked_or_of_another_house(h
     assert house.send("GET", "/v1/datasets", key=early).status_code == 200
     credentials.revoke(record.key_id)
     unauthenticated(house, early)
-    other = Ledger.open(f"sqlite:///{tmp_path / 'other.sqlite'}", KeyRing.open(tmp_path / "keys"), tmp_path / "heads")
+    other = Ledger.open(
+        f"sqlite:///{tmp_path / 'other.sqlite'}", KeyRing.open(tmp_path / "keys"), tmp_path / "heads"
+    )
     foreign, _ = Credentials(other).create("researcher", "eve", "other", 1)
     other.close()
     unauthenticated(house, foreign)
     good = house.keys["ada"]
     for wrong in (good[:-1], good + "A", good.upper(), "sdcg_", "x", "é", good.replace("sdcg_", "sdcg-")):
-        assert house.send("GET", "/v1/datasets", key="", headers={"Authorization": b"Bearer " + wrong.encode()}).status_code == 401
+        assert (
+            house.send(
+                "GET", "/v1/datasets", key="", headers={"Authorization": b"Bearer " + wrong.encode()}
+            ).status_code
+            == 401
+        )
 
 
 @pytest.mark.parametrize("header", ["", "Basic YTpi", "Bearer", "bearer a b", "Bearer " + "x" * 600])
 def test_a_header_that_holds_no_key_is_401(house, header):
     response = house.send("GET", "/v1/datasets", key="", headers={"Authorization": header} if header else {})
     assert (response.status_code, response.json()["code"]) == (401, "UNAUTHENTICATED")
-    twice = httpx.Headers([("Authorization", f"Bearer {house.keys['ada']}"), ("Authorization", header or "x")])
+    twice = httpx.Headers(
+        [("Authorization", f"Bearer {house.keys['ada']}"), ("Authorization", header or "x")]
+    )
     assert house.http.get("/v1/datasets", headers=twice).status_code == 401
 
 
@@ -283,72 +315,54 @@ def test_a_message_beyond_what_a_service_takes_is_413_and_not_to_be_sent_again(h
     assert (response.status_code, response.json()["code"]) == (413, "OUT_OF_RANGE")
     assert response.json()["detail"] == f"The request must have at most {MOST_BYTES} bytes; send less at once"
     assert "retry-after" not in response.headers
-    error = failure(house, "facility", "QueryTable", from_value({**large, "dataset": "people"}, pb.QueryTableRequest), "ada")
+    error = failure(
+        house,
+        "facility",
+        "QueryTable",
+        from_value({**large, "dataset": "people"}, pb.QueryTableRequest),
+        "ada",
+    )
     assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "larger than max" in error.details()
 
 
 def test_deadlines_that_are_none_too_long_or_too_short_harm_nobody(house):
-    for how, words in (({"timeout": None}, "at most 120 seconds"), ({"timeout": 3600}, "at most 120 seconds")):
+    for how, words in (
+        ({"timeout": None}, "at most 120 seconds"),
+        ({"timeout": 3600}, "at most 120 seconds"),
+    ):
         error = failure(house, "facility", "GetStatus", b"", "ada", **how)
         assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
         assert words in error.details()
     asked = [table(rows=rows("age:five"), figures=[{"statistic": "RECORDS"}], filter=[where("region", code)])
              for code in ("n1", "n2", "s1", "s2", "_U")]  # fmt: skip
     for body, seconds in zip(asked, (0.001, 0.003, 0.01, 0.03, 0.1), strict=True):
-        request = from_value({**body, "dataset": "people"}, pb.QueryTableRequest)
+        ended = grpc.StatusCode.OK
         try:
-            call(house, "facility", "QueryTable", request, "ada", timeout=seconds)
+            call(house, "facility", "QueryTable", message(body), "ada", timeout=seconds)
         except grpc.RpcError as error:
-            # The caller's own clock, or the facility's a moment before it.
-            assert error.code() in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
+            ended = error.code()
+        # By the caller's own clock, by the facility's a moment before it, or in time after all.
+        assert ended.name in ("DEADLINE_EXCEEDED", "UNAVAILABLE", "OK")
     for body in asked:
         response = house.send("POST", TABLES, body)
         assert response.status_code in (200, 201)
         assert response.json()["verdict"] in ("RELEASED", "RELEASED_PROTECTED", "REFUSED")
 
 
-NAN = float("nan")
-
-
-def _descriptor(**fields: Any) -> pb.RegisterDatasetRequest:
-    request = from_value({"descriptor": descriptor("bad")}, pb.RegisterDatasetRequest)
-    for name, value in fields.items():
-        if name == "sampling_fraction":
-            request.descriptor.design.sampling_fraction = value
-        elif name == "bound":
-            request.descriptor.measures[0].upper_bound = value
-        else:
-            request.descriptor.variables[0].identifying = value
-    return request
-
-
-@pytest.mark.parametrize(
-    ("service", "method", "key", "request_", "told"),
-    [
-        ("facility", "RegisterDataset", "stefan", _descriptor(sampling_fraction=NAN), {"descriptor.design.sampling_fraction": "lies between"}),
-        ("facility", "RegisterDataset", "stefan", _descriptor(bound=NAN), {"descriptor.measures[0].upper_bound": "must be a finite number"}),
-        ("facility", "RegisterDataset", "stefan", _descriptor(identifying=77), {"descriptor.variables[0].identifying": "say NO, YES, VERY or EXTREMELY"}),
-        ("facility", "ListQueries", "ada", pb.ListQueriesRequest(verdicts=[99], page_size=1001), {"verdicts[0]": "must be one of RELEASED, ", "page_size": "less than or equal to 1000"}),
-        ("facility", "GetPolicy", "ada", pb.GetPolicyRequest(dataset="people", query="q"), {"": "Name a dataset or a query, and not both."}),
-        ("facility", "QueryTable", "ada", pb.QueryTableRequest(dataset="people", figures=[pb.FigureRequest(statistic=99)]), {"figures[0].statistic": "must be one of UNITS"}),
-        ("risk", "AssessTable", "ada", risk_pb2.AssessTableRequest(), {"facts": "required", "rules": "required"}),
-        ("protection", "ProtectTable", "ada", protection_pb2.ProtectTableRequest(problem=protection_pb2.ProtectionProblem(sum_width=NAN)), None),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)  # fmt: skip
-def test_what_only_grpc_can_send_is_refused_with_its_place(house, service, method, key, request_, told):
+@pytest.mark.parametrize("case", MESSAGES)
+def test_what_only_grpc_can_send_is_refused_with_its_place(house, case):
+    service, method, key, request, told = MESSAGES[case]
     (house.settings.data_root / "bad.csv").write_text(HEADER + LINES)
-    error = failure(house, service, method, request_, key)
+    error = failure(house, service, method, request, key)
     assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, error
-    if told is None:
-        assert "problem.sum_width" in dict(problems_of(error))
-    else:
-        fits(problems_of(error), told)
+    fits(problems_of(error), told)
 
 
 @pytest.mark.parametrize("service", ["facility", "risk", "protection"])
-@pytest.mark.parametrize("content", [b"\xff", b"\x0a\x05ab", b"\x0a\x01\xff"], ids=["no tag", "cut short", "not UTF-8"])
+@pytest.mark.parametrize(
+    "content", [b"\xff", b"\x0a\x05ab", b"\x0a\x01\xff"], ids=["no tag", "cut short", "not UTF-8"]
+)
 def test_bytes_that_are_no_message_are_refused(house, service, content):
     method = {"facility": "QueryTable", "risk": "AssessTable", "protection": "AuditTable"}[service]
     if service != "facility" and content == b"\x0a\x01\xff":
@@ -380,8 +394,3 @@ def test_what_is_no_http_is_a_400_or_a_closed_connection(house, lines):
         while chunk := connection.recv(65536):
             answer += chunk
     assert answer == b"" or answer.split(b" ", 2)[1] in (b"400", b"401", b"404", b"431"), answer[:200]
-
-
-def test_the_tables_of_bad_input_hold_what_the_documents_promise():
-    assert all(told for cases in (QUERIES, BODIES, FILES, DESCRIPTORS) for _, told in cases.values())
-    assert bad_input.__doc__

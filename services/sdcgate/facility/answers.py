@@ -10,10 +10,10 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.judging import Computation, Outcome
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.ledger.certificates import Certificate
+from sdcgate.wire.dimensions import axes_to_messages
 from sdcgate.wire.json import to_value
 from sdcgate.wire.rules import finding_to_message
 from sdcgate.wire.table_json import SHAPES
-from sdcgate.wire.dimensions import axes_to_messages
 from sdcgate.wire.tables import facts_to_message
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2

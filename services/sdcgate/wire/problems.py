@@ -8,7 +8,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
     """One problem: the path of the field (`rows[0].variable`), what is wrong, what to send instead."""
