@@ -39,7 +39,7 @@ def output_request(
         records: Column with the records of each cell.
         weight_sums: Column with the sum of the weights of each cell.
         measures: For each measure the columns of its facts, such as
-            `{"income": {"sums": "income_sum", "valid_records": "n"}}`: with `valid_records` the mean is shown.
+            `{"income": {"sums": "income_sum", "valid_records": "n"}}`; `valid_records` shows the mean.
         filter: The population: such as `{"female": ["1"]}`.
         total: What stands for a total in the columns of codes. A missing value is the code `_U`.
         project: On whose behalf it was computed.

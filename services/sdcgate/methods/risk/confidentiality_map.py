@@ -34,8 +34,8 @@ def global_recoding(cut_offs: FloatArray, theta: float = 0.0) -> RiskUtility:
     """Classes between cut-offs: utility I_1, risk R^c = 1/(1 - I_1).
 
     I_1 = sum (phi_i - phi_i+1)^2 / (Phi_i+1 - Phi_i), phi and Phi at cut-off - theta. `cut_offs` are finite
-    and increase strictly. At equal utility R^c = R^a + 1, whatever the cut-offs. Classes that nobody can be in
-    add nothing.
+    and increase strictly. At equal utility R^c = R^a + 1, whatever the cut-offs. A class that nobody can be
+    in adds nothing.
 
     Raises ValueError for cut-offs that do not increase.
     """
