@@ -194,7 +194,9 @@ class Visitor:
     def metrics(self, service: str) -> str:
         """Metrics of a service without durations and what the operating system says of the process."""
         text = httpx.get(f"{self.house.metrics_address(service)}/metrics").text
-        skipped = re.compile(r"(# )?(\w+ )?(process_|python_)|\w+(_bucket|_sum|_created)\{")
+        skipped = re.compile(
+            r"(# )?(\w+ )?(process_|python_)|\w+(_bucket|_sum|_created|_timestamp_seconds)\b"
+        )
         return "\n".join(line for line in text.splitlines() if not skipped.match(line))
 
     def logged(self, service: str) -> list[dict[str, Any]]:

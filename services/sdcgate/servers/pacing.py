@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import Message
 
 from sdcgate.facility.pace import NEVER, Pace
+from sdcgate.servers.errors import DeadlineExceeded, abort
 
 if TYPE_CHECKING:
     from sdcgate.servers.interceptors import Call, Proceed
@@ -40,6 +41,8 @@ class Pacing:
             return proceed()
         finally:
             until = own.visible()
-            seconds = call.context.time_remaining() or 0.0 if until == NEVER else until - time.monotonic()
-            if seconds > 0:
-                self._rest(seconds)
+            if until == NEVER:
+                self._rest(max(call.context.time_remaining() or 0.0, 0.0))
+                abort(call.context, DeadlineExceeded(), call.request_id)
+            if until > time.monotonic():
+                self._rest(until - time.monotonic())
