@@ -41,7 +41,7 @@ def arrow_stream(
 
     table = data if isinstance(data, pa.Table) else pa.Table.from_pandas(data, preserve_index=False)
     named = [str(options[name]) for name in COLUMNS if options.get(name)]
-    wanted = list(dict.fromkeys([*items(keys), *named]))
+    wanted = list(dict.fromkeys([*items(keys), *items(options.get("sensitive", ())), *named]))
     lacking = [name for name in wanted if name not in table.column_names]
     if lacking:
         raise ValueError(f"there is no column {', '.join(map(repr, lacking))}")

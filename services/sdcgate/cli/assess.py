@@ -11,7 +11,7 @@ import typer
 from sdcgate.cli.connection import told
 
 if TYPE_CHECKING:
-    from sdcgate.methods.risk.file_assessment import Options
+    from sdcgate.methods.risk.file_options import Options
     from sdcgate.methods.risk.microdata import Microdata
 
 DESCRIPTORS = (".yaml", ".yml", ".json")
@@ -39,6 +39,7 @@ def assess(
     unit: Annotated[str, typer.Option(help="Column of the unit's id; without it each record is one.")] = "",
     wave: Annotated[str, typer.Option(help="Column of the wave, where units have several records.")] = "",
     household: Annotated[str, typer.Option(help="Column of the household's id.")] = "",
+    sensitive: Annotated[list[str], typer.Option(help="Sensitive variables, separated by commas.")] = [],  # noqa: B006
     fraction: Annotated[
         float | None, typer.Option(help="Sampling fraction, without weights; 1 for a census.")
     ] = None,
@@ -51,6 +52,9 @@ def assess(
     missing_text: Annotated[
         list[str], typer.Option(help="Text that stands for a missing value, beside empty ones; repeatable.")
     ] = [],  # noqa: B006
+    accepted: Annotated[
+        float, typer.Option(help="Recodings: correct matches as a share of the file that are acceptable.")
+    ] = 0.01,
     threshold: Annotated[float, typer.Option(help="Individual risk from which a unit is unsafe.")] = 0.1,
     minimum: Annotated[int, typer.Option(help="Threshold rule: how often each value must occur.")] = 3,
     dimensions: Annotated[int, typer.Option(help="Threshold rule: combinations of up to so many.")] = 3,
@@ -70,21 +74,35 @@ def assess(
 ) -> None:
     """Assess the disclosure risk of a file, here, by every measure that applies. No service is asked."""
     with told():
-        from sdcgate.methods.risk.file_assessment import Options, assess_file
+        from sdcgate.methods.risk.file_assessment import assess_file
+        from sdcgate.methods.risk.file_options import Options
         from sdcgate.methods.risk.keys import Missing
         from sdcgate.methods.risk.risk_factors import Factors
 
-        names = tuple(part for text in keys for part in text.split(",") if part)
+        names = _names(keys)
         if file.suffix.lower() in DESCRIPTORS:
             _not_with_descriptor(
-                weight=weight, unit=unit, household=household, fraction=fraction, population=population
+                weight=weight,
+                unit=unit,
+                household=household,
+                fraction=fraction,
+                population=population,
+                sensitive=sensitive,
             )
             microdata = _declared(file, data_root, names, wave)
         else:
             from sdcgate.engine.microdata import MicrodataColumns, read_microdata
 
             columns = MicrodataColumns(
-                names, weight, unit, wave, household, fraction, population, tuple(missing_text)
+                names,
+                weight,
+                unit,
+                wave,
+                household,
+                fraction,
+                population,
+                _names(sensitive),
+                tuple(missing_text),
             )
             microdata = read_microdata(file, columns, delimiter)
         options = Options(
@@ -94,9 +112,14 @@ def assess(
             minimum=minimum,
             dimensions=dimensions,
             suda_size=suda_size,
+            accepted_share=accepted,
             riskiest=records,
         )
         _show(file.name, assess_file(microdata, options), options, html, as_json)
+
+
+def _names(given: list[str]) -> tuple[str, ...]:
+    return tuple(part for text in given for part in text.split(",") if part)
 
 
 def _declared(file: Path, data_root: Path | None, keys: tuple[str, ...], wave: str) -> "Microdata":

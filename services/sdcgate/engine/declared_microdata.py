@@ -49,13 +49,14 @@ def declared_microdata(
     decimals = 0 if descriptor.weight is None else descriptor.weight.decimals
     own: FloatArray | None = None if weights is None else weights / 10.0**decimals
     return Microdata(
-        keys=tuple(_key(variable, level) for _, variable, level in levels),
+        keys=tuple(_key(variable, level, code_lists[variable.name]) for _, variable, level in levels),
         codes=np.column_stack([codes for codes in columns if codes is not None]),
         weights=own,
         fraction=_fraction(descriptor, len(named[0])) if own is None else None,
         units=named[1] if descriptor.unit.column else None,
         waves=waves,
         households=households,
+        sensitive=_sensitive(reading, descriptor),
     )
 
 
@@ -90,9 +91,16 @@ def _levels(
     return found
 
 
-def _key(variable: Variable, level: LevelCodes) -> KeyVariable:
-    finest = not level.name or level.name == variable.name or level.members == tuple(range(len(level.codes)))
-    return KeyVariable(variable.name if finest else f"{variable.name}:{level.name}", level.codes[:-1])
+def _key(variable: Variable, level: LevelCodes, listed: tuple[LevelCodes, ...]) -> KeyVariable:
+    """The key variable at a level, with the coarser ones by the level's codes."""
+    name = f"{variable.name}:{level.name}" if level is not listed[0] else variable.name
+    coarser = []
+    for other in listed[listed.index(level) + 1 :]:
+        codes = np.full(len(level.codes), -1, dtype=np.int64)
+        codes[np.array(level.members)] = other.members
+        codes[codes == len(other.codes) - 1] = -1
+        coarser.append((f"{variable.name}:{other.name}", codes[:-1]))
+    return KeyVariable(name, level.codes[:-1], coarser=tuple(coarser))
 
 
 def _codes(reading: RecordColumns, position: int, variable: Variable, level: LevelCodes) -> IntArray | None:
@@ -103,6 +111,17 @@ def _codes(reading: RecordColumns, position: int, variable: Variable, level: Lev
     members = np.array(level.members, dtype=np.int64)
     members[members == len(level.codes) - 1] = -1
     return members[finest]
+
+
+def _sensitive(reading: RecordColumns, descriptor: Descriptor) -> tuple[tuple[str, IntArray], ...]:
+    found = []
+    for position, variable in enumerate(descriptor.variables):
+        if variable.sensitive:
+            finest = reading.variable(position, variable)
+            if finest is not None:
+                missing = len(reading.code_lists[variable.name][0].codes) - 1
+                found.append((variable.name, np.where(finest == missing, -1, finest)))
+    return tuple(found)
 
 
 def _waves(reading: RecordColumns, descriptor: Descriptor, asked: DeclaredKey) -> IntArray | None:

@@ -40,6 +40,8 @@ class MicrodataColumns:
     """Sampling fraction, where there are no weights."""
     population: float | None = None
     """Units in the population, where there are neither weights nor a fraction."""
+    sensitive: tuple[str, ...] = ()
+    """Columns of sensitive variables."""
     missing: tuple[str, ...] = field(default=())
     """Texts that stand for a missing value, beside empty ones."""
 
@@ -48,7 +50,8 @@ class MicrodataColumns:
         """All columns, each with the option that names it."""
         single = [(name, getattr(self, name)) for name in ("weight", "unit", "wave", "household")]
         keys = [(f"keys[{position}]", key) for position, key in enumerate(self.keys)]
-        return (*keys, *((name, column) for name, column in single if column))
+        sensitive = [(f"sensitive[{position}]", one) for position, one in enumerate(self.sensitive)]
+        return (*keys, *sensitive, *((name, column) for name, column in single if column))
 
 
 class MicrodataUnusable(ValueError):
@@ -87,6 +90,11 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
     units = reading.ids("unit", columns.unit)
     waves = reading.numbers("wave", columns.wave)
     households = reading.ids("household", columns.household)
+    sensitive = []
+    for position, name in enumerate(columns.sensitive):
+        texts = reading.texts(f"sensitive[{position}]", name)
+        if texts is not None:
+            sensitive.append((name, coded(texts)[1]))
     if waves is not None and not (waves == np.rint(waves)).all():
         reading.problems.append(("wave", "waves must be whole numbers"))
     if reading.problems:
@@ -100,6 +108,7 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
             units=units,
             waves=None if waves is None else waves.astype(np.int64),
             households=households,
+            sensitive=tuple(sensitive),
         )
     except ValueError as error:
         raise MicrodataUnusable([("", str(error))]) from None
@@ -175,6 +184,8 @@ def _check(columns: MicrodataColumns, present: Sequence[str]) -> None:
         problems.append(("keys", f"at most {MAXIMUM_KEYS} key variables can be assessed together"))
     if len(set(columns.keys)) < len(columns.keys):
         problems.append(("keys", "a key variable stands more than once"))
+    if set(columns.sensitive) & set(columns.keys):
+        problems.append(("sensitive", "a sensitive variable cannot be a key variable too"))
     for path, column in columns.named:
         if column not in present:
             near = get_close_matches(column, present, n=3)

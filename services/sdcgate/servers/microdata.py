@@ -114,5 +114,6 @@ def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
         household=options.household,
         fraction=given(options, "fraction", None),
         population=given(options, "population", None),
+        sensitive=tuple(options.sensitive),
         missing=tuple(options.missing_texts),
     )

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sdcgate.methods.risk.file_assessment import Options
 from sdcgate.methods.risk.file_level import FileRisk
+from sdcgate.methods.risk.file_options import Options
 from sdcgate.methods.risk.file_report import (
     FileAssessment,
     FileFacts,
@@ -15,6 +15,7 @@ from sdcgate.methods.risk.file_report import (
     UniquenessSection,
 )
 from sdcgate.methods.risk.keys import Missing
+from sdcgate.methods.risk.recommendation import Recommendation
 from sdcgate.methods.risk.risk_factors import Factors
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
 
@@ -70,6 +71,16 @@ def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
         threshold_rule=_threshold(found.threshold) if found.threshold is not None else None,
         special_uniques=_special(found.special_uniques) if found.special_uniques is not None else None,
         not_computed=[pb.NotComputed(what=one.what, reason=one.reason) for one in found.not_computed],
+        recommended=_recommended(found.recommended) if found.recommended is not None else None,
+        sensitive=[
+            pb.SensitiveVariable(
+                name=one.name,
+                alike=one.alike,
+                smallest_entropy=one.smallest_entropy,
+                farthest=one.farthest,
+            )
+            for one in found.sensitive
+        ],
     )
 
 
@@ -152,6 +163,25 @@ def _log_linear(found: LogLinearSection) -> pb.LogLinearRisk:
         criterion_2=found.criteria.standardised_2,
         pseudo=found.pseudo,
         converged=found.converged,
+    )
+
+
+def _recommended(found: Recommendation) -> pb.RecommendedEstimate:
+    lower, upper = found.interval
+    return pb.RecommendedEstimate(
+        tau_2=found.tau_2,
+        lower=lower,
+        upper=upper,
+        doubtful=found.doubtful,
+        says=found.says,
+        others=[
+            pb.OtherEstimate(
+                name=one.name,
+                tau_2=one.tau_2,
+                criterion=None if one.criterion is None else one.criterion.standardised_2,
+            )
+            for one in found.candidates
+        ],
     )
 
 

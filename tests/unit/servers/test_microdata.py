@@ -5,7 +5,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sdcgate.methods.risk.file_assessment import Options, assess_file
+from sdcgate.methods.risk.file_assessment import assess_file
+from sdcgate.methods.risk.file_options import Options
 from sdcgate.methods.risk.individual import individual_risk
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.servers import errors

@@ -29,13 +29,20 @@ def estimates_section(found: FileAssessment) -> Section:
             estimate = uniques * float(one.theta_s)
             told = f"{one.expected_sizes[0]:,.0f} uniques expected, {found.key_cells.sizes[0]:,} found"
             rows.append((f"uniqueness, {one.model}", count(estimate), "-", told))
-    words = (
+    chosen = found.recommended
+    words = []
+    if chosen is not None:
+        words.append(f"Recommended: {chosen.says}")
+        low, high = chosen.interval
+        told = "the models disagree: a compromise" if chosen.doubtful else "bias taken off"
+        rows.insert(0, ("recommended", count(chosen.tau_2), f"{count(low)} to {count(high)}", told))
+    words.append(
         "The expected number of correct matches of sample uniques (tau_2), by every estimator that applies. "
         "They differ by what they take the population to be like; the interval of a model holds only if the "
-        "model does.",
+        "model does."
     )
     table = Table(("estimator", "tau_2", "95% interval", "how well it fits"), tuple(rows))
-    return Section("Estimates side by side", words, (table,))
+    return Section("Which estimate to trust", tuple(words), (table,))
 
 
 def uniqueness_section(found: UniquenessSection, cells: KeyCells) -> Section:

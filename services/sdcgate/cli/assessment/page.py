@@ -2,7 +2,7 @@
 
 from html import escape
 
-from sdcgate.cli.assessment.parts import Bars, Section, Table
+from sdcgate.cli.assessment.parts import Bars, Map, Section, Table, percent
 
 _ROW = 26
 _GAP = 8
@@ -35,7 +35,9 @@ figure { margin: 1rem 0; }
 svg { max-width: 100%; height: auto; display: block; }
 svg text { fill: var(--ink); font: 12px system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
 svg .axis { fill: var(--faint); }
-svg rect { fill: var(--bar); }
+svg rect, svg circle { fill: var(--bar); }
+svg circle { opacity: .65; } svg circle.best { fill: #d9542b; opacity: 1; }
+svg line { stroke: var(--line); } svg line.bound { stroke: #d9542b; stroke-dasharray: 5 4; }
 @media print { nav { display: none; } body { max-width: none; } h2 { break-after: avoid; } }
 """
 
@@ -56,10 +58,20 @@ def html_page(title: str, made: str, sections: tuple[Section, ...]) -> str:
 
 def _section(section: Section) -> str:
     words = "\n".join(f"<p>{escape(text)}</p>" for text in section.words)
-    parts = "\n".join(_table(one) if isinstance(one, Table) else bar_plot(one) for one in section.parts)
+    parts = "\n".join(_part(one) for one in section.parts)
     return (
         f'<section id="{_anchor(section)}">\n<h2>{escape(section.title)}</h2>\n{words}\n{parts}\n</section>'
     )
+
+
+def _part(part: Table | Bars | Map) -> str:
+    match part:
+        case Table():
+            return _table(part)
+        case Bars():
+            return bar_plot(part)
+        case Map():
+            return map_plot(part)
 
 
 def _anchor(section: Section) -> str:
@@ -107,5 +119,43 @@ def bar_plot(part: Bars) -> str:
     return (
         f"<figure><figcaption>{escape(part.caption)}</figcaption>"
         f'<svg width="{total}" height="{height}" viewBox="0 0 {total} {height}" role="img" '
+        f'aria-label="{escape(part.caption)}">{"".join(drawn)}</svg></figure>'
+    )
+
+
+def map_plot(part: Map) -> str:
+    """Points with their axes from 0 as an SVG plot; each tells what it is where a pointer rests on it."""
+    left, width, height = 64, 520, 320
+    widest = max((x for x, _ in part.points), default=0.0) or 1.0
+    highest = max([*(y for _, y in part.points), part.bound or 0.0], default=0.0) * 1.05 or 1.0
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return left + width * x / widest, 12 + height * (1 - y / highest)
+
+    drawn = []
+    for step in range(5):
+        level, amount = highest * step / 4, widest * step / 4
+        x, y = at(amount, level)
+        drawn.append(
+            f'<line x1="{left}" x2="{left + width}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<text class="axis" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{percent(level)}</text>'
+            f'<text class="axis" x="{x:.1f}" y="{height + 30}" text-anchor="middle">{percent(amount)}</text>'
+        )
+    if part.bound is not None:
+        _, y = at(0.0, part.bound)
+        drawn.append(f'<line class="bound" x1="{left}" x2="{left + width}" y1="{y:.1f}" y2="{y:.1f}"/>')
+    for place, ((x, y), title) in enumerate(zip(part.points, part.titles, strict=True)):
+        across, down = at(x, y)
+        kind = ' class="best" r="7"' if place == part.marked else ' r="4"'
+        drawn.append(
+            f'<circle{kind} cx="{across:.1f}" cy="{down:.1f}"><title>{escape(title)}</title></circle>'
+        )
+    total, bottom = left + width + 24, height + 60
+    drawn.append(
+        f'<text x="{left + width / 2:g}" y="{bottom - 8}" text-anchor="middle">{escape(part.across)}</text>'
+    )
+    return (
+        f"<figure><figcaption>{escape(part.caption)} Up: {escape(part.up)}.</figcaption>"
+        f'<svg width="{total}" height="{bottom}" viewBox="0 0 {total} {bottom}" role="img" '
         f'aria-label="{escape(part.caption)}">{"".join(drawn)}</svg></figure>'
     )

@@ -28,12 +28,27 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
+class Map:
+    """Points in the plane, one of them marked: an R-U map."""
+
+    caption: str
+    across: str
+    """What runs to the right."""
+    up: str
+    points: tuple[tuple[float, float], ...]
+    titles: tuple[str, ...]
+    marked: int | None = None
+    bound: float | None = None
+    """A line across at this height."""
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """One section of a report."""
 
     title: str
     words: tuple[str, ...]
-    parts: tuple[Table | Bars, ...] = ()
+    parts: tuple[Table | Bars | Map, ...] = ()
 
 
 def count(value: float) -> str:

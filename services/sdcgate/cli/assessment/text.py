@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sdcgate.cli.assessment.parts import Bars, Section, Table
+from sdcgate.cli.assessment.parts import Bars, Map, Section, Table
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -27,8 +27,9 @@ def print_report(title: str, sections: tuple[Section, ...], console: "Console | 
         for words in section.words:
             console.print(Text(words))
         for part in section.parts:
-            console.print()
-            console.print(_table(part) if isinstance(part, Table) else _bars(part))
+            if not isinstance(part, Map):  # the page draws it; its table says the same
+                console.print()
+                console.print(_table(part) if isinstance(part, Table) else _bars(part))
 
 
 def _table(part: Table) -> "RenderableType":

@@ -6,15 +6,23 @@ records where a caller asks for them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from math import comb
+from dataclasses import replace
+from itertools import combinations, product
+from math import comb, prod
 from typing import TypeVar
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.risk import household, loglinear, uniqueness
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.risk import household
+from sdcgate.methods.risk.anonymity import Ground, l_diversity, t_closeness
+from sdcgate.methods.risk.file_estimates import (
+    log_linear_section,
+    recommended_section,
+    uniqueness_section,
+)
 from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram
+from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
 from sdcgate.methods.risk.file_report import (
     FileAssessment,
     FileFacts,
@@ -22,24 +30,22 @@ from sdcgate.methods.risk.file_report import (
     IndividualSection,
     KeyCells,
     KeyFacts,
-    LogLinearSection,
     NotComputed,
+    RecodingSection,
+    SensitiveVariable,
     SpecialUniquesSection,
     ThresholdSection,
-    UniquenessSection,
     UnsafeCombination,
     ValueShare,
 )
 from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
-from sdcgate.methods.risk.keys import Frequencies, Keys, Missing, frequencies, group_keys
+from sdcgate.methods.risk.keys import Frequencies, Keys, frequencies, group_keys
 from sdcgate.methods.risk.microdata import Microdata, UnitFile, by_units
-from sdcgate.methods.risk.risk_factors import Factors, final_risk
+from sdcgate.methods.risk.recoding import best_recoding, lattice, measure
+from sdcgate.methods.risk.risk_factors import final_risk
 from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, special_uniques
 from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
 
-NO_WEIGHTS = (
-    "nothing tells how many people stand for a unit: give a weight, a sampling fraction or a population"
-)
 NO_HOUSEHOLDS = "the file has no household: name its column"
 MOST_SETS = 255
 """Sets of variables that SUDA searches where no size is asked for: all of 8 variables."""
@@ -48,28 +54,10 @@ NAMED_FROM = 10
 NAMED = 10
 """Values and combinations that are named."""
 
+MOST_RECODINGS = 300
+"""Recodings that are measured."""
+
 Section = TypeVar("Section")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What an agency chooses."""
-
-    missing: Missing = Missing.CATEGORY
-    factors: Factors = field(default_factory=Factors)
-    """Of the individual risk: each one number."""
-    risk_threshold: float = 0.1
-    """r*: units with a risk at it or above are unsafe."""
-    minimum: int = 3
-    """Threshold rule: a value is safe if at least so many units of the file have it."""
-    dimensions: int = 3
-    """Threshold rule: over all combinations of up to so many key variables."""
-    suda_size: int | None = None
-    """SUDA: most variables of a minimal sample unique; as many as are quickly searched where None."""
-    largest_table: int = 64_000_000
-    """Log-linear models are left out where more keys than this are possible."""
-    riskiest: int = 0
-    """So many of the riskiest records are named by their numbers in the file."""
 
 
 def assess_file(file: Microdata, options: Options | None = None) -> FileAssessment:
@@ -80,7 +68,7 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
     the options are wrong.
     """
     options = options or Options()
-    _check(options)
+    options.check()
     units = by_units(file)
     keys = group_keys(units.codes)
     common = frequencies(units.codes, units.weights, options.missing)
@@ -98,11 +86,14 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
         facts=file_facts(units, keys),
         key_cells=key_cells(keys, common),
         individual=individual,
+        recommended=attempt("recommended estimate", lambda: recommended_section(units, options)),
         uniqueness=attempt("uniqueness", lambda: uniqueness_section(units, keys, missing)),
         log_linear=attempt("log-linear models", lambda: log_linear_section(units, options)) or (),
         households=attempt("household risk", lambda: household_section(units, individual, options)),
         threshold=attempt("threshold rule", lambda: threshold_section(units, options)),
         special_uniques=attempt("special uniques", lambda: special_uniques_section(units, options)),
+        sensitive=tuple(sensitive_variable(name, codes, keys) for name, codes in units.sensitive),
+        recodings=attempt("recodings", lambda: recoding_section(units, options)),
         not_computed=tuple(missing),
     )
 
@@ -163,48 +154,49 @@ def individual_section(
     )
 
 
-def uniqueness_section(units: UnitFile, keys: Keys, missing: list[NotComputed]) -> UniquenessSection:
-    """theta_U by the design, beside three models of the population's frequencies."""
-    weights, fraction = units.weights, units.fraction
-    if weights is None or fraction is None:
-        raise ValueError(NO_WEIGHTS)
-    by_design = None
-    try:
-        by_design = uniqueness.theta_u(keys, weights)
-    except ValueError as error:
-        missing.append(NotComputed("theta_U by the design", str(error)))
-    sizes, numbers = uniqueness.sizes_of(keys)
-    found = []
-    for name, model in (
-        ("gamma", uniqueness.gamma_model),
-        ("log-normal", uniqueness.lognormal_model),
-        ("Poisson-Dirichlet", uniqueness.poisson_dirichlet_model),
-    ):
-        try:
-            found.append(model(sizes, numbers, fraction))
-        except (ValueError, ArithmeticError) as error:
-            missing.append(NotComputed(f"uniqueness by the {name} model", str(error)))
-    return UniquenessSection(by_design, tuple(found))
+def sensitive_variable(name: str, codes: IntArray, keys: Keys) -> SensitiveVariable:
+    """How much the key tells of a sensitive variable: l-diversity and t-closeness."""
+    diversity = l_diversity(keys, codes)
+    return SensitiveVariable(
+        name=name,
+        alike=int(keys.counts[diversity.distinct < 2].sum()),
+        smallest_entropy=float(diversity.entropy.min()),
+        farthest=float(t_closeness(keys, codes, Ground.EQUAL).max()),
+    )
 
 
-def log_linear_section(units: UnitFile, options: Options) -> tuple[LogLinearSection, ...]:
-    """Independence, and all interactions of two variables; pseudo maximum likelihood where weights differ."""
+def recoding_section(units: UnitFile, options: Options) -> RecodingSection:
+    """Recodings of the key: all where they are few, else those that a step or two lead to, and the best."""
     if units.weights is None:
         raise ValueError(NO_WEIGHTS)
-    lacking = (units.codes < 0).any(axis=0)
-    possible = float(np.prod(units.codes.max(axis=0) + 1.0 + lacking))
-    if possible > options.largest_table:
-        raise ValueError(
-            f"{possible:.1e} keys are possible, more than {options.largest_table:.1e}: "
-            "take fewer key variables, or coarser ones"
-        )
-    table = loglinear.key_table(units.codes, units.weights)
-    differ = bool(np.ptp(units.weights) > 0)
-    variables = len(units.keys)
-    models = [("main effects", loglinear.main_effects(variables))]
-    if variables > 1:
-        models.append(("all two-way interactions", loglinear.all_two_way(variables)))
-    return tuple(_log_linear(table, name, generators, differ) for name, generators in models)
+    if not any(key.coarser for key in units.keys):
+        raise ValueError("no key variable has a coarser level: give a descriptor that registers some")
+    if any(key.wave is not None for key in units.keys):
+        raise ValueError("key variables vary between waves: recodings are compared for one wave only")
+    file = lattice(units.codes, units.weights, [[codes for _, codes in key.coarser] for key in units.keys])
+    finest = (0,) * len(units.keys)
+    first = measure(file, finest)
+    steps = [range(len(levels)) for levels in file.levels]
+    few = prod(map(len, steps)) <= MOST_RECODINGS
+    chosen = sorted(product(*steps)) if few else _near(finest, steps)
+    measured = tuple(measure(file, one, first) for one in chosen)
+    return RecodingSection(
+        levels=tuple((key.name, *(name for name, _ in key.coarser)) for key in units.keys),
+        measured=measured,
+        bound=options.accepted_share,
+        best=best_recoding(file, options.accepted_share),
+    )
+
+
+def _near(finest: tuple[int, ...], steps: list[range]) -> list[tuple[int, ...]]:
+    """The finest recoding, those with one variable or two coarser by any number of levels, the coarsest."""
+    found = {finest, tuple(levels[-1] for levels in steps)}
+    for first, second in combinations(range(len(steps)), 2):
+        for one, other in product(steps[first], steps[second]):
+            changed = list(finest)
+            changed[first], changed[second] = one, other
+            found.add(tuple(changed))
+    return sorted(found)[:MOST_RECODINGS]
 
 
 def household_section(
@@ -278,26 +270,6 @@ def _uniques_without(units: UnitFile, keys: Keys, position: int) -> int:
     return int((units_of == 1).sum())
 
 
-def _log_linear(
-    table: loglinear.KeyTable, name: str, generators: tuple[tuple[int, ...], ...], pseudo: bool
-) -> LogLinearSection:
-    model = loglinear.fit(table, generators, pseudo=pseudo)
-    risk = loglinear.risk(table, model)
-    half = uniqueness.NORMAL_95 * float(np.sqrt(risk.variance))
-    uniques = int((table.keys.counts == 1).sum())
-    return LogLinearSection(
-        name=name,
-        generators=model.generators,
-        pseudo=pseudo,
-        tau_1=risk.tau_1,
-        tau_2=risk.tau_2,
-        interval=(max(0.0, risk.tau_2 - half), min(float(uniques), risk.tau_2 + half)),
-        tau=risk.tau,
-        criteria=loglinear.criteria(table, model),
-        converged=model.deviation <= loglinear.TOLERANCE,
-    )
-
-
 def _household_weights(units: UnitFile, found: household.HouseholdRisks) -> FloatArray | None:
     """The smallest weight of each household's members: a smaller one is a larger risk."""
     if units.weights is None:
@@ -318,19 +290,3 @@ def _frequent_values(units: UnitFile, found: SpecialUniques) -> tuple[ValueShare
         for code in np.flatnonzero((numbers >= NAMED_FROM) & (scores > 0)).tolist():
             shares.append(ValueShare(key, code, int(numbers[code]), float(scores[code]) / total))
     return tuple(sorted(shares, key=lambda one: -one.share)[:NAMED])
-
-
-def _check(options: Options) -> None:
-    problems = []
-    if not 0 < options.risk_threshold <= 1:
-        problems.append("risk_threshold must be above 0 and at most 1")
-    if options.minimum < 1:
-        problems.append("minimum must be at least 1")
-    if options.dimensions < 1:
-        problems.append("dimensions must be at least 1")
-    if options.suda_size is not None and options.suda_size < 1:
-        problems.append("suda_size must be at least 1")
-    if options.riskiest < 0:
-        problems.append("riskiest must not be negative")
-    if problems:
-        raise ValueError("; ".join(problems))

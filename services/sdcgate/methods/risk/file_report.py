@@ -7,6 +7,8 @@ from sdcgate.methods.risk.file_level import FileRisk, RiskHistogram, RiskThresho
 from sdcgate.methods.risk.household import HierarchicalFileRisk, SizeRisks
 from sdcgate.methods.risk.loglinear import Criteria
 from sdcgate.methods.risk.microdata import KeyVariable
+from sdcgate.methods.risk.recoding import Measured
+from sdcgate.methods.risk.recommendation import Recommendation
 from sdcgate.methods.risk.uniqueness import Estimate, Uniqueness
 
 
@@ -158,6 +160,32 @@ class SpecialUniquesSection:
 
 
 @dataclass(frozen=True, slots=True)
+class SensitiveVariable:
+    """How much a key tells of one sensitive variable."""
+
+    name: str
+    alike: int
+    """Units whose key has one value of it only, or none: it is known once they are found."""
+    smallest_entropy: float
+    """Least entropy l-diversity of a key."""
+    farthest: float
+    """Largest distance of a key's values from the file's: the t for which the file is t-close."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecodingSection:
+    """Recodings of the key by registered levels, with risk and information."""
+
+    levels: tuple[tuple[str, ...], ...]
+    """Names of the levels of each key variable, from fine to coarse."""
+    measured: tuple[Measured, ...]
+    bound: float
+    """tau_2 as a share of the file that a recoding may have."""
+    best: Measured | None
+    """The one that keeps the most entropy under the bound; None where none is under it."""
+
+
+@dataclass(frozen=True, slots=True)
 class NotComputed:
     """A section, or a model in it, that could not be computed."""
 
@@ -172,9 +200,12 @@ class FileAssessment:
     facts: FileFacts
     key_cells: KeyCells
     individual: IndividualSection | None
+    recommended: Recommendation | None
     uniqueness: UniquenessSection | None
     log_linear: tuple[LogLinearSection, ...]
     households: HouseholdSection | None
     threshold: ThresholdSection | None
     special_uniques: SpecialUniquesSection | None
+    sensitive: tuple[SensitiveVariable, ...]
+    recodings: RecodingSection | None
     not_computed: tuple[NotComputed, ...]

@@ -18,6 +18,8 @@ class KeyVariable:
     """What each code stands for; () where that was not told."""
     wave: int | None = None
     """The wave of a unit that it is about, where its values vary within units."""
+    coarser: tuple[tuple[str, IntArray], ...] = field(default=(), repr=False, compare=False)
+    """Coarser levels from fine to coarse: the name, and the code of every code of this one."""
 
     @property
     def title(self) -> str:
@@ -42,6 +44,8 @@ class Microdata:
     """The wave of each record; None: records of a unit are numbered as they stand."""
     households: IntArray | None = field(default=None, repr=False)
     """The household of each record, any integers."""
+    sensitive: tuple[tuple[str, IntArray], ...] = field(default=(), repr=False)
+    """Sensitive variables: names, and the code of each record, -1 where missing, shape (records,)."""
 
     def __post_init__(self) -> None:
         columns = checked_codes(self.codes)
@@ -74,6 +78,8 @@ class UnitFile:
     """Whether the weights are the file's own, not those of a sampling fraction."""
     households: IntArray | None = field(repr=False)
     """Household of each unit, shape (units,)."""
+    sensitive: tuple[tuple[str, IntArray], ...] = field(repr=False)
+    """Sensitive variables, of the first record of each unit, shape (units,)."""
     first: IntArray = field(repr=False)
     """The first record of each unit, shape (units,)."""
     records: int
@@ -106,6 +112,7 @@ def by_units(file: Microdata) -> UnitFile:
         weights=units.weights if units.weights is not None else _equal(len(units), file.fraction),
         weighted=file.weights is not None,
         households=None if file.households is None else level_of_units(units, file.households),
+        sensitive=tuple((name, codes[units.first]) for name, codes in file.sensitive),
         first=units.first,
         records=len(file.codes),
         most_records=int(units.records.max()),
@@ -121,6 +128,7 @@ def _unit_file(file: Microdata) -> UnitFile:
         weights=weights,
         weighted=file.weights is not None,
         households=file.households,
+        sensitive=file.sensitive,
         first=np.arange(records),
         records=records,
         most_records=1,

@@ -1,0 +1,51 @@
+"""What an agency chooses where a file is assessed."""
+
+from dataclasses import dataclass, field
+
+from sdcgate.methods.risk.keys import Missing
+from sdcgate.methods.risk.risk_factors import Factors
+
+NO_WEIGHTS = (
+    "nothing tells how many people stand for a unit: give a weight, a sampling fraction or a population"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an agency chooses."""
+
+    missing: Missing = Missing.CATEGORY
+    factors: Factors = field(default_factory=Factors)
+    """Of the individual risk: each one number."""
+    risk_threshold: float = 0.1
+    """r*: units with a risk at it or above are unsafe."""
+    minimum: int = 3
+    """Threshold rule: a value is safe if at least so many units of the file have it."""
+    dimensions: int = 3
+    """Threshold rule: over all combinations of up to so many key variables."""
+    suda_size: int | None = None
+    """SUDA: most variables of a minimal sample unique; as many as are quickly searched where None."""
+    largest_table: int = 64_000_000
+    """Log-linear models are left out where more keys than this are possible."""
+    accepted_share: float = 0.01
+    """Recodings: tau_2 as a share of the file up to which one is acceptable; Israel CBS takes 1%."""
+    riskiest: int = 0
+    """So many of the riskiest records are named by their numbers in the file."""
+
+    def check(self) -> None:
+        """Raises ValueError with all that is out of range."""
+        problems = []
+        if not 0 < self.risk_threshold <= 1:
+            problems.append("risk_threshold must be above 0 and at most 1")
+        if self.minimum < 1:
+            problems.append("minimum must be at least 1")
+        if self.dimensions < 1:
+            problems.append("dimensions must be at least 1")
+        if self.suda_size is not None and self.suda_size < 1:
+            problems.append("suda_size must be at least 1")
+        if not 0 <= self.accepted_share <= 1:
+            problems.append("accepted_share must be 0 to 1")
+        if self.riskiest < 0:
+            problems.append("riskiest must not be negative")
+        if problems:
+            raise ValueError("; ".join(problems))
