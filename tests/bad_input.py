@@ -107,6 +107,10 @@ QUERIES: dict[str, tuple[dict[str, Any], Told]] = {
             "figures[5]": "This figure is asked twice.",
         },
     ),
+    "a text with a NUL character": (
+        table(project="a\0b", filter=[where("ill", "1", "\0")]),
+        {"project": "must not have a NUL character", "filter[0].codes[1]": "There is no code of this name."},
+    ),
     "too many rows": (table(rows=rows("age") * 17), {"rows": "has 17 items; at most 16 are taken"}),
     "envelope and names at once": (
         table(rows=rows("regoin", ""), project="p" * 129, filter=[{"variable": "ill"}]),

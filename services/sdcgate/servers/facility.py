@@ -28,7 +28,7 @@ from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.settings import Settings
 from sdcgate.servers.state_folder import only_one, open_ledger, secret
 from sdcgate.wire.problems import FieldProblem, together
-from sdcgate.wire.validation import too_long, violations
+from sdcgate.wire.validation import texts_with_nul, too_long, violations
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 
@@ -220,8 +220,10 @@ def _translated(request: Any, check: Callable[[Caller, Any], None] | None = None
     """
     problems = violations(request)
     try:
-        if problems and not too_long(request):
-            problems = together(_further(request, check), problems)
+        if not too_long(request):
+            problems += texts_with_nul(request)
+            if problems:
+                problems = together(_further(request, check), problems)
         if problems:
             raise house.InvalidRequest(problems)
         yield

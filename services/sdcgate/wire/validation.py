@@ -29,6 +29,35 @@ def violations(message: Message) -> list[FieldProblem]:
     ]
 
 
+def texts_with_nul(message: Message) -> list[FieldProblem]:
+    """Texts with a NUL character, which no name, code or note has and not every ledger can keep."""
+    return list(_with_nul(message, ""))
+
+
+def _with_nul(message: Message, path: str) -> Iterator[FieldProblem]:
+    for name, repeated, is_text in _texts(message.DESCRIPTOR):
+        value = getattr(message, name)
+        if is_text and "\0" not in ("".join(value) if repeated else value):
+            continue
+        where = join(path, name)
+        for position, item in enumerate(value if repeated else (value,)):
+            place = f"{where}[{position}]" if repeated else where
+            if not is_text:
+                yield from _with_nul(item, place)
+            elif "\0" in item:
+                yield FieldProblem(place, "must not have a NUL character")
+
+
+@cache
+def _texts(descriptor: Any) -> tuple[tuple[str, bool, bool], ...]:
+    """Name of each field that is a text or has one beneath it, whether it is a list, and whether of texts."""
+    return tuple(
+        (field.name, bool(field.is_repeated), field.type == field.TYPE_STRING)
+        for field in descriptor.fields
+        if field.type == field.TYPE_STRING or (field.message_type is not None and _texts(field.message_type))
+    )
+
+
 def too_long(message: Message) -> list[FieldProblem]:
     """Lists of a message with more items than their constraints allow."""
     return list(_too_long(message, ""))

@@ -1,7 +1,7 @@
 import time
 
 from sdcgate.wire.problems import FieldProblem, together
-from sdcgate.wire.validation import violations
+from sdcgate.wire.validation import texts_with_nul, violations
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2
 
 
@@ -53,3 +53,22 @@ def test_of_one_place_the_houses_words_are_told_and_nothing_twice():
                 FieldProblem("rows[1]", "is needed"), FieldProblem("rows[10].level", "long")]  # fmt: skip
     assert together(own, envelope) == [*own, *envelope[1:]]
     assert together([], envelope) == envelope
+
+
+def test_a_nul_character_is_told_wherever_it_stands():
+    request = facility_pb2.QueryTableRequest(
+        dataset="d",
+        project="a\0b",
+        rows=[facility_pb2.DimensionRequest(variable="a"), facility_pb2.DimensionRequest(variable="\0")],
+        filter=[facility_pb2.FilterRequest(variable="x", codes=["1", "\0"])],
+    )
+    assert {problem.path for problem in texts_with_nul(request)} == {
+        "project",
+        "rows[1].variable",
+        "filter[0].codes[1]",
+    }
+    review = facility_pb2.ReviewQueryRequest(query="\0", note="\0")
+    assert [str(problem) for problem in texts_with_nul(review)] == [
+        "query: must not have a NUL character",
+        "note: must not have a NUL character",
+    ]
