@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -86,16 +87,22 @@ def _preimage(dataset: Dataset, variable: str, mask: int) -> int:
 
 def compressed(dataset: Dataset, variable: str, mask: int) -> int:
     """A mask over the codes that occur, in their order."""
-    bits = _bits(dataset.occurring(variable))
-    return sum(1 << place for place, bit in enumerate(bits) if mask >> bit & 1)
+    return _gathered(mask, dataset.occurring(variable))
 
 
 def expanded(dataset: Dataset, box: Box) -> Box:
     """A box as the engine takes it, over all finest codes."""
-    return tuple(
-        (name, sum(1 << bit for place, bit in enumerate(_bits(dataset.occurring(name))) if mask >> place & 1))
-        for name, mask in box
-    )
+    return tuple((name, _spread(mask, dataset.occurring(name))) for name, mask in box)
+
+
+@lru_cache(maxsize=65536)
+def _gathered(mask: int, occurring: int) -> int:
+    return sum(1 << place for place, bit in enumerate(_bits(occurring)) if mask >> bit & 1)
+
+
+@lru_cache(maxsize=65536)
+def _spread(mask: int, occurring: int) -> int:
+    return sum(1 << bit for place, bit in enumerate(_bits(occurring)) if mask >> place & 1)
 
 
 def _bits(mask: int) -> list[int]:

@@ -15,8 +15,11 @@ from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, MeasureFac
 from sdcgate.methods.rules import Finding, Rules
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.modular import unhurried
-from sdcgate.methods.tables.nesting import Nested, nested_pairs
+from sdcgate.methods.tables.nesting import Nested
+from sdcgate.methods.tables.released_cells import Near, ReleasedCells
 
+ROOM = 1e-6
+"""Share by which bounds of pairs are wider than those of candidates."""
 LARGEST_HOUSEHOLD = 30
 """Units of one household at most, where only the number of units bounds the number of households."""
 
@@ -62,9 +65,9 @@ def region_axis(number: int) -> tuple[Axis, ...]:
 
 
 def unsafe_differences(
-    new: ReleasedTable, released: Sequence[ReleasedTable], inspector: Inspector, most: int = 2_000
+    new: ReleasedTable, released: ReleasedCells, inspector: Inspector, most: int = 2_000
 ) -> Differences:
-    """Cells of a new table in an unsafe difference with any published cell of earlier ones of its quantity.
+    """Cells of a new table in an unsafe difference with any published cell of its quantity.
 
     Raises:
         TooManyDifferences: more than `most` candidates would have to be counted.
@@ -72,24 +75,23 @@ def unsafe_differences(
     by_filter = np.zeros(len(new.table), dtype=np.bool_)
     by_detail = np.zeros(len(new.table), dtype=np.bool_)
     found: dict[tuple[int, int], _Difference] = {}
-    for known in released:
-        inspector.pulse()
-        pairs = nested_pairs(new.table, known.table)
-        dimensions = {variable for variable, _ in (*new.table.axes, *known.table.axes)}
-        for place in np.flatnonzero(candidates(new.facts, known.facts, pairs, inspector)):
-            cell, old_cell = int(pairs.new_cells[place]), int(pairs.old_cells[place])
-            mine, theirs = new.table.box(cell), known.table.box(old_cell)
-            inner, outer = (mine, theirs) if pairs.new_inside_old[place] else (theirs, mine)
-            population = (int(pairs.difference_records[place]), int(pairs.difference_marks[place]))
-            difference = found.setdefault(population, _Difference(Region((outer,), (inner,))))
-            only_filters = differing_variables(mine, theirs).isdisjoint(dimensions)
-            (difference.by_filter if only_filters else difference.by_detail).append(cell)
+    earlier = released.facts()
+    pairs = released.nested(new.table, _near(new.facts, earlier, inspector))
+    own = {variable for variable, _ in new.table.axes}
+    for place in np.flatnonzero(candidates(new.facts, earlier, pairs, inspector)).tolist():
+        cell, row = int(pairs.new_cells[place]), int(pairs.old_cells[place])
+        mine, theirs = new.boxes[cell], released.box(row)
+        inner, outer = (mine, theirs) if pairs.new_inside_old[place] else (theirs, mine)
+        population = (int(pairs.difference_records[place]), int(pairs.difference_marks[place]))
+        difference = found.setdefault(population, _Difference(Region((outer,), (inner,))))
+        only_filters = differing_variables(mine, theirs).isdisjoint(own | released.axes(row))
+        (difference.by_filter if only_filters else difference.by_detail).append(cell)
         if len(found) > most:
-            raise TooManyDifferences(f"{len(found)} differences to count, at most {most}")
+            raise TooManyDifferences(f"more than {most} differences to count")
     differences = list(found.values())
     measures = [measure.name for measure in new.facts.measures]
     unsafe = inspector.unsafe([difference.region for difference in differences], measures)
-    for place in np.flatnonzero(unsafe):
+    for place in np.flatnonzero(unsafe).tolist():
         by_filter[differences[place].by_filter] = True
         by_detail[differences[place].by_detail] = True
     return Differences(by_filter, by_detail)
@@ -129,6 +131,34 @@ def candidates(new: Facts, old: Facts, pairs: Nested, inspector: Inspector) -> B
         if earlier is not None:
             possible |= _could_be_dominated(measure, earlier, pairs, rules)
     return some & possible
+
+
+def _near(new: Facts, old: Facts, inspector: Inspector) -> Near:
+    """Bounds of the differences that `candidates` may find possible; all others need not be formed."""
+    rules, records = inspector.rules, 0.0
+    if rules.minimum_units:
+        records = rules.minimum_units.units * inspector.records_per_unit
+    if rules.minimum_households:
+        most = rules.minimum_households.households * LARGEST_HOUSEHOLD * inspector.records_per_unit
+        records = max(records, most)
+    for mine, theirs in zip(new.measures, old.measures, strict=False):
+        bounds = _dominated(mine, rules), _dominated(theirs, rules)
+        return Near(records, *bounds, mine.absolute_sums, theirs.absolute_sums)
+    return Near(records)
+
+
+def _dominated(outer: MeasureFacts, rules: Rules) -> FloatArray:
+    """Up to which sum a part of each cell could be dominated by the cell's largest contributors."""
+    least = np.full(len(outer.absolute_sums), 0.0 if rules.equal_values else -np.inf)
+    if outer.lower_bound is None or outer.lower_bound < 0:
+        return np.full(len(least), np.inf)
+    for rule in rules.dominance:
+        share = max(rule.share, 1e-300)
+        least = np.maximum(least, outer.largest[:, : rule.largest].sum(axis=1) / share)
+    if rules.p_percent:
+        largest = outer.largest[:, :2].sum(axis=1) + rules.p_percent.share * outer.largest[:, 0]
+        least = np.maximum(least, largest)
+    return least * (1 + ROOM) + ROOM
 
 
 def _could_be_dominated(new: MeasureFacts, old: MeasureFacts, pairs: Nested, rules: Rules) -> BoolArray:

@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
@@ -17,7 +18,7 @@ from sdcgate.facility.binding import Unbound, bind
 from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimeOver, Unavailable
 from sdcgate.facility.judging import Judge
-from sdcgate.facility.knowledge import KnowledgeOfSources
+from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources
 from sdcgate.facility.outputs import SubmittedOutput, read_output
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.plan import Plan, make_plan
@@ -292,12 +293,15 @@ class Facility:
             )
 
         def attempt() -> pb.Decision:
-            sequence = self._knowledge.of(asked.dataset.source).sequence
+            sequence = self._known(asked.dataset).sequence
             decision = excepted(asked, output, request.query)
             found = Found(sequence=sequence, exception=True)
             return self._recorder.record_review(caller, request, asked, record, decision, found)
 
         return self._at_the_head(asked.dataset.source, attempt, pace)
+
+    def _known(self, dataset: Dataset) -> Knowledge:
+        return self._knowledge.of(dataset.source, dataset.name, dataset.version)
 
     def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
         dataset = datasets.find(self._engine, request.dataset, version)
@@ -333,7 +337,7 @@ class Facility:
         computed = self._judge.compute(plan)
 
         def attempt() -> Answered:
-            known = self._knowledge.of(plan.dataset.source)
+            known = self._known(plan.dataset)
             outcome = self._judge.judge(plan, computed, known, pace.left)
             decision, binding = decided(asked, plan, computed, outcome, output)
             seen_at(decision, pace.moment())
@@ -355,9 +359,8 @@ class Facility:
         computed = self._judge.compute(plan)
 
         def attempt() -> pb.Decision:
-            known = self._knowledge.of(plan.dataset.source)
-            same = self._knowledge.of_version(known, plan.dataset.name, plan.dataset.version)
-            outcome = self._judge.judge(plan, computed, same, pace.left, approved=True)
+            known = self._known(plan.dataset)
+            outcome = self._judge.judge(plan, computed, known, pace.left, approved=True)
             if outcome.consequence is Consequence.REFER:
                 raise Conflict("It still cannot be proved that this table is safe; refuse it.")
             decision, _ = decided(asked, plan, computed, outcome, output, reviewed=request.query)

@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
-from sdcgate.facility.atoms import unsafe_atoms
+from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.boxes import box_table, expanded, quantities
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis, unsafe_differences
 from sdcgate.facility.errors import TimeOver
@@ -20,7 +20,6 @@ from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
-from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 RANKS = 3
@@ -106,7 +105,7 @@ class Judge:
         attempt = _Attempt(plan, computed.table, known, judgement, findings, empty, still_time)
         if judgement.unchecked:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
-        if known.of_another_version(plan.dataset.name, plan.dataset.version) and not approved:
+        if known.other_versions and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         inspector = self._inspector(plan, remaining, still_time)
         # Differences come first: a refusal for the size of a population would tell its size against them.
@@ -282,15 +281,15 @@ class _Attempt:
             # The first table of a quantity has its own population; those that follow are parts of it.
             if quantity.quantity in known:
                 continue
-            known[quantity.quantity] = before.published.among(quantity)
-            if before.tables:
+            known[quantity.quantity] = before.published.among(quantity.boxes)
+            if not before.empty:
                 known[quantity.quantity] |= before.derivable(quantity, self.still_time)
         return known
 
     def _differences(self, new: list[ReleasedTable], inspector: Inspector) -> tuple[BoolArray, BoolArray]:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
         found = [
-            unsafe_differences(quantity, self.known.of(quantity.quantity).tables, inspector)
+            unsafe_differences(quantity, self.known.of(quantity.quantity).published, inspector)
             for quantity in new
             if not quantity.quantity.startswith(WEIGHTED_PREFIX)
         ]
@@ -303,14 +302,10 @@ class _Attempt:
     ) -> Outcome:
         """Refuse where an unsafe or withheld cell lies in the exact linear span of all that has left."""
         left = [quantity.with_states(_with_known(states, known[quantity.quantity])) for quantity in self.new]
-        counts = self.new[0]
-        atoms = unsafe_atoms(counts, self.known.of(counts.quantity).tables, inspector)
         try:
-            derivable = any(
-                self._derivable(quantity, left, atoms if quantity == counts.quantity else set())
-                for quantity in known
-            )
-        except SpanBudgetExceeded:
+            derivable = any(self._derivable(quantity, left) for quantity in known)
+            derivable = derivable or self._unsafe_atoms(left, inspector)
+        except (SpanBudgetExceeded, TooManyDifferences):
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         if derivable:
             consequence = self.plan.policy.differencing_consequence
@@ -321,18 +316,19 @@ class _Attempt:
         codes = (ReasonCode.MINIMUM_UNITS,) if (states == State.WITHHELD).any() else ()
         return Outcome(None, codes, states, tuple(self.findings), self.judgement, tuple(left))
 
-    def _derivable(self, quantity: str, left: list[ReleasedTable], unsafe: Set[Box] = frozenset()) -> bool:
-        """Whether of a quantity a withheld or unsafe box is in the span of what has left and is about to."""
-        before = self.known.of(quantity)
-        new = [table for table in left if table.quantity == quantity]
-        wanted = before.withheld.boxes.union(unsafe, *(table.boxes_of(State.WITHHELD) for table in new))
-        wanted -= {NOBODY}
-        if not before.tables or not wanted:
+    def _derivable(self, quantity: str, left: list[ReleasedTable]) -> bool:
+        """Whether of a quantity a withheld box is in the span of what has left and is about to."""
+        tables = [table for table in left if table.quantity == quantity]
+        return self.known.of(quantity).reveals(tables, self.still_time)
+
+    def _unsafe_atoms(self, left: list[ReleasedTable], inspector: Inspector) -> bool:
+        """Whether counts of an unsafe group that several filters cut out are in the span."""
+        counts, *others = [table for table in left if table.quantity == left[0].quantity]
+        known = self.known.of(counts.quantity)
+        if known.empty:
             return False
-        span = before.span.copy(self.still_time)
-        for table in new:
-            span.add_table(table.table, table.table.states == State.PUBLISHED)
-        return bool(span.contains(list(wanted)).any())
+        span = known.with_tables([counts, *others], self.still_time)
+        return reveals_unsafe_atom(counts, known, span, inspector)
 
 
 def _with_known(states: IntArray, known: BoolArray) -> IntArray:

@@ -1,7 +1,7 @@
 """Step 4: what is known outside. All releases of a source, kept in memory as far as the ledger has grown."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -10,12 +10,17 @@ import numpy as np
 from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
+from sdcgate.methods.tables.released_cells import ReleasedCells
 from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 from sdcgate.wire.tables import facts_from_message
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 NOBODY = (0, 0)
 """The population of every empty cell: such cells are the same only by their boxes."""
+
+Axes = tuple[tuple[str, tuple[int, ...]], ...]
+Fixed = tuple[tuple[str, int], ...]
+"""Axes and filters as in `BoxTable`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,9 +32,6 @@ class ReleasedTable:
     facts: Facts = field(repr=False)
     boxes: tuple[Box, ...] = field(repr=False)
     """The boxes of the table's cells."""
-    sequence: int = 0
-    dataset: str = ""
-    version: int = 0
 
     def with_states(self, states: IntArray) -> "ReleasedTable":
         """The same cells in other states."""
@@ -40,46 +42,73 @@ class ReleasedTable:
         pairs = zip(self.table.records.tolist(), self.table.marks.tolist(), strict=True)
         return [(records, mark) if records else NOBODY for records, mark in pairs]
 
-    def boxes_of(self, state: State) -> list[Box]:
-        """Boxes of the cells in a state."""
-        return [self.boxes[cell] for cell in np.flatnonzero(self.table.states == state).tolist()]
+
+class Seen:
+    """Keys that once occurred; never changed, `grown` gives another that shares what both have."""
+
+    def __init__(self) -> None:
+        self._places: dict[Hashable, int] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, key: Hashable) -> bool:
+        place = self._places.get(key)
+        return place is not None and place < self._size
+
+    def grown(self, keys: Iterable[Hashable]) -> "Seen":
+        """With more keys."""
+        twin = Seen()
+        # Somebody else may have grown the same keys in another way.
+        mine = self._places if len(self._places) == self._size else None
+        twin._places = {key: n for key, n in self._places.items() if n < self._size} if mine is None else mine
+        for key in keys:
+            twin._places.setdefault(key, len(twin._places))
+        twin._size = len(twin._places)
+        return twin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """Cells that once had a state, by box and by population: the same people under two names count once."""
+class Shapes:
+    """The tables that left, without their figures: axes and filters, each combination once."""
 
-    boxes: frozenset[Box] = frozenset()
-    populations: frozenset[tuple[int, int]] = field(default=frozenset(), repr=False)
+    published: Mapping[Fixed, Mapping[Axes, BoolArray]] = field(default_factory=dict, repr=False)
+    """Cells that were ever published, by filters and axes."""
+    filters: Mapping[frozenset[str], frozenset[Fixed]] = field(default_factory=dict)
+    """Filters by the variables on the axes."""
+    full: Mapping[str, int] = field(default_factory=dict)
+    """Full mask of every variable that occurs."""
 
-    def grown(self, known: ReleasedTable, state: State) -> "Seen":
-        """With the cells of one more table."""
-        cells = np.flatnonzero(known.table.states == state).tolist()
-        populations = known.populations()
-        return Seen(
-            self.boxes.union([known.boxes[cell] for cell in cells]),
-            self.populations.union([populations[cell] for cell in cells]) - {NOBODY},
-        )
-
-    def among(self, new: ReleasedTable) -> BoolArray:
-        """Which cells of a table are among these by their boxes, shape (cells,)."""
-        return np.array([box in self.boxes for box in new.boxes], dtype=np.bool_)
-
-    def people_among(self, new: ReleasedTable) -> BoolArray:
-        """Which cells are among these by box or by population: the same people under another name."""
-        cells = zip(new.boxes, new.populations(), strict=True)
-        same = [box in self.boxes or people in self.populations for box, people in cells]
-        return np.array(same, dtype=np.bool_)
+    def grown(self, table: BoxTable) -> "Shapes":
+        """With one more table."""
+        fixed, axes = tuple(sorted(table.fixed)), table.axes
+        cells = table.states == State.PUBLISHED
+        same = self.published.get(fixed, {})
+        before = same.get(axes)
+        published = {**same, axes: cells if before is None else before | cells}
+        names = frozenset(variable for variable, _ in axes)
+        filters = {**self.filters, names: self.filters.get(names, frozenset()) | {fixed}}
+        return Shapes({**self.published, fixed: published}, filters, {**self.full, **table.full})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownQuantity:
     """What has left of one quantity."""
 
-    tables: tuple[ReleasedTable, ...]
     span: Span
-    published: Seen = Seen()
-    withheld: Seen = Seen()
+    """Of all published cells; it watches those that were withheld."""
+    published: ReleasedCells = field(default_factory=ReleasedCells)
+    withheld: Seen = field(default_factory=Seen)
+    """Boxes of cells that were withheld."""
+    populations: Seen = field(default_factory=Seen, repr=False)
+    """Records and marks of cells that were withheld: the same people under two names count once."""
+    shapes: Shapes = field(default_factory=Shapes)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing of the quantity has left."""
+        return not self.shapes.published
 
     def withheld_before(self, new: ReleasedTable) -> BoolArray:
         """Cells of a table that were withheld once, in any shape, and never published; shape (cells,).
@@ -87,9 +116,11 @@ class KnownQuantity:
         A cell that only happens to hold the people of a published one is not known: who sees the total of
         a group does not see that all of it is in one category.
         """
-        if not self.withheld.boxes:
+        if not len(self.withheld):
             return np.zeros(len(new.boxes), dtype=np.bool_)
-        return self.withheld.people_among(new) & ~self.published.among(new)
+        cells = zip(new.boxes, new.populations(), strict=True)
+        same = [box in self.withheld or people in self.populations for box, people in cells]
+        return np.array(same, dtype=np.bool_) & ~self.published.among(new.boxes)
 
     def derivable(self, new: ReleasedTable, pulse: Callable[[], None]) -> BoolArray:
         """Cells of a table that are sums and differences of what has left, shape (cells,).
@@ -97,15 +128,34 @@ class KnownQuantity:
         Raises:
             SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
         """
+        return self.span.copy(pulse).contains_cells(new.table)
+
+    def with_tables(self, tables: Iterable[ReleasedTable], pulse: Callable[[], None]) -> Span:
+        """The span together with more tables, on trial.
+
+        Raises:
+            SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
+        """
         span = self.span.copy(pulse)
-        span.know(new.table.full)
-        return span.contains(new.boxes)
+        for table in tables:
+            self._add(span, table)
+        return span
+
+    def reveals(self, tables: Sequence[ReleasedTable], pulse: Callable[[], None]) -> bool:
+        """Whether with more tables something could be computed that is withheld, by them or earlier.
+
+        Raises:
+            SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
+        """
+        if self.empty or not (len(self.withheld) or any(map(_withholds, tables))):
+            return False
+        return self.with_tables(tables, pulse).caught
 
     def released_sums(self, new: BoxTable) -> tuple[IntArray, ...]:
         """Sets of inner cells of a new table whose sum was released before at a coarser level."""
         found: dict[bytes, IntArray] = {}
-        for known in self.tables:
-            for cells in _unions(new, known.table):
+        for axes, published in self.shapes.published.get(tuple(sorted(new.fixed)), {}).items():
+            for cells in _unions(new, axes, published):
                 found.setdefault(cells.tobytes(), cells)
         return tuple(found.values())
 
@@ -114,41 +164,47 @@ class KnownQuantity:
         span = self.span.copy()
         with suppress(SpanBudgetExceeded):
             # A span that could not take a table in says so whenever it is asked.
-            span.add_table(known.table, known.table.states == State.PUBLISHED)
+            self._add(span, known)
+        states = known.table.states
+        withheld = np.flatnonzero(states == State.WITHHELD).tolist()
+        populations = known.populations()
         return KnownQuantity(
-            (*self.tables, known),
             span,
-            self.published.grown(known, State.PUBLISHED),
-            self.withheld.grown(known, State.WITHHELD),
+            self.published.grown(known.table, known.boxes, known.facts, states == State.PUBLISHED),
+            self.withheld.grown(known.boxes[cell] for cell in withheld),
+            self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),
+            self.shapes.grown(known.table),
         )
+
+    def _add(self, span: Span, new: ReleasedTable) -> None:
+        """Add the published cells of a table and watch those that are withheld for the first time."""
+        states = new.table.states
+        withheld = np.flatnonzero(states == State.WITHHELD)
+        first = np.zeros(len(states), dtype=np.bool_)
+        first[[cell for cell in withheld.tolist() if new.boxes[cell] not in self.withheld]] = True
+        span.add_table(new.table, states == State.PUBLISHED, first)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """All that left of a source, up to a sequence of its ledger."""
+    """All that left of one version of a source, up to a sequence of its ledger."""
 
     sequence: int
     quantities: Mapping[str, KnownQuantity]
     nothing: KnownQuantity
+    other_versions: bool = False
+    """Whether something of another version, or under another name, of the same source has left."""
 
     def of(self, quantity: str) -> KnownQuantity:
         """What has left of a quantity."""
         return self.quantities.get(quantity, self.nothing)
 
-    def of_another_version(self, dataset: str, version: int) -> bool:
-        """Whether something of another version, or under another name, of the same source has left."""
-        return any((known.dataset, known.version) != (dataset, version) for known in self.tables())
-
-    def tables(self) -> Iterator[ReleasedTable]:
-        """All released tables, quantity by quantity."""
-        return (table for known in self.quantities.values() for table in known.tables)
-
-    def grown(self, tables: Iterable[ReleasedTable], sequence: int) -> "Knowledge":
+    def grown(self, tables: Iterable[ReleasedTable]) -> "Knowledge":
         """With more releases."""
         quantities = dict(self.quantities)
         for known in tables:
             quantities[known.quantity] = quantities.get(known.quantity, self.nothing).grown(known)
-        return Knowledge(sequence, quantities, self.nothing)
+        return replace(self, quantities=quantities)
 
 
 class KnowledgeOfSources:
@@ -157,56 +213,50 @@ class KnowledgeOfSources:
     def __init__(self, ledger: Ledger, rng: np.random.Generator) -> None:
         self._ledger = ledger
         self._rng = rng
-        self._known: dict[str, Knowledge] = {}
+        self._sequences: dict[str, int] = {}
+        self._known: dict[str, dict[tuple[str, int], Knowledge]] = {}
         self._lock = threading.Lock()
 
-    def of(self, source: str) -> Knowledge:
-        """What is known of a source at the ledger's present head."""
+    def of(self, source: str, dataset: str, version: int) -> Knowledge:
+        """What is known of a version of a source at the ledger's present head."""
         with self._lock:
-            known = self._known.get(source) or self.nothing()
-            sequence = self._ledger.source_sequence(source)
-            if known.sequence < sequence:
-                releases = self._ledger.releases(source, after_sequence=known.sequence)
-                tables = [table for stored in releases for table in _tables(stored)]
-                known = known.grown(tables, max([sequence, *(stored.sequence for stored in releases)]))
-                self._known[source] = known
-            return known
+            known = self._known.setdefault(source, {})
+            sequence, before = self._ledger.source_sequence(source), self._sequences.get(source, 0)
+            if before < sequence:
+                for stored in self._ledger.releases(source, after_sequence=before):
+                    key, tables = _tables(stored)
+                    known[key] = known.get(key, self._nothing()).grown(tables)
+                    sequence = max(sequence, stored.sequence)
+                self._sequences[source] = sequence
+            mine = known.get((dataset, version), self._nothing())
+            others = any(key != (dataset, version) for key in known)
+            return replace(mine, sequence=max(before, sequence), other_versions=others)
 
-    def nothing(self) -> Knowledge:
+    def _nothing(self) -> Knowledge:
         """What is known of a source of which nothing has left."""
-        return Knowledge(0, {}, KnownQuantity((), Span({}, rng=self._rng)))
-
-    def of_version(self, known: Knowledge, dataset: str, version: int) -> Knowledge:
-        """Knowledge of one version alone, where an output checker has compared it with the others."""
-        mine = (table for table in known.tables() if (table.dataset, table.version) == (dataset, version))
-        return self.nothing().grown(mine, known.sequence)
+        return Knowledge(0, {}, KnownQuantity(Span({}, rng=self._rng)))
 
 
-def _tables(stored: StoredRelease) -> list[ReleasedTable]:
+def _tables(stored: StoredRelease) -> tuple[tuple[str, int], list[ReleasedTable]]:
+    """The dataset and version of a release, and its tables."""
     release = release_pb2.Release.FromString(stored.payload)
     tables = []
     for part in release.tables:
         table = BoxTable.from_bytes(part.boxes)
         facts = facts_from_message(part.facts, len(table))
-        tables.append(
-            ReleasedTable(
-                part.quantity,
-                table,
-                facts,
-                tuple(table.boxes()),
-                stored.sequence,
-                release.dataset,
-                release.version,
-            )
-        )
-    return tables
+        tables.append(ReleasedTable(part.quantity, table, facts, tuple(table.boxes())))
+    return (release.dataset, release.version), tables
 
 
-def _unions(new: BoxTable, old: BoxTable) -> list[IntArray]:
-    """Inner cells of `new` that add up to a published cell of `old` that is no cell of `new` itself."""
+def _withholds(table: ReleasedTable) -> bool:
+    return bool((table.table.states == State.WITHHELD).any())
+
+
+def _unions(new: BoxTable, old_axes: Axes, published: BoolArray) -> list[IntArray]:
+    """Inner cells of `new` that add up to a published cell of an old table that is none of `new` itself."""
     axes = [variable for variable, _ in new.axes]
-    old_axes = dict(old.axes)
-    if dict(new.fixed) != dict(old.fixed) or not set(old_axes) <= set(axes):
+    masks_of = dict(old_axes)
+    if not set(masks_of) <= set(axes):
         return []
     # The last code of every computed axis is its total.
     leaves = [list(range(len(masks) - 1)) for _, masks in new.axes]
@@ -214,13 +264,15 @@ def _unions(new: BoxTable, old: BoxTable) -> list[IntArray]:
     parts_of_code: list[list[list[int] | None]] = []
     own: list[list[bool]] = []
     for (variable, masks), inner in zip(new.axes, leaves, strict=True):
-        wanted = old_axes.get(variable, (new.full[variable],))
+        wanted = masks_of.get(variable, (new.full[variable],))
         parts_of_code.append([_covering(mask, masks, inner) for mask in wanted])
         own.append([mask in masks for mask in wanted])
-    order = [axes.index(variable) for variable, _ in old.axes]
-    grids = np.indices([len(masks) for _, masks in old.axes]).reshape(len(old.axes), len(old.states))
+    if all(all(known) for known in own):
+        return []
+    order = [axes.index(variable) for variable, _ in old_axes]
+    grids = np.indices([len(masks) for _, masks in old_axes]).reshape(len(old_axes), len(published))
     found = []
-    for cell in np.flatnonzero(old.states == State.PUBLISHED):
+    for cell in np.flatnonzero(published):
         chosen = [0] * len(axes)
         for place, axis in enumerate(order):
             chosen[axis] = int(grids[place, cell])

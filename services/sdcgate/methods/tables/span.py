@@ -1,10 +1,9 @@
 """Whether a cell is a linear combination of released cells: the exact span of their indicator vectors.
 
-Released boxes are rows over the dictionaries of `terms`, kept fully reduced within each block. A row has
-its pivot in the largest block where it is not zero, so boxes on different variables meet in the smaller
-blocks that both have, often in the constant only, and cost each other little.
+Released boxes are sparse rows over the columns of `terms`, in the echelon form of `echelon`. Boxes that must
+stay outside are watched: `caught` says when one does not.
 
-Arithmetic is modulo a random prime between 2^30 and 2^31. The errors, whatever the data are:
+Pivots are divided out modulo a random prime between 2^30 and 2^31. The errors, whatever the data are:
 
 - A box in the span over the rationals is missed only if the prime divides the denominator of every
   combination that gives it: the unsafe direction. A denominator divides a minor of a matrix of r rows of
@@ -13,81 +12,54 @@ Arithmetic is modulo a random prime between 2^30 and 2^31. The errors, whatever 
   knowing the prime.
 - A box outside may be found inside if the prime divides a minor of the released rows, the same chance: a
   needless refusal.
-- A term is taken for a combination of others though it is none if it agrees with one at 8 or more random
-  points; in a block of b variables the chance is at most (b / 2^30)^8 (Schwartz-Zippel).
 
 Only equations between sums are used. What follows from values (a published zero empties all boxes inside it,
 counts are not negative, bounds, rounding) is left to the joint audit.
 """
 
-import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, IntArray, State
 from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable
+from sdcgate.methods.tables.echelon import Echelon, Vector
 from sdcgate.methods.tables.modular import random_prime, unhurried
 from sdcgate.methods.tables.terms import (
-    Arithmetic,
+    NUMBER,
     Block,
-    Dictionary,
-    Points,
+    Grid,
+    Product,
     SpanBudgetExceeded,
-    empty_dictionary,
-    express,
-    extended,
-    terms_of,
-    widened,
+    empty_grid,
+    entries,
+    finer_grid,
+    product_of,
+    product_of_box,
 )
 
 __all__ = ["Span", "SpanBudget", "SpanBudgetExceeded"]
 
+_AT_ONCE = 16
+"""Entries of arrays that cost as much as one step in Python."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpanBudget:
-    """What a span may cost: terms of one box, multiplications of one call, numbers stored (8 bytes each)."""
+    """What a span may cost: terms of one box, steps of one call, numbers stored."""
 
     terms_of_box: int = 1 << 12
-    operations: int = 10_000_000_000
-    numbers: int = 50_000_000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Reduced rows whose first block this is: an identity at `pivots`; `tails` are their later blocks."""
-
-    main: IntArray
-    pivots: IntArray
-    tails: Mapping[Block, IntArray]
-
-    def numbers(self) -> int:
-        return self.main.size + sum(tail.size for tail in self.tails.values())
-
-
-@dataclass(slots=True, eq=False)
-class _Batch:
-    """Boxes on their way through the blocks: coordinates (boxes, d) in each block that they touch."""
-
-    rows: int
-    parts: dict[Block, IntArray] = field(default_factory=dict)
-    queue: list[tuple[int, Block]] = field(default_factory=list)
-
-    def part(self, block: Block, width: int) -> IntArray:
-        """Coordinates in a block; zeros where there were none."""
-        if block not in self.parts:
-            self.parts[block] = np.zeros((self.rows, width), dtype=np.int64)
-            heapq.heappush(self.queue, (-len(block), block))
-        return self.parts[block]
+    operations: int = 20_000_000
+    numbers: int = 20_000_000
 
 
 class Span:
-    """The span of all released boxes of one source; grows by `add`, one writer at a time.
+    """The span of all released boxes of one source; grows by `add` and `add_table`, one writer at a time.
 
     `full` has the full mask of each variable, `_U` in the last bit; more variables can be made known later.
-    `rng` draws the prime and the points, which stay a secret of the process; no answer depends on them but
-    for the errors above.
+    `rng` draws the prime, which stays a secret of the process; no answer depends on it but for the errors
+    above.
     """
 
     def __init__(
@@ -95,39 +67,43 @@ class Span:
     ) -> None:
         self._full = dict(full)
         self._budget = budget or SpanBudget()
-        self._prime = random_prime(rng)
-        self._points = Points(int(rng.integers(1 << 62)), self._prime)
-        self._seen: frozenset[Box] = frozenset()
-        self._dictionaries: dict[Block, Dictionary] = {}
-        self._rows: dict[Block, _Rows] = {}
+        self._grids: dict[Block, Grid] = {}
+        self._blocks = 0
+        self._echelon = Echelon(random_prime(rng))
         self._incomplete = False
-        self._pulse: Callable[[], None] = unhurried
 
     def __repr__(self) -> str:
-        return f"Span({len(self._seen)} boxes, rank {self.rank})"
+        return f"Span(rank {self.rank}, {self.numbers} numbers)"
 
     @property
     def rank(self) -> int:
         """Dimension of the span."""
-        return sum(len(rows.pivots) for rows in self._rows.values())
+        return self._echelon.rank
 
     @property
     def numbers(self) -> int:
-        """Stored numbers, 8 bytes each."""
-        stored = sum(dictionary.numbers() for dictionary in self._dictionaries.values())
-        return stored + sum(rows.numbers() for rows in self._rows.values())
+        """Stored numbers."""
+        return self._echelon.numbers + self._echelon.columns() // 8
+
+    @property
+    def caught(self) -> bool:
+        """Whether a watched box is in the span.
+
+        Raises SpanBudgetExceeded.
+        """
+        self._answerable()
+        return self._echelon.caught
 
     def copy(self, pulse: Callable[[], None] = unhurried) -> "Span":
-        """An independent span with the same boxes; all arrays are shared, none is ever changed.
+        """An independent span with the same boxes; what is not changed is shared.
 
         The copy calls `pulse` again and again while it works; what that raises ends the call.
         """
         twin = object.__new__(Span)
         twin.__dict__.update(self.__dict__)
-        twin._pulse = pulse
-        twin._full = dict(self._full)
-        twin._dictionaries = dict(self._dictionaries)
-        twin._rows = dict(self._rows)
+        twin._full, twin._grids = dict(self._full), dict(self._grids)
+        twin._echelon = self._echelon.copy()
+        twin._echelon.pulse = pulse
         return twin
 
     def know(self, full: Mapping[str, int]) -> None:
@@ -136,12 +112,18 @@ class Span:
             if self._full.setdefault(variable, mask) != mask:
                 raise ValueError(f"variable {variable}: its list of finest codes was another one before")
 
-    def add_table(self, table: BoxTable, cells: BoolArray | None = None) -> None:
-        """Add the released cells of a table: `cells` (cells,), or its published ones; see `add`."""
-        chosen = table.of_state(State.PUBLISHED) if cells is None else cells
-        released = [box for box, leaves in zip(table.boxes(), chosen, strict=True) if leaves]
+    def add_table(
+        self, table: BoxTable, cells: BoolArray | None = None, watched: BoolArray | None = None
+    ) -> None:
+        """Add the released cells of a table, and watch others from now on.
+
+        `cells` (cells,) are the published ones unless given, `watched` (cells,) none. See `add`.
+        """
         self.know(table.full)
-        self.add(released)
+        released = table.of_state(State.PUBLISHED) if cells is None else cells
+        self._add([product_of(table, released)])
+        if watched is not None and watched.any():
+            self._watch(product_of(table, watched))
 
     def add(self, boxes: Iterable[Box]) -> None:
         """Add released boxes, in the form of `make_box`.
@@ -150,125 +132,142 @@ class Span:
         released cells, so it answers no more: make trials on a copy.
         """
         self._answerable()
-        new = [box for box in dict.fromkeys(boxes) if box not in self._seen and box != NOBODY]
-        if not new:
-            return
-        before = dict(self._dictionaries), dict(self._rows)
         try:
-            arithmetic = Arithmetic(self._prime, self._budget.operations, self._pulse)
-            batch = _Batch(len(new))
-            for block, found in terms_of(new, self._full, self._budget.terms_of_box).items():
-                dictionary = self._dictionaries.get(block) or empty_dictionary()
-                dictionary = extended(dictionary, block, found.masks, self._points, arithmetic)
-                self._dictionaries[block] = dictionary
-                coordinates, _ = express(dictionary, block, found.masks, self._points, arithmetic)
-                self._place(batch, block, found.rows, found.signs[:, None] * coordinates)
-            self._sweep(batch, arithmetic, insert=True)
-            if self.numbers > self._budget.numbers:
-                raise SpanBudgetExceeded("the linear span of the released cells takes too much memory")
-        except Exception:
-            self._dictionaries, self._rows = before
+            products = [product_of_box(box, self._full) for box in dict.fromkeys(boxes) if box != NOBODY]
+        except ValueError:
             self._incomplete = True
             raise
-        self._seen |= frozenset(new)
+        self._add(products)
 
     def contains(self, boxes: Sequence[Box]) -> BoolArray:
         """Whether each box is a linear combination of the added ones, shape (boxes,); changes nothing.
 
         A box that no record can be in always is. Raises SpanBudgetExceeded, and ValueError as `add` does.
         """
-        self._answerable()
-        inside = np.ones(len(boxes), dtype=np.bool_)
-        asked = [place for place, box in enumerate(boxes) if box not in self._seen and box != NOBODY]
-        if not asked:
-            return inside
-        arithmetic = Arithmetic(self._prime, self._budget.operations, self._pulse)
-        batch = _Batch(len(asked))
-        outside = np.zeros(len(asked), dtype=np.bool_)
-        terms = terms_of([boxes[place] for place in asked], self._full, self._budget.terms_of_box)
-        for block, sought in terms.items():
-            dictionary = self._dictionaries.get(block)
-            if dictionary is None:
-                outside[sought.rows] = True
-                continue
-            coordinates, found = express(dictionary, block, sought.masks, self._points, arithmetic)
-            outside[sought.rows[~found]] = True
-            self._place(batch, block, sought.rows[found], (sought.signs[:, None] * coordinates)[found])
-        outside |= self._sweep(batch, arithmetic, insert=False)
-        inside[asked] = ~outside
-        return inside
+        self._start()
+        inside = [box == NOBODY or self._inside(product_of_box(box, self._full))[0] for box in boxes]
+        return np.array(inside, dtype=np.bool_)
+
+    def contains_cells(self, table: BoxTable) -> BoolArray:
+        """Whether each cell of a table is, shape (cells,)."""
+        self._start()
+        return self._inside(product_of(table, np.ones(len(table), dtype=np.bool_)))
 
     def _answerable(self) -> None:
         if self._incomplete:
             raise SpanBudgetExceeded("released cells are missing from the linear span: adding them failed")
 
-    def _place(self, batch: _Batch, block: Block, rows: IntArray, coordinates: IntArray) -> None:
-        if len(rows):
-            batch.part(block, len(self._dictionaries[block]))[rows] = coordinates % self._prime
+    def _start(self) -> None:
+        self._answerable()
+        self._echelon.steps = self._budget.operations
 
-    def _sweep(self, batch: _Batch, arithmetic: Arithmetic, *, insert: bool) -> BoolArray:
-        """Reduce boxes block by block, the largest first; what is left over becomes rows if it should.
+    def _add(self, products: Sequence[Product]) -> None:
+        self._start()
+        try:
+            vectors = self._align(products)
+            known = []
+            for boxes in products:
+                solved, rest = _peeled(*self._rows_of(boxes)[:3])
+                known.append(solved)
+                vectors += rest
+            self._echelon.insert(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *known])), vectors)
+            if self.numbers > self._budget.numbers:
+                raise SpanBudgetExceeded("the linear span of the released cells takes too much memory")
+        except Exception:
+            self._incomplete = True
+            raise
 
-        Returns which boxes had something left, shape (boxes,).
+    def _watch(self, boxes: Product) -> None:
+        """Watch boxes whose masks are unions of atoms."""
+        try:
+            for vector in self._vectors(boxes).values():
+                self._echelon.watch(vector)
+        except Exception:
+            self._incomplete = True
+            raise
+
+    def _inside(self, boxes: Product) -> BoolArray:
+        """Whether each box is in the span, shape (boxes,)."""
+        inside = np.ones(len(boxes.chosen), dtype=np.bool_)
+        rows, columns, values, outside = self._rows_of(boxes)
+        inside[outside] = False
+        kept = inside[rows]
+        for row, vector in _by_row(rows[kept], columns[kept], values[kept]).items():
+            self._echelon.reduce(vector)
+            inside[row] = not vector
+        return inside
+
+    def _vectors(self, boxes: Product) -> dict[int, Vector]:
+        """What is not solved of each box; all of them can be told."""
+        rows, columns, values, _ = self._rows_of(boxes)
+        found: dict[int, Vector] = {row: {} for row in np.flatnonzero(boxes.chosen).tolist()}
+        return found | _by_row(rows, columns, values)
+
+    def _align(self, products: Sequence[Product]) -> list[Vector]:
+        """Split atoms where a mask cuts them; returns sums of columns that have to be inserted again."""
+        wanted: dict[Block, list[set[int]]] = {}
+        for boxes in products:
+            masks = {f.variable: {mask for _, mask, _ in f.inner()} for f in boxes.factors}
+            for block, _ in boxes.blocks(self._budget.terms_of_box):
+                sets = wanted.setdefault(block, [set() for _ in block])
+                for place, variable in enumerate(block):
+                    sets[place] |= masks[variable]
+        loose: list[Vector] = []
+        for block, sets in wanted.items():
+            grid = self._grids.get(block)
+            if grid is None:
+                grid = empty_grid(block, self._blocks)
+                self._echelon.open(grid.name >> NUMBER, len(grid))
+                self._blocks += 1
+            self._grids[block], parents = finer_grid(block, grid, sets, self._blocks)
+            if parents is not None:
+                self._blocks += 1
+                self._echelon.spend(len(parents) // _AT_ONCE)
+                loose += self._echelon.divide(grid.name >> NUMBER, self._grids[block].name >> NUMBER, parents)
+        return loose
+
+    def _rows_of(self, boxes: Product) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Boxes as sparse rows: row, column and value of each entry on columns that are not solved.
+
+        Last come the boxes that no sum of columns is.
         """
-        left = np.zeros(batch.rows, dtype=np.bool_)
-        while batch.queue:
-            block = heapq.heappop(batch.queue)[1]
-            part = batch.parts.pop(block)
-            rows = self._rows.get(block)
-            if rows is not None:
-                self._clear(part, rows, batch, arithmetic)
-            active = np.flatnonzero(part.any(axis=1))
-            left[active] = True
-            if insert and len(active):
-                self._insert(block, part, active, batch, arithmetic)
-        return left
-
-    def _clear(self, part: IntArray, rows: _Rows, batch: _Batch, arithmetic: Arithmetic) -> None:
-        """Subtract reduced rows, so that boxes are zero at their pivots; in later blocks too."""
-        factors = part[:, rows.pivots]
-        touched = np.flatnonzero(factors.any(axis=1))
-        used = np.flatnonzero(factors.any(axis=0))
-        if not len(used):
-            return
-        factors = factors[np.ix_(touched, used)]
-        main = widened(rows.main[used], part.shape[1])
-        part[touched] = (part[touched] - arithmetic.product(factors, main)) % self._prime
-        for later, tail in rows.tails.items():
-            width = len(self._dictionaries[later])
-            change = arithmetic.product(factors, widened(tail[used], width))
-            other = batch.part(later, width)
-            other[touched] = (other[touched] - change) % self._prime
-
-    def _insert(
-        self, block: Block, part: IntArray, active: IntArray, batch: _Batch, arithmetic: Arithmetic
-    ) -> None:
-        """Make rows of what is left in a block; the other boxes of the batch become zero there."""
-        transform, chosen, columns = arithmetic.reduce(part[active])
-        main = arithmetic.product(transform[chosen], part[active])
-        tails: dict[Block, IntArray] = {}
-        for later, other in batch.parts.items():
-            if not other[active].any():
+        parts, outside = [], [np.zeros(0, dtype=np.int64)]
+        for block, within in boxes.blocks(self._budget.terms_of_box):
+            grid = self._grids.get(block)
+            found = entries(boxes, within, grid, self._spend)
+            outside.append(found.outside)
+            if grid is None:
                 continue
-            turned = arithmetic.product(transform, other[active])
-            if turned[chosen].any():
-                tails[later] = turned[chosen]
-            turned[chosen] = 0
-            other[active] = turned
-        old = self._rows.get(block)
-        new = _Rows(main, columns, tails)
-        self._rows[block] = new if old is None else self._joined(old, new, arithmetic)
+            kept = ~self._echelon.solved(grid.name >> NUMBER)[found.columns - grid.name]
+            parts.append([found.rows[kept], found.columns[kept], found.values[kept]])
+        rows, columns, values = (
+            np.concatenate([np.zeros(0, dtype=np.int64), *(part[place] for part in parts)])
+            for place in range(3)
+        )
+        return rows, columns, values, np.concatenate(outside)
 
-    def _joined(self, old: _Rows, new: _Rows, arithmetic: Arithmetic) -> _Rows:
-        """The rows of a block with new ones, the old ones cleared at the new pivots."""
-        wide = widened(old.main, new.main.shape[1])
-        factors = wide[:, new.pivots]
-        main = (wide - arithmetic.product(factors, new.main)) % self._prime
-        tails: dict[Block, IntArray] = {}
-        for later in dict.fromkeys((*old.tails, *new.tails)):
-            width = len(self._dictionaries[later])
-            upper = widened(old.tails.get(later, np.zeros((len(old.pivots), 0), dtype=np.int64)), width)
-            lower = widened(new.tails.get(later, np.zeros((len(new.pivots), 0), dtype=np.int64)), width)
-            upper = (upper - arithmetic.product(factors, lower)) % self._prime
-            tails[later] = np.concatenate([upper, lower])
-        return _Rows(np.concatenate([main, new.main]), np.concatenate([old.pivots, new.pivots]), tails)
+    def _spend(self, entries: int) -> None:
+        self._echelon.spend(entries // _AT_ONCE)
+
+
+def _peeled(rows: IntArray, columns: IntArray, values: IntArray) -> tuple[IntArray, list[Vector]]:
+    """Columns that rows alone make known, one after the other, and what is left of the other rows."""
+    names, places = np.unique(columns, return_inverse=True)
+    known = np.zeros(len(names), dtype=np.bool_)
+    open_ = np.ones(len(rows), dtype=np.bool_)
+    while True:
+        entries_left = np.bincount(rows[open_], minlength=rows.max(initial=-1) + 1)
+        alone = open_ & (entries_left[rows] == 1)
+        if not alone.any():
+            break
+        known[places[alone]] = True
+        open_ &= ~known[places]
+    return names[known], list(_by_row(rows[open_], columns[open_], values[open_]).values())
+
+
+def _by_row(rows: IntArray, columns: IntArray, values: IntArray) -> dict[int, Vector]:
+    """Sparse rows as vectors."""
+    found: dict[int, Vector] = {}
+    for row, column, value in zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True):
+        found.setdefault(row, {})[column] = value
+    return found
