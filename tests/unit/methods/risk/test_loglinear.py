@@ -1,5 +1,7 @@
 """Log-linear models on populations that are known here."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.loglinear import (
+    LARGE_MEAN,
     all_two_way,
     criteria,
     fit,
@@ -141,3 +144,22 @@ def test_a_census_is_risky_as_it_stands():
     assert found.risks.tolist() == [1.0, 0.5]
     assert (found.tau_1, found.tau_2, found.tau) == (1.0, 1.0, 2.0)
     assert criteria(table, fit(table, main_effects(1))).fits
+
+
+@pytest.mark.parametrize("count", [1, 2, 300, 20_000])
+def test_summed_and_integrated_moments_meet(count):
+    means = np.array([np.nextafter(LARGE_MEAN, 0.0), np.nextafter(LARGE_MEAN, np.inf)])
+    for moments in inverse_moments(np.array([count, count]), means):
+        assert moments[1] == pytest.approx(moments[0], rel=1e-12)
+
+
+def test_common_keys_of_a_thin_sample_take_no_more_memory_than_rare_ones():
+    """A mean of a million has 18,000 likely values: 20,000 such keys once took gigabytes, and a minute."""
+    means = np.geomspace(1e3, 1e6, 20_000)
+    tracemalloc.start()
+    first, second = inverse_moments(np.ones(len(means), dtype=np.int64), means)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(first, -np.expm1(-means) / means, rtol=1e-13)
+    assert np.all(second > first**2)
+    assert most < 5_000_000
