@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test fuzz lint proto bench docs reference clean
+.PHONY: run demo test test-long fuzz lint proto bench docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -16,7 +16,8 @@ demo: $(PROTO)
 test: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile -m "not long"
 
-# What takes minutes: every setting of the bundled policies changed, one after the other.
+# What takes an hour: hundreds of kills, liars and pairs at one instant, with a table of what came of them (FAULT_TRIALS=20
+# makes each series that long); every setting of the bundled policies changed, one after the other.
 test-long: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile -m long
 

@@ -1,0 +1,79 @@
+"""The oracle of the fault tests: a house whose services are honest, in one process, that is asked the same.
+
+What it would not release under the same history is unsafe; what it withholds must not be shown.
+"""
+
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from house import RANDHIE, House, build, cells, reasons, verdict
+from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.facility.pace import Pace
+from sdcgate.ledger.ledger import Ledger
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+SHOWN = ("RELEASED", "RELEASED_PROTECTED")
+
+
+class TruthfulHouses:
+    """Makes truthful houses with an empty ledger, fast: on one engine, each a copy of one template."""
+
+    def __init__(self, folder: Path, data_root: Path | None = None) -> None:
+        self._folder = folder
+        template = folder / "template"
+        template.mkdir(parents=True)
+        house = build(template, data_root=data_root)
+        house.ledger.close()
+        self.engine = house.engine
+        self._made = 0
+
+    def new(self, **services: Any) -> House:
+        """A house that has never been asked."""
+        self._made += 1
+        folder = self._folder / str(self._made)
+        shutil.copytree(
+            self._folder / "template", folder, ignore=shutil.ignore_patterns("snapshots", "*.csv")
+        )
+        return build(folder, engine=self.engine, **services)
+
+    def register_randhie(self, *names: str) -> None:
+        """The demonstration data under these names."""
+        descriptor = yaml.safe_load(RANDHIE.read_text())
+        for name in names:
+            self.engine.register(parse_descriptor({**descriptor, "name": name, "source": name}))
+
+
+def decisions(
+    ledger: Ledger, datasets: Collection[str]
+) -> Iterator[tuple[pb.QueryTableRequest, pb.Decision]]:
+    """All queries about some datasets as they were decided, in the order of the ledger."""
+    for summary in sorted(ledger.queries(None, (), 10**6), key=lambda found: found.sequence):
+        if summary.dataset not in datasets:
+            continue
+        stored = ledger.query(summary.query_id)
+        assert stored is not None
+        record = release_pb2.DecisionRecord.FromString(stored.confidential)
+        yield record.request, record.decision
+
+
+def replayed(ledger: Ledger, house: House, datasets: Collection[str]) -> tuple[int, list[str]]:
+    """Ask a truthful house what a ledger holds of some datasets: how many, and which came out otherwise."""
+    differences, number = [], 0
+    for request, decision in decisions(ledger, datasets):
+        truth = house.facility.query_table(house.researcher, request, Pace(60.0)).decision
+        number += 1
+        if described(truth) != described(decision):
+            asked = " ".join(str(request).split())
+            differences.append(f"{asked}: {verdict(decision)} and not {verdict(truth)}")
+    return number, differences
+
+
+def described(decision: pb.Decision) -> tuple[Any, ...]:
+    """All of a decision that does not name the time or the house."""
+    shown = cells(decision) if decision.HasField("table") else {}
+    return verdict(decision), reasons(decision), shown
