@@ -98,7 +98,7 @@ def from_value(value: Json, message_type: type[M], given: Mapping[str, str] | No
         value = _with_given(value, given or {}, reader)
     reader.read(value, message, "", 0)
     if reader.problems:
-        raise InvalidMessageError(reader.problems)
+        raise InvalidMessageError(reader.told())
     return message
 
 
@@ -175,10 +175,18 @@ class _Reader:
 
     def __init__(self) -> None:
         self.problems: list[FieldProblem] = []
+        self._more = 0
 
     def problem(self, path: str, message: str) -> None:
         if len(self.problems) < MAXIMUM_PROBLEMS:
             self.problems.append(FieldProblem(path, message))
+        else:
+            self._more += 1
+
+    def told(self) -> list[FieldProblem]:
+        """The problems, and how many more there are."""
+        more = [FieldProblem("", f"and {self._more} more problems")] if self._more else []
+        return [*self.problems, *more]
 
     def read(self, value: Json, message: Message, path: str, depth: int) -> None:
         """Fill a message from an object."""
