@@ -26,9 +26,7 @@ class Campaign:
 
         def counted(made: Any) -> None:
             self.inputs += 1
-            outcome = check(made)
-            if outcome is not None:
-                self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+            self.reached(check(made))
 
         if not SECONDS:
             _hypothesis(strategy, counted, examples, None)
@@ -44,24 +42,42 @@ class Campaign:
             _hypothesis(strategy, in_time, ROUND, FUZZ_SEED + number)
             number += 1
 
+    def reached(self, outcome: str | None) -> None:
+        """Count what came of an input."""
+        if outcome is not None:
+            self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+
+    def walk(self, machine: Any, examples: int) -> None:
+        """Take walks of a state machine, which counts its own inputs."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            chosen = _settings(examples, derandomize=not SECONDS)
+            machine.run(settings=settings(chosen, stateful_step_count=8))
+            if time.monotonic() >= deadline:
+                return
+
     def __str__(self) -> str:
         reached = ", ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
         return f"{self.inputs} inputs" + (f" ({reached})" if reached else "")
+
+
+def _settings(examples: int, derandomize: bool) -> settings:
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=derandomize,
+        print_blob=True,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 def _hypothesis(
     strategy: SearchStrategy[Any], check: Callable[[Any], None], examples: int, number: int | None
 ) -> None:
     """One run of Hypothesis: the same inputs every time where no seed is given."""
-    chosen = settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        derandomize=number is None,
-        print_blob=True,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
+    chosen = _settings(examples, derandomize=number is None)
 
     def one(made: Any) -> None:
         check(made)

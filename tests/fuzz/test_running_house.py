@@ -59,6 +59,7 @@ GOOD: dict[str, Any] = {
 """Bodies that are answered; of calls that are not here the example of the document."""
 
 
+RPCS = {(route.method, route.path): route.rpc for route in ROUTES}
 KEYS = {"RegisterDataset": "stefan", "ReviewQuery": "grace", "SubmitOutput": "portal"}
 """Whose key allows a call; that of ada, who asked the known query, where nothing is said."""
 
@@ -154,6 +155,26 @@ def test_whatever_is_sent_the_answer_is_documented(place: Place, campaign: Campa
         return place.answer(made[0], KEYS.get(route.rpc, "ada"), random.Random(made[1]))
 
     campaign.run(st.tuples(st.one_of(cases), st.integers(0, 2**32)), check, examples=25)
+
+
+def test_what_one_answer_names_the_next_call_takes(place: Place, campaign: Campaign) -> None:
+    machine: Any = SCHEMA.as_state_machine()
+
+    class Walk(machine):  # type: ignore[misc]
+        """Calls one after the other, each with names that an answer before it gave."""
+
+        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            campaign.inputs += 1
+            key = KEYS.get(RPCS.get((case.operation.method.upper(), case.operation.path), ""), "ada")
+            headers = {"Authorization": f"Bearer {place.house.keys[key]}"}
+            url = place.house.supervisor.url
+            return {"base_url": url, "session": place.session, "headers": headers, "timeout": 30}
+
+        def validate_response(self, response: Any, case: Any, *_: Any, **__: Any) -> None:
+            case.validate_response(response, checks=CHECKS)
+            campaign.reached(f"{case.operation.label} {response.status_code}")
+
+    campaign.walk(Walk, examples=5)
 
 
 def test_every_grpc_call_is_answered_or_clearly_refused(place: Place, campaign: Campaign) -> None:
