@@ -154,7 +154,7 @@ def _output(label: str = "") -> pb.SubmitOutputRequest:
 
 
 def _asked(house: "HouseUnderFire", method: str, request: Message, role: str) -> bytes:
-    called = pb.PEOPLE.services_by_name["FacilityService"].methods_by_name[method]
+    called = pb.DESCRIPTOR.services_by_name["FacilityService"].methods_by_name[method]
     return house.call("facility", called, role, request.SerializeToString())
 
 
