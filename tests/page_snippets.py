@@ -66,6 +66,7 @@ class Snippets:
         folder.mkdir()
         (folder / ".curlrc").write_text("fail-with-body\nshow-error\n")
         (folder / ".venv").symlink_to(ROOT / ".venv")
+        (folder / "services").symlink_to(ROOT / "services")
         (folder / "var").mkdir()
         (folder / "var/demo").symlink_to(self._house.settings.state_dir)
         document.namespace |= {"folder": folder, "printed": "", "python": {}, "schema": "", "output": False}

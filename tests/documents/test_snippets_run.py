@@ -10,6 +10,7 @@ import pytest
 
 from page_snippets import ROOT, Snippets
 from sdcgate.cli.demo import DATASET, STEPS
+from sdcgate.servers.bodies import ARROW
 from sdcgate.servers.openapi_examples import BODIES
 from sdcgate.servers.routes import ROUTES
 from sdcgate_client import Client
@@ -82,7 +83,10 @@ def test_the_table_of_calls_has_every_address_with_the_roles_that_are_let_in(hou
     for route in ROUTES:
         address = route.path.replace("{dataset}", DATASET).replace("{query}", "q-01M7YMA65YJ4V3KT6FXFQH004F")
         body = BODIES.get(route.rpc) if route.method == "POST" else None
-        answers = {role: house.send(route.method, address, body, keys[role]).status_code for role in ROLES}
+        how = {"headers": {"Content-Type": ARROW}, "params": {"keys": "sex"}} if route.file else {}
+        answers = {
+            role: house.send(route.method, address, body, keys[role], **how).status_code for role in ROLES
+        }
         assert {role for role, status in answers.items() if status != 403} == said[
             route.method, route.path
         ], route

@@ -24,8 +24,8 @@ MISSING = {
     pb.MISSING_VALUES_CATEGORY: Missing.CATEGORY,
     pb.MISSING_VALUES_WILDCARD: Missing.WILDCARD,
 }
-LARGEST_TABLE = 8_000_000
-"""Possible keys of a log-linear model that is fitted for a caller who waits."""
+LARGEST_TABLE = 500_000
+"""Possible keys of a log-linear model that is fitted for a caller who waits: seconds, not minutes."""
 
 
 def factors_from_message(message: pb.MicrodataOptions | pb.EstimateIndividualRiskRequest) -> Factors:
