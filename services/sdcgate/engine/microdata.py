@@ -99,12 +99,13 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
         reading.problems.append(("wave", "waves must be whole numbers"))
     if reading.problems:
         raise MicrodataUnusable(reading.problems)
+    fraction = _fraction(columns, units, table.num_rows)
     try:
         return Microdata(
             keys=tuple(keys),
             codes=codes,
             weights=weights,
-            fraction=_fraction(columns, units, table.num_rows),
+            fraction=fraction,
             units=units,
             waves=None if waves is None else waves.astype(np.int64),
             households=households,

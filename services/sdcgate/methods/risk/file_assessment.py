@@ -165,12 +165,15 @@ def sensitive_variable(name: str, codes: IntArray, keys: Keys) -> SensitiveVaria
     )
 
 
-def recoding_section(units: UnitFile, options: Options) -> RecodingSection:
-    """Recodings of the key: all where they are few, else those that a step or two lead to, and the best."""
+def recoding_section(units: UnitFile, options: Options) -> RecodingSection | None:
+    """Recodings of the key: all where they are few, else those that a step or two lead to, and the best.
+
+    None where no key variable has a coarser level: then there is nothing to compare.
+    """
+    if not any(key.coarser for key in units.keys):
+        return None
     if units.weights is None:
         raise ValueError(NO_WEIGHTS)
-    if not any(key.coarser for key in units.keys):
-        raise ValueError("no key variable has a coarser level: give a descriptor that registers some")
     if any(key.wave is not None for key in units.keys):
         raise ValueError("key variables vary between waves: recodings are compared for one wave only")
     file = lattice(units.codes, units.weights, [[codes for _, codes in key.coarser] for key in units.keys])

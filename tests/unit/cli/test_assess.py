@@ -1,0 +1,124 @@
+"""`sdcgate assess`: a report to be read, a page that needs nothing else, errors that say what to do."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from house import RANDHIE
+from sdcgate.cli import main
+from sdcgate.cli.assessment.parts import count, one_in, percent
+
+RARE = "Zwicky of Glarus"
+PEOPLE = 60
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "sex": rng.integers(0, 2, PEOPLE),
+            "age": rng.integers(0, 6, PEOPLE),
+            "name": [RARE, *rng.choice(["Bern", "Basel", "<b>Uri</b>"], PEOPLE - 1)],
+            "w": rng.uniform(2, 40, PEOPLE),
+            "household": np.arange(PEOPLE) // 3,
+            "sick": rng.integers(0, 2, PEOPLE),
+        }
+    )
+    path = tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def assess(*words: str) -> Result:
+    return CliRunner().invoke(main, ["assess", *words])
+
+
+def test_every_section_is_there_where_all_is_given(file: Path) -> None:
+    given = ["--keys", "sex,age,name", "--weight", "w", "--household", "household", "--sensitive", "sick"]
+    shown = assess(str(file), *given)
+    assert shown.exit_code == 0, shown.output
+    for title in ("The file", "Keys and sample uniques", "Individual risk", "Which estimate to trust",
+                  "Uniqueness in the population", "Log-linear models", "Households", "Threshold rule",
+                  "Special uniques", "Sensitive variables"):  # fmt: skip
+        assert f"\n{title}\n" in shown.stdout
+    assert "\nNot computed\n" not in shown.stdout
+    assert "name = Bern" in shown.stdout
+    assert RARE not in shown.stdout
+
+
+def test_what_is_missing_is_named_with_what_to_give(file: Path) -> None:
+    shown = assess(str(file), "--keys", "sex,age")
+    assert "\nNot computed\n" in shown.stdout
+    assert "give a weight, a sampling fraction or a population" in re.sub(r"\s+", " ", shown.stdout)
+
+
+def test_the_page_needs_nothing_else_and_shows_no_rare_value(file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "risk.html"
+    assess(str(file), "--keys", "sex,age,name", "--weight", "w", "--html", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert not re.search(r"<script|<link|src=|https?://", text)
+    assert text.count("<svg") == 3
+    assert RARE not in text
+    assert "<b>" not in text
+    assert "&lt;b&gt;Uri" in text
+
+
+def test_records_are_named_only_where_asked_and_by_number(file: Path) -> None:
+    given = [str(file), "--keys", "sex,age", "--weight", "w"]
+    assert "riskiest" not in assess(*given).stdout
+    assert re.search(r"riskiest units begin in records \d+, \d+ of", assess(*given, "--records", "2").stdout)
+
+
+def test_a_descriptor_brings_units_levels_and_a_map_of_recodings(tmp_path: Path) -> None:
+    page = tmp_path / "risk.html"
+    shown = assess(str(RANDHIE), "--keys", "site,female,education", "--html", str(page))
+    assert shown.exit_code == 0, shown.output
+    assert "20,190 records of 5,912 units." in shown.stdout
+    assert "214 combinations of values (keys) occur. 29 units are alone" in shown.stdout
+    assert "site, female, education:stages" in shown.stdout
+    assert page.read_text(encoding="utf-8").count("<circle") == 2
+
+
+def test_json_is_the_message_of_the_service(file: Path) -> None:
+    report = json.loads(assess(str(file), "--keys", "sex,age", "--fraction", "0.1", "--json").stdout)
+    assert report["file"]["units"] == PEOPLE
+    assert report["individual"]["risk"]["maximum"] <= 0.1 * np.log(10) / 0.9 + 1e-12
+    assert [key["name"] for key in report["file"]["keys"]] == ["sex", "age"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--keys", "sex,agee"], "keys[1]: the file has no column 'agee'; the nearest are 'age'"),
+        (["--keys", "sex", "--weight", "w", "--fraction", "0.1"], "fraction: leave it out"),
+        (["--keys", "sex", "--weight", "name"], f"{PEOPLE} records without a finite number"),
+        (["--keys", "sex", "--threshold", "7"], "risk_threshold must be above 0"),
+        ([], "keys: name at least one key variable"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_option(file: Path, given: list[str], told: str) -> None:
+    shown = assess(str(file), *given)
+    assert shown.exit_code == 2
+    assert told in shown.stderr
+    assert RARE not in shown.output
+
+
+def test_a_descriptor_is_not_contradicted() -> None:
+    shown = assess(str(RANDHIE), "--weight", "w", "--unit", "zper")
+    assert shown.exit_code == 2
+    assert "leave out --weight, --unit: the descriptor tells it" in shown.stderr
+
+
+def test_figures_are_written_as_they_are_read() -> None:
+    counts = [count(value) for value in (0, 12345, 0.5, 123.4, 6.9e-3)]
+    assert counts == ["0", "12,345", "0.50", "123", "6.9e-03"]
+    shares = [percent(value) for value in (0, 0.1234, 0.00051, 1.2e-7)]
+    assert shares == ["0.0%", "12.3%", "0.051%", "1.2e-05%"]
+    assert one_in(0.0069) == "1 in 145"

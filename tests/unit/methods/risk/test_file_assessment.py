@@ -1,0 +1,153 @@
+"""The assessment of a file: each section has the figures of its method, and what is left out says why."""
+
+import numpy as np
+import pytest
+
+from sdcgate.methods.risk.file_assessment import NO_HOUSEHOLDS, assess_file, quick_size
+from sdcgate.methods.risk.file_level import file_risk
+from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
+from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
+from sdcgate.methods.risk.keys import Missing, frequencies, group_keys
+from sdcgate.methods.risk.microdata import KeyVariable, Microdata
+from sdcgate.methods.risk.risk_factors import Factors
+
+PEOPLE = 300
+
+
+def people(missing=0.0, seed=1):
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.integers(0, n, PEOPLE) for n in (2, 6, 9, 4)])
+    codes[rng.random(codes.shape) < missing] = -1
+    return codes
+
+
+def names(count=4):
+    return tuple(KeyVariable(name) for name in "abcd"[:count])
+
+
+def test_individual_risks_are_those_of_the_keys():
+    codes, weights = people(), np.random.default_rng(2).uniform(1, 30, PEOPLE)
+    found = assess_file(Microdata(names(), codes, weights=weights))
+    keys = group_keys(codes)
+    sums = np.bincount(keys.group, weights)
+    own = file_risk(keys.counts, individual_risk(keys.counts, sampling_probabilities(keys.counts, sums)))
+    assert found.individual.risk.key_cells == own.key_cells == found.key_cells.cells
+    assert found.individual.risk.expected_matches == pytest.approx(own.expected_matches, rel=1e-12)
+    assert found.individual.risk.maximum == own.maximum
+    assert found.individual.histogram.units.sum() == PEOPLE
+
+
+def test_missing_values_count_as_they_are_asked_to():
+    codes = people(missing=0.1)
+    for missing in Missing:
+        found = assess_file(Microdata(names(), codes, fraction=0.1), Options(missing=missing))
+        f = frequencies(codes, None, missing).f
+        assert found.key_cells.sample_uniques == (f == 1).sum()
+        assert found.individual.risk.sample_uniques == (f == 1).sum()
+
+
+def test_factors_multiply_the_risks():
+    file = Microdata(names(), people(), fraction=0.1)
+    whole = assess_file(file).individual.risk.expected_matches
+    less = assess_file(file, Options(factors=Factors(0.5, 0.5, 0.4))).individual.risk.expected_matches
+    assert less == pytest.approx(whole / 10, rel=1e-12)
+
+
+def test_without_weights_what_needs_a_population_is_left_out_and_says_so():
+    found = assess_file(Microdata(names(), people()))
+    assert (found.individual, found.recommended, found.uniqueness, found.log_linear) == (None, None, None, ())
+    reasons = {one.what: one.reason for one in found.not_computed}
+    assert reasons["individual risk"] == reasons["log-linear models"] == NO_WEIGHTS
+    assert reasons["household risk"] == NO_HOUSEHOLDS
+    assert found.threshold is not None
+    assert found.special_uniques.dis is None
+
+
+def test_a_census_has_no_doubt():
+    codes = people()
+    found = assess_file(Microdata(names(), codes, fraction=1.0))
+    counts = group_keys(codes).counts
+    assert found.individual.risk.expected_matches == pytest.approx(len(counts), rel=1e-14)
+    assert found.individual.risk.expected_matches_uniques == (counts == 1).sum()
+    assert found.individual.risk.maximum == 1.0
+
+
+def test_records_of_a_unit_are_one_unit_whose_weight_counts_once():
+    codes = np.array([[0, 1], [0, 2], [1, 1], [1, 1]])
+    found = assess_file(
+        Microdata(names(2), codes, weights=np.array([5.0, 5.0, 2.0, 2.0]), units=np.array([7, 7, 3, 4]))
+    )
+    assert (found.facts.records, found.facts.units, found.facts.most_records) == (4, 3, 2)
+    assert found.facts.population == 9.0
+    assert [key.key.title for key in found.facts.keys] == ["a", "b (wave 1)", "b (wave 2)"]
+    assert found.key_cells.sample_uniques == 1
+
+
+def test_a_variable_says_how_many_uniques_are_its_own():
+    codes = np.array([[0, 0], [0, 1], [1, 1], [1, 1]])
+    found = assess_file(Microdata(names(2), codes))
+    assert found.key_cells.sample_uniques == 2
+    assert [key.uniques_without for key in found.facts.keys] == [1, 0]
+
+
+def test_the_riskiest_are_named_by_number_only_where_asked():
+    codes = np.array([[0], [0], [1], [2], [2]])
+    file = Microdata(names(1), codes, fraction=0.5)
+    assert assess_file(file).individual.riskiest.tolist() == []
+    assert assess_file(file, Options(riskiest=1)).individual.riskiest.tolist() == [3]
+
+
+def test_values_that_few_have_are_not_named():
+    codes = people()
+    codes[:9, 1], codes[9:18, 2] = 30, 40
+    found = assess_file(Microdata(names(), codes))
+    assert found.special_uniques.values
+    assert all(one.units >= 10 for one in found.special_uniques.values)
+    assert not {(1, 30), (2, 40)} & {(one.key, one.code) for one in found.special_uniques.values}
+
+
+def test_recodings_are_measured_and_the_best_is_under_the_bound():
+    halves = np.arange(9) // 3
+    keys = (
+        *names(2),
+        KeyVariable("c", coarser=(("c:thirds", halves), ("c:all", np.zeros(9, dtype=int)))),
+        names()[3],
+    )
+    found = assess_file(Microdata(keys, people(), fraction=0.1), Options(accepted_share=0.05)).recodings
+    assert [one.recoding for one in found.measured] == [(0, 0, 0, 0), (0, 0, 1, 0), (0, 0, 2, 0)]
+    assert found.measured[0].share > 0.05
+    assert found.best == max(
+        (one for one in found.measured if one.share <= 0.05), key=lambda one: one.entropy
+    )
+
+
+def test_too_many_possible_keys_are_a_reason_and_no_wait():
+    found = assess_file(Microdata(names(), people(), fraction=0.1), Options(largest_table=400))
+    reasons = {one.what: one.reason for one in found.not_computed}
+    assert "4.3e+02 keys are possible" in reasons["log-linear models"]
+    assert found.recommended is None
+
+
+def test_suda_searches_all_sets_of_few_variables_and_small_ones_of_many():
+    assert [quick_size(variables) for variables in (1, 8, 9, 20, 200)] == [1, 8, 4, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"fraction": 0.0}, "fraction"),
+        ({"fraction": 0.5, "weights": np.ones(PEOPLE)}, "leave it out"),
+        ({"weights": np.full(PEOPLE, np.nan)}, "weights must be finite"),
+        ({"units": np.ones(3, dtype=int)}, "units must be one integer"),
+    ],
+)
+def test_a_wrong_file_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Microdata(names(), people(), **wrong)
+
+
+def test_wrong_options_are_refused_together():
+    with pytest.raises(ValueError, match=r"risk_threshold .*; minimum .*; accepted_share"):
+        assess_file(
+            Microdata(names(), people()), Options(risk_threshold=np.nan, minimum=0, accepted_share=2.0)
+        )
