@@ -14,7 +14,7 @@ from sdcgate.cli import main
 from sdcgate.cli.assessment.parts import count, one_in, percent
 
 RARE = "Zwicky of Glarus"
-PEOPLE = 60
+PEOPLE = 90
 
 
 @pytest.fixture
@@ -27,6 +27,7 @@ def file(tmp_path: Path) -> Path:
             "name": [RARE, *rng.choice(["Bern", "Basel", "<b>Uri</b>"], PEOPLE - 1)],
             "w": rng.uniform(2, 40, PEOPLE),
             "household": np.arange(PEOPLE) // 3,
+            "size": rng.integers(1, 4, PEOPLE),
             "sick": rng.integers(0, 2, PEOPLE),
         }
     )
@@ -40,7 +41,16 @@ def assess(*words: str) -> Result:
 
 
 def test_every_section_is_there_where_all_is_given(file: Path) -> None:
-    given = ["--keys", "sex,age,name", "--weight", "w", "--household", "household", "--sensitive", "sick"]
+    given = [
+        "--keys",
+        "sex,size,age,name",
+        "--weight",
+        "w",
+        "--household",
+        "household",
+        "--sensitive",
+        "sick",
+    ]
     shown = assess(str(file), *given)
     assert shown.exit_code == 0, shown.output
     for title in ("The file", "Keys and sample uniques", "Individual risk", "Which estimate to trust",
@@ -60,7 +70,7 @@ def test_what_is_missing_is_named_with_what_to_give(file: Path) -> None:
 
 def test_the_page_needs_nothing_else_and_shows_no_rare_value(file: Path, tmp_path: Path) -> None:
     page = tmp_path / "risk.html"
-    assess(str(file), "--keys", "sex,age,name", "--weight", "w", "--html", str(page))
+    assess(str(file), "--keys", "sex,size,age,name", "--weight", "w", "--html", str(page))
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert not re.search(r"<script|<link|src=|https?://", text)
