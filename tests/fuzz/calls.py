@@ -34,12 +34,31 @@ EXPECTED = frozenset(
 """What a caller with a key may be told; not that a service is missing or slow, as none is."""
 
 
+Good = Message | tuple[Message, ...]
+"""A request that is answered: a message, or those of a stream."""
+
+
 def path(method: Any) -> str:
     """Where a method is called."""
     return f"/{method.containing_service.full_name}/{method.name}"
 
 
-def outcome(method: Any, content: bytes, call: Callable[[bytes], bytes], faults: Callable[[], Any]) -> str:
+Sent = tuple[bytes, ...]
+"""The messages of a call: one, or those of a stream."""
+
+
+def made_call(channel: grpc.Channel, method: Any, content: Sent, token: str) -> bytes:
+    """Call with bytes of any kind; the bytes that come back. Raises grpc.RpcError."""
+    metadata = (("authorization", f"Bearer {token}"),)
+    answer: bytes
+    if method.client_streaming:
+        answer = channel.stream_unary(path(method))(iter(content), timeout=SECONDS, metadata=metadata)
+    else:
+        answer = channel.unary_unary(path(method))(content[0], timeout=SECONDS, metadata=metadata)
+    return answer
+
+
+def outcome(method: Any, content: Sent, call: Callable[[Sent], bytes], faults: Callable[[], Any]) -> str:
     """Make a call, and see to it that what comes back is an answer or a clear refusal, in time."""
     began = time.perf_counter()
     try:
@@ -58,22 +77,55 @@ def outcome(method: Any, content: bytes, call: Callable[[bytes], bytes], faults:
     return str(refusal.code().name)
 
 
-def shown(method: Any, content: bytes) -> str:
+def shown(method: Any, content: Sent) -> str:
     """An input for people, and for a test that keeps it."""
-    try:
-        text = text_format.MessageToString(message_class(method.input_type).FromString(content))
-    except DecodeError:
-        text = ""
-    return f"{text[:5000]}\n{content.hex()[:5000]}"
+    told = []
+    for one in content:
+        try:
+            text = text_format.MessageToString(message_class(method.input_type).FromString(one))
+        except DecodeError:
+            text = ""
+        told.append(f"{text[:5000]}\n{one.hex()[:5000]}")
+    return "\n".join(told)
 
 
-def inputs(method: Any, good: list[Message]) -> st.SearchStrategy[bytes]:
+def inputs(method: Any, good: list[Good]) -> st.SearchStrategy[Sent]:
     """Good requests with one or two changes most of all; then damaged ones; then anything."""
-    good = good or [message_class(method.input_type)()]
-    changed = st.one_of([mutated(request, 2) for request in good]).map(_bytes)
-    broken = st.one_of([damaged(request) for request in good])
-    anything = messages(method.input_type).map(_bytes)
-    return st.one_of(changed, changed, changed, broken, anything)
+    requests = [stream_of(request) for request in good] or [(message_class(method.input_type)(),)]
+    changed = st.one_of([_replaced(request, lambda one: mutated(one, 2).map(_bytes)) for request in requests])
+    broken = st.one_of([_replaced(request, damaged) for request in requests])
+    anything = messages(method.input_type).map(lambda message: (_bytes(message),))
+    found = [changed, changed, changed, broken, anything]
+    if method.client_streaming:
+        found.append(st.sampled_from(requests).flatmap(_rearranged))
+    return st.one_of(found)
+
+
+def stream_of(request: Good) -> tuple[Message, ...]:
+    """The messages of a good request."""
+    return (request,) if isinstance(request, Message) else request
+
+
+def sent(request: Good) -> Sent:
+    """The bytes of a good request."""
+    return tuple(_bytes(message) for message in stream_of(request))
+
+
+def _replaced(
+    request: tuple[Message, ...], change: Callable[[Message], st.SearchStrategy[bytes]]
+) -> st.SearchStrategy[Sent]:
+    """A request with one of its messages changed."""
+    kept = [_bytes(message) for message in request]
+
+    def at(place: int) -> st.SearchStrategy[Sent]:
+        return change(request[place]).map(lambda one: (*kept[:place], one, *kept[place + 1 :]))
+
+    return st.integers(0, len(request) - 1).flatmap(at)
+
+
+def _rearranged(request: tuple[Message, ...]) -> st.SearchStrategy[Sent]:
+    """A stream whose messages are missing, repeated or in another order."""
+    return st.lists(st.sampled_from([_bytes(message) for message in request]), max_size=6).map(tuple)
 
 
 def _bytes(message: Message) -> bytes:

@@ -1,13 +1,17 @@
 """Requests that are answered, for every call; what is changed in them reaches the inside."""
 
+import random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from google.protobuf.message import Message
 
+from fuzz.calls import sent
 from made_files import PEOPLE
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb_risk
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 
 if TYPE_CHECKING:
@@ -91,6 +95,20 @@ OUTPUT = {
 }
 KEY = {"frequencies": [11, 20], "weight_sums": [110.0, 200.0]}
 ASSESSED = {"dimensions": DIMENSIONS, "facts": FACTS, "rules": RULES, "key": KEY, "base_units": 31}
+ESTIMATED = {"frequencies": [1, 2, 30], "weight_sums": [10.5, 40.0, 300.0], "approximations": ["SDCMICRO"]}
+ESTIMATED_BY_CODES = {
+    "columns": [{"codes": [0, 1, -1, 1]}, {"codes": [0, 0, 1, 0]}],
+    "weights": [1.5, 2.0, 3.0, 4.0],
+    "missing": "WILDCARD",
+    "quality": 0.9,
+}
+OPTIONS = {
+    "keys": ["region", "age"],
+    "weight": "weight",
+    "unit": "id",
+    "household": "household",
+    "dimensions": 2,
+}
 PROBLEM = {
     "dimensions": DIMENSIONS,
     "facts": FACTS,
@@ -132,6 +150,11 @@ def prepare(house: "HouseUnderFire") -> None:
         "GetCaller": [pb.GetCallerRequest()],
         "GetPolicy": [pb.GetPolicyRequest(dataset="people"), pb.GetPolicyRequest(query=query)],
         "SubmitOutput": [_output()],
+        "EstimateIndividualRisk": [
+            from_value(ESTIMATED, pb_risk.EstimateIndividualRiskRequest),
+            from_value(ESTIMATED_BY_CODES, pb_risk.EstimateIndividualRiskRequest),
+        ],
+        "AssessMicrodata": [assessed_file()],
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
         "ProtectTable": [_protection(PROBLEM, "unsafe"), _protection(PLAIN, "unsafe")],
         "AuditTable": [_protection(PROBLEM, "withheld"), _protection(PLAIN, "withheld")],
@@ -153,9 +176,37 @@ def _output(label: str = "") -> pb.SubmitOutputRequest:
     return output
 
 
+def arrow_file(records: int = 60) -> bytes:
+    """A small file as an Arrow IPC stream."""
+    chance = random.Random(3)
+    made = pa.table(
+        {
+            "id": [f"p{place}" for place in range(records)],
+            "household": [place // 2 for place in range(records)],
+            "weight": [chance.choice([1.0, 2.5, 10.0]) for _ in range(records)],
+            "region": [chance.choice(["n", "s", None]) for _ in range(records)],
+            "age": [chance.randrange(20, 40) for _ in range(records)],
+        }
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, made.schema) as writer:
+        writer.write_table(made)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def assessed_file() -> tuple[Message, ...]:
+    """The messages of a file that is assessed."""
+    content = arrow_file()
+    half = len(content) // 2
+    options = from_value({"options": OPTIONS}, pb_risk.AssessMicrodataRequest)
+    pieces = (pb_risk.AssessMicrodataRequest(arrow=piece) for piece in (content[:half], content[half:]))
+    return (options, *pieces)
+
+
 def _asked(house: "HouseUnderFire", method: str, request: Message, role: str) -> bytes:
     called = pb.DESCRIPTOR.services_by_name["FacilityService"].methods_by_name[method]
-    return house.call("facility", called, role, request.SerializeToString())
+    return house.call("facility", called, role, sent(request))
 
 
 def _protection(problem: object, cells: str) -> Message:

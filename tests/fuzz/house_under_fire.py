@@ -6,12 +6,11 @@ from typing import Any
 
 import grpc
 import structlog
-from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from structlog.testing import LogCapture
 
 from fuzz import good_requests
-from fuzz.calls import SECONDS, path
+from fuzz.calls import SECONDS, Good, Sent, made_call
 from made_files import write_people
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Facility
@@ -86,21 +85,18 @@ class HouseUnderFire:
         for running in self.running.values():
             running.start()
         self.bare = {name: grpc.insecure_channel(running.address) for name, running in self.running.items()}
-        self.good: dict[str, list[Message]] = {}
+        self.good: dict[str, list[Good]] = {}
         """Requests that are answered, by the call's name."""
-        self.once: dict[str, list[Message]] = {}
+        self.once: dict[str, list[Good]] = {}
         """Requests that are answered once."""
 
     def role(self, service: str, method: str) -> str:
         """Who may make a call."""
         return "service" if service != "facility" else good_requests.ROLES.get(method, "researcher")
 
-    def call(self, service: str, method: Any, role: str, content: bytes) -> bytes:
+    def call(self, service: str, method: Any, role: str, content: Sent) -> bytes:
         """The bytes that come back. Raises grpc.RpcError."""
-        metadata = (("authorization", f"Bearer {self.tokens[role]}"),)
-        call = self.bare[service].unary_unary(path(method))
-        answer: bytes = call(content, timeout=SECONDS, metadata=metadata)
-        return answer
+        return made_call(self.bare[service], method, content, self.tokens[role])
 
     def faults(self) -> list[dict[str, Any]]:
         """Log lines about what nobody foresaw."""

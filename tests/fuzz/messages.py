@@ -74,12 +74,13 @@ def mutated(good: Message, changes: int = 1) -> st.SearchStrategy[Message]:
 
 def damaged(good: Message) -> st.SearchStrategy[bytes]:
     """The bytes of a good message, cut short, with bytes changed, or with what no field is."""
+    content = good.SerializeToString(deterministic=True)
+    return _chances().map(lambda chance: damage(content, chance))
 
-    def damage(chance: random.Random) -> bytes:
-        content = bytearray(good.SerializeToString(deterministic=True))
-        return bytes(chance.choice(_DAMAGES)(content, chance))
 
-    return _chances().map(damage)
+def damage(content: bytes, chance: random.Random) -> bytes:
+    """Bytes cut short, changed, or with what no field is."""
+    return bytes(chance.choice(_DAMAGES)(bytearray(content), chance))
 
 
 def _chances() -> st.SearchStrategy[random.Random]:
@@ -139,6 +140,13 @@ def _value(field: Any, chance: random.Random) -> Any:
     return text.encode() if field.type == FieldDescriptor.TYPE_BYTES else text
 
 
+def _changed_value(field: Any, old: Any, chance: random.Random) -> Any:
+    """Another value; bytes are a file most of the time, and more is reached by a damaged one."""
+    if field.type == FieldDescriptor.TYPE_BYTES and old and chance.random() < 0.8:
+        return damage(old, chance)
+    return _value(field, chance)
+
+
 def _mutate(message: Message, chance: random.Random) -> None:
     """Change one place of a message, deep down as often as not."""
     inside = [
@@ -159,6 +167,8 @@ def _mutate(message: Message, chance: random.Random) -> None:
         message.ClearField(field.name)
     elif field.is_repeated and len(getattr(message, field.name)) and chance.random() < 0.9:
         _mutate_list(message, field, chance)
+    elif field.type == FieldDescriptor.TYPE_BYTES and not field.is_repeated:
+        setattr(message, field.name, _changed_value(field, getattr(message, field.name), chance))
     else:
         _set(message, field, chance)
 

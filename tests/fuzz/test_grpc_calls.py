@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from fuzz import good_requests
-from fuzz.calls import CALLS, inputs, outcome
+from fuzz.calls import CALLS, Sent, inputs, outcome, sent
 from fuzz.campaign import Campaign
 from fuzz.house_under_fire import ROLES, HouseUnderFire
 
@@ -39,12 +39,12 @@ def test_every_call_is_answered_or_clearly_refused(
     own = house.role(service, method.name)
     good = house.good.get(method.name, [])
 
-    def answer(content: bytes, role: str) -> str:
+    def answer(content: Sent, role: str) -> str:
         call = partial(house.call, service, method, role)
         return outcome(method, content, call, lambda: house.faults()[-1:])
 
     for request in good:
-        assert answer(request.SerializeToString(), own) == "OK"
+        assert answer(sent(request), own) == "OK"
     roles = st.just("service") if service != "facility" else st.sampled_from([own] * 9 + list(ROLES))
     made = inputs(method, good + house.once.get(method.name, []))
     campaign.run(st.tuples(made, roles), lambda pair: answer(*pair), examples=80)

@@ -24,9 +24,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from fuzz import good_requests
-from fuzz.calls import CALLS, SECONDS, inputs, outcome, path
+from fuzz.calls import CALLS, Sent, inputs, made_call, outcome
 from fuzz.campaign import Campaign
-from fuzz.messages import message_class
+from fuzz.messages import damage, message_class
 from fuzz.trees import change_tree
 from made_files import PEOPLE, write_people
 from sdcgate.servers.openapi import document
@@ -59,6 +59,7 @@ GOOD: dict[str, Any] = {
 """Bodies that are answered; of calls that are not here the example of the document."""
 
 
+STREAMS = {"AssessMicrodata": good_requests.assessed_file()}
 RPCS = {(route.method, route.path): route.rpc for route in ROUTES}
 KEYS = {"RegisterDataset": "stefan", "ReviewQuery": "grace", "SubmitOutput": "portal"}
 """Whose key allows a call; that of ada, who asked the known query, where nothing is said."""
@@ -90,20 +91,31 @@ class Place:
         case.validate_response(response, checks=CHECKS)
         return str(response.status_code)
 
-    def call(self, service: str, method: Any, key: str, content: bytes) -> bytes:
+    def call(self, service: str, method: Any, key: str, content: Sent) -> bytes:
         """The bytes that a service gives back. Raises grpc.RpcError."""
         if service not in self.channels:
             self.channels[service] = grpc.insecure_channel(self.house.supervisor.addresses[service])
-        metadata = (("authorization", f"Bearer {self.house.keys[key]}"),)
-        answer: bytes = self.channels[service].unary_unary(path(method))(
-            content, timeout=SECONDS, metadata=metadata
-        )
-        return answer
+        return made_call(self.channels[service], method, content, self.house.keys[key])
 
     def faults(self) -> list[Any]:
         """Log lines about what nobody foresaw."""
         services = self.house.supervisor.processes
         return [line for name in services for line in self.house.log(name) if line.get("level") == "error"]
+
+
+def changed_files(operation: Any, media: str) -> st.SearchStrategy[Any]:
+    """Files that are assessed, their bytes damaged more often than not."""
+    good = good_requests.arrow_file()
+
+    def case(number: int) -> Any:
+        chance = random.Random(number)
+        body = good if chance.random() < 0.3 else damage(good, chance)
+        options = dict(good_requests.OPTIONS)
+        change_tree(options, chance)
+        query = {name: value for name, value in options.items() if isinstance(value, str | int | list)}
+        return operation.Case(body=body, query=query, media_type=media)
+
+    return st.integers(0, 2**64 - 1).map(case)
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +136,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 def changed_bodies(route: Route) -> st.SearchStrategy[Any]:
     """Bodies that are answered, with one to three changes."""
     operation = OPERATIONS[route.method, route.path]
-    content = operation.definition.raw["requestBody"]["content"]["application/json"]
-    good = GOOD.get(route.rpc, content["example"])
+    media = operation.definition.raw["requestBody"]["content"]
+    if route.file:
+        return changed_files(operation, next(iter(media)))
+    good = GOOD.get(route.rpc, media["application/json"]["example"])
 
     def case(number: int) -> Any:
         chance = random.Random(number)
@@ -178,13 +192,13 @@ def test_what_one_answer_names_the_next_call_takes(place: Place, campaign: Campa
 
 
 def test_every_grpc_call_is_answered_or_clearly_refused(place: Place, campaign: Campaign) -> None:
-    def given(service: str, method: Any) -> st.SearchStrategy[tuple[str, Any, bytes]]:
+    def given(service: str, method: Any) -> st.SearchStrategy[tuple[str, Any, Sent]]:
         body = GOOD.get(method.name, {})
         named = {name: place.known[name] for name in method.input_type.fields_by_name if name in place.known}
-        good = [from_value({**body, **named}, message_class(method.input_type))]
-        return st.tuples(st.just(service), st.just(method), inputs(method, good))
+        good = from_value({**body, **named}, message_class(method.input_type))
+        return st.tuples(st.just(service), st.just(method), inputs(method, [STREAMS.get(method.name, good)]))
 
-    def check(made: tuple[str, Any, bytes]) -> str:
+    def check(made: tuple[str, Any, Sent]) -> str:
         service, method, content = made
         call = partial(place.call, service, method, KEYS.get(method.name, "ada"))
         return outcome(method, content, call, lambda: place.faults()[-1:])
