@@ -173,18 +173,16 @@ def _order(dimensions: Sequence[table_pb2.Dimension], axes: tuple[Axis, ...], pa
         return CellOrder()
     count = number_of_cells(axes)
     problems: list[FieldProblem] = []
-    for place, (dimension, axis) in enumerate(zip(dimensions, axes, strict=True)):
+    columns = tuple(np.array(dimension.cells, dtype=np.int64) for dimension in dimensions)
+    for place, (column, axis) in enumerate(zip(columns, axes, strict=True)):
         where, codes = f"{path}[{place}].cells", len(axis.codes)
-        if len(dimension.cells) != count:
-            text = (
-                f"must have {count} positions, one for each combination of codes, not {len(dimension.cells)}"
-            )
+        if len(column) != count:
+            text = f"must have {count} positions, one for each combination of codes, not {len(column)}"
             problems.append(FieldProblem(where, text))
-        if dimension.cells and max(dimension.cells) >= codes:
+        if column.max(initial=0) >= codes:
             problems.append(FieldProblem(where, f"must be positions of codes, 0 to {codes - 1}"))
     if problems:
         raise InvalidMessageError(problems)
-    columns = tuple(np.fromiter(d.cells, dtype=np.int64, count=count) for d in dimensions)
     places = np.ravel_multi_index(columns, shape_of(axes)).astype(np.int64)
     if np.array_equal(places, np.arange(count)):
         return CellOrder()

@@ -93,7 +93,7 @@ def _by_frequencies(message: pb.EstimateIndividualRiskRequest) -> KeysToEstimate
 
 
 def _by_codes(message: pb.EstimateIndividualRiskRequest) -> KeysToEstimate:
-    columns = [np.fromiter(one.codes, dtype=np.int64, count=len(one.codes)) for one in message.columns]
+    columns = [np.array(one.codes, dtype=np.int64) for one in message.columns]
     records = len(columns[0])
     problems = Problems()
     for position, column in enumerate(columns):
