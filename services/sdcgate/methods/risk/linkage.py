@@ -207,7 +207,7 @@ def _link_block(
     """Write the links of the masked records of one block: equal points are looked at once."""
     from scipy.spatial import cKDTree
 
-    places, points = _distinct(here), _distinct(there)
+    places, points = distinct_points(here), distinct_points(there)
     tree = cKDTree(here[places.first], balanced_tree=False)
     left, reach = np.arange(len(points)), 4
     nearest, ties = np.zeros(len(points), dtype=np.int64), np.zeros(len(points), dtype=np.int64)
@@ -228,8 +228,8 @@ def _link_block(
     links.ties[asking] = ties[own]
 
 
-def _distinct(points: FloatArray) -> Keys:
-    """The points grouped by equality."""
+def distinct_points(points: FloatArray) -> Keys:
+    """Points (points, axes) grouped by equality."""
     if not points.shape[1]:
         return group_keys(np.zeros((len(points), 1), dtype=np.int64))
     codes = [np.unique(column, return_inverse=True)[1] for column in points.T]
