@@ -15,7 +15,7 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 
-SECONDS = 10.0
+SECONDS = 30.0
 """Deadline of each call: whatever comes in, an answer comes within it."""
 SERVICES = {
     "facility": facility_pb2.DESCRIPTOR.services_by_name["FacilityService"],

@@ -82,8 +82,9 @@ class HouseUnderFire:
             facility.authenticator(credentials),
             self.facility.is_ready,
         )
-        for running in self.running.values():
-            running.start()
+        warm_ups = {"risk": risk.warm_up, "protection": protection.warm_up}
+        for name, running in self.running.items():
+            running.start(warm_ups.get(name, lambda: facility.warm_up(self.engine)))
         self.bare = {name: grpc.insecure_channel(running.address) for name, running in self.running.items()}
         self.good: dict[str, list[Good]] = {}
         """Requests that are answered, by the call's name."""
