@@ -1,5 +1,4 @@
 """Linkage of a sample to its population: by key counts where it is known, by numbers measured with error.
-with error.
 
 Key counts: Shlomo, *Accessing Microdata via the Internet*, Israel CBS, 2003, III.A and III.B (Table 2).
 Numbers: Fuller, *Masking procedures for microdata disclosure limitation*, Journal of Official Statistics 9
@@ -16,6 +15,7 @@ from sdcgate.methods.risk.keys import checked_codes, group_keys
 
 LARGEST = 50_000
 """Records whose numbers are compared with each other."""
+_FARTHEST = 1e140
 _ENTRIES = 4_000_000
 """Pairs that are held at once."""
 
@@ -129,15 +129,20 @@ def measurement_error_risk(
     if outside < 0:
         raise ValueError("outside must be at least 0")
     root = _root(np.asarray(error, dtype=np.float64), x.shape[1])
-    unusual = _unusual(z, root)
     at, to = _whitened(x, root), _whitened(z, root)
+    if not ((np.abs(at) < _FARTHEST).all() and (np.abs(to) < _FARTHEST).all()):
+        raise ValueError(f"original and masked must be within {_FARTHEST:g} standard errors of 0")
+    unusual = _unusual(to)
     best, correct = np.zeros(len(x), dtype=np.int64), np.zeros(len(x))
     best_probability = np.zeros(len(x))
     for part in np.array_split(np.arange(len(x)), len(x) * len(x) // _ENTRIES + 1):
         logs = unusual - 0.5 * _squares(at[part], to)
-        top = np.maximum(logs.max(axis=1, keepdims=True), 0.0)
+        largest = logs.max(axis=1, keepdims=True)
+        top = np.maximum(largest, 0.0) if outside else largest
         weights = np.exp(logs - top)
-        total = weights.sum(axis=1) + outside * np.exp(-top[:, 0])
+        total = weights.sum(axis=1)
+        if outside:
+            total += outside * np.exp(-top[:, 0])
         rows = np.arange(len(part))
         best[part] = logs.argmax(axis=1)
         correct[part] = weights[rows, part] / total
@@ -157,13 +162,13 @@ def _squares(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.asarray(cdist(first, second, "sqeuclidean"), dtype=np.float64)
 
 
-def _unusual(masked: FloatArray, root: FloatArray) -> FloatArray:
+def _unusual(masked: FloatArray) -> FloatArray:
     """-log of how common each masked record is in the population, but for the constants of the error's
     density.
 
-    The covariance of the masked is at least that of the error, for it holds it.
+    `masked` is whitened: its covariance holds that of the error, and so is at least 1 in all directions.
     """
-    inner = _whitened(masked - masked.mean(axis=0), root).T
+    inner = (masked - masked.mean(axis=0)).T
     values, vectors = np.linalg.eigh(inner @ inner.T / len(masked))
     values = np.maximum(values, 1.0)
     along = vectors.T @ inner

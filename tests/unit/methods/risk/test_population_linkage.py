@@ -76,6 +76,20 @@ def test_a_person_far_from_all_records_is_identified_without_a_nan():
     assert found.best.tolist() == [0, 1]
 
 
+def test_an_error_that_was_stated_too_small_yields_probabilities_all_the_same():
+    found = measurement_error_risk(np.array([[0.0], [1.0]]), np.array([[50.0], [60.0]]), np.eye(1) * 1e-4)
+    assert found.correct.tolist() == pytest.approx([1.0, 0.0])
+    assert found.best.tolist() == [0, 0]
+
+
+def test_one_person_unlike_thousands_is_identified():
+    rng = np.random.default_rng(6)
+    original = np.append(rng.normal(0, 1, 3000), 1e6)[:, None]
+    found = measurement_error_risk(original, original, np.eye(1) * 0.01, outside=1000)
+    assert found.correct[-1] == pytest.approx(1.0)
+    assert np.isfinite(found.correct).all()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -94,6 +108,7 @@ def test_a_person_far_from_all_records_is_identified_without_a_nan():
         (lambda: measurement_error_risk(np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1))), "covariance"),
         (lambda: measurement_error_risk(np.ones((1, 1)), np.ones((1, 1)), np.eye(2)), "covariance"),
         (lambda: measurement_error_risk(np.ones((1, 1)), np.ones((1, 1)), np.eye(1), -1), "outside"),
+        (lambda: measurement_error_risk(np.array([[1e200]]), np.ones((1, 1)), np.eye(1)), "within"),
         (lambda: measurement_error_risk(np.ones((60_000, 1)), np.ones((60_000, 1)), np.eye(1)), "at most"),
     ],
 )
