@@ -34,7 +34,7 @@ def whole(house: ServedHouse, clients: Clients, truthful: TruthfulHouses) -> dic
         replays, differences = replayed(ledger, truthful.new(), clients.questions.datasets)
     heads = (house.settings.state_dir / "heads" / "heads.jsonl").read_bytes()
     assert heads.count(b"\n") == report.events
-    assert differences == []
+    assert differences == [], "\n".join(differences)
     assert [meaning for meaning, contents in clients.by_meaning().items() if len(contents) > 1] == []
     given = {decision["query"] for _, decision in answers}
     at_once = {decision["query"] for asked, decision in answers if asked.status != 200}

@@ -22,7 +22,7 @@ from ledger_autopsy import Autopsy, look_at
 from postgresql_server import empty_database, running_server
 from sdcgate.cli.supervisor import SERVICES, _takes_calls
 from served_house import ServedHouse
-from trials import trials
+from trials import seed, trials
 from truthful_house import TruthfulHouses
 
 ALL = "all four at once"
@@ -161,13 +161,13 @@ def house_on(ledger: str, folder: Path) -> Iterator[ServedHouse]:
             made.stop()
 
 
-def storm(ledger: str, kills: int, seed: int, folder: Path, tally: Tally) -> None:
+def storm(ledger: str, kills: int, chance: int, folder: Path, tally: Tally) -> None:
     """A new house, so many kills, and all checks."""
     folder.mkdir()
     truthful = TruthfulHouses(folder / "truth")
     with house_on(ledger, folder / "our house") as house:
-        with Clients(house, seed) as clients:
-            struck = Storm(house, clients, seed, folder, tally)
+        with Clients(house, chance) as clients:
+            struck = Storm(house, clients, chance, folder, tally)
             for _ in range(kills):
                 struck.strike()
             tally.failed_starts += struck.init.failed_starts
@@ -185,7 +185,7 @@ def test_a_kill_at_any_instant_loses_no_answer_and_makes_none_up(kills, tmp_path
     tally = Tally()
     wanted = trials(kills) if kills == KILLS else kills
     for number, done in enumerate(range(0, wanted, KILLS_A_HOUSE)):
-        storm("sqlite", min(KILLS_A_HOUSE, wanted - done), 3 + number, tmp_path / str(number), tally)
+        storm("sqlite", min(KILLS_A_HOUSE, wanted - done), seed(number), tmp_path / str(number), tally)
     assert sum(tally.victims.values()) == wanted
     tell("kill -9 under load, ledger on SQLite", wanted, **tally.told())
 
@@ -194,5 +194,5 @@ def test_a_kill_at_any_instant_loses_no_answer_and_makes_none_up(kills, tmp_path
 def test_a_kill_at_any_instant_with_the_ledger_on_postgresql(tmp_path, tell):
     tally = Tally()
     wanted = trials(KILLS_A_HOUSE)
-    storm("postgresql", wanted, 17, tmp_path / "house", tally)
+    storm("postgresql", wanted, seed(17), tmp_path / "house", tally)
     tell("kill -9 under load, ledger on PostgreSQL", wanted, **tally.told())

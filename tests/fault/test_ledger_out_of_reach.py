@@ -16,7 +16,7 @@ from clients_under_load import Clients
 from postgresql_server import empty_database, running_server, start, stop
 from served_house import ServedHouse
 from stories import DEADLINE, DEADLINES, INCOMES, PATIENCE, PLANS, Oracle, Told, normal_again, patiently
-from trials import trials
+from trials import seed, trials
 from truthful_house import TruthfulHouses
 
 LOCKER = """
@@ -162,7 +162,7 @@ def test_postgresql_stopped_under_load_costs_errors_in_time(tmp_path, how, tell)
         truthful = TruthfulHouses(tmp_path / "truth")
         processes, recovery = dict(house.supervisor.processes), []
         try:
-            with Clients(house, number) as clients:
+            with Clients(house, seed(number)) as clients:
                 for _ in range(number):
                     clients.wait_for_answers(3)
                     stop(server, how)

@@ -18,7 +18,7 @@ from postgresql_server import empty_database, running_server
 from sdcgate.engine.descriptor import parse_descriptor
 from served_house import ServedHouse, codes_of
 from stories import Oracle, patiently
-from trials import trials
+from trials import seed, trials
 from truthful_house import SHOWN, TruthfulHouses, replayed
 
 PAIRS = 300
@@ -94,7 +94,7 @@ class Instant:
 
 @pytest.mark.parametrize("number", [8, pytest.param(PAIRS, marks=pytest.mark.long)])
 def test_two_facilities_asked_at_once_never_release_both_halves_of_a_pair(replicas, number, tmp_path, tell):
-    number, rng = trials(number) if number == PAIRS else number, random.Random(300 + number)
+    number, rng = trials(number) if number == PAIRS else number, random.Random(seed(number))
     truthful = TruthfulHouses(tmp_path / "truth", replicas[0].settings.data_root)
     made, instant, won = trials_of(number, replicas[0], truthful, rng), Instant(replicas), [0, 0]
     datasets = []

@@ -14,7 +14,7 @@ from after_a_storm import whole
 from clients_under_load import Clients
 from served_house import ServedHouse
 from stories import DEADLINE, PATIENCE, PLANS, STORY, Told, normal_again
-from trials import trials
+from trials import seed, trials
 from truthful_house import TruthfulHouses
 
 LONGEST = DEADLINE + 1.0
@@ -67,8 +67,8 @@ def test_a_stopped_gateway_answers_nothing_and_then_as_before(house, oracle, tel
 def test_processes_stopped_at_random_under_load_lose_no_answer_and_make_none_up(
     house, oracle, tmp_path, tell
 ):
-    number, rng = trials(40), random.Random(5)
-    with Clients(house, 5) as clients:
+    number, rng = trials(40), random.Random(seed(5))
+    with Clients(house, seed(5)) as clients:
         for _ in range(number):
             clients.wait_for_answers(1)
             with standing_still(house, rng.choice(("risk", "protection", "facility", "gateway"))):
