@@ -1,4 +1,4 @@
-"""How often a long test tries, and with which chances: FAULT_TRIALS=100 FAULT_SEED=7, or as it says itself."""
+"""How often a long test tries, and with which chances: FAULT_TRIALS=100 FAULT_SEED=7, or as it says."""
 
 import os
 

@@ -94,9 +94,11 @@ class Tally:
 class Storm:
     """Kills processes of one house while people ask."""
 
-    def __init__(self, house: ServedHouse, clients: Clients, seed: int, scratch: Path, tally: Tally) -> None:
+    def __init__(
+        self, house: ServedHouse, clients: Clients, chance: int, scratch: Path, tally: Tally
+    ) -> None:
         self.house, self.clients, self.scratch, self.tally = house, clients, scratch, tally
-        self.rng = random.Random(seed)
+        self.rng = random.Random(chance)
         self.init = InitSystem(house)
 
     def strike(self) -> None:
