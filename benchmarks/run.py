@@ -49,6 +49,7 @@ def result(name: str, n: int, ours: float, theirs: float, note: str, unit: str =
 
 def main() -> None:
     """Run every benchmark, or those whose names are given."""
+    from acro_tables import acro_tables
     from assess_table import assess_table
     from individual_risk import individual_risk
     from risk_of_files import risk_of_files
@@ -57,6 +58,7 @@ def main() -> None:
 
     chosen = set(sys.argv[1:])
     benchmarks = {
+        "acro": acro_tables,
         "assess_table": assess_table,
         "individual_risk": individual_risk,
         "risk_of_files": risk_of_files,
