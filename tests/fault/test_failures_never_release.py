@@ -567,7 +567,7 @@ def test_a_query_whose_time_is_over_is_not_decided(open_house):
 def test_work_for_a_caller_who_has_gone_stops_in_the_middle(open_house, looks):
     house = open_house()
     assert verdict(house.ask(**UNSAFE)) == "RELEASED_PROTECTED"
-    # Whether its refusal would tell a withheld cell takes long linear algebra to see, which looks at the time.
+    # Whether its refusal would tell a withheld cell takes linear algebra to see, which looks at the time.
     many_cells = table_request(rows=["age"], columns=["education"], site=["6"], female=["1"])
     clock = itertools.count()
     with pytest.raises(TimeOver):
