@@ -1,6 +1,7 @@
 """Trees of mappings and lists, as descriptors, policies and JSON bodies are, changed in one place."""
 
 import random
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import strategies as st
@@ -18,6 +19,11 @@ def chances() -> st.SearchStrategy[random.Random]:
     return st.integers(0, 2**64 - 1).map(random.Random)
 
 
+def _value(chance: random.Random) -> Any:
+    # A copy: a later change of it must not be one of all others.
+    return deepcopy(chance.choice(VALUES))
+
+
 def change_tree(tree: Any, chance: random.Random) -> None:
     """Change one place of a tree of mappings and lists."""
     while True:
@@ -26,7 +32,7 @@ def change_tree(tree: Any, chance: random.Random) -> None:
         elif tree:
             key = chance.randrange(len(tree))
         else:
-            tree.append(chance.choice(VALUES))
+            tree.append(_value(chance))
             return
         inner = tree.get(key) if isinstance(tree, dict) else tree[key]
         if isinstance(inner, dict | list) and inner and chance.random() < 0.75:
@@ -40,5 +46,5 @@ def change_tree(tree: Any, chance: random.Random) -> None:
             case 2 if isinstance(inner, list) and inner:
                 inner.append(chance.choice(inner))
             case _:
-                tree[key] = chance.choice(VALUES)
+                tree[key] = _value(chance)
         return
