@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -105,6 +106,26 @@ def test_what_is_no_file_is_a_problem_of_its_kind(house: ServedHouse) -> None:
     pieces = (bytes(100_000) for _ in range(5))
     assert send(house, pieces, arrow).status_code == 413
     assert send(house, b"", arrow, key="stefan").status_code == 403
+
+
+def test_a_file_that_is_refused_before_it_is_read_is_refused_for_what_it_is(house: ServedHouse) -> None:
+    # The call ends while the file is still being sent: what it ended with must not be lost on the way.
+    def refused(number: int) -> tuple[int, str]:
+        wrong_key = {"Authorization": f"Bearer {house.keys['stefan' if number % 4 == 0 else 'ada']}"}
+        response = connection.post(
+            "/v1/risk:assessMicrodata?attempt=0.5",
+            content=iter([b'"' * 1000] * 3),
+            headers={**wrong_key, "Content-Type": "application/vnd.apache.arrow.stream"},
+        )
+        return response.status_code, response.json()["code"]
+
+    with (
+        httpx.Client(base_url=house.supervisor.url, timeout=60) as connection,
+        ThreadPoolExecutor(4) as threads,
+    ):
+        answers = set(threads.map(refused, range(800)))
+    told = {(400, "INVALID_ARGUMENT"), (403, "PERMISSION_DENIED")}
+    assert told <= answers <= told | {(429, "RESOURCE_EXHAUSTED")}
 
 
 def test_individual_risks_of_keys_over_rest(client: Client) -> None:

@@ -56,7 +56,7 @@ async def read_body(request: Request, maximum: int) -> bytes:
 class FileMessages:
     """The messages of a call that takes a file: the options first, then the body as it comes.
 
-    gRPC cancels the call where the body cannot be read to its end, and does not say why: `problem` does.
+    They end where the body cannot be read to its end, and `problem` says why.
     """
 
     def __init__(self, request: Request, maximum: int, route: Route, options: Message) -> None:
@@ -67,7 +67,7 @@ class FileMessages:
         self.problem: Exception | None = None
 
     async def __aiter__(self) -> AsyncIterator[Message]:
-        """Each message; raises what is wrong with the body."""
+        """Each message."""
         yield self._message_type(options=self._options)
         try:
             async for piece in self._pieces:
@@ -75,7 +75,6 @@ class FileMessages:
                     yield self._message_type(**{self._field: piece[begin : begin + PIECE_BYTES]})
         except Exception as error:
             self.problem = error
-            raise
 
 
 def file_messages(request: Request, route: Route, maximum: int) -> FileMessages:

@@ -41,6 +41,7 @@ from sdcgate.servers.process import Signals, write_ready_file
 from sdcgate.servers.request_ids import REQUEST_ID_KEY
 from sdcgate.servers.routes import ROUTES, SERVICES, Route
 from sdcgate.servers.settings import GatewayServer, Peer, Settings
+from sdcgate.servers.streamed_calls import StreamedCall
 from sdcgate.wire.json import from_json, from_value, to_json
 from sdcgate.wire.problems import InvalidMessageError
 from sdcgate.wire.table_json import SHAPES
@@ -64,8 +65,10 @@ class Backend:
         options = channel_options(section.maximum_message_bytes)
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(address, options)
+            self._streams = grpc.insecure_channel(address, options)
         else:
             self._channel = grpc.aio.secure_channel(address, credentials, options)
+            self._streams = grpc.secure_channel(address, credentials, options)
         self._deadline = section.deadline_seconds
         self._service = SERVICES[name].full_name
         self._calls = {rpc.name: self._callable(rpc) for rpc in SERVICES[name].methods}
@@ -77,11 +80,12 @@ class Backend:
         self.serving = False
 
     def _callable(self, rpc: Any) -> Any:
-        make = self._channel.stream_unary if rpc.client_streaming else self._channel.unary_unary
-        return make(
-            f"/{self._service}/{rpc.name}",
-            request_serializer=message_factory.GetMessageClass(rpc.input_type).SerializeToString,
-            response_deserializer=message_factory.GetMessageClass(rpc.output_type).FromString,
+        path = f"/{self._service}/{rpc.name}"
+        request, response = map(message_factory.GetMessageClass, (rpc.input_type, rpc.output_type))
+        if rpc.client_streaming:
+            return StreamedCall(self._streams, path, request, response)
+        return self._channel.unary_unary(
+            path, request_serializer=request.SerializeToString, response_deserializer=response.FromString
         )
 
     async def call(self, rpc: str, request: Message | FileMessages, token: str, identity: str) -> Any:
@@ -109,7 +113,8 @@ class Backend:
             await asyncio.sleep(HEALTH_SECONDS)
 
     async def close(self) -> None:
-        """Close the channel."""
+        """Close the channels."""
+        self._streams.close()
         await self._channel.close()
 
 
@@ -184,10 +189,10 @@ class Gateway:
         backend = self._backends[route.service]
         try:
             response = await backend.call(route.rpc, message, request.state.token, identity)
-        except (Exception, asyncio.CancelledError):
+        finally:
             if isinstance(message, FileMessages) and message.problem is not None:
+                # Whatever was made of the part that could be read.
                 raise message.problem from None
-            raise
         answer = route.answer(response)
         headers = {"Location": answer.location} if answer.location else None
         return Response(to_json(answer.body, SHAPES), answer.status, headers, JSON)
