@@ -117,7 +117,8 @@ def changed_files(operation: Any, media: str) -> st.SearchStrategy[Any]:
         chance = random.Random(number)
         body = good if chance.random() < 0.3 else damage(good, chance)
         options = dict(good_requests.OPTIONS)
-        change_tree(options, chance)
+        if chance.random() < 0.6:
+            change_tree(options, chance)
         query = {name: value for name, value in options.items() if isinstance(value, str | int | list)}
         return operation.Case(body=body, query=query, media_type=media)
 
