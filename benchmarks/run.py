@@ -52,6 +52,7 @@ def main() -> None:
     from acro_tables import acro_tables
     from assess_table import assess_table
     from individual_risk import individual_risk
+    from long_session import long_session
     from risk_of_files import risk_of_files
     from special_uniques import suda
     from three_way import three_way
@@ -61,6 +62,7 @@ def main() -> None:
         "acro": acro_tables,
         "assess_table": assess_table,
         "individual_risk": individual_risk,
+        "long_session": long_session,
         "risk_of_files": risk_of_files,
         "suda": suda,
         "three_way": three_way,
