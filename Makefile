@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test test-long fuzz lint proto bench docs reference clean
+.PHONY: run demo test test-long fuzz lint proto bench bench-long docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -37,6 +37,10 @@ proto: $(PROTO)
 
 bench: $(PROTO)
 	$(PY) benchmarks/run.py
+
+# Ten thousand queries on each of two datasets, for memory and latency: half an hour.
+bench-long: $(PROTO)
+	$(PY) benchmarks/run.py --long query_stream
 
 # The site, strictly: a link or an anchor that leads nowhere, or a page that nothing leads to, is an error.
 docs: $(STAMP)

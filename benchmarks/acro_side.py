@@ -1,0 +1,40 @@
+"""ACRO's side of the comparison: runs in an environment of its own, under the orders of `against_acro.py`.
+
+    python acro_side.py RECORDS
+
+makes the records of `crosstab_records`, keeps them in memory, and for each line of standard input (count,
+mean, three_way_mean) runs that crosstab in a new session and prints the milliseconds that it took.
+"""
+
+import logging
+import os
+import sys
+import time
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+logging.disable(logging.CRITICAL)
+
+from acro import ACRO  # noqa: E402
+
+from crosstab_records import make  # noqa: E402
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    answers, sys.stdout = sys.stdout, sys.stderr
+    records = make(int(sys.argv[1]))
+    region, industry, sex, income = (records[name] for name in ("region", "industry", "sex", "income"))
+    crosstabs = {
+        "count": lambda: ACRO().crosstab(region, industry),
+        "mean": lambda: ACRO().crosstab(region, industry, values=income, aggfunc="mean"),
+        "three_way_mean": lambda: ACRO().crosstab([region, sex], industry, values=income, aggfunc="mean"),
+    }
+    print("ready", file=answers, flush=True)
+    for line in sys.stdin:
+        began = time.perf_counter()
+        crosstabs[line.strip()]()
+        print((time.perf_counter() - began) * 1000, file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

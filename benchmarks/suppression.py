@@ -1,0 +1,157 @@
+"""Secondary suppression of generated tables: time, and cost beside the optimum that is known.
+
+Tables of persons, drawn as lognormal frequencies with a tenth of small and a twentieth of empty cells; cells
+of one to three are unsafe. Costs are frequencies of all withheld cells at width 1, where zeros are possible
+behind a mark, as the optima assume (they were proved by cutting planes); times are CPU, of that and of what
+a facility would ask: a width of ten, no zeros. Last come tables of the RAND file, a panel whose units do not
+add up, through REST: each asked of a house that has answered nothing.
+"""
+
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from functools import partial
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from run import Result, result, timed_ms
+from sdcgate.cli.demo import DESCRIPTOR
+from sdcgate.cli.key import create_keys
+from sdcgate.cli.supervisor import Supervisor
+from sdcgate.methods.cells import TOTAL, Axis, Facts
+from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.suppression import Protection, protect
+from sdcgate.servers.settings import Settings
+from sdcgate_client import Answer, Client
+
+CPU = "ms of CPU"
+COST = "withheld frequency"
+TABLES: tuple[tuple[tuple[int, ...], int, int | None], ...] = (
+    ((10, 10), 101, 89),
+    ((20, 20), 102, 152),
+    ((50, 50), 103, 503),
+    ((8, 8, 8), 104, None),
+)
+"""Shape, seed, and the optimum where it is known."""
+PANEL = (("site", "plan", "female"), ("site", "plan", "year"))
+PANEL_RUNS = 3
+AIM = 300.0
+
+
+def suppression() -> list[Result]:
+    """Cost and time of each table, and time at a width of ten; times of tables of a panel."""
+    return [*(found for shape, seed, optimum in TABLES for found in _table(shape, seed, optimum)), *_panel()]
+
+
+def _panel() -> list[Result]:
+    """Three-way tables of the RAND file, which is registered under several names, each without a history."""
+    described = yaml.safe_load(DESCRIPTOR.read_text())
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(state_dir=Path(folder) / "state", data_root=Path(folder))
+        keys = create_keys(settings, {"steward": "stefan", "researcher": "ada"}, "bench")
+        with (
+            Supervisor(settings) as supervisor,
+            Client(supervisor.url, keys["steward"]) as steward,
+            Client(supervisor.url, keys["researcher"]) as researcher,
+        ):
+            for first, second, third in PANEL:
+                answers: list[Answer] = []
+                times = []
+                for turn in range(PANEL_RUNS):
+                    name = f"{first}-{second}-{third}-{turn}"
+                    steward.register({**described, "name": name, "source": name})
+                    asked = {"rows": [first], "columns": [second], "layers": [third]}
+                    times.append(timed_ms(partial(_ask, researcher, name, asked, answers)))
+                table = answers[0].table
+                said = f"{table.withheld} of {len(table)} cells withheld" if table else answers[0].verdict
+                results.append(
+                    result(
+                        f"{first} x {second} x {third}, RAND",
+                        0,
+                        statistics.median(times),
+                        AIM,
+                        f"aim 300 ms; {said}",
+                    )
+                )
+    return results
+
+
+def _table(shape: tuple[int, ...], seed: int, optimum: int | None) -> list[Result]:
+    inner = _generated(shape, seed)
+    problem, unsafe = _problem(inner)
+    name = f"suppression {'x'.join(map(str, shape))}"
+    found, milliseconds = _protected(problem, unsafe)
+    cost = int(problem.facts.records[found.withheld].sum())
+    wide = replace(problem, count_width=10, zeros_withheld=False, known=np.zeros_like(problem.known))
+    wide_found, wide_milliseconds = _protected(wide, unsafe)
+    cells = prod(size + 1 for size in shape)
+    return [
+        *(
+            [result(f"{name}: cost", cells, cost, optimum, f"proved optimum; {found.proof.name}", COST)]
+            if optimum
+            else []
+        ),
+        result(f"{name}: time", cells, milliseconds, AIM, f"aim 300 ms; {found.proof.name}", CPU),
+        result(
+            f"{name}: time at width 10",
+            cells,
+            wide_milliseconds,
+            AIM,
+            f"aim 300 ms; {wide_found.proof.name}, {int(wide_found.withheld.sum())} of {cells} withheld",
+            CPU,
+        ),
+    ]
+
+
+def _ask(researcher: Client, name: str, asked: dict[str, list[str]], answers: list[Answer]) -> None:
+    answers.append(researcher.table(name, **asked))
+
+
+def _protected(problem: Problem, unsafe: np.ndarray) -> tuple[Protection, float]:
+    began = time.process_time()
+    found = protect(problem, unsafe, 30)
+    milliseconds = (time.process_time() - began) * 1000
+    if found.proof is not Proof.PROVED and found.withheld.all():
+        raise RuntimeError("nothing was found")
+    return found, milliseconds
+
+
+def _generated(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Inner frequencies: a tenth of one to three, a twentieth of none."""
+    rng = np.random.default_rng(seed)
+    inner = np.floor(np.exp(rng.normal(3.5, 1.0, size=shape))).astype(np.int64) + 4
+    drawn = rng.random(shape)
+    inner[drawn < 0.10] = rng.integers(1, 4, size=(drawn < 0.10).sum())
+    inner[(drawn >= 0.10) & (drawn < 0.15)] = 0
+    return inner
+
+
+def _problem(inner: np.ndarray) -> tuple[Problem, np.ndarray]:
+    """The table with totals; cells of one to three are unsafe, empty ones are shown."""
+    full = inner
+    for place in range(inner.ndim):
+        full = np.concatenate([full, full.sum(axis=place, keepdims=True)], axis=place)
+    records = full.reshape(-1)
+    axes = tuple(
+        Axis(f"v{place}", f"v{place}", (*map(str, range(size)), TOTAL), (*[size] * size, -1))
+        for place, size in enumerate(inner.shape)
+    )
+    small = np.zeros(full.shape, dtype=np.bool_)
+    small[tuple(slice(size) for size in inner.shape)] = (inner > 0) & (inner <= 3)
+    problem = Problem(
+        axes=axes,
+        facts=Facts(records, records),
+        units_additive=True,
+        count_width=1,
+        sum_width=0.1,
+        zeros_withheld=True,
+        records_per_unit=1,
+        known=records == 0,
+        absent=np.zeros(len(records), dtype=np.bool_),
+    )
+    return problem, small.reshape(-1)
