@@ -19,6 +19,8 @@ from truthful_house import SHOWN, TruthfulHouses
 
 PLANS = {"rows": ["plan"], "columns": ["site"], "figures": ["UNITS", "RECORDS"]}
 INCOMES = {"rows": ["household_size"], "figures": ["UNITS", "SUM:income"]}
+FOUR_DIMENSIONS = {"rows": ["site", "year"], "columns": ["female"], "layers": ["child"]}
+"""Refused for its wording; no data are needed for it."""
 YEARS_BUT_ONE = ["1", "2", "3", "5"]
 SCHOOLED = [str(years) for years in range(26)]
 SHORT_STORY: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ import pytest
 from after_a_storm import whole
 from clients_under_load import Clients
 from served_house import ServedHouse
-from stories import DEADLINE, PATIENCE, PLANS, STORY, Told, normal_again
+from stories import DEADLINE, FOUR_DIMENSIONS, PATIENCE, PLANS, STORY, Told, normal_again, patiently
 from trials import seed, trials
 from truthful_house import TruthfulHouses
 
@@ -46,8 +46,12 @@ def standing_still(house: ServedHouse, *services: str) -> Iterator[None]:
 def test_a_stopped_process_costs_an_error_in_time_and_nothing_once_it_goes_on(house, oracle, services, tell):
     told, processes = Told(house, oracle), dict(house.supervisor.processes)
     name = told.new_dataset()
+    earlier = patiently(lambda: house.ask(name, rows=["female"]))
     with standing_still(house, *services):
         told.ask(" and ".join(services), name, [PLANS])
+        if "facility" not in services:
+            assert house.ask(name, rows=["female"]).content == earlier.content
+            assert house.ask(name, **FOUR_DIMENSIONS).json()["verdict"] == "REFUSED"
     assert set(told.outcomes) <= {"503", "504"}
     seconds = normal_again(house, oracle)
     assert dict(house.supervisor.processes) == processes
