@@ -3,6 +3,7 @@
 No 5xx, no other status, no other body; and each service answers gRPC calls or refuses them clearly.
 """
 
+import copy
 import json
 import random
 from collections.abc import Iterator
@@ -116,7 +117,7 @@ def changed_files(operation: Any, media: str) -> st.SearchStrategy[Any]:
     def case(number: int) -> Any:
         chance = random.Random(number)
         body = good if chance.random() < 0.3 else damage(good, chance)
-        options = dict(good_requests.OPTIONS)
+        options = copy.deepcopy(good_requests.OPTIONS)
         if chance.random() < 0.6:
             change_tree(options, chance)
         query = {name: value for name, value in options.items() if isinstance(value, str | int | list)}
