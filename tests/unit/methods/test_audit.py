@@ -237,3 +237,16 @@ def test_no_leak_is_told_that_an_intruder_does_not_find_as_wide(inner, withheld)
         assert leak.upper - leak.lower < 3
     narrow = {int(cell) for cell in np.flatnonzero(pattern) if intruder.width(0, int(cell)) < 3 - 1e-6}
     assert {leak.cell for leak in found.leaks} == narrow == set(np.flatnonzero(found.unprotected).tolist())
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bounds", [(1e-320, None), (-5e-324, 5.0), (0.0, 1.7e308), (-1.7e308, 1e-310)])
+def test_bounds_at_the_ends_of_floating_point_numbers_are_bounds_like_others(bounds):
+    axes = [axis("a", "01"), axis("b", "01")]
+    inner, sign = np.array([[5, 6], [7, 8]]), -1.0 if bounds[0] < -1 else 1.0
+    records = with_margins(inner)
+    of = problem(axes, facts(records, records, {"x": list(sign * records)}, bounds={"x": bounds}))
+    assert audit(of, flags(of, 0, 1, 3, 4), 5).proof is Proof.PROVED
+    assert audit(of, flags(of, 0), 5).proof is Proof.REFUTED
+    of = replace(of, known_measures=np.ones((1, 9), dtype=np.bool_))
+    assert audit(of, flags(of, 0), 5).proof is Proof.REFUTED

@@ -145,3 +145,15 @@ def test_neither_repr_nor_refusal_shows_a_figure():
     with pytest.raises(ValueError, match="sum of the parts") as refusal:
         problem([axis("a", "01")], facts([7919, 2, 7922], [7919, 2, 7922]))
     assert "79" not in str(refusal.value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_sums_that_no_floating_point_number_adds_up_are_refused():
+    huge = [1.7e308, -1.7e308] * 16
+    records = np.ones(32, dtype=np.int64)
+    for total in (0.0, 1.0):
+        of = facts(
+            [*records, 32], [*records, 32], {"cost": [*sorted(huge), total]}, bounds={"cost": (None, None)}
+        )
+        with pytest.raises(ValueError, match=r"sums must be the sum of the parts"):
+            problem([axis("a", [str(code) for code in range(32)])], of)

@@ -292,13 +292,17 @@ def _contradicted_bounds(problem: Problem, place: int) -> Iterator[FactProblem]:
     yield from _where(f"{path}.valid_records", _broken(problem, valid), SUM_OF_PARTS)
     room = ADDITION_ERROR * np.abs(sums).max(initial=0.0)
     low, high = measure.lower_bound, measure.upper_bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Beyond what a float holds a bound excludes nothing; infinite ones are wrong themselves.
+        least = -np.inf if low is None else low * valid - room
+        most = np.inf if high is None else high * valid + room
     if low is not None:
-        wrong = np.full(len(sums), not np.isfinite(low)) | ~(sums >= low * valid - room)
+        wrong = np.full(len(sums), not np.isfinite(low)) | ~(sums >= least)
         yield from _where(
             f"{path}.lower_bound", wrong, "must be finite, and no sum below it times its records"
         )
     if high is not None:
-        wrong = np.full(len(sums), not np.isfinite(high)) | ~(sums <= high * valid + room)
+        wrong = np.full(len(sums), not np.isfinite(high)) | ~(sums <= most)
         yield from _where(
             f"{path}.upper_bound", wrong, "must be finite, and no sum above it times its records"
         )
@@ -310,9 +314,10 @@ def _contradicted_bounds(problem: Problem, place: int) -> Iterator[FactProblem]:
 def _broken(problem: Problem, values: FloatArray | IntArray) -> BoolArray:
     """Totals that are not the sum of their parts along an axis, shape (cells,)."""
     parents = problem.relations.parents
-    off = np.abs(problem.equations.residuals(values[None, :])[0, : len(parents)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.abs(problem.equations.residuals(values[None, :])[0, : len(parents)])
     broken = np.zeros(len(values), dtype=np.bool_)
-    broken[parents[off > ADDITION_ERROR * np.abs(values[parents]).max(initial=0)]] = True
+    broken[parents[~(off <= ADDITION_ERROR * np.abs(values[parents]).max(initial=0))]] = True
     return broken
 
 

@@ -79,7 +79,9 @@ class Rows:
             alone = free & (kept & (entries == 1))[number]
             if not alone.any():
                 break
-            ends = lower[number[alone]] / values[alone], upper[number[alone]] / values[alone]
+            with np.errstate(over="ignore"):
+                # An end that no float holds is infinite: no end.
+                ends = lower[number[alone]] / values[alone], upper[number[alone]] / values[alone]
             np.maximum.at(least, columns[alone], np.minimum(*ends))
             np.minimum.at(most, columns[alone], np.maximum(*ends))
             kept[number[alone]] = False

@@ -177,10 +177,12 @@ def _sums_agree(
     agree &= np.all(np.abs(left) <= room, axis=1)
     # A sum over no records is zero, whatever the bounds.
     agree &= np.all((valid > 0) | (np.abs(sums) <= room), axis=1)
-    if facts.lower_bound is not None:
-        agree &= np.all(sums >= facts.lower_bound * valid - room, axis=1)
-    if facts.upper_bound is not None:
-        agree &= np.all(sums <= facts.upper_bound * valid + room, axis=1)
+    with np.errstate(over="ignore"):
+        # A bound beyond what a float holds is infinite: it excludes nothing.
+        if facts.lower_bound is not None:
+            agree &= np.all(sums >= facts.lower_bound * valid - room, axis=1)
+        if facts.upper_bound is not None:
+            agree &= np.all(sums <= facts.upper_bound * valid + room, axis=1)
     return agree
 
 
