@@ -13,12 +13,12 @@ from sdcgate.methods.risk.file_report import (
     IndividualSection,
     KeyCells,
     NotComputed,
-    RecodingSection,
     SensitiveVariable,
     SpecialUniquesSection,
     ThresholdSection,
 )
 from sdcgate.methods.risk.keys import Missing
+from sdcgate.methods.risk.recoding_comparison import RecodingComparison
 
 MANY = 1000
 """Values of a key variable above which it looks like a measured number."""
@@ -277,7 +277,7 @@ def sensitive_section(variables: tuple[SensitiveVariable, ...], facts: FileFacts
     return Section("Sensitive variables", words, (Table(headers, rows),))
 
 
-def recoding_section(found: RecodingSection) -> Section:
+def recoding_section(found: RecodingComparison) -> Section:
     """Recodings of the key, and the one to take."""
     finest, best = found.measured[0], found.best
 

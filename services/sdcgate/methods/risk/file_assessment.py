@@ -7,8 +7,7 @@ records where a caller asks for them.
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations, product
-from math import comb, prod
+from math import comb
 from typing import TypeVar
 
 import numpy as np
@@ -23,6 +22,12 @@ from sdcgate.methods.risk.file_estimates import (
 )
 from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
+from sdcgate.methods.risk.file_release import (
+    RuleSet,
+    rule_sets,
+    weights_section,
+    worst_tables_section,
+)
 from sdcgate.methods.risk.file_report import (
     FileAssessment,
     FileFacts,
@@ -31,7 +36,6 @@ from sdcgate.methods.risk.file_report import (
     KeyCells,
     KeyFacts,
     NotComputed,
-    RecodingSection,
     SensitiveVariable,
     SpecialUniquesSection,
     ThresholdSection,
@@ -41,8 +45,13 @@ from sdcgate.methods.risk.file_report import (
 from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
 from sdcgate.methods.risk.keys import Frequencies, Keys, frequencies, group_keys
 from sdcgate.methods.risk.microdata import Microdata, UnitFile, by_units
-from sdcgate.methods.risk.recoding import best_recoding, lattice, measure
+from sdcgate.methods.risk.recoding_comparison import (
+    ComparisonOptions,
+    RecodingComparison,
+    compare_recodings,
+)
 from sdcgate.methods.risk.risk_factors import final_risk
+from sdcgate.methods.risk.scenarios import ScenarioRisk, scenario_risk, together
 from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, special_uniques
 from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
 
@@ -53,9 +62,6 @@ NAMED_FROM = 10
 """A value is named in the report only if at least so many units have it."""
 NAMED = 10
 """Values and combinations that are named."""
-
-MOST_RECODINGS = 300
-"""Recodings that are measured."""
 
 Section = TypeVar("Section")
 
@@ -82,6 +88,7 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
             return None
 
     individual = attempt("individual risk", lambda: individual_section(units, keys, common, options))
+    scenarios = _scenario_risks(file, options, missing)
     return FileAssessment(
         facts=file_facts(units, keys),
         key_cells=key_cells(keys, common),
@@ -94,8 +101,30 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
         special_uniques=attempt("special uniques", lambda: special_uniques_section(units, options)),
         sensitive=tuple(sensitive_variable(name, codes, keys) for name, codes in units.sensitive),
         recodings=attempt("recodings", lambda: recoding_section(units, options)),
+        scenarios=scenarios,
+        scenarios_together=together(scenarios) if len(scenarios) > 1 else None,
+        worst_tables=attempt("worst table", lambda: worst_tables_section(units, options.dimensions)),
+        weights=attempt("weights as a channel", lambda: weights_section(units)),
+        rule_sets=attempt("rule sets", lambda: _rule_sets(file)) or (),
         not_computed=tuple(missing),
     )
+
+
+def _scenario_risks(
+    file: Microdata, options: Options, missing: list[NotComputed]
+) -> tuple[ScenarioRisk, ...]:
+    """The risk under each scenario that can be judged."""
+    found = []
+    for scenario in file.scenarios:
+        try:
+            found.append(scenario_risk(file, scenario, options.risk_threshold, options.riskiest))
+        except (ValueError, ArithmeticError) as error:
+            missing.append(NotComputed(f"scenario {scenario.name}", str(error)))
+    return tuple(found)
+
+
+def _rule_sets(file: Microdata) -> tuple[RuleSet, ...]:
+    return () if file.release is None else rule_sets(file.release)
 
 
 def file_facts(units: UnitFile, keys: Keys) -> FileFacts:
@@ -126,6 +155,7 @@ def key_cells(keys: Keys, common: Frequencies) -> KeyCells:
     return KeyCells(
         cells=len(keys),
         sample_uniques=int((common.f == 1).sum()),
+        smallest=int(common.f.min()),
         below_three=int((common.f < 3).sum()),
         below_five=int((common.f < 5).sum()),
         sizes=tuple(sizes[1:6].tolist()),
@@ -160,46 +190,18 @@ def sensitive_variable(name: str, codes: IntArray, keys: Keys) -> SensitiveVaria
     return SensitiveVariable(
         name=name,
         alike=int(keys.counts[diversity.distinct < 2].sum()),
+        distinct=int(diversity.distinct.min()),
+        recursive=int(diversity.recursive.min()),
         smallest_entropy=float(diversity.entropy.min()),
         farthest=float(t_closeness(keys, codes, Ground.EQUAL).max()),
     )
 
 
-def recoding_section(units: UnitFile, options: Options) -> RecodingSection | None:
-    """Recodings of the key: all where they are few, else those that a step or two lead to, and the best.
-
-    None where no key variable has a coarser level: then there is nothing to compare.
-    """
+def recoding_section(units: UnitFile, options: Options) -> RecodingComparison | None:
+    """Recodings of the key, and the best; None where no key variable has a coarser level."""
     if not any(key.coarser for key in units.keys):
         return None
-    if units.weights is None:
-        raise ValueError(NO_WEIGHTS)
-    if any(key.wave is not None for key in units.keys):
-        raise ValueError("key variables vary between waves: recodings are compared for one wave only")
-    file = lattice(units.codes, units.weights, [[codes for _, codes in key.coarser] for key in units.keys])
-    finest = (0,) * len(units.keys)
-    first = measure(file, finest)
-    steps = [range(len(levels)) for levels in file.levels]
-    few = prod(map(len, steps)) <= MOST_RECODINGS
-    chosen = sorted(product(*steps)) if few else _near(finest, steps)
-    measured = tuple(measure(file, one, first) for one in chosen)
-    return RecodingSection(
-        levels=tuple((key.name, *(name for name, _ in key.coarser)) for key in units.keys),
-        measured=measured,
-        bound=options.accepted_share,
-        best=best_recoding(file, options.accepted_share),
-    )
-
-
-def _near(finest: tuple[int, ...], steps: list[range]) -> list[tuple[int, ...]]:
-    """The finest recoding, those with one variable or two coarser by any number of levels, the coarsest."""
-    found = {finest, tuple(levels[-1] for levels in steps)}
-    for first, second in combinations(range(len(steps)), 2):
-        for one, other in product(steps[first], steps[second]):
-            changed = list(finest)
-            changed[first], changed[second] = one, other
-            found.add(tuple(changed))
-    return sorted(found)[:MOST_RECODINGS]
+    return compare_recodings(units, ComparisonOptions(options.accepted_share, access=options.access))
 
 
 def household_section(

@@ -1,9 +1,13 @@
 """What an agency chooses where a file is assessed."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sdcgate.methods.risk.keys import Missing
 from sdcgate.methods.risk.risk_factors import Factors
+
+if TYPE_CHECKING:
+    from sdcgate.methods.risk.recoding_comparison import AccessBound
 
 NO_WEIGHTS = (
     "nothing tells how many people stand for a unit: give a weight, a sampling fraction or a population"
@@ -29,6 +33,8 @@ class Options:
     """Log-linear models are left out where more keys than this are possible."""
     accepted_share: float = 0.01
     """Recodings: tau_2 as a share of the file up to which one is acceptable; Israel CBS takes 1%."""
+    access: "tuple[AccessBound, ...]" = ()
+    """Recodings: up to what risk a file may have an access level, the widest first."""
     riskiest: int = 0
     """So many of the riskiest records are named by their numbers in the file."""
 

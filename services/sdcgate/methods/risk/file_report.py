@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.file_level import FileRisk, RiskHistogram, RiskThreshold
+from sdcgate.methods.risk.file_release import RuleSet, WeightsSection, WorstTablesSection
 from sdcgate.methods.risk.household import HierarchicalFileRisk, SizeRisks
 from sdcgate.methods.risk.loglinear import Criteria
 from sdcgate.methods.risk.microdata import KeyVariable
-from sdcgate.methods.risk.recoding import Measured
+from sdcgate.methods.risk.recoding_comparison import RecodingComparison
 from sdcgate.methods.risk.recommendation import Recommendation
+from sdcgate.methods.risk.scenarios import ScenarioRisk, Together
 from sdcgate.methods.risk.uniqueness import Estimate, Uniqueness
 
 
@@ -48,6 +50,8 @@ class KeyCells:
     cells: int
     sample_uniques: int
     """Units with f_k = 1."""
+    smallest: int
+    """The smallest f_k: the k for which the file is k-anonymous."""
     below_three: int
     """Units with f_k < 3: they violate 3-anonymity."""
     below_five: int
@@ -166,23 +170,14 @@ class SensitiveVariable:
     name: str
     alike: int
     """Units whose key has one value of it only, or none: it is known once they are found."""
+    distinct: int
+    """Fewest values of a key: distinct l-diversity of the file, 0 where a key has no value."""
+    recursive: int
+    """Recursive (2, l)-diversity of the file; 0 where one value is most of a key."""
     smallest_entropy: float
     """Least entropy l-diversity of a key."""
     farthest: float
     """Largest distance of a key's values from the file's: the t for which the file is t-close."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecodingSection:
-    """Recodings of the key by registered levels, with risk and information."""
-
-    levels: tuple[tuple[str, ...], ...]
-    """Names of the levels of each key variable, from fine to coarse."""
-    measured: tuple[Measured, ...]
-    bound: float
-    """tau_2 as a share of the file that a recoding may have."""
-    best: Measured | None
-    """The one that keeps the most entropy under the bound; None where none is under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,5 +202,12 @@ class FileAssessment:
     threshold: ThresholdSection | None
     special_uniques: SpecialUniquesSection | None
     sensitive: tuple[SensitiveVariable, ...]
-    recodings: RecodingSection | None
+    recodings: RecodingComparison | None
     not_computed: tuple[NotComputed, ...]
+    scenarios: tuple[ScenarioRisk, ...] = ()
+    scenarios_together: Together | None = None
+    """All scenarios at once; None where there are fewer than two."""
+    worst_tables: WorstTablesSection | None = None
+    weights: WeightsSection | None = None
+    """None, too, where the weights cannot tell anything: there are none, or all are the same."""
+    rule_sets: tuple[RuleSet, ...] = ()

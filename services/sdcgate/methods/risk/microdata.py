@@ -1,12 +1,17 @@
 """A file of microdata as its risk is assessed: key variables as codes, weights, units, households."""
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.keys import checked_codes, checked_weights
 from sdcgate.methods.risk.units import group_ids, level_of_units, order_within_units, reduce_to_units
+
+if TYPE_CHECKING:
+    from sdcgate.methods.risk.release_rules import ReleaseFile
+    from sdcgate.methods.risk.scenarios import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,12 @@ class Microdata:
     """The household of each record, any integers."""
     sensitive: tuple[tuple[str, IntArray], ...] = field(default=(), repr=False)
     """Sensitive variables: names, and the code of each record, -1 where missing, shape (records,)."""
+    interest: FloatArray | None = field(default=None, repr=False)
+    """A finite variable of interest, of which recodings lose between-group variance, shape (records,)."""
+    scenarios: tuple["Scenario", ...] = ()
+    """Disclosure scenarios beside the one of `keys`."""
+    release: "ReleaseFile | None" = field(default=None, repr=False)
+    """The file as rules for the release of files judge it, where its variables are declared."""
 
     def __post_init__(self) -> None:
         columns = checked_codes(self.codes)
@@ -59,6 +70,14 @@ class Microdata:
             raise ValueError("fraction must be above 0 and at most 1")
         if self.weights is not None:
             checked_weights(self.weights, len(columns))
+        if self.interest is not None and (
+            self.interest.shape != (len(columns),) or not np.isfinite(self.interest).all()
+        ):
+            raise ValueError(f"interest: must be a finite number a record, {len(columns)}")
+        for scenario in self.scenarios:
+            own = checked_codes(scenario.codes)
+            if own.shape != (len(columns), len(scenario.keys)):
+                raise ValueError(f"scenarios: {scenario.name} must have a code a record for each of its keys")
         for name in ("units", "waves", "households"):
             ids = getattr(self, name)
             if ids is not None:
@@ -85,6 +104,8 @@ class UnitFile:
     records: int
     most_records: int
     """Records of the unit that has the most."""
+    interest: FloatArray | None = field(default=None, repr=False)
+    """The variable of interest, the mean of each unit's records, shape (units,)."""
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -116,6 +137,9 @@ def by_units(file: Microdata) -> UnitFile:
         first=units.first,
         records=len(file.codes),
         most_records=int(units.records.max()),
+        interest=None
+        if file.interest is None
+        else np.bincount(units.unit, file.interest, len(units)) / units.records,
     )
 
 
@@ -132,6 +156,7 @@ def _unit_file(file: Microdata) -> UnitFile:
         first=np.arange(records),
         records=records,
         most_records=1,
+        interest=file.interest,
     )
 
 

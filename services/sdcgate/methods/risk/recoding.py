@@ -6,7 +6,7 @@ matches, loss of entropy and loss of between-group variance (Shlomo, Accessing M
 recoding here is a level of each variable; level 0 is the finest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import combinations
@@ -35,7 +35,7 @@ class Lattice:
     population: FloatArray = field(repr=False)
     """Sum of their weights."""
     sums: FloatArray | None = field(default=None, repr=False)
-    """Sum of the variable of interest over their records."""
+    """Sum of the variable of interest over their records, less its mean and in units of its largest value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Measured:
     recoding: Recoding
     key_cells: int
     sample_uniques: int
+    population_uniques: float
+    """Expected sample uniques that are unique in the population, by the design: sum of p_k over them."""
     expected_matches: float
     """tau_2 by the design: sum of r_k over sample uniques."""
     share: float
@@ -96,7 +98,7 @@ def lattice(
     if interest is not None:
         if interest.shape != (len(columns),) or not np.isfinite(interest).all():
             raise ValueError(f"interest: must be a finite number a record, {len(columns)}")
-        sums = np.bincount(keys.group, interest, len(keys)).astype(np.float64)
+        sums = np.bincount(keys.group, _comparable(interest), len(keys)).astype(np.float64)
     checked = None if weights is None else checked_weights(weights, len(columns))
     return Lattice(tuple(found), keys.counts.astype(np.float64), weight_sums(keys, checked), sums)
 
@@ -119,6 +121,7 @@ def measure(file: Lattice, recoding: Recoding, finest: Measured | None = None) -
         recoding=recoding,
         key_cells=len(counts),
         sample_uniques=int(single.sum()),
+        population_uniques=float(np.minimum(1.0 / population[single], 1.0).sum()),
         expected_matches=tau,
         share=tau / float(counts.sum()),
         maximum=float(risks.max()),
@@ -128,14 +131,32 @@ def measure(file: Lattice, recoding: Recoding, finest: Measured | None = None) -
     )
 
 
-def best_recoding(file: Lattice, maximum_share: float) -> Measured | None:
-    """The recoding that keeps the most entropy with tau_2 at most this share of the records, if there is one.
+@dataclass(frozen=True, slots=True)
+class RecodingSearch:
+    """What a search of the lattice found."""
+
+    best: Measured | None
+    """The safe recoding that keeps the most entropy; None where none was found."""
+    measured: tuple[Measured, ...] = field(repr=False)
+    """All that were measured on the way, the finest first."""
+    finished: bool
+    """Whether nothing better can be there: without it `best` is None as the search gave up."""
+
+
+def search_recodings(
+    file: Lattice,
+    maximum_share: float,
+    most: int = LARGEST_SEARCH,
+    heed: Callable[[], None] | None = None,
+) -> RecodingSearch:
+    """Search the recoding that keeps the most entropy with tau_2 at most this share of the records.
 
     A coarser key has no sample unique that a finer one has not, and those that stay keep their weight: tau_2
     and entropy both fall as codes are joined. So recodings are taken up by entropy, the finest first, each
-    one's coarser neighbours after it, and the first that is safe is the best; most are never looked at.
+    one's coarser neighbours after it, and the first that is safe is the best; most are never looked at. The
+    search gives up before it measures more than `most`. `heed` is called before each: it may raise.
 
-    Raises ValueError for a share that is not from 0 to 1, ArithmeticError after `LARGEST_SEARCH` recodings.
+    Raises ValueError for a share that is not from 0 to 1.
     """
     if not 0.0 <= maximum_share <= 1.0:
         raise ValueError("maximum_share: must be 0 to 1")
@@ -145,14 +166,28 @@ def best_recoding(file: Lattice, maximum_share: float) -> Measured | None:
     while waiting:
         found = known[heappop(waiting)[1]]
         if found.share <= maximum_share:
-            return found
-        if len(known) > LARGEST_SEARCH:
-            raise ArithmeticError(f"no safe recoding among the first {LARGEST_SEARCH}; join codes first")
+            return RecodingSearch(found, tuple(known.values()), True)
         for coarser in _coarser(file, found.recoding):
-            if coarser not in known:
-                known[coarser] = measure(file, coarser, finest)
-                heappush(waiting, (-known[coarser].entropy, coarser))
-    return None
+            if coarser in known:
+                continue
+            if len(known) >= most:
+                return RecodingSearch(None, tuple(known.values()), False)
+            if heed is not None:
+                heed()
+            known[coarser] = measure(file, coarser, finest)
+            heappush(waiting, (-known[coarser].entropy, coarser))
+    return RecodingSearch(None, tuple(known.values()), True)
+
+
+def best_recoding(file: Lattice, maximum_share: float) -> Measured | None:
+    """The recoding that keeps the most entropy with tau_2 at most this share of the records, if there is one.
+
+    Raises ValueError for a share that is not from 0 to 1, ArithmeticError after `LARGEST_SEARCH` recodings.
+    """
+    search = search_recodings(file, maximum_share)
+    if not search.finished:
+        raise ArithmeticError(f"no safe recoding among the first {LARGEST_SEARCH}; join codes first")
+    return search.best
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +232,13 @@ def worst_table(file: Lattice, dimensions: int, recoding: Recoding | None = None
         if tau > best.expected_matches:
             best = WorstTable(table, tau, int(single.sum()), len(counts))
     return best
+
+
+def _comparable(interest: FloatArray) -> FloatArray:
+    """The variable without its mean and its scale, which shares do not have: no square of it overflows."""
+    scale = float(np.abs(interest).max(initial=0.0)) or 1.0
+    scaled = interest / scale
+    return np.asarray(scaled - scaled.mean(), dtype=np.float64)
 
 
 def _grouped(
