@@ -40,6 +40,20 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """How well a label predicts a variable; nothing of it rests on chance."""
+
+    share_told: float
+    """Share of records whose category all records with their label have, at least two."""
+    share_alone: float
+    """Share of records that nobody shares the label with."""
+    guessed: float
+    """Share of records whose category is guessed right from the others with their label."""
+    guessed_without: float
+    """The same without the label: from all others."""
+
+
+@dataclass(frozen=True, slots=True)
 class RiskByWeight:
     """Individual risk of a file without and with the label as a key."""
 
@@ -76,19 +90,33 @@ def channel(labels: IntArray, variable: IntArray, rng: np.random.Generator, deal
         raise ValueError("labels and variable must have one code a record each")
     if deals < 1:
         raise ValueError("deals must be at least 1")
-    sizes = np.bincount(label)
-    pair = group_keys(np.column_stack([label, category]))
-    whole = pair.counts[pair.group] == sizes[label]
-    alone = sizes[label] == 1
+    told, alone = _told(label, category)
     chance = np.mean([_information(rng.permutation(label), category) for _ in range(deals)])
     return Channel(
-        told=whole & ~alone,
+        told=told,
         alone=alone,
         guessed=_guessed(label, category),
         guessed_without=_guessed(np.zeros_like(label), category),
         information=_information(label, category),
         entropy=_entropy(np.bincount(category)),
         by_chance=float(chance),
+    )
+
+
+def prediction(labels: IntArray, variable: IntArray) -> Prediction:
+    """How well a label predicts a variable; codes as in `channel`.
+
+    Raises ValueError for codes that are wrong or do not fit, and no records.
+    """
+    label, category = _checked(labels), _checked(variable)
+    if len(label) != len(category):
+        raise ValueError("labels and variable must have one code a record each")
+    told, alone = _told(label, category)
+    return Prediction(
+        share_told=float(told.mean()),
+        share_alone=float(alone.mean()),
+        guessed=_guessed(label, category),
+        guessed_without=_guessed(np.zeros_like(label), category),
     )
 
 
@@ -100,6 +128,14 @@ def risk_by_weight(codes: IntArray, labels: IntArray, weights: FloatArray) -> Ri
     """
     label = _checked(labels)
     return RiskByWeight(_risk(codes, weights), _risk(np.column_stack([codes, label]), weights))
+
+
+def _told(label: IntArray, category: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Records whose category all others with their label have, and records that are alone with theirs."""
+    sizes = np.bincount(label)
+    pair = group_keys(np.column_stack([label, category]))
+    alone = sizes[label] == 1
+    return (pair.counts[pair.group] == sizes[label]) & ~alone, alone
 
 
 def _risk(codes: IntArray, weights: FloatArray) -> TableRisk:
