@@ -56,6 +56,7 @@ def _errors_are_problems(clients: Clients) -> None:
     for asked in clients.asked:
         if asked.response is not None and asked.status in NOT_NOW:
             assert asked.response.headers["content-type"] == "application/problem+json"
+            assert asked.response.headers["retry-after"]
             assert "verdict" not in asked.response.json()
 
 

@@ -1,7 +1,6 @@
 """Whatever fails, lies, is late or dies on the way of a query: nothing unsafe leaves, and nothing is lost."""
 
 import itertools
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -591,102 +590,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHouse]:
         made.stop()
 
 
-def queries() -> Iterator[dict[str, Any]]:
-    """Tables, each different, of which some need protection."""
-    variables = ("site", "plan", "coins", "year", "child", "female", "age:broad", "household_size:groups")
-    for figure in ("UNITS", "RECORDS", "SUM:mdvis"):
-        for row, column in itertools.permutations(variables, 2):
-            yield {"rows": [row], "columns": [column], "figures": [figure]}
-
-
-QUERIES = queries()
-
-
-class Load:
-    """Asks one query after another from some threads, and keeps every answer."""
-
-    def __init__(self, house: ServedHouse, threads: int = 3) -> None:
-        self._house = house
-        self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._ask) for _ in range(threads)]
-        self.answers: list[tuple[dict[str, Any], httpx.Response]] = []
-
-    def __enter__(self) -> "Load":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(60)
-
-    def _ask(self) -> None:
-        while not self._stop.is_set():
-            with self._lock:
-                request = next(QUERIES)
-            while not self._stop.is_set():
-                response = self._house.ask(**request)
-                self.answers.append((request, response))
-                if not is_unavailable(response):
-                    break
-                # As a client that heeds Retry-After, only faster.
-                self._stop.wait(0.1)
-
-    def wait_for(self, condition: Callable[[httpx.Response], bool], number: int = 1) -> None:
-        """Wait until so many answers from now on are as wanted."""
-        before, deadline = len(self.answers), time.monotonic() + 30
-        while time.monotonic() < deadline:
-            if sum(condition(response) for _, response in self.answers[before:]) >= number:
-                return
-            time.sleep(0.02)
-        raise AssertionError("no such answer in 30 s")
-
-
 def is_answer(response: httpx.Response) -> bool:
     return response.status_code < 300
-
-
-def is_unavailable(response: httpx.Response) -> bool:
-    return response.status_code == 503
-
-
-def patiently(ask: Callable[[], httpx.Response], seconds: float = 10.0) -> httpx.Response:
-    """The answer of somebody who asks again while the service is not available."""
-    deadline = time.monotonic() + seconds
-    while is_unavailable(response := ask()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return response
-
-
-@pytest.mark.parametrize("service", ["protection", "risk", "facility"])
-def test_a_killed_service_costs_time_and_no_answer(served, service):
-    with Load(served) as load:
-        load.wait_for(is_answer, 3)
-        served.kill(service)
-        if service == "protection":
-            assert is_unavailable(served.ask(**WITH_SUMS))
-        else:
-            load.wait_for(is_unavailable)
-        served.restart(service)
-        load.wait_for(is_answer, 3)
-    assert {response.status_code for _, response in load.answers} <= {200, 201, 202, 503}
-    for _, response in load.answers:
-        assert ("verdict" in response.json()) == is_answer(response)
-        assert is_answer(response) or response.headers["retry-after"]
-    with served.ledger() as ledger:
-        assert ledger.verify().ok
-        recorded = {stored.query_id for stored in ledger.queries(None, (), 1000)}
-    answered = [(request, response) for request, response in load.answers if is_answer(response)]
-    assert {response.json()["query"] for _, response in answered} <= recorded
-    for request, response in answered:
-        again = served.ask(**request)
-        assert again.status_code == (202 if response.status_code == 202 else 200)
-        assert again.content == response.content
-    # What was not answered is not lost either: it can be asked again.
-    for request, response in load.answers:
-        assert is_answer(response) or is_answer(patiently(lambda asked=request: served.ask(**asked)))
 
 
 def test_a_facility_that_was_killed_still_knows_what_has_left(served):

@@ -81,7 +81,12 @@ class Instant:
         def one(house: ServedHouse, request: dict[str, Any]) -> tuple[float, float, httpx.Response]:
             self._barrier.wait(30)
             began = time.monotonic()
-            response = patiently(lambda: house.ask(dataset, **request))
+            try:
+                response = patiently(lambda: house.ask(dataset, **request))
+            except httpx.TransportError:
+                # Nobody kills anything here: if a process ended, say which, and how.
+                house.supervisor._check_alive()
+                raise
             return began, time.monotonic(), response
 
         with ThreadPoolExecutor(2) as threads:
