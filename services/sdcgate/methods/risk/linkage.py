@@ -6,6 +6,7 @@ mixed variables; Herranz, Nin, Rodriguez and Tassa, *Revisiting distance-based r
 to one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -23,6 +24,8 @@ LARGEST_NUMBER = 1e150
 """Numbers whose squares can be summed."""
 _ENTRIES = 2_000_000
 """Neighbours that are held at once."""
+_ASKED = 20_000
+"""Masked records that are looked up at once."""
 
 
 class Metric(Enum):
@@ -70,6 +73,9 @@ class Links:
     """A nearest original record, -1 where its block has none."""
     distances: FloatArray = field(repr=False)
     """Distance to it, infinite where there is none."""
+    second: FloatArray = field(repr=False)
+    """Distance to the original record that is second nearest, the same where there are ties: how sure a link
+    is; infinite where there is none."""
     ties: IntArray = field(repr=False)
     """Original records at that distance."""
     correct: FloatArray = field(repr=False)
@@ -93,6 +99,7 @@ def link_by_distance(
     scale: Scale = Scale.OWN,
     weights: FloatArray | None = None,
     truth: IntArray | None = None,
+    heed: Callable[[], None] | None = None,
 ) -> Links:
     """Links of every masked record to its nearest original records.
 
@@ -100,7 +107,7 @@ def link_by_distance(
     categories,), 1 by default, multiply |difference| or its square. `truth` (masked records,) has the
     position of the original that a record was made from, -1 where there is none; by default the files have
     the same order. Found by a k-d tree a block: memory grows with the records, not with the pairs; many
-    categories make it slow.
+    categories make it slow. `heed` is called before each part that is looked up: it may raise to end it.
 
     Raises ValueError where the files do not fit together, and for numbers that are not finite.
     """
@@ -108,10 +115,14 @@ def link_by_distance(
     own = checked_truth(truth, len(original), len(masked))
     count = len(masked)
     links = Links(
-        np.full(count, -1), np.full(count, np.inf), np.zeros(count, dtype=np.int64), np.zeros(count)
+        np.full(count, -1),
+        np.full(count, np.inf),
+        np.full(count, np.inf),
+        np.zeros(count, dtype=np.int64),
+        np.zeros(count),
     )
     for candidates, asking in _blocks(original, masked):
-        _link_block(here[candidates], candidates, there[asking], asking, metric, links)
+        _link_block(here[candidates], candidates, there[asking], asking, metric, links, heed or _go_on)
     known = np.flatnonzero((own >= 0) & (links.ties > 0))
     difference = np.abs(there[known] - here[own[known]])
     away = (difference**metric.value).sum(axis=1) ** (1.0 / metric.value)
@@ -149,8 +160,15 @@ def link_one_to_one(
     distances = cdist(there, here, "minkowski", p=metric.value)
     rows, linked = linear_sum_assignment(distances)
     linked = linked.astype(np.int64)
+    second = np.full(len(masked), np.inf)
+    if len(original) > 1:
+        second = np.partition(distances, 1, axis=1)[:, 1]
     ones = np.ones(len(masked), dtype=np.int64)
-    return Links(linked, distances[rows, linked], ones, (linked == own).astype(np.float64))
+    return Links(linked, distances[rows, linked], second, ones, (linked == own).astype(np.float64))
+
+
+def _go_on() -> None:
+    """Nobody ends it."""
 
 
 def _points(
@@ -202,7 +220,13 @@ def _inverse(units: FloatArray) -> FloatArray:
 
 
 def _link_block(
-    here: FloatArray, candidates: IntArray, there: FloatArray, asking: IntArray, metric: Metric, links: Links
+    here: FloatArray,
+    candidates: IntArray,
+    there: FloatArray,
+    asking: IntArray,
+    metric: Metric,
+    links: Links,
+    heed: Callable[[], None],
 ) -> None:
     """Write the links of the masked records of one block: equal points are looked at once."""
     from scipy.spatial import cKDTree
@@ -211,20 +235,27 @@ def _link_block(
     tree = cKDTree(here[places.first], balanced_tree=False)
     left, reach = np.arange(len(points)), 4
     nearest, ties = np.zeros(len(points), dtype=np.int64), np.zeros(len(points), dtype=np.int64)
-    smallest = np.zeros(len(points))
+    smallest, second = np.zeros(len(points)), np.full(len(points), np.inf)
     while len(left):
         reach = min(reach, len(places))
         again = []
-        for part in np.array_split(left, len(left) * reach // _ENTRIES + 1):
+        for part in np.array_split(left, max(len(left) * reach // _ENTRIES, len(left) // _ASKED) + 1):
+            heed()
             distances, at = tree.query(there[points.first[part]], k=list(range(1, reach + 1)), p=metric.value)
             tied = distances <= distances[:, :1] * (1.0 + TIE)
             ties[part] = np.where(tied, places.counts[at], 0).sum(axis=1)
             nearest[part], smallest[part] = at[:, 0], distances[:, 0]
+            alone = places.counts[at[:, 0]] == 1
+            if reach > 1:
+                second[part] = np.where(alone, distances[:, 1], distances[:, 0])
+            else:
+                second[part[~alone]] = distances[~alone, 0]
             again.append(part[tied[:, -1]] if reach < len(places) else part[:0])
         left, reach = np.concatenate(again), reach * 4
     own = points.group
     links.linked[asking] = candidates[places.first[nearest[own]]]
     links.distances[asking] = smallest[own]
+    links.second[asking] = second[own]
     links.ties[asking] = ties[own]
 
 

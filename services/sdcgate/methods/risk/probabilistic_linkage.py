@@ -8,6 +8,7 @@ No pair is ever looked at. How many pairs agree at least on a set of variables f
 its keys in both files, and how many agree on exactly that set by inclusion and exclusion.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,6 +65,8 @@ class ProbabilisticLinks:
 
     index: FloatArray = field(repr=False)
     """The highest index it has with any original; minus infinity where no original is in its block."""
+    linked_to: IntArray = field(repr=False)
+    """An original with that index, -1 where none is in its block."""
     ties: IntArray = field(repr=False)
     """Originals with that index."""
     correct: FloatArray = field(repr=False)
@@ -85,18 +88,20 @@ def fit_fellegi_sunter(
     blocks: tuple[IntArray, IntArray] | None = None,
     matches: float | None = None,
     iterations: int = 1000,
+    heed: Callable[[], None] | None = None,
 ) -> FellegiSunter:
     """The model by EM, variables independent within matches and within the rest; nobody's match is known.
 
     `original` and `masked` are codes (records, variables); missing (-1) agrees with nothing. Numbers have to
     be coded first. `blocks` are codes of both files that must agree for a pair to be compared. `matches`, the
-    number of true matches where it is known, keeps the share of matches fixed.
+    number of true matches where it is known, keeps the share of matches fixed. `heed` is called before each
+    pattern is counted: it may raise to end it.
 
     Raises ValueError for files that do not fit, too many variables, or EM that finds no class of matches.
     """
     ours, theirs, fixed = _compared(original, masked, blocks)
     variables = ours.shape[1] - fixed
-    pairs = _pairs_by_pattern(ours, theirs, fixed)
+    pairs = _pairs_by_pattern(ours, theirs, fixed, heed)
     total = float(pairs.sum())
     if total <= 0:
         raise ValueError("blocks must have pairs of records to compare")
@@ -150,6 +155,7 @@ def link_by_agreement(
     at: Thresholds,
     blocks: tuple[IntArray, IntArray] | None = None,
     truth: IntArray | None = None,
+    heed: Callable[[], None] | None = None,
 ) -> ProbabilisticLinks:
     """The best links of every masked record, by a fitted model; arguments as there.
 
@@ -167,12 +173,16 @@ def link_by_agreement(
     distinct, counts = ours[keys.first], keys.counts
     patterns = sorted(_subsets(useful), key=lambda s: (-levels[s], -s.bit_count()))
     best = np.full(len(theirs), -np.inf)
-    ties = np.zeros(len(theirs), dtype=np.int64)
+    ties, linked_to = np.zeros(len(theirs), dtype=np.int64), np.full(len(theirs), -1)
     for pattern in patterns:
         waiting = np.flatnonzero((ties == 0) | (best == levels[pattern]))
         if not len(waiting):
             break
-        found = _agreeing(distinct, counts, theirs[waiting], fixed, pattern)
+        if heed is not None:
+            heed()
+        found, example = _agreeing(distinct, counts, theirs[waiting], fixed, pattern)
+        fresh = (ties[waiting] == 0) & (found > 0)
+        linked_to[waiting[fresh]] = keys.first[example[fresh]]
         ties[waiting] += found
         best[waiting[found > 0]] = levels[pattern]
     known = np.flatnonzero((own >= 0) & (ties > 0))
@@ -183,7 +193,7 @@ def link_by_agreement(
     correct = np.zeros(len(theirs))
     correct[right] = 1.0 / ties[right]
     linked = best >= at.lt
-    return ProbabilisticLinks(best, ties, correct, linked, ~linked & (best > at.nlt))
+    return ProbabilisticLinks(best, linked_to, ties, correct, linked, ~linked & (best > at.nlt))
 
 
 def _telling(matches: FloatArray, others: FloatArray) -> BoolArray:
@@ -229,26 +239,37 @@ def _compared(
     return np.hstack([first, ours]), np.hstack([second, theirs]), first.shape[1]
 
 
-def _agreeing(originals: IntArray, counts: IntArray, masked: IntArray, fixed: int, pattern: int) -> IntArray:
-    """Originals that agree with each masked record at least on a pattern and on the blocks."""
+def _agreeing(
+    originals: IntArray, counts: IntArray, masked: IntArray, fixed: int, pattern: int
+) -> tuple[IntArray, IntArray]:
+    """How many originals agree with each masked record at least on a pattern and on the blocks, and one.
+
+    Where there are none the one means nothing.
+    """
     chosen = [fixed + place for place in range(originals.shape[1] - fixed) if pattern >> place & 1]
     columns = [*range(fixed), *chosen]
     if not columns:
-        return np.full(len(masked), counts.sum())
+        return np.full(len(masked), counts.sum()), np.zeros(len(masked), dtype=np.int64)
     keys = group_keys(np.vstack([originals[:, columns], masked[:, columns]]))
     here, there = keys.group[: len(originals)], keys.group[len(originals) :]
     known = (originals[:, chosen] >= 0).all(axis=1)
     found = np.bincount(here[known], counts[known], len(keys)).astype(np.int64)[there]
-    return np.where((masked[:, chosen] >= 0).all(axis=1), found, 0)
+    example = np.zeros(len(keys), dtype=np.int64)
+    example[here[known]] = np.flatnonzero(known)
+    return np.where((masked[:, chosen] >= 0).all(axis=1), found, 0), example[there]
 
 
-def _pairs_by_pattern(ours: IntArray, theirs: IntArray, fixed: int) -> FloatArray:
+def _pairs_by_pattern(
+    ours: IntArray, theirs: IntArray, fixed: int, heed: Callable[[], None] | None = None
+) -> FloatArray:
     """Pairs of an original and a masked record that agree on exactly each set of variables."""
     here, there = group_keys(ours), group_keys(theirs)
     variables = ours.shape[1] - fixed
     pairs = np.zeros(1 << variables, dtype=np.int64)
     for pattern in range(len(pairs)):
-        found = _agreeing(ours[here.first], here.counts, theirs[there.first], fixed, pattern)
+        if heed is not None:
+            heed()
+        found, _ = _agreeing(ours[here.first], here.counts, theirs[there.first], fixed, pattern)
         pairs[pattern] = int(found @ there.counts)
     for variable in range(variables):
         halves = pairs.reshape(-1, 2, 1 << variable)

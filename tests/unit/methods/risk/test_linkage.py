@@ -44,6 +44,7 @@ def test_links_are_those_of_a_comparison_of_all_pairs(files, metric, weights):
         nearest = np.isclose(away, away.min(), rtol=1e-9) & np.isfinite(away)
         assert found.ties[record] == nearest.sum()
         assert found.distances[record] == pytest.approx(away.min(), abs=1e-12)
+        assert found.second[record] == pytest.approx(np.sort([*away, np.inf])[1], abs=1e-12)
         right = truth[record] >= 0 and nearest[truth[record]]
         assert found.correct[record] == pytest.approx(1 / nearest.sum() if right else 0.0)
         assert nearest[found.linked[record]] if nearest.any() else found.linked[record] == -1

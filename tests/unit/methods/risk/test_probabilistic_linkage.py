@@ -53,6 +53,7 @@ def test_best_links_are_those_of_a_comparison_of_all_pairs(original, masked, dat
         best = np.isclose(index, index.max(), atol=1e-9)
         assert found.index[record] == pytest.approx(index.max(), abs=1e-8)
         assert found.ties[record] == best.sum()
+        assert best[found.linked_to[record]]
         right = truth[record] >= 0 and best[truth[record]]
         assert found.correct[record] == pytest.approx(1 / best.sum() if right else 0.0)
         assert found.linked[record] == (index.max() >= 3)
