@@ -6,23 +6,22 @@ file by its descriptor instead, at the levels that it registers.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdcgate.engine.code_lists import quoted
 from sdcgate.engine.data_files import FileUnusable, column_names, read_columns
 from sdcgate.engine.descriptor import DataFile
-from sdcgate.engine.encoding import Texts, canonical, number_of, read_texts
-from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.engine.table_columns import TableColumns, coded, lacking_columns
+from sdcgate.methods.cells import IntArray
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MAXIMUM_KEYS = 200
+ONE_COLUMN = ("weight", "unit", "wave", "household", "interest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +43,13 @@ class MicrodataColumns:
     """Columns of sensitive variables."""
     missing: tuple[str, ...] = field(default=())
     """Texts that stand for a missing value, beside empty ones."""
+    interest: str = ""
+    """A variable of interest, of which recodings lose between-group variance."""
 
     @property
     def named(self) -> tuple[tuple[str, str], ...]:
         """All columns, each with the option that names it."""
-        single = [(name, getattr(self, name)) for name in ("weight", "unit", "wave", "household")]
+        single = [(name, getattr(self, name)) for name in ONE_COLUMN]
         keys = [(f"keys[{position}]", key) for position, key in enumerate(self.keys)]
         sensitive = [(f"sensitive[{position}]", one) for position, one in enumerate(self.sensitive)]
         return (*keys, *sensitive, *((name, column) for name, column in single if column))
@@ -77,7 +78,7 @@ def read_microdata(file: Path, columns: MicrodataColumns, delimiter: str = "") -
 def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdata:
     """The named columns of an Arrow table. Raises MicrodataUnusable with all problems."""
     _check(columns, table.column_names)
-    reading = _Reading(table, columns, [])
+    reading = TableColumns(table, columns.missing, [])
     if table.num_rows == 0:
         raise MicrodataUnusable([("", "the file has no records")])
     keys, codes = [], np.empty((table.num_rows, len(columns.keys)), dtype=np.int64, order="F")
@@ -90,6 +91,7 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
     units = reading.ids("unit", columns.unit)
     waves = reading.numbers("wave", columns.wave)
     households = reading.ids("household", columns.household)
+    interest = reading.numbers("interest", columns.interest)
     sensitive = []
     for position, name in enumerate(columns.sensitive):
         texts = reading.texts(f"sensitive[{position}]", name)
@@ -110,71 +112,10 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
             waves=None if waves is None else waves.astype(np.int64),
             households=households,
             sensitive=tuple(sensitive),
+            interest=interest,
         )
     except ValueError as error:
         raise MicrodataUnusable([("", str(error))]) from None
-
-
-def coded(texts: Texts) -> tuple[tuple[str, ...], IntArray]:
-    """The values of a column in order, numbers by their size, and each row's code; -1 where missing."""
-    names = [canonical(text) for text in texts.distinct]
-    occurring = {name for name, rows in zip(names, texts.rows.tolist(), strict=True) if rows}
-    ordered = tuple(sorted(occurring, key=_order))
-    places = {name: place for place, name in enumerate(ordered)}
-    code = np.array([*(places.get(name, -1) for name in names), -1], dtype=np.int64)
-    return ordered, code[texts.index]
-
-
-def _order(name: str) -> tuple[bool, float, str]:
-    number = number_of(name)
-    return (np.isnan(number), 0.0 if np.isnan(number) else number, name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """One pass over a table; a column that cannot be used adds a problem and is None."""
-
-    table: "pa.Table"
-    columns: MicrodataColumns
-    problems: list[tuple[str, str]]
-
-    def texts(self, path: str, name: str) -> Texts | None:
-        import pyarrow as pa
-
-        column = self.table[name]
-        if not pa.types.is_dictionary(column.type) or not pa.types.is_string(column.type.value_type):
-            try:
-                if pa.types.is_dictionary(column.type):
-                    column = column.cast(column.type.value_type)
-                column = column.cast(pa.string()).dictionary_encode()
-            except pa.ArrowException:
-                self.problems.append((path, f"column {name!r} has a type that is no text, number or date"))
-                return None
-        return read_texts(column, self.columns.missing)
-
-    def numbers(self, path: str, name: str) -> FloatArray | None:
-        """A column of numbers, all finite and there; None where no column is named."""
-        texts = self.texts(path, name) if name else None
-        if texts is None:
-            return None
-        of_texts = np.array([*(number_of(text) for text in texts.distinct), np.nan])
-        numbers: FloatArray = of_texts[texts.index]
-        self._complete(path, name, ~np.isfinite(numbers), "without a finite number")
-        return numbers
-
-    def ids(self, path: str, name: str) -> IntArray | None:
-        texts = self.texts(path, name) if name else None
-        if texts is None:
-            return None
-        _, codes = coded(texts)
-        self._complete(path, name, codes < 0, "without an id")
-        return codes
-
-    def _complete(self, path: str, name: str, lacking: BoolArray, what: str) -> None:
-        if lacking.any():
-            first = int(np.argmax(lacking)) + 1
-            text = f"column {name!r} has {int(lacking.sum())} records {what}, the first is record {first}"
-            self.problems.append((path, text))
 
 
 def _check(columns: MicrodataColumns, present: Sequence[str]) -> None:
@@ -187,11 +128,7 @@ def _check(columns: MicrodataColumns, present: Sequence[str]) -> None:
         problems.append(("keys", "a key variable stands more than once"))
     if set(columns.sensitive) & set(columns.keys):
         problems.append(("sensitive", "a sensitive variable cannot be a key variable too"))
-    for path, column in columns.named:
-        if column not in present:
-            near = get_close_matches(column, present, n=3)
-            hint = f"; the nearest are {quoted(near)}" if near else ""
-            problems.append((path, f"the file has no column {column!r}{hint}"))
+    problems += lacking_columns(columns.named, present)
     given = [name for name in ("weight", "fraction", "population") if getattr(columns, name)]
     if len(given) > 1:
         problems.append((given[1], f"leave it out: {given[0]} tells how many people a unit stands for"))
