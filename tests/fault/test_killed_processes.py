@@ -27,7 +27,8 @@ from truthful_house import TruthfulHouses
 
 ALL = "all four at once"
 VICTIMS = ("facility", "facility", "facility", "risk", "protection", "gateway", ALL)
-READY_WITHIN = 30.0
+READY_WITHIN = 120.0
+"""Seconds; three as a rule, but thirty were seen where six others used the same two cores."""
 KILLS = 400
 KILLS_A_HOUSE = 100
 
