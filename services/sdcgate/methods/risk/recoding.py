@@ -89,7 +89,7 @@ def lattice(
                 raise ValueError(
                     f"levels[{variable}][{place}]: must give a code for every code of the variable"
                 )
-            step = np.where(finest < 0, -1, np.asarray(mapping, dtype=np.int64)[finest])
+            step = np.append(np.asarray(mapping, dtype=np.int64), -1)[finest]
             if len(np.unique(np.stack([steps[-1], step]), axis=1).T) > len(np.unique(steps[-1])):
                 raise ValueError(f"levels[{variable}][{place}]: divides codes that the level before it joins")
             steps.append(step)
