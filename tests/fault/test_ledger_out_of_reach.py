@@ -40,6 +40,7 @@ sys.stdin.read()
 """
 STORY = [PLANS, INCOMES, FOUR_DIMENSIONS]
 NO_LIMIT = resource.RLIM_INFINITY
+SHORTER_THAN_A_HEAD = 200
 
 
 def nothing_meanwhile_and_all_of_it_afterwards(
@@ -85,17 +86,22 @@ def test_a_database_that_somebody_else_has_locked_costs_errors_in_time(house, or
 
 
 @contextmanager
-def no_room(house: ServedHouse, more: int) -> Iterator[None]:
-    """No file of the facility can grow, but for so many bytes of the largest; EFBIG stands for ENOSPC."""
+def no_file_beyond(house: ServedHouse, size: int) -> Iterator[None]:
+    """No file of the facility can grow beyond so many bytes; EFBIG stands for ENOSPC."""
     process = house.supervisor.processes["facility"]
-    state = house.settings.state_dir
-    files = [state / "ledger.sqlite", state / "ledger.sqlite-wal", state / "ledger.sqlite-shm"]
-    largest = max(file.stat().st_size for file in files if file.exists()) if more else 0
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (largest + more, NO_LIMIT))
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (size, NO_LIMIT))
     try:
         yield
     finally:
         resource.prlimit(process, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
+
+
+def no_room(house: ServedHouse, more: int) -> AbstractContextManager[None]:
+    """No file of the facility can grow, but for so many bytes of the largest."""
+    state = house.settings.state_dir
+    files = [state / "ledger.sqlite", state / "ledger.sqlite-wal", state / "ledger.sqlite-shm"]
+    largest = max(file.stat().st_size for file in files if file.exists()) if more else 0
+    return no_file_beyond(house, largest + more)
 
 
 def test_a_disk_without_room_costs_errors_in_time(house, oracle, tell):
@@ -116,6 +122,32 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_commit_loses_nothing(house, ora
         report = ledger.verify()
     assert (report.faults, report.heads_behind) == ((), 0)
     tell("disk fills up within a commit (RLIMIT_FSIZE)", number, **told.told())
+
+
+@pytest.mark.long
+def test_a_second_place_that_fills_up_in_the_middle_of_a_line_loses_nothing(tmp_path, oracle, tell):
+    number = trials(20)
+    with running_server() as server:
+        address = {"ledger_url": empty_database(server)}
+        house = ServedHouse(tmp_path / "on postgresql", address, **DEADLINES)
+        heads, told = house.settings.state_dir / "heads" / "heads.jsonl", Told(house, oracle)
+        try:
+            told.patient(told.new_dataset(), [PLANS])
+            for trial in range(number):
+                dataset = told.new_dataset()
+                with no_file_beyond(house, heads.stat().st_size + 1 + 13 * trial % SHORTER_THAN_A_HEAD):
+                    # Recorded at the first time; without its head it is not told at the second either.
+                    told.ask("heads fill up", dataset, [PLANS, PLANS])
+                    assert not heads.read_bytes().endswith(b"\n")
+                told.patient(dataset, [PLANS])
+            assert set(told.outcomes) == {"503"}
+            with house.ledger() as ledger:
+                report = ledger.verify()
+            assert (report.faults, report.heads_behind) == ((), 0)
+            assert heads.read_bytes().count(b"\n") == report.events
+        finally:
+            house.stop()
+    tell("disk of the heads fills up within a line", number, **told.told())
 
 
 @contextmanager
