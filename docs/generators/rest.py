@@ -51,9 +51,9 @@ def _operation(method: str, path: str, operation: Schema) -> str:
         (
             f"`{found['name']}`",
             found["in"],
-            _type(found["schema"]),
+            _type(_parameter(found)),
             found["description"],
-            _limits(found["schema"]),
+            _limits(_parameter(found)),
         )
         for found in operation.get("parameters", ())
     ]
@@ -68,6 +68,12 @@ def _operation(method: str, path: str, operation: Schema) -> str:
         ),
         _first_example(answers),
     )
+
+
+def _parameter(found: Schema) -> Schema:
+    """Schema of a parameter, which stands as it is or as JSON."""
+    schema: Schema = found["schema"] if "schema" in found else found["content"][_JSON]["schema"]
+    return schema
 
 
 def _body(answer: Schema) -> str:

@@ -202,8 +202,10 @@ def test_a_file_is_the_body_and_its_options_stand_in_the_address():
     (route,) = [route for route in ROUTES if route.file]
     operation = OPERATIONS["post", route.path]
     assert list(operation["requestBody"]["content"]) == ["application/vnd.apache.arrow.stream"]
-    named = {parameter["name"]: parameter["schema"] for parameter in operation["parameters"]}
+    written = {parameter["name"]: parameter for parameter in operation["parameters"]}
+    named = {name: parameter["schema"] for name, parameter in written.items() if "schema" in parameter}
     assert named["keys"]["type"] == "array"
+    assert written["scenarios"]["content"]["application/json"]["schema"]["type"] == "array"
     assert named["fraction"]["maximum"] == 1
     assert {parameter["in"] for parameter in operation["parameters"]} == {"query"}
 

@@ -1,5 +1,6 @@
 """Files of microdata as the check side takes them: an Arrow IPC stream of the columns that are needed."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,19 @@ ARROW = "application/vnd.apache.arrow.stream"
 COLUMNS = ("weight", "unit", "wave", "household")
 """Options that name one column each."""
 
+OBJECTS = ("scenarios",)
+"""Options that hold objects."""
+
 Parameters = list[tuple[str, str | int | float | bool | None]]
 
 
 def file_options(keys: str | Sequence[str], options: Mapping[str, Any]) -> Parameters:
-    """The options of an assessment as a query string: lists repeated, None left out."""
+    """The options of an assessment as a query string: lists repeated, objects as JSON, None left out."""
     found: Parameters = [("keys", key) for key in items(keys)]
     for name, value in options.items():
-        if isinstance(value, list | tuple):
+        if name in OBJECTS and value is not None:
+            found.append((name, json.dumps(value)))
+        elif isinstance(value, list | tuple):
             found.extend((name, item) for item in value)
         elif value is not None:
             found.append((name, value))
@@ -41,7 +47,8 @@ def arrow_stream(
 
     table = data if isinstance(data, pa.Table) else pa.Table.from_pandas(data, preserve_index=False)
     named = [str(options[name]) for name in COLUMNS if options.get(name)]
-    wanted = list(dict.fromkeys([*items(keys), *items(options.get("sensitive", ())), *named]))
+    known = [key for scenario in options.get("scenarios") or () for key in scenario.get("keys", ())]
+    wanted = list(dict.fromkeys([*items(keys), *items(options.get("sensitive", ())), *known, *named]))
     lacking = [name for name in wanted if name not in table.column_names]
     if lacking:
         raise ValueError(f"there is no column {', '.join(map(repr, lacking))}")

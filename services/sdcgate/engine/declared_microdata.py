@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorP
 from sdcgate.engine.microdata import MicrodataUnusable
 from sdcgate.engine.record_columns import RecordColumns
 from sdcgate.engine.registration import read_declared
+from sdcgate.engine.release import ReleasedRecords, released
+from sdcgate.engine.scenarios import scenarios_of
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 
@@ -23,6 +26,8 @@ class DeclaredKey:
     """Names of variables; all identifying ones where empty. `age:ten_years` names a level too."""
     wave: str = ""
     """The variable that tells the wave of a record; records are numbered as they stand where empty."""
+    release_date: date | None = None
+    """When the file would be released, for the rules that ask."""
 
 
 def declared_microdata(
@@ -42,21 +47,35 @@ def declared_microdata(
     named = reading.unit_ids()
     weights = reading.weights()
     waves = _waves(reading, descriptor, asked)
+    scenarios = scenarios_of(descriptor.scenarios, lambda _, key: _named_key(reading, key))
     by_id = descriptor.household is not None and bool(descriptor.household.column)
     households = reading.household() if by_id else None
     if problems or named is None:
         raise DescriptorInvalid(tuple(problems))
     decimals = 0 if descriptor.weight is None else descriptor.weight.decimals
     own: FloatArray | None = None if weights is None else weights / 10.0**decimals
+    fraction = _fraction(descriptor, len(named[0])) if own is None else None
     return Microdata(
         keys=tuple(_key(variable, level, code_lists[variable.name]) for _, variable, level in levels),
         codes=np.column_stack([codes for codes in columns if codes is not None]),
         weights=own,
-        fraction=_fraction(descriptor, len(named[0])) if own is None else None,
+        fraction=fraction,
         units=named[1] if descriptor.unit.column else None,
         waves=waves,
         households=households,
         sensitive=_sensitive(reading, descriptor),
+        scenarios=scenarios,
+        release=released(
+            descriptor,
+            code_lists,
+            ReleasedRecords(
+                *_shown(reading, levels),
+                unit=named[1],
+                weights=_design_weights(own, fraction, len(named[1])),
+                households=households,
+            ),
+            asked.release_date,
+        ),
     )
 
 
@@ -111,6 +130,38 @@ def _codes(reading: RecordColumns, position: int, variable: Variable, level: Lev
     members = np.array(level.members, dtype=np.int64)
     members[members == len(level.codes) - 1] = -1
     return members[finest]
+
+
+def _named_key(reading: RecordColumns, name: str) -> tuple[KeyVariable, IntArray] | None:
+    """A variable that stands as `variable` or `variable:level`, declared both."""
+    variable, _, level = name.partition(":")
+    declared = reading.descriptor.variables
+    place = next(at for at, one in enumerate(declared) if one.name == variable)
+    listed = reading.code_lists[variable]
+    chosen = next((one for one in listed if one.name == level), listed[0])
+    codes = _codes(reading, place, declared[place], chosen)
+    return None if codes is None else (_key(declared[place], chosen, listed), codes)
+
+
+def _shown(
+    reading: RecordColumns, asked: list[tuple[int, Variable, LevelCodes]]
+) -> tuple[tuple[LevelCodes, ...], IntArray]:
+    """The level of every variable that would be released, and its codes: as asked, else the finest."""
+    at_level = {place: level for place, _, level in asked}
+    levels, columns = [], []
+    for place, variable in enumerate(reading.descriptor.variables):
+        levels.append(at_level.get(place, reading.code_lists[variable.name][0]))
+        codes = _codes(reading, place, variable, levels[-1])
+        if codes is not None:
+            columns.append(codes.astype(np.int32))
+    return tuple(levels), np.column_stack(columns)
+
+
+def _design_weights(own: FloatArray | None, fraction: float | None, records: int) -> FloatArray | None:
+    """The file's weights, or those of its sampling fraction; None where it is the population."""
+    if own is not None or fraction is None or fraction == 1.0:
+        return own
+    return np.full(records, 1.0 / fraction)
 
 
 def _sensitive(reading: RecordColumns, descriptor: Descriptor) -> tuple[tuple[str, IntArray], ...]:

@@ -18,6 +18,9 @@ TopicName = Literal[
     "UNSPECIFIED", "NATIONALITY", "COUNTRY_OF_BIRTH", "ETHNICITY", "OCCUPATION", "FIRM", "EDUCATION"
 ]
 ThresholdBase = Literal["UNSPECIFIED", "SAMPLE", "POPULATION"]
+KindOfScenario = Literal["UNSPECIFIED", "NOSY_NEIGHBOUR", "INDIVIDUAL_ARCHIVE", "HOUSEHOLD_ARCHIVE"]
+TargetOfScenario = Literal["UNSPECIFIED", "INDIVIDUAL", "HOUSEHOLD"]
+MissingValues = Literal["UNSPECIFIED", "CATEGORY", "WILDCARD"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,21 @@ class Municipality(_Declared):
     codes: tuple[RegionalCode, ...] = ()
 
 
+class DeclaredScenario(_Declared):
+    """A disclosure scenario: its keys, each `variable` or `variable:level`, and what the intruder does."""
+
+    name: str = ""
+    kind: KindOfScenario = "UNSPECIFIED"
+    keys: tuple[str, ...] = ()
+    missing: MissingValues = "UNSPECIFIED"
+    response_known: bool = False
+    quality: float | None = None
+    coverage: float | None = None
+    attempt: float | None = None
+    target: TargetOfScenario = "UNSPECIFIED"
+    threshold: float | None = None
+
+
 class Descriptor(_Declared):
     """A dataset: where it lies, what a unit is, what may be asked."""
 
@@ -203,6 +221,7 @@ class Descriptor(_Declared):
     policy: str = ""
     access_level: str = ""
     municipalities: tuple[Municipality, ...] = ()
+    scenarios: tuple[DeclaredScenario, ...] = ()
 
 
 def parse_descriptor(declared: Mapping[str, Any]) -> Descriptor:
@@ -218,6 +237,18 @@ def parse_descriptor(declared: Mapping[str, Any]) -> Descriptor:
             for found in error.errors(include_input=False, include_url=False)
         )
         raise DescriptorInvalid(problems) from None
+
+
+def parse_scenarios(declared: object) -> tuple[DeclaredScenario, ...]:
+    """Scenarios by themselves: a list of them, or an object that holds one as `scenarios`.
+
+    Raises DescriptorInvalid as `parse_descriptor`.
+    """
+    listed = declared.get("scenarios") if isinstance(declared, Mapping) else declared
+    if not isinstance(listed, list | tuple) or not listed:
+        problem = DescriptorProblem("scenarios", "give a list of scenarios, each with name, kind and keys")
+        raise DescriptorInvalid((problem,))
+    return parse_descriptor({"scenarios": listed}).scenarios
 
 
 def _path(location: tuple[int | str, ...]) -> str:

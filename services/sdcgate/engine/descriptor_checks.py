@@ -7,6 +7,7 @@ from datetime import date
 
 from sdcgate.engine.data_files import is_separator
 from sdcgate.engine.descriptor import Descriptor, DescriptorProblem, Measure
+from sdcgate.engine.scenarios import check_declared_scenarios
 
 _DATASET_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
@@ -52,7 +53,7 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
             add(f"variables[{position}].regional_kind", "is about variables that are regional: INDIRECT")
     for position, measure in enumerate(descriptor.measures):
         _check_measure(f"measures[{position}]", measure, found)
-    return found
+    return found + check_declared_scenarios(descriptor)
 
 
 def _delimiters(descriptor: Descriptor) -> list[tuple[str, str]]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdcgate.engine.data_files import FileUnusable, column_names, read_columns
-from sdcgate.engine.descriptor import DataFile
+from sdcgate.engine.descriptor import DataFile, DeclaredScenario
+from sdcgate.engine.scenarios import check_scenarios, scenarios_of
 from sdcgate.engine.table_columns import TableColumns, coded, lacking_columns
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
@@ -43,6 +44,8 @@ class MicrodataColumns:
     """Columns of sensitive variables."""
     missing: tuple[str, ...] = field(default=())
     """Texts that stand for a missing value, beside empty ones."""
+    scenarios: tuple[DeclaredScenario, ...] = ()
+    """Disclosure scenarios; their keys are columns."""
     interest: str = ""
     """A variable of interest, of which recodings lose between-group variance."""
 
@@ -52,7 +55,12 @@ class MicrodataColumns:
         single = [(name, getattr(self, name)) for name in ONE_COLUMN]
         keys = [(f"keys[{position}]", key) for position, key in enumerate(self.keys)]
         sensitive = [(f"sensitive[{position}]", one) for position, one in enumerate(self.sensitive)]
-        return (*keys, *sensitive, *((name, column) for name, column in single if column))
+        scenarios = [
+            (f"scenarios[{position}].keys[{place}]", key)
+            for position, scenario in enumerate(self.scenarios)
+            for place, key in enumerate(scenario.keys)
+        ]
+        return (*keys, *sensitive, *scenarios, *((name, column) for name, column in single if column))
 
 
 class MicrodataUnusable(ValueError):
@@ -97,6 +105,7 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
         texts = reading.texts(f"sensitive[{position}]", name)
         if texts is not None:
             sensitive.append((name, coded(texts)[1]))
+    scenarios = scenarios_of(columns.scenarios, lambda path, name: _key(reading, path, name))
     if waves is not None and not (waves == np.rint(waves)).all():
         reading.problems.append(("wave", "waves must be whole numbers"))
     if reading.problems:
@@ -113,13 +122,22 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
             households=households,
             sensitive=tuple(sensitive),
             interest=interest,
+            scenarios=scenarios,
         )
     except ValueError as error:
         raise MicrodataUnusable([("", str(error))]) from None
 
 
+def _key(reading: TableColumns, path: str, name: str) -> tuple[KeyVariable, IntArray] | None:
+    texts = reading.texts(path, name)
+    if texts is None:
+        return None
+    categories, codes = coded(texts)
+    return KeyVariable(name, categories), codes
+
+
 def _check(columns: MicrodataColumns, present: Sequence[str]) -> None:
-    problems = []
+    problems = check_scenarios(columns.scenarios, bool(columns.household))
     if not columns.keys:
         problems.append(("keys", "name at least one key variable"))
     if len(columns.keys) > MAXIMUM_KEYS:

@@ -1,13 +1,15 @@
-"""A registered dataset as the rules for the release of files see it: a row a unit, its finest codes."""
+"""A dataset as the rules for the release of files see it: a row a unit, variables at the levels shown."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 import numpy as np
 
+from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Dataset
-from sdcgate.engine.descriptor import Variable
+from sdcgate.engine.descriptor import Descriptor, Variable
 from sdcgate.engine.municipalities import municipality_arrays
 from sdcgate.engine.snapshot import SnapshotDamaged, data_file, file_hash, read_column
 from sdcgate.methods.cells import FloatArray, IntArray
@@ -22,6 +24,20 @@ _IDENTIFYING = {
     "EXTREMELY": Identifying.EXTREMELY,
 }
 _REGIONAL = {"UNSPECIFIED": Regional.NONE, "DIRECT": Regional.DIRECT, "INDIRECT": Regional.INDIRECT}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleasedRecords:
+    """The records of a dataset as they would be released; arrays have a row a record."""
+
+    levels: tuple[LevelCodes, ...]
+    """The level at which each variable of the descriptor would be shown."""
+    codes: IntArray
+    """Positions of these levels' codes, -1 where missing, shape (records, variables)."""
+    unit: IntArray
+    weights: FloatArray | None
+    """None where the file is the population."""
+    households: IntArray | None
 
 
 def release_file(
@@ -43,21 +59,36 @@ def release_file(
         raise SnapshotDamaged(f"{dataset.name} v{dataset.version}: the data file was changed")
     descriptor = dataset.descriptor
     unit = read_column(file, "unit").astype(np.int64)
-    codes = np.column_stack([_codes(dataset, file, variable) for variable in descriptor.variables])
-    units = reduce_to_units(codes, _weights(dataset, file, unit), unit, order_within_units(unit))
-    households = read_column(file, "household")[units.first] if dataset.household == "id" else None
+    records = ReleasedRecords(
+        levels=tuple(dataset.levels(variable.name)[0] for variable in descriptor.variables),
+        codes=np.column_stack([_codes(dataset, file, variable) for variable in descriptor.variables]),
+        unit=unit,
+        weights=_weights(dataset, file, unit),
+        households=read_column(file, "household") if dataset.household == "id" else None,
+    )
+    made = released(descriptor, dataset.code_lists, records, release_date)
+    return replace(made, weights_released=weights_released, random_order=random_order)
+
+
+def released(
+    descriptor: Descriptor,
+    code_lists: Mapping[str, tuple[LevelCodes, ...]],
+    records: ReleasedRecords,
+    release_date: date | None = None,
+) -> ReleaseFile:
+    """The file that would be released, a row a unit; its weights with it where it has its own."""
+    units = reduce_to_units(records.codes, records.weights, records.unit, order_within_units(records.unit))
     return ReleaseFile(
         variables=tuple(_variable(descriptor.variables[column], record) for column, record in units.columns),
         codes=units.codes,
         weights=units.weights,
         base=Base.SAMPLE if descriptor.design.threshold_base == "SAMPLE" else Base.POPULATION,
-        weights_released=weights_released,
-        households=households,
-        municipalities=_municipalities(dataset, units),
+        weights_released=descriptor.weight is not None,
+        households=None if records.households is None else records.households[units.first],
+        municipalities=_municipalities(descriptor, code_lists, records.levels, units),
         panel=descriptor.panel,
         reference_date=date.fromisoformat(descriptor.reference_date) if descriptor.reference_date else None,
         release_date=release_date,
-        random_order=random_order,
     )
 
 
@@ -89,10 +120,20 @@ def _variable(variable: Variable, record: int | None) -> ReleasedVariable:
     )
 
 
-def _municipalities(dataset: Dataset, units: Units) -> Municipalities | None:
-    """With the columns of the file in place of the descriptor's; None where a place varies within units."""
-    places = municipality_arrays(dataset.descriptor, dataset.code_lists)
+def _municipalities(
+    descriptor: Descriptor,
+    code_lists: Mapping[str, tuple[LevelCodes, ...]],
+    levels: tuple[LevelCodes, ...],
+    units: Units,
+) -> Municipalities | None:
+    """By the file's columns and levels, not the descriptor's; None where a place varies within units."""
+    places = municipality_arrays(descriptor, code_lists)
     columns = {key: column for column, (key, record) in enumerate(units.columns) if record is None}
     if places is None or not set(places.variables) <= set(columns):
         return None
-    return replace(places, variables=tuple(columns[key] for key in places.variables))
+    shown = [
+        np.array(levels[key].members)[own] for key, own in zip(places.variables, places.codes.T, strict=True)
+    ]
+    return replace(
+        places, variables=tuple(columns[key] for key in places.variables), codes=np.column_stack(shown)
+    )

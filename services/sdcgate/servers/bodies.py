@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from sdcgate.servers.errors import TooLarge, UnsupportedMediaType
 from sdcgate.servers.routes import Route
-from sdcgate.wire.json import from_value
+from sdcgate.wire.json import from_value, parse
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 
 JSON = "application/json"
@@ -101,10 +101,15 @@ def parameters(request: Request, route: Route) -> dict[str, Any]:
         field = fields.get(name)
         if field is None or name not in route.in_query:
             problems.append(FieldProblem(name[:40], "is not known in the address"))
-        elif field.is_repeated:
+        elif field.is_repeated and field.message_type is None:
             value[name] = texts
         elif len(texts) > 1:
             problems.append(FieldProblem(name, "stands more than once"))
+        elif field.message_type is not None:
+            try:
+                value[name] = parse(texts[0].encode())
+            except InvalidMessageError:
+                problems.append(FieldProblem(name, "must be JSON: a list of objects"))
         else:
             value[name] = _number(field, texts[0])
     if problems:

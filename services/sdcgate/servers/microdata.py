@@ -103,9 +103,12 @@ def _table(content: bytes) -> "pa.Table":
 
 
 def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
+    from sdcgate.engine.descriptor import parse_scenarios
     from sdcgate.engine.microdata import MicrodataColumns
+    from sdcgate.wire.json import to_value
     from sdcgate.wire.microdata import given
 
+    scenarios = [to_value(one, {}) for one in options.scenarios]
     return MicrodataColumns(
         keys=tuple(options.keys),
         weight=options.weight,
@@ -116,4 +119,5 @@ def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
         population=given(options, "population", None),
         sensitive=tuple(options.sensitive),
         missing=tuple(options.missing_texts),
+        scenarios=parse_scenarios(scenarios) if scenarios else (),
     )

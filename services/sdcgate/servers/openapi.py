@@ -113,10 +113,15 @@ def _parameters(route: Route, schemas: Schemas) -> list[Schema]:
             "in": "path" if name in in_path else "query",
             "required": name in in_path,
             "description": schemas.comment(fields[name].full_name),
-            "schema": schemas.parameter(fields[name]),
+            **_written(fields[name], schemas.parameter(fields[name])),
         }
         for name in (*in_path, *route.in_query)
     ]
+
+
+def _written(field: Any, schema: Schema) -> Schema:
+    """How a parameter is written: objects as JSON."""
+    return {"schema": schema} if field.message_type is None else {"content": {JSON: {"schema": schema}}}
 
 
 def _success(route: Route, status: int, schemas: Schemas) -> Schema:

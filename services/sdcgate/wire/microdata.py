@@ -17,6 +17,7 @@ from sdcgate.methods.risk.file_report import (
 from sdcgate.methods.risk.keys import Missing
 from sdcgate.methods.risk.recommendation import Recommendation
 from sdcgate.methods.risk.risk_factors import Factors
+from sdcgate.wire.file_release import add_release
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
 
 MISSING = {
@@ -55,7 +56,7 @@ def given(message: Any, name: str, otherwise: Any) -> Any:
 def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
     """The report as a message."""
     cells = found.key_cells
-    return pb.AssessMicrodataResponse(
+    message = pb.AssessMicrodataResponse(
         file=_file(found.facts),
         key_cells=pb.KeyCells(
             cells=cells.cells,
@@ -63,6 +64,7 @@ def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
             below_three=cells.below_three,
             below_five=cells.below_five,
             sizes=cells.sizes,
+            smallest=cells.smallest,
         ),
         individual=_individual(found.individual) if found.individual is not None else None,
         uniqueness=_uniqueness(found.uniqueness) if found.uniqueness is not None else None,
@@ -78,10 +80,14 @@ def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
                 alike=one.alike,
                 smallest_entropy=one.smallest_entropy,
                 farthest=one.farthest,
+                distinct=one.distinct,
+                recursive=one.recursive,
             )
             for one in found.sensitive
         ],
     )
+    add_release(message, found)
+    return message
 
 
 def file_risk_to_message(risk: FileRisk) -> pb.FileRisk:

@@ -96,6 +96,8 @@ class ScenarioRisk:
     """The risk of a file under one scenario; under `HOUSEHOLD` a unit has the risk of its household."""
 
     scenario: Scenario
+    keys: tuple[KeyVariable, ...]
+    """What the intruder knows of a unit: one for each wave where values vary within units."""
     measure: Measure
     units: int
     key_cells: int
@@ -153,6 +155,7 @@ def scenario_risk(file: Microdata, scenario: Scenario, threshold: float, named: 
     keys = group_keys(units.codes)
     return ScenarioRisk(
         scenario=scenario,
+        keys=units.keys,
         measure=measure,
         units=len(units),
         key_cells=len(keys),
