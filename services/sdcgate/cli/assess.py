@@ -12,9 +12,6 @@ from sdcgate.cli.connection import told
 
 if TYPE_CHECKING:
     from sdcgate.methods.risk.file_options import Options
-    from sdcgate.methods.risk.microdata import Microdata
-
-DESCRIPTORS = (".yaml", ".yml", ".json")
 
 
 class MissingValues(StrEnum):
@@ -64,6 +61,13 @@ def assess(
     quality: Annotated[float, typer.Option(help="Factor d: that file and intruder's list agree.")] = 1.0,
     coverage: Annotated[float, typer.Option(help="Factor e: that a unit is in the intruder's list.")] = 1.0,
     attempt: Annotated[float, typer.Option(help="Factor t: that somebody tries.")] = 1.0,
+    scenarios: Annotated[
+        Path | None, typer.Option(help="YAML file with scenarios, in place of those of a descriptor.")
+    ] = None,
+    release_date: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="When the file would be released, for the rules; today."),
+    ] = None,
     records: Annotated[int, typer.Option(help="Name so many of the riskiest records by number.")] = 0,
     delimiter: Annotated[str, typer.Option(help="What separates columns of a CSV file; comma.")] = "",
     data_root: Annotated[
@@ -74,37 +78,29 @@ def assess(
 ) -> None:
     """Assess the disclosure risk of a file, here, by every measure that applies. No service is asked."""
     with told():
+        from sdcgate.cli.assessment.given import Given, microdata_of
         from sdcgate.methods.risk.file_assessment import assess_file
         from sdcgate.methods.risk.file_options import Options
         from sdcgate.methods.risk.keys import Missing
         from sdcgate.methods.risk.risk_factors import Factors
 
-        names = _names(keys)
-        if file.suffix.lower() in DESCRIPTORS:
-            _not_with_descriptor(
-                weight=weight,
-                unit=unit,
-                household=household,
-                fraction=fraction,
-                population=population,
-                sensitive=sensitive,
-            )
-            microdata = _declared(file, data_root, names, wave)
-        else:
-            from sdcgate.engine.microdata import MicrodataColumns, read_microdata
-
-            columns = MicrodataColumns(
-                names,
-                weight,
-                unit,
-                wave,
-                household,
-                fraction,
-                population,
-                _names(sensitive),
-                tuple(missing_text),
-            )
-            microdata = read_microdata(file, columns, delimiter)
+        given = Given(
+            file=file,
+            keys=_names(keys),
+            weight=weight,
+            unit=unit,
+            wave=wave,
+            household=household,
+            sensitive=_names(sensitive),
+            fraction=fraction,
+            population=population,
+            missing_text=tuple(missing_text),
+            delimiter=delimiter,
+            data_root=data_root,
+            scenarios=scenarios,
+            release_date=datetime.now(UTC).date() if release_date is None else release_date.date(),
+        )
+        microdata = microdata_of(given)
         options = Options(
             missing=Missing(missing.value),
             factors=Factors(quality, coverage, attempt),
@@ -120,32 +116,6 @@ def assess(
 
 def _names(given: list[str]) -> tuple[str, ...]:
     return tuple(part for text in given for part in text.split(",") if part)
-
-
-def _declared(file: Path, data_root: Path | None, keys: tuple[str, ...], wave: str) -> "Microdata":
-    from sdcgate.engine.declared_microdata import DeclaredKey, declared_microdata
-    from sdcgate.engine.descriptor import DescriptorInvalid, parse_descriptor
-    from sdcgate.policy.strict_yaml import read_yaml
-
-    content = read_yaml(file.read_text(encoding="utf-8"))
-    if not isinstance(content, dict):
-        raise ValueError(f"{file} is not a descriptor: it holds no fields")  # noqa: TRY004
-    try:
-        return declared_microdata(
-            parse_descriptor(content), data_root or file.parent, DeclaredKey(keys, wave)
-        )
-    except DescriptorInvalid as error:
-        problems = "\n".join(f"  {problem}" for problem in error.problems)
-        raise ValueError(f"{file} cannot be assessed:\n{problems}") from error
-
-
-def _not_with_descriptor(**given: Any) -> None:
-    """Raises ValueError where options are given that a descriptor answers."""
-    told_twice = [name for name, value in given.items() if value]
-    if told_twice:
-        raise ValueError(
-            f"leave out {', '.join(f'--{name}' for name in told_twice)}: the descriptor tells it"
-        )
 
 
 def _show(name: str, found: Any, options: "Options", html: Path | None, as_json: bool) -> None:

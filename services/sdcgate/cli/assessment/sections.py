@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from sdcgate.cli.assessment.estimates import estimates_section, log_linear_section, uniqueness_section
 from sdcgate.cli.assessment.parts import Bars, Map, Section, Table, count, one_in, percent, plural
+from sdcgate.cli.assessment.release import release_sections
 from sdcgate.methods.risk.file_level import FileRisk
 from sdcgate.methods.risk.file_options import Options
 from sdcgate.methods.risk.file_report import (
@@ -43,7 +44,8 @@ def report_sections(found: FileAssessment, options: Options) -> tuple[Section, .
     if found.special_uniques is not None:
         sections.append(special_uniques_section(found.special_uniques, found))
     if found.sensitive:
-        sections.append(sensitive_section(found.sensitive, found.facts))
+        sections.append(sensitive_section(found.sensitive, found.facts, found.key_cells))
+    sections += release_sections(found, titles)
     if found.recodings is not None:
         sections.append(recoding_section(found.recodings))
     if found.not_computed:
@@ -253,27 +255,28 @@ def special_uniques_section(found: SpecialUniquesSection, whole: FileAssessment)
     )
 
 
-def sensitive_section(variables: tuple[SensitiveVariable, ...], facts: FileFacts) -> Section:
-    """l-diversity and t-closeness."""
+def sensitive_section(variables: tuple[SensitiveVariable, ...], facts: FileFacts, cells: KeyCells) -> Section:
+    """k-anonymity, l-diversity and t-closeness."""
     words = (
         "Who finds somebody's key learns a sensitive value where all units of the key have the same one. "
-        "l-diversity counts the values of a key, t-closeness how far their shares are from the file's.",
+        f"Every key has {plural(cells.smallest, 'unit')} or more (k-anonymity). l-diversity counts the "
+        "values within a key: as they are, by their entropy, or so that the most frequent one has less than "
+        "twice what is left from the l-th on; t-closeness says how far their shares are from the file's.",
+        "All of these take the intruder to know that the person is in the file, and do not see that two "
+        "values mean nearly the same: with a small sample they ask too much, with values alike too little.",
     )
     rows = tuple(
         (
             one.name,
             f"{count(one.alike)} ({percent(one.alike / facts.units)})",
+            count(one.distinct),
             f"{one.smallest_entropy:.2f}",
+            count(one.recursive),
             f"{one.farthest:.3f}",
         )
         for one in variables
     )
-    headers = (
-        "sensitive variable",
-        "units that are told by their key",
-        "entropy l of the file",
-        "t of the file",
-    )
+    headers = ("sensitive variable", "units told by their key", "distinct l", "entropy l", "recursive l", "t")
     return Section("Sensitive variables", words, (Table(headers, rows),))
 
 

@@ -1,0 +1,107 @@
+"""What is assessed: a file with its columns named, or a file by its descriptor."""
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sdcgate.engine.descriptor import DeclaredScenario, Descriptor
+    from sdcgate.methods.risk.microdata import Microdata
+
+DESCRIPTORS = (".yaml", ".yml", ".json")
+TOLD_BY_DESCRIPTOR = ("weight", "unit", "household", "fraction", "population", "sensitive")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options that name what is assessed."""
+
+    file: Path
+    keys: tuple[str, ...] = ()
+    weight: str = ""
+    unit: str = ""
+    wave: str = ""
+    household: str = ""
+    sensitive: tuple[str, ...] = ()
+    fraction: float | None = None
+    population: float | None = None
+    missing_text: tuple[str, ...] = ()
+    delimiter: str = ""
+    data_root: Path | None = None
+    scenarios: Path | None = None
+    release_date: date | None = None
+
+
+def microdata_of(given: Given) -> "Microdata":
+    """Read what is to be assessed. Raises ValueError with all that is wrong."""
+    scenarios = () if given.scenarios is None else _scenarios(given.scenarios)
+    if given.file.suffix.lower() in DESCRIPTORS:
+        told_twice = [name for name in TOLD_BY_DESCRIPTOR if getattr(given, name)]
+        if told_twice:
+            raise ValueError(
+                f"leave out {', '.join(f'--{name}' for name in told_twice)}: the descriptor tells it"
+            )
+        return _declared(given, scenarios)
+    from sdcgate.engine.microdata import MicrodataColumns, read_microdata
+
+    columns = MicrodataColumns(
+        keys=given.keys,
+        weight=given.weight,
+        unit=given.unit,
+        wave=given.wave,
+        household=given.household,
+        fraction=given.fraction,
+        population=given.population,
+        sensitive=given.sensitive,
+        missing=given.missing_text,
+        scenarios=scenarios,
+    )
+    return read_microdata(given.file, columns, given.delimiter)
+
+
+def descriptor_of(file: Path) -> "Descriptor":
+    """The descriptor that a file holds. Raises ValueError where it is none."""
+    from sdcgate.engine.descriptor import DescriptorInvalid, parse_descriptor
+
+    content = _read(file)
+    if not isinstance(content, dict):
+        raise ValueError(f"{file} is not a descriptor: it holds no fields")  # noqa: TRY004
+    try:
+        return parse_descriptor(content)
+    except DescriptorInvalid as error:
+        raise _unusable(file, error) from error
+
+
+def _declared(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Microdata":
+    from sdcgate.engine.declared_microdata import DeclaredKey, declared_microdata
+    from sdcgate.engine.descriptor import DescriptorInvalid
+
+    descriptor = descriptor_of(given.file)
+    if scenarios:
+        descriptor = descriptor.model_copy(update={"scenarios": scenarios})
+    asked = DeclaredKey(given.keys, given.wave, given.release_date)
+    try:
+        return declared_microdata(descriptor, given.data_root or given.file.parent, asked)
+    except DescriptorInvalid as error:
+        raise _unusable(given.file, error) from error
+
+
+def _scenarios(file: Path) -> "tuple[DeclaredScenario, ...]":
+    from sdcgate.engine.descriptor import DescriptorInvalid, parse_scenarios
+
+    try:
+        return parse_scenarios(_read(file))
+    except DescriptorInvalid as error:
+        raise _unusable(file, error) from error
+
+
+def _read(file: Path) -> Any:
+    from sdcgate.policy.strict_yaml import read_yaml
+
+    return read_yaml(file.read_text(encoding="utf-8"))
+
+
+def _unusable(file: Path, error: Any) -> ValueError:
+    problems = "\n".join(f"  {problem}" for problem in error.problems)
+    return ValueError(f"{file} cannot be assessed:\n{problems}")
