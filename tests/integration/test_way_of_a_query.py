@@ -178,6 +178,40 @@ def test_percentages_leave_only_with_their_denominators(house, people):
     assert shown["1", "1"][0] == pytest.approx(share, abs=0.051)
 
 
+def test_a_cell_that_rules_forbid_and_everybody_knows_is_marked_and_needs_no_proof(house):
+    parts = house.ask(rows=["year"], columns=["female"], layers=["hlthp"])
+    assert verdict(parts) == "RELEASED_PROTECTED"
+    # Nearly everybody has no valid code of poor health or none: the filter tells that of the others.
+    valid = house.ask(rows=["year"], columns=["female"], hlthp=["0", "1"])
+    assert verdict(valid) == "RELEASED_PROTECTED"
+    withheld = {code for code, figures in cells(valid).items() if figures == (None,)}
+    known = {(year, sex) for year, sex, poor in cells(parts) if poor == "_U"} & withheld
+    assert len(known) > 10
+
+
+def test_what_is_withheld_only_as_a_share_counts_as_known_and_can_be_asked(tmp_path):
+    house = build(tmp_path)
+    counts = {"A": (30, 31, 32, 33), "B": (3, 0, 0, 0), "C": (12, 11, 13, 14), "D": (50, 51, 52, 53)}
+    rows = [f"{g},{code}" for g, sizes in counts.items() for code, n in enumerate(sizes) for _ in range(n)]
+    (tmp_path / "shares.csv").write_text("\n".join(["group,kind", *rows]))
+    variables = [
+        {"name": name, "identifying": "YES", "levels": [{"codes": [{"code": code} for code in codes]}]}
+        for name, codes in (("group", "ABCD"), ("kind", "0123"))
+    ]
+    declared = {"name": "shares", "data": {"path": "shares.csv"}, "design": {"coverage": "CENSUS"}}
+    house.engine.register(parse_descriptor(declared | {"variables": variables}))
+    asked = {"dataset": "shares", "rows": ["kind"], "columns": ["group"]}
+    shares = cells(house.ask(**asked, figures=["COLUMN_PERCENT"]))
+    assert shares["_T", "C"] == (None,)
+    lost = [(kind, "C") for kind in "0123"]
+    assert [shares[code] for code in lost] == [(None,)] * 4
+    units = cells(house.ask(**asked))
+    told = [code for code in lost if units[code] != (None,)]
+    assert told
+    assert [units[code] for code in told] == [(counts["C"][int(kind)],) for kind, _ in told]
+    assert units["_T", "C"] == units["0", "B"] == (None,)
+
+
 def test_every_problem_of_a_request_is_told_at_once_with_public_names_only(house):
     request = table_request(
         rows=["sit", "plan:x"], columns=["plan"], figures=["MEAN", "SUM:medol"], female=["7"]

@@ -14,7 +14,7 @@ from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
-from sdcgate.facility.protection import empty_codes, make_problem, protect
+from sdcgate.facility.protection import Protected, empty_codes, make_problem, protect
 from sdcgate.facility.sensitive_filters import group_disclosing_filters, sensitive_conditions
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
@@ -244,8 +244,7 @@ class _Attempt:
 
     def _would_tell(self) -> bool:
         """Whether the table as it is would make a withheld cell computable."""
-        states = np.where(self.unsafe | self.before, State.WITHHELD, State.PUBLISHED)
-        left = [quantity.with_states(states) for quantity in self.new]
+        left = [quantity.with_states(_states(self.unsafe | self.before)) for quantity in self.new]
         return any(self._derivable(quantity.quantity, left) for quantity in self.new)
 
     def protected(
@@ -253,7 +252,7 @@ class _Attempt:
     ) -> Outcome:
         """Withhold what is unsafe or was withheld before; prove the rest against all that has left."""
         must, nowhere = self.unsafe | self.before, np.zeros(len(self.facts), dtype=np.bool_)
-        states, proved = np.full(len(self.facts), State.PUBLISHED, dtype=np.int64), True
+        found = Protected(nowhere, nowhere, proved=True)
         known = {quantity.quantity: nowhere for quantity in self.new}
         if must.any():
             try:
@@ -264,10 +263,9 @@ class _Attempt:
             seen = {quantity: cells | self.empty for quantity, cells in known.items()}
             problem = make_problem(self.plan, self.computed, self.facts, seen, nowhere, sums)
             found = protect(self.plan, problem, must, service, inspector, remaining)
-            states, proved = found.states, found.proved
-        if not proved or (self.unsafe & (states == State.PUBLISHED)).any():
+        if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
-        return self._against_all_releases(known, states, inspector)
+        return self._against_all_releases(known, found, inspector)
 
     def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
         """Cells of which a quantity can be computed from what has left.
@@ -298,10 +296,11 @@ class _Attempt:
         return by_filter, by_detail
 
     def _against_all_releases(
-        self, known: Mapping[str, BoolArray], states: IntArray, inspector: Inspector
+        self, known: Mapping[str, BoolArray], found: Protected, inspector: Inspector
     ) -> Outcome:
         """Refuse where an unsafe or withheld cell lies in the exact linear span of all that has left."""
-        left = [quantity.with_states(_with_known(states, known[quantity.quantity])) for quantity in self.new]
+        # What is withheld now and is known from before, or is withheld as a share only, counts as known.
+        left = [q.with_states(_states(found.secret & ~known[q.quantity])) for q in self.new]
         try:
             derivable = any(self._derivable(quantity, left) for quantity in known)
             derivable = derivable or self._unsafe_atoms(left, inspector)
@@ -309,12 +308,12 @@ class _Attempt:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         if derivable:
             consequence = self.plan.policy.differencing_consequence
-            self.findings.append(_difference(states == State.PUBLISHED, consequence))
+            self.findings.append(_difference(~found.marked, consequence))
             # There is no cell to withhold in place of the table.
             held = Consequence.REFER if consequence is Consequence.REFER else Consequence.REFUSE
             return self.held(held, ReasonCode.DIFFERENCING)
-        codes = (ReasonCode.MINIMUM_UNITS,) if (states == State.WITHHELD).any() else ()
-        return Outcome(None, codes, states, tuple(self.findings), self.judgement, tuple(left))
+        codes = (ReasonCode.MINIMUM_UNITS,) if found.marked.any() else ()
+        return Outcome(None, codes, _states(found.marked), tuple(self.findings), self.judgement, tuple(left))
 
     def _derivable(self, quantity: str, left: list[ReleasedTable]) -> bool:
         """Whether of a quantity a withheld box is in the span of what has left and is about to."""
@@ -331,9 +330,9 @@ class _Attempt:
         return reveals_unsafe_atom(counts, known, span, inspector)
 
 
-def _with_known(states: IntArray, known: BoolArray) -> IntArray:
-    """What is withheld now and was published before stays known."""
-    return np.where(known & (states == State.WITHHELD), State.PUBLISHED, states)
+def _states(withheld: BoolArray) -> IntArray:
+    """States of cells that are withheld or else published."""
+    return np.where(withheld, State.WITHHELD, State.PUBLISHED).astype(np.int64)
 
 
 def applicable(plan: Plan) -> Rules:

@@ -38,9 +38,12 @@ ROUNDS = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Protected:
-    """The states in which cells may leave, and whether that is proved."""
+    """Which cells of a table are withheld, each shape (cells,), and whether that is proved."""
 
-    states: IntArray = field(repr=False)
+    secret: BoolArray = field(repr=False)
+    """Withheld cells of which nobody may learn more."""
+    marked: BoolArray = field(repr=False)
+    """All withheld cells: the secret ones and shares of them, which count as known all the same."""
     proved: bool = False
 
 
@@ -98,20 +101,29 @@ def protect(
     remaining: Callable[[], float],
 ) -> Protected:
     """Withhold the unsafe cells and what would reveal them, until nothing unsafe can be formed."""
-    must = unsafe & ~problem.absent
-    shares = denominators(problem.axes, plan.layout)
+    must, known = unsafe & ~problem.absent, problem.wholly_known
     for _ in range(ROUNDS):
-        pattern = _pattern(problem, must, plan, service, remaining)
+        pattern = _pattern(problem, must & ~known, plan, service, remaining)
         withheld = (pattern.withheld | must) & ~problem.absent
-        # A percentage leaves only with its numerator and its denominator.
-        lost = withheld | (withheld[shares].any(axis=0) if len(shares) else np.zeros_like(withheld))
-        grown = (lost & ~withheld & ~problem.absent) | _residuals_to_break(plan, problem, lost, inspector)
-        if not grown.any():
-            return Protected(_states(withheld, problem.absent), _proved(problem, withheld, pattern))
-        if not (grown & ~withheld & ~problem.wholly_known).any():
+        residuals = _residuals_to_break(plan, problem, withheld, inspector)
+        if not residuals.any():
+            # What everybody knows needs no proof, and with its mark it tells nothing more.
+            proved = _proved(problem, withheld & ~known, pattern)
+            marked = _with_shares(withheld, denominators(problem.axes, plan.layout))
+            return Protected(withheld, marked & ~problem.absent, proved)
+        if not (residuals & ~withheld & ~known).any():
             break
-        must = withheld | grown
-    return Protected(_states(must, problem.absent), proved=False)
+        must = withheld | residuals
+    return Protected(must, must)
+
+
+def _with_shares(withheld: BoolArray, shares: IntArray) -> BoolArray:
+    """Withheld cells and those whose percentage would be one of them: it leaves only with its denominator."""
+    if len(shares) == 0:
+        return withheld
+    while not np.array_equal(withheld, more := withheld | withheld[shares].any(axis=0)):
+        withheld = more
+    return withheld
 
 
 def _pattern(
@@ -149,7 +161,8 @@ def _residuals_to_break(plan: Plan, problem: Problem, withheld: BoolArray, inspe
         for place, measure in enumerate(problem.facts.measures, start=2)
         if not measure.name.startswith(WEIGHTED_PREFIX)
     ]
-    table = box_table(plan, problem.axes, problem.facts, _states(withheld, problem.absent))
+    everything = np.full(len(withheld), State.PUBLISHED, dtype=np.int64)
+    table = box_table(plan, problem.axes, problem.facts, everything)
     for row, judged in measures:
         residuals = [
             (parent, parts)
@@ -177,10 +190,3 @@ def _cell_to_add(problem: Problem, withheld: BoolArray, parent: int, parts: IntA
         if len(free):
             return int(free[np.argmin(problem.facts.records[free])])
     return parent
-
-
-def _states(withheld: BoolArray, absent: BoolArray) -> IntArray:
-    states = np.full(len(withheld), State.PUBLISHED, dtype=np.int64)
-    states[withheld] = State.WITHHELD
-    states[absent] = State.ABSENT
-    return states
