@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 
 from sdcgate.methods.risk.population_linkage import link_to_population, measurement_error_risk
+from shlomo_tables import table_2
 
 
 def test_a_file_with_the_margins_of_table_2_has_its_figures():
-    """Shlomo (2003), Table 2, Key4. Of 5,669 matched uniques 101 match one person.
-
-    The F of the others are chosen so that 1/F adds up to the printed 411.5: 357 match 17, 5,211 match 18.
-    """
-    of_uniques = np.repeat([1, 17, 18], [101, 357, 5_211])
-    matched = len(of_uniques)
-    others = np.repeat([1, 5], [32_004 - 101, 107_663 - 32_004 - 357 - 5_211])
-    population = np.arange(matched + len(others))[:, None]
-    unmatched = 200_000 + np.arange(362)
-    twice = np.repeat(matched + np.arange(9_838 - 6_031), 2)
-    sample = np.concatenate([np.arange(matched), unmatched, twice])[:, None]
-    found = link_to_population(sample, population, np.concatenate([of_uniques, others]))
+    sample, keys, people = table_2()
+    found = link_to_population(sample[:, None], keys[:, None], people)
     assert (found.sample_keys, found.sample_uniques) == (9_838, 6_031)
     assert (found.population_keys, found.population_uniques) == (107_663, 32_004)
     assert round(100 * found.share_of_population_uniques, 1) == 29.7

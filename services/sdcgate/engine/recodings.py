@@ -1,8 +1,8 @@
 """Coarser levels of the key variables of a file that has no descriptor: maps of codes, bands of integers.
 
 A level is told by what becomes of each code of the level before it, as in the hierarchies of the field's
-tools, or by a width: bands of so many integers of the file's own values. With a descriptor its levels are
-taken.
+tools, or by a width: bands of so many integers of the file's own values. `declared_microdata` takes the
+levels of a descriptor instead.
 """
 
 import csv
@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdcgate.engine.code_lists import LevelCodes, quoted, resolve_levels
-from sdcgate.engine.descriptor import Descriptor, DescriptorProblem, Variable
+from sdcgate.engine.code_lists import quoted
 from sdcgate.engine.encoding import canonical, number_of
 from sdcgate.engine.microdata import MicrodataUnusable
 from sdcgate.engine.table_columns import by_size
@@ -60,33 +59,6 @@ def with_levels(
     if found:
         raise MicrodataUnusable(found)
     return replace(file, keys=keys)
-
-
-def levels_of_descriptor(
-    file: Microdata, descriptor: Descriptor, path: str = "descriptor"
-) -> tuple[Microdata, Found]:
-    """The file with the levels that a descriptor declares of its key variables, and what is wrong.
-
-    A value that is no declared code is a problem, told by its number of records.
-    """
-    places = {variable.column or variable.name: at for at, variable in enumerate(descriptor.variables)}
-    found: Found = []
-    keys, columns = [], []
-    for at, key in enumerate(file.keys):
-        codes = file.codes[:, at]
-        place = places.get(key.name)
-        if place is None:
-            keys.append(key)
-            columns.append(codes)
-            continue
-        variable = descriptor.variables[place]
-        made = _declared(key, codes, variable, f"{path}.variables[{place}]", found)
-        if made is not None:
-            keys.append(made[0])
-            columns.append(made[1])
-    if found:
-        return file, found
-    return replace(file, keys=tuple(keys), codes=np.column_stack(columns)), found
 
 
 def hierarchy_levels(file: Path, delimiter: str = ";") -> tuple[CodeLevel, ...]:
@@ -175,47 +147,3 @@ def _bands(texts: Sequence[str], width: int, where: str, found: Found) -> list[s
 def _divides(before: IntArray, codes: IntArray) -> bool:
     pairs = np.unique(np.stack([before, codes]), axis=1)
     return bool(pairs.shape[1] > len(np.unique(before)))
-
-
-def _declared(
-    key: KeyVariable, codes: IntArray, variable: Variable, path: str, found: Found
-) -> tuple[KeyVariable, IntArray] | None:
-    """The key variable by a declared one, and its records' codes of the finest level."""
-    problems: list[DescriptorProblem] = []
-    if variable.hierarchy is not None:
-        found.append((f"{path}.hierarchy", "hierarchy files are not read here: send the levels"))
-        return None
-    listed = resolve_levels(variable, path, None, problems)
-    found += [(problem.path, problem.message) for problem in problems]
-    if not listed:
-        return None
-    finest = listed[0]
-    missing = len(finest.codes) - 1
-    gone = {*variable.missing, finest.codes[-1]}
-    places = np.array(
-        [
-            -1 if text in gone else finest.positions.get(_looked_up(text, variable), missing)
-            for text in key.categories
-        ]
-        + [-1],
-        dtype=np.int64,
-    )
-    own = places[codes]
-    undeclared = int((own == missing).sum())
-    if undeclared:
-        found.append((path, f"{undeclared} records have a value that is no declared code"))
-        return None
-    coarser = tuple((f"{key.name}:{level.name}", _members(level)) for level in listed[1:])
-    return KeyVariable(key.name, finest.codes[:-1], coarser=coarser), own
-
-
-def _looked_up(text: str, variable: Variable) -> str:
-    number = number_of(text) if variable.floor else float("nan")
-    return str(int(np.floor(number))) if np.isfinite(number) else text
-
-
-def _members(level: LevelCodes) -> IntArray:
-    """The code of every finest code, -1 where it is missing there."""
-    members = np.array(level.members[:-1], dtype=np.int64)
-    members[members == len(level.codes) - 1] = -1
-    return members

@@ -13,12 +13,21 @@ from sdcgate.servers.authentication import service_token
 from sdcgate.servers.callers import check_side, most_cells
 from sdcgate.servers.errors import InvalidArgument
 from sdcgate.servers.lifecycle import serve
+from sdcgate.servers.linked_records import RecordLinker
 from sdcgate.servers.microdata import FileAssessor
+from sdcgate.servers.received_files import FileLane, heeding
+from sdcgate.servers.recodings import RecodingComparer
 from sdcgate.servers.settings import RiskServer, Settings
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.tables import facts_problems
-from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2, risk_pb2, risk_pb2_grpc
+from sdcgate_proto.sdcgate.risk.v1 import (
+    linkage_pb2,
+    microdata_pb2,
+    recodings_pb2,
+    risk_pb2,
+    risk_pb2_grpc,
+)
 
 SERVICE = "sdcgate.risk.v1.RiskService"
 
@@ -26,10 +35,13 @@ SERVICE = "sdcgate.risk.v1.RiskService"
 class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
     """RiskService over sdcgate.methods."""
 
-    def __init__(self, maximum_check_cells: int = MAXIMUM_CELLS, files: FileAssessor | None = None) -> None:
+    def __init__(self, maximum_check_cells: int = MAXIMUM_CELLS, files: FileLane | None = None) -> None:
         section = RiskServer()
         self._maximum_check_cells = maximum_check_cells
-        self._files = files or FileAssessor(section.maximum_file_bytes, section.files_at_once)
+        lane = files or FileLane(section.maximum_file_bytes, section.files_at_once)
+        self._files = FileAssessor(lane)
+        self._recodings = RecodingComparer(lane)
+        self._linkage = RecordLinker(lane)
 
     def AssessTable(
         self,
@@ -62,6 +74,22 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         """Assess a file by every measure that applies."""
         return self._files.assess(request_iterator)
 
+    def CompareRecodings(
+        self,
+        request_iterator: Iterator[recodings_pb2.CompareRecodingsRequest],
+        context: grpc.ServicerContext,
+    ) -> recodings_pb2.CompareRecodingsResponse:
+        """Compare recodings of a file's key variables."""
+        return self._recodings.compare(request_iterator, heeding(context))
+
+    def LinkRecords(
+        self,
+        request_iterator: Iterator[linkage_pb2.LinkRecordsRequest],
+        context: grpc.ServicerContext,
+    ) -> linkage_pb2.LinkRecordsResponse:
+        """Link the records of two files."""
+        return self._linkage.link(request_iterator, heeding(context))
+
 
 def warm_up() -> None:
     """Judge a small table, so that what is made on first use is there."""
@@ -81,7 +109,7 @@ def main(settings: Settings | None = None) -> None:
     settings = settings or Settings()
     token = service_token(settings.service_token_path)
     authenticate, check = check_side(settings, settings.risk, token)
-    files = FileAssessor(settings.risk.maximum_file_bytes, settings.risk.files_at_once)
+    files = FileLane(settings.risk.maximum_file_bytes, settings.risk.files_at_once)
     servicer = RiskServicer(settings.risk.maximum_check_cells, files)
     serve(
         "risk",

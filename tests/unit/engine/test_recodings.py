@@ -1,12 +1,10 @@
-"""Levels of key variables without a descriptor: maps, bands, hierarchy files; and with one."""
+"""Levels of key variables without a descriptor: maps, bands, hierarchy files."""
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.microdata import MicrodataColumns, MicrodataUnusable, microdata_of_table
-from sdcgate.engine.recodings import CodeLevel, hierarchy_levels, levels_of_descriptor, with_levels
+from sdcgate.engine.recodings import CodeLevel, hierarchy_levels, with_levels
 from sdcgate.methods.risk.microdata import by_units
 from sdcgate.methods.risk.recoding import lattice
 
@@ -101,44 +99,3 @@ def test_a_hierarchy_file_has_a_line_a_code(tmp_path):
         file.write_text(text)
         with pytest.raises(ValueError, match=message):
             hierarchy_levels(file)
-
-
-def descriptor(codes=("n1", "n2", "s1"), **variable):
-    parts = [{"code": "north", "parts": ["n1", "n2"]}, {"code": "south", "parts": ["s1"]}]
-    area = {"name": "place", "column": "area",
-            "levels": [{"name": "area", "codes": [{"code": code} for code in codes]},
-                       {"name": "part", "codes": parts}]}  # fmt: skip
-    age = {"name": "age", "levels": [{"name": "years", "integers": {"first": 0, "last": 99}},
-                                     {"name": "ten", "band_width": 10}]}  # fmt: skip
-    return parse_descriptor({"variables": [age | variable, area]})
-
-
-def test_a_descriptors_levels_are_taken():
-    made, found = levels_of_descriptor(people(), descriptor())
-    assert found == []
-    assert made.codes.tolist() == [[21, 0], [30, 1], [3, 2], [29, 2], [-1, 0], [34, 2]]
-    ((ten, bands),) = made.keys[0].coarser
-    assert (ten, bands[[3, 21, 29, 30]].tolist()) == ("age:ten", [0, 2, 2, 3])
-    assert made.keys[1].coarser[0][1].tolist() == [0, 0, 1]
-
-
-def test_values_that_a_descriptor_does_not_declare_are_told_by_their_number():
-    _, found = levels_of_descriptor(people(), descriptor(codes=("n1", "n2", "s2")))
-    assert found[0][0] == "descriptor.variables[1].levels[1].codes[1].parts"
-    short = {"levels": [{"name": "years", "integers": {"first": 0, "last": 29}}]}
-    _, found = levels_of_descriptor(people(), descriptor(**short))
-    assert found == [("descriptor.variables[0]", "2 records have a value that is no declared code")]
-    from_file = {"levels": [], "hierarchy": {"path": "/etc/passwd", "levels": ["a"]}}
-    _, found = levels_of_descriptor(people(), descriptor(**from_file))
-    assert found[0][0] == "descriptor.variables[0].hierarchy"
-
-
-def test_missing_texts_and_floors_of_a_descriptor_hold():
-    made, found = levels_of_descriptor(people(), descriptor(missing=["34"]))
-    assert found == []
-    assert made.codes[:, 0].tolist() == [21, 30, 3, 29, -1, -1]
-    table = pa.table({"age": [21.9, 3.2], "area": ["n1", "s1"]})
-    file = microdata_of_table(table, MicrodataColumns(("age", "area"), fraction=0.1))
-    made, found = levels_of_descriptor(file, descriptor(floor=True))
-    assert found == []
-    assert np.array_equal(made.codes[:, 0], [21, 3])

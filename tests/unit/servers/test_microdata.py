@@ -14,6 +14,7 @@ from sdcgate.servers.authentication import service_authenticator
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.microdata import FileAssessor
+from sdcgate.servers.received_files import FileLane
 from sdcgate.servers.risk import SERVICE, RiskServicer, warm_up
 from sdcgate.servers.settings import GrpcServer
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
@@ -63,7 +64,7 @@ def paths(call):
 
 @pytest.fixture(scope="module")
 def stub():
-    servicer = RiskServicer(files=FileAssessor(LARGEST, 1))
+    servicer = RiskServicer(files=FileLane(LARGEST, 1))
     running = Running(
         "risk",
         lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server),
@@ -159,7 +160,7 @@ def test_options_come_first_and_once(stub):
 
 
 def test_a_further_file_is_told_to_come_again():
-    assessor = FileAssessor(LARGEST, 1)
+    assessor = FileAssessor(FileLane(LARGEST, 1))
 
     def while_another_is_read():
         with pytest.raises(errors.ResourceExhausted):

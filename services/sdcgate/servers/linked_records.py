@@ -1,0 +1,159 @@
+"""Two files whose records callers link; nothing of them is kept."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from sdcgate.servers.errors import InvalidArgument
+from sdcgate.servers.received_files import FileLane, table_of
+from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems
+from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2 as pb
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sdcgate.engine.linked_files import LinkedColumns
+    from sdcgate.methods.risk.file_linkage import LinkedFiles
+
+Heed = Callable[[], None]
+DISTANCE, PROBABILISTIC = pb.LINKAGE_METHOD_DISTANCE, pb.LINKAGE_METHOD_PROBABILISTIC
+INTERVAL, POPULATION = pb.LINKAGE_METHOD_INTERVAL, pb.LINKAGE_METHOD_POPULATION_COUNTS
+TAKEN_BY = {
+    "metric": DISTANCE,
+    "standardisation": DISTANCE,
+    "one_to_one": DISTANCE,
+    "false_links": PROBABILISTIC,
+    "false_non_links": PROBABILISTIC,
+    "matches": PROBABILISTIC,
+    "widths": INTERVAL,
+    "interval_basis": INTERVAL,
+    "count": POPULATION,
+}
+"""Options that one method takes."""
+
+
+class RecordLinker:
+    """Links the records of files."""
+
+    def __init__(self, lane: FileLane) -> None:
+        self._lane = lane
+
+    def link(self, requests: Iterable[pb.LinkRecordsRequest], heed: Heed) -> pb.LinkRecordsResponse:
+        """Read two files from a stream of requests, link their records, forget them.
+
+        Raises InvalidArgument with the path of every wrong option, TooLarge, ResourceExhausted where as many
+        files as may are being looked at, and what `heed` raises.
+        """
+        with self._lane.taken():
+            return self._linked(requests, heed)
+
+    def _linked(self, requests: Iterable[pb.LinkRecordsRequest], heed: Heed) -> pb.LinkRecordsResponse:
+        from sdcgate.engine.linked_files import linked_files_of_tables
+        from sdcgate.engine.microdata import MicrodataUnusable
+
+        options, contents = self._lane.received(requests, "original", "released")
+        problems = Problems(_misplaced(options))
+        tables = [
+            problems.of(_table, content, name)
+            for content, name in zip(contents, ("original", "released"), strict=True)
+        ]
+        del contents
+        if problems.found or tables[0] is None or tables[1] is None:
+            raise InvalidArgument(problems.found)
+        columns = _columns(options)
+        try:
+            files = linked_files_of_tables(
+                tables[0], tables[1], columns, options.method in (PROBABILISTIC, POPULATION)
+            )
+        except MicrodataUnusable as error:
+            raise InvalidArgument(
+                FieldProblem(path if path in ("original", "released") else f"options.{path}", message)
+                for path, message in error.problems
+            ) from None
+        try:
+            return _answer(files, options, columns, heed)
+        except ValueError as error:
+            raise InvalidArgument([FieldProblem("", str(error))]) from None
+
+
+def _answer(
+    files: "LinkedFiles", options: pb.LinkageOptions, columns: "LinkedColumns", heed: Heed
+) -> pb.LinkRecordsResponse:
+    from sdcgate.engine.linked_files import weights_in_order
+    from sdcgate.methods.risk import file_linkage
+    from sdcgate.wire import linkage
+
+    answer, brief = linkage.answer_of(files), options.summary_only
+    if options.method == DISTANCE:
+        how = linkage.distance_options(options, weights_in_order(columns))
+        links = file_linkage.by_distance(files, how, heed)
+        answer.distance.CopyFrom(linkage.distance_to_message(links, files, brief))
+    elif options.method == PROBABILISTIC:
+        found = file_linkage.by_agreement(files, linkage.probabilistic_options(options), heed)
+        answer.probabilistic.CopyFrom(linkage.probabilistic_to_message(found, files, brief))
+    elif options.method == INTERVAL:
+        widths = tuple(options.widths) or linkage.USUAL_WIDTHS
+        inside = file_linkage.by_intervals(files, widths, linkage.BASES[options.interval_basis], heed)
+        answer.intervals.extend(map(linkage.interval_to_message, widths, inside))
+    else:
+        answer.population.CopyFrom(linkage.population_to_message(file_linkage.by_counts(files), brief))
+    return answer
+
+
+def _misplaced(options: pb.LinkageOptions) -> list[FieldProblem]:
+    """Options that the method does not take, and those that it needs."""
+    problems = []
+    for field, _ in options.ListFields():
+        method = TAKEN_BY.get(field.name, options.method)
+        if method != options.method:
+            name = pb.LinkageMethod.Name(method).removeprefix("LINKAGE_METHOD_")
+            problems.append(FieldProblem(f"options.{field.name}", f"is for the method {name} only"))
+    if options.method == INTERVAL:
+        if options.blocks:
+            problems.append(FieldProblem("options.blocks", "are not used by the method INTERVAL"))
+        if not (options.id or options.same_order):
+            text = "name the column that says who is who, or set same_order"
+            problems.append(FieldProblem("options.id", text))
+        problems += [
+            FieldProblem(f"options.variables[{place}].kind", "must be NUMERIC or ORDINAL for this method")
+            for place, one in enumerate(options.variables)
+            if one.kind == pb.VARIABLE_KIND_NOMINAL
+        ]
+    if options.method == POPULATION and options.blocks:
+        problems.append(FieldProblem("options.blocks", "are not used by this method: make them variables"))
+    return problems
+
+
+def _table(content: bytes, path: str) -> "pa.Table":
+    """A file's table. Raises InvalidMessageError, so that the problems of both files are told at once."""
+    try:
+        return table_of(content, path)
+    except InvalidArgument as error:
+        raise InvalidMessageError(error.fields) from None
+
+
+def _columns(options: pb.LinkageOptions) -> "LinkedColumns":
+    from sdcgate.engine.linked_files import Kind, LinkedColumns, LinkedVariable
+    from sdcgate.wire.microdata import given
+
+    kinds = {
+        pb.VARIABLE_KIND_NOMINAL: Kind.NOMINAL,
+        pb.VARIABLE_KIND_ORDINAL: Kind.ORDINAL,
+        pb.VARIABLE_KIND_NUMERIC: Kind.NUMERIC,
+    }
+    return LinkedColumns(
+        variables=tuple(
+            LinkedVariable(
+                one.column,
+                kinds[one.kind],
+                one.released_column,
+                given(one, "weight", 1.0),
+                tuple(one.order),
+            )
+            for one in options.variables
+        ),
+        unit_id=options.id,
+        same_order=options.same_order,
+        blocks=tuple(options.blocks),
+        count=options.count,
+        missing=tuple(options.missing_texts),
+    )

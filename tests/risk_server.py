@@ -1,0 +1,45 @@
+"""The risk service in this process, and what it says is wrong."""
+
+from contextlib import contextmanager
+
+import grpc
+import pytest
+
+from sdcgate.servers import errors
+from sdcgate.servers.authentication import service_authenticator
+from sdcgate.servers.channels import connect
+from sdcgate.servers.lifecycle import Running
+from sdcgate.servers.received_files import FileLane
+from sdcgate.servers.risk import SERVICE, RiskServicer, warm_up
+from sdcgate.servers.settings import GrpcServer
+from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
+
+
+@contextmanager
+def served_risk(largest=4_000_000, at_once=2):
+    """A stub of the service, which takes files up to a size."""
+    servicer = RiskServicer(files=FileLane(largest, at_once))
+    running = Running(
+        "risk",
+        lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server),
+        [SERVICE],
+        GrpcServer(),
+        service_authenticator("t" * 43),
+    )
+    running.start(warm_up)
+    channel = connect(running.address, "t" * 43)
+    try:
+        yield risk_pb2_grpc.RiskServiceStub(channel)
+    finally:
+        channel.close()
+        running.stop(0)
+
+
+def told(call, *never):
+    """What a call is told of its fields: words by path, with no word of `never`."""
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    problem = errors.from_rpc_error(caught.value)
+    assert isinstance(problem, errors.InvalidArgument), caught.value
+    assert not any(word in str(caught.value) for word in never)
+    return {field.path: field.message for field in problem.fields}

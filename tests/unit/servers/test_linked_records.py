@@ -1,0 +1,256 @@
+"""LinkRecords over gRPC: the figures of the methods, of sdcMicro, of Shlomo's Table 2; all that is wrong."""
+
+import time
+
+import grpc
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from arrow_pieces import ipc, requests
+from reference_data import read_columns
+from risk_server import served_risk, told
+from sdcgate.methods.risk.interval_disclosure import Interval, interval_disclosure
+from sdcgate.methods.risk.linkage import Metric, Records, Scale, link_by_distance
+from sdcgate.methods.risk.probabilistic_linkage import fit_fellegi_sunter, link_by_agreement, thresholds
+from sdcgate.servers import errors
+from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2 as pb
+from shlomo_tables import table_2
+
+SECRET = "Zwicky of Glarus"
+PEOPLE = 400
+BUSINESS = ["fixed_assets", "current_assets", "sales", "labor_costs", "gross_profit"]
+NOMINAL, ORDINAL = pb.VARIABLE_KIND_NOMINAL, pb.VARIABLE_KIND_ORDINAL
+NUMERIC = pb.VARIABLE_KIND_NUMERIC
+
+
+@pytest.fixture(scope="module")
+def stub():
+    with served_risk() as made:
+        yield made
+
+
+def linked(stub, original, released, variables, method="DISTANCE", piece=50_000, **how):
+    options = pb.LinkageOptions(
+        method=f"LINKAGE_METHOD_{method}",
+        variables=[pb.LinkageVariable(column=name, **given) for name, given in variables.items()],
+        **how,
+    )
+    files = {"original": ipc(pa.table(original)), "released": ipc(pa.table(released))}
+    return stub.LinkRecords(requests(pb.LinkRecordsRequest, options, piece, **files), timeout=60)
+
+
+def all_of(names, kind):
+    return {name: {"kind": kind} for name in names}
+
+
+def people(errors=0.1):
+    """Some people, and the same in another order with errors; the last of them is nobody's."""
+    rng = np.random.default_rng(2)
+    drawn = [np.column_stack([rng.integers(0, size, PEOPLE) for size in (5, 12, 30, 50)]) for _ in range(2)]
+    order = rng.permutation(PEOPLE)
+    masked = np.where(rng.random(drawn[0].shape) < errors, drawn[1], drawn[0])[order]
+    names = ("sex", "area", "job", "age")
+    original = {name: drawn[0][:, place] for place, name in enumerate(names)} | {"id": np.arange(PEOPLE)}
+    released = {name: masked[:, place] for place, name in enumerate(names)} | {"id": order}
+    released["id"][-1] = 10**6
+    truth = np.where(released["id"] == 10**6, -1, released["id"])
+    return original, released, truth, drawn[0], masked
+
+
+def test_links_by_distance_are_those_of_the_methods(stub):
+    original, released, truth, before, after = people()
+    kinds = {"sex": {"kind": NOMINAL, "weight": 0.5}, "age": {"kind": NUMERIC}, "job": {"kind": ORDINAL}}
+    answer = linked(
+        stub, original, released, kinds, id="id", metric="LINKAGE_METRIC_MANHATTAN", blocks=["area"]
+    )
+    ours, theirs = (
+        Records(
+            np.column_stack([one[:, 3], one[:, 2] / 29.0]),
+            one[:, :1],
+            one[:, 1:2],
+        )
+        for one in (before, after)
+    )
+    own = link_by_distance(ours, theirs, Metric.MANHATTAN, Scale.OWN, np.array([1.0, 1.0, 0.5]), truth)
+    assert (answer.original_records, answer.released_records, answer.known_records) == (
+        PEOPLE, PEOPLE, PEOPLE - 1,
+    )  # fmt: skip
+    found = answer.distance
+    np.testing.assert_allclose(found.nearest, own.distances, rtol=1e-12)
+    np.testing.assert_allclose(found.second, own.second, rtol=1e-12)
+    assert list(found.ties) == own.ties.tolist()
+    assert list(found.correct) == own.correct.tolist()
+    assert found.expected_matches == own.expected_matches > 100
+    assert found.rate == own.rate
+    for record, number in enumerate(found.linked):
+        assert (number == 0) == (own.ties[record] == 0)
+
+
+def test_without_an_id_nothing_is_said_of_right_links(stub):
+    original, released, *_ = people()
+    found = linked(stub, original, released, {"age": {"kind": NUMERIC}, "job": {"kind": NUMERIC}})
+    assert found.known_records == 0
+    assert not found.distance.HasField("expected_matches")
+    assert len(found.distance.correct) == 0
+    assert len(found.distance.linked) == PEOPLE
+
+
+def test_a_summary_has_no_columns_by_record(stub):
+    original, released, *_ = people()
+    found = linked(stub, original, released, {"age": {"kind": NUMERIC}}, id="id", summary_only=True).distance
+    assert found.expected_matches > 0
+    assert [len(getattr(found, name)) for name in ("linked", "nearest", "second", "ties", "correct")] == [
+        0
+    ] * 5
+
+
+def test_links_one_to_one_have_sdcmicros_distances(stub):
+    """recordLinkage of 200 records of Tarragona by Gower's distance; see tests/reference."""
+    file = read_columns("tarragona_noise")
+    original = {name: file[name][:200] for name in BUSINESS}
+    masked = {name: file[f"masked_{name}"][:200] for name in BUSINESS}
+    found = linked(
+        stub, original, masked, all_of(BUSINESS, NUMERIC), same_order=True, one_to_one=True,
+        metric="LINKAGE_METRIC_MANHATTAN", standardisation="STANDARDISATION_RANGE",
+    )  # fmt: skip
+    assert sum(found.distance.nearest) / 5 == pytest.approx(14.10254272857088, rel=1e-12)
+
+
+def test_interval_disclosure_is_sdcmicros_drisk(stub):
+    file = read_columns("tarragona_noise")
+    original = {name: file[name] for name in BUSINESS}
+    masked = {f"masked_{name}": file[f"masked_{name}"] for name in BUSINESS}
+    variables = {name: {"kind": NUMERIC, "released_column": f"masked_{name}"} for name in BUSINESS}
+    widths = [0.01, 0.1, 0.3]
+    found = linked(
+        stub, original, masked, variables, "INTERVAL", same_order=True, widths=widths,
+        interval_basis="INTERVAL_BASIS_STANDARD_DEVIATION",
+    ).intervals  # fmt: skip
+    assert [one.width for one in found] == widths
+    assert [one.of_records for one in found] == pytest.approx([0.0, 0.007194244604316547, 0.5251798561151079])
+    usual = linked(stub, original, masked, variables, "INTERVAL", same_order=True).intervals
+    own = interval_disclosure(
+        np.column_stack(list(original.values())), np.column_stack(list(masked.values())), 0.03, Interval.RANK
+    )
+    assert len(usual) == 10
+    assert list(usual[2].of_variables) == own.of_variables.tolist()
+
+
+def test_fellegi_and_sunters_model_and_links_are_those_of_the_methods(stub):
+    original, released, truth, before, after = people()
+    kinds = all_of(("sex", "area", "job", "age"), NOMINAL)
+    found = linked(
+        stub, original, released, kinds, "PROBABILISTIC", id="id", matches=PEOPLE - 1, false_links=1e-4
+    ).probabilistic
+    model = fit_fellegi_sunter(before, after, matches=PEOPLE - 1)
+    at = thresholds(model, 1e-4, 0.05)
+    own = link_by_agreement(model, before, after, at, truth=truth)
+    assert list(found.matches) == model.matches.tolist()
+    assert list(found.others) == model.others.tolist()
+    assert list(found.pattern_pairs) == model.pairs.tolist()
+    assert (found.link_from, found.no_link_to) == (at.lt, at.nlt)
+    assert found.linked_pairs + found.clerical_pairs + found.other_pairs == PEOPLE * PEOPLE
+    assert found.linked_pairs == sum(model.pairs[model.index >= at.lt - 1e-8])
+    assert (found.linked_records, found.clerical_records) == (own.linked.sum(), own.clerical.sum())
+    assert list(found.index) == own.index.tolist()
+    assert list(found.ties) == own.ties.tolist()
+    assert found.expected_matches == own.expected_matches > 200
+    alone = [record for record in range(PEOPLE) if own.correct[record] == 1.0]
+    assert [found.linked[record] - 1 for record in alone] == truth[alone].tolist()
+
+
+def test_a_population_with_the_margins_of_table_2_has_its_figures(stub):
+    sample, keys, people_of_keys = table_2()
+    found = linked(
+        stub, {"key": keys, "people": people_of_keys}, {"key": sample}, {"key": {"kind": NOMINAL}},
+        "POPULATION_COUNTS", count="people", piece=10**6,
+    ).population  # fmt: skip
+    assert (found.sample_keys, found.sample_uniques) == (9_838, 6_031)
+    assert (found.population_keys, found.population_uniques) == (107_663, 32_004)
+    assert (found.matched, found.unmatched, found.one_to_one) == (5_669, 362, 101)
+    assert found.expected_matches == pytest.approx(411.5, rel=1e-12)
+    assert len(found.population_counts) == len(sample)
+
+
+def wrong(stub, *never, original=None, released=None, variables=None, **how):
+    files = people()[:2]
+    given = variables or {"age": {"kind": NUMERIC}}
+    return told(lambda: linked(stub, original or files[0], released or files[1], given, **how), *never)
+
+
+def test_every_wrong_option_has_its_path_at_once(stub):
+    found = wrong(
+        stub,
+        variables={"agee": {"kind": NUMERIC}, "sex": {"kind": NOMINAL, "weight": 1, "order": ["0"]}},
+        id="person", blocks=["aera"],
+    )  # fmt: skip
+    assert set(found) == {
+        "options.variables[0].column", "options.variables[1].order", "options.id", "options.blocks[0]",
+    }  # fmt: skip
+    found = wrong(stub, variables={"age": {"kind": 0, "weight": -1.0}}, false_links=1.0)
+    assert set(found) == {"options.variables[0].kind", "options.variables[0].weight", "options.false_links"}
+
+
+def test_options_of_another_method_are_not_ignored(stub):
+    found = wrong(stub, false_links=0.1, widths=[0.1], count="age", method="DISTANCE")
+    assert found["options.false_links"] == "is for the method PROBABILISTIC only"
+    assert set(found) == {"options.false_links", "options.widths", "options.count"}
+    found = wrong(stub, method="INTERVAL", blocks=["area"], variables={"sex": {"kind": NOMINAL}})
+    assert set(found) == {"options.id", "options.blocks", "options.variables[0].kind"}
+    found = wrong(stub, method="POPULATION_COUNTS", variables={"age": {"kind": NUMERIC}})
+    assert "put the numbers into bands" in found["options.variables[0].kind"]
+
+
+def test_no_value_of_a_record_is_told(stub):
+    original, released, *_ = people()
+    released |= {"age": [SECRET] * PEOPLE, "id": [SECRET] * PEOPLE}
+    found = wrong(stub, SECRET, original=original, released=released, id="id")
+    assert found["options.variables[0].column"].startswith("released: column 'age' has 400 records")
+    assert "399 times more than once" in found["options.id"]
+
+
+def test_both_files_that_are_none_are_told(stub):
+    options = pb.LinkageOptions(
+        method=pb.LINKAGE_METHOD_DISTANCE, variables=[pb.LinkageVariable(column="a", kind=NUMERIC)], count="b"
+    )
+    messages = requests(pb.LinkRecordsRequest, options, original=b"none", released=b"")
+    found = told(lambda: stub.LinkRecords(messages, timeout=20))
+    assert set(found) == {"options.count", "original", "released"}
+
+
+def test_files_that_are_too_large_are_refused_before_anything_is_computed(stub):
+    numbers = {"age": np.arange(6_000.0)}
+    found = wrong(stub, original=numbers, released=numbers, one_to_one=True, same_order=True)
+    assert "at most 5000 records" in found[""]
+    codes = {f"v{place}": np.zeros(40_000, dtype=np.int8) for place in range(14)}
+    began = time.monotonic()
+    found = wrong(
+        stub, original=codes, released=codes, variables=all_of(codes, NOMINAL),
+        method="PROBABILISTIC",
+    )  # fmt: skip
+    assert "compare fewer variables" in found[""]
+    assert time.monotonic() - began < 5
+
+
+def test_both_files_together_have_a_limit():
+    file = {"age": np.arange(1_500.0)}
+    with served_risk(largest=20_000) as stub, pytest.raises(grpc.RpcError) as caught:
+        linked(stub, file, file, {"age": {"kind": NUMERIC}})
+    problem = errors.from_rpc_error(caught.value)
+    assert isinstance(problem, errors.TooLarge)
+    assert "files together" in problem.detail
+
+
+def test_work_that_nobody_waits_for_is_ended(stub):
+    rng = np.random.default_rng(1)
+    file = {f"v{place}": rng.normal(size=20_000).round(6) for place in range(9)}
+    options = pb.LinkageOptions(
+        method=pb.LINKAGE_METHOD_DISTANCE,
+        variables=[pb.LinkageVariable(column=name, kind=NUMERIC) for name in file],
+    )
+    files = {"original": ipc(pa.table(file)), "released": ipc(pa.table(file))}
+    call = requests(pb.LinkRecordsRequest, options, 10**6, **files)
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.LinkRecords(call, timeout=0.5)
+    assert isinstance(errors.from_rpc_error(caught.value), errors.DeadlineExceeded)
