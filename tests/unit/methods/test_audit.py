@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from intruder_by_scipy import Intruder
 from made_tables import at, axis, counts, facts, flags, margins_absent, problem, rand_problem, with_margins
 from sdcgate.methods.tables.audit import Search, audit
+from sdcgate.methods.tables.intruder import RECORDS, Possibilities
 from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import no_tables, verify
 
 SQUARE = counts([[5, 6, 9], [7, 8, 9]])
@@ -250,3 +252,12 @@ def test_bounds_at_the_ends_of_floating_point_numbers_are_bounds_like_others(bou
     assert audit(of, flags(of, 0), 5).proof is Proof.REFUTED
     of = replace(of, known_measures=np.ones((1, 9), dtype=np.bool_))
     assert audit(of, flags(of, 0), 5).proof is Proof.REFUTED
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_need_not_move_earns_nothing_where_others_move_as_far_as_they_must():
+    model = Possibilities(SQUARE, CORNERS, (RECORDS,))
+    aims, widths = np.array([1.0, 0.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0, 0.0])
+    moved = model.reach(aims, widths, model.bounds(), Deadline(5))
+    assert moved is not None
+    assert moved[0] >= 2

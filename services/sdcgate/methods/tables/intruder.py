@@ -131,7 +131,8 @@ class Possibilities:
         rest_lower[down] = lower[down] - first_lower[down]
         rest_upper[up] = upper[up] - first_upper[up]
         first, rest = (first_lower, first_upper), (rest_lower, rest_upper)
-        return self._maximise_in_two(aims / widths, np.zeros(len(aims)), first, rest, deadline)
+        gain = np.divide(aims, widths, out=np.zeros(len(aims)), where=widths > 0)
+        return self._maximise_in_two(gain, np.zeros(len(aims)), first, rest, deadline)
 
     def cheapest(
         self, costs: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
