@@ -4,14 +4,16 @@ import json
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sdcgate.cli.connection import told
 
 if TYPE_CHECKING:
+    from sdcgate.cli.assessment.several_files import Linked
     from sdcgate.methods.risk.file_options import Options
+    from sdcgate.methods.risk.file_report import FileAssessment
 
 
 class MissingValues(StrEnum):
@@ -68,6 +70,13 @@ def assess(
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="When the file would be released, for the rules; today."),
     ] = None,
+    other: Annotated[
+        Path | None,
+        typer.Option("--with", help="Another release of the same source: what can be linked with it?"),
+    ] = None,
+    with_keys: Annotated[
+        list[str], typer.Option(help="Its key variables, where they are others than --keys.")
+    ] = [],  # noqa: B006
     records: Annotated[int, typer.Option(help="Name so many of the riskiest records by number.")] = 0,
     delimiter: Annotated[str, typer.Option(help="What separates columns of a CSV file; comma.")] = "",
     data_root: Annotated[
@@ -78,7 +87,8 @@ def assess(
 ) -> None:
     """Assess the disclosure risk of a file, here, by every measure that applies. No service is asked."""
     with told():
-        from sdcgate.cli.assessment.given import Given, microdata_of
+        from sdcgate.cli.assessment.given import Given, beside, microdata_of
+        from sdcgate.cli.assessment.several_files import linked_releases
         from sdcgate.methods.risk.file_assessment import assess_file
         from sdcgate.methods.risk.file_options import Options
         from sdcgate.methods.risk.keys import Missing
@@ -111,20 +121,35 @@ def assess(
             accepted_share=accepted,
             riskiest=records,
         )
-        _show(file.name, assess_file(microdata, options), options, html, as_json)
+        linked = None
+        if other is not None or with_keys:
+            given = beside(given, other, _names(with_keys))
+            name = file.name if other is None else other.name
+            linked = linked_releases(microdata, microdata_of(given), name, other is None, options.missing)
+        _show(file.name, assess_file(microdata, options), options, linked, html, as_json)
 
 
 def _names(given: list[str]) -> tuple[str, ...]:
     return tuple(part for text in given for part in text.split(",") if part)
 
 
-def _show(name: str, found: Any, options: "Options", html: Path | None, as_json: bool) -> None:
+def _show(
+    name: str,
+    found: "FileAssessment",
+    options: "Options",
+    linked: "Linked | None",
+    html: Path | None,
+    as_json: bool,
+) -> None:
     from sdcgate.cli.assessment.page import html_page
     from sdcgate.cli.assessment.sections import report_sections
+    from sdcgate.cli.assessment.several_files import several_files_section
     from sdcgate.cli.assessment.text import print_report
 
     title = f"Disclosure risk of {name}"
     sections = report_sections(found, options)
+    if linked is not None:
+        sections = (several_files_section(linked), *sections)
     if html is not None:
         now = datetime.now(UTC)
         made = f"Made by sdcgate assess on {now:%d %B %Y, %H:%M} UTC. It shows no value of a single record."
@@ -133,6 +158,9 @@ def _show(name: str, found: Any, options: "Options", html: Path | None, as_json:
         from sdcgate.wire.json import to_value
         from sdcgate.wire.microdata import assessment_to_message
 
-        typer.echo(json.dumps(to_value(assessment_to_message(found), {}), indent=2, ensure_ascii=False))
+        message = assessment_to_message(found)
+        if linked is not None:
+            message.linked_releases.CopyFrom(linked.message())
+        typer.echo(json.dumps(to_value(message, {}), indent=2, ensure_ascii=False))
     else:
         print_report(title, sections)

@@ -61,6 +61,7 @@ def declared_microdata(
         weights=own,
         fraction=fraction,
         units=named[1] if descriptor.unit.column else None,
+        unit_names=named[0] if descriptor.unit.column else (),
         waves=waves,
         households=households,
         sensitive=_sensitive(reading, descriptor),
@@ -119,7 +120,8 @@ def _key(variable: Variable, level: LevelCodes, listed: tuple[LevelCodes, ...]) 
         codes[np.array(level.members)] = other.members
         codes[codes == len(other.codes) - 1] = -1
         coarser.append((f"{variable.name}:{other.name}", codes[:-1]))
-    return KeyVariable(name, level.codes[:-1], coarser=tuple(coarser))
+    finest = listed[0].codes[:-1], np.array(level.members[: len(listed[0].codes) - 1], dtype=np.int64)
+    return KeyVariable(name, level.codes[:-1], coarser=tuple(coarser), finest=finest)
 
 
 def _codes(reading: RecordColumns, position: int, variable: Variable, level: LevelCodes) -> IntArray | None:

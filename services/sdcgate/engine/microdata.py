@@ -118,6 +118,7 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
             weights=weights,
             fraction=fraction,
             units=units,
+            unit_names=_names(reading, columns.unit),
             waves=None if waves is None else waves.astype(np.int64),
             households=households,
             sensitive=tuple(sensitive),
@@ -126,6 +127,11 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
         )
     except ValueError as error:
         raise MicrodataUnusable([("", str(error))]) from None
+
+
+def _names(reading: TableColumns, unit: str) -> tuple[str, ...]:
+    texts = reading.texts("unit", unit) if unit else None
+    return () if texts is None else coded(texts)[0]
 
 
 def _key(reading: TableColumns, path: str, name: str) -> tuple[KeyVariable, IntArray] | None:

@@ -1,9 +1,12 @@
 """Scenarios, worst tables, weights and rule sets of a file's assessment as messages."""
 
+from collections.abc import Sequence
+
 from sdcgate.methods.risk.file_release import RuleSet, WeightsSection, WorstTablesSection
 from sdcgate.methods.risk.file_report import FileAssessment
 from sdcgate.methods.risk.release_rules import Outcome
 from sdcgate.methods.risk.scenarios import ScenarioKind, ScenarioRisk, ScenarioTarget, Together
+from sdcgate.methods.risk.several_files import SeveralFiles
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
 
 KINDS = {
@@ -67,6 +70,39 @@ def together_to_message(found: Together) -> pb.ScenariosTogether:
         maximum=found.maximum,
         unsafe_units=found.unsafe_units,
     )
+
+
+def linked_to_message(
+    other: str, variables: Sequence[str], units: tuple[int, int], found: SeveralFiles
+) -> pb.LinkedReleases:
+    """What two releases tell together as a message; `variables` are the names of what they share."""
+    risk, links = found.risk, found.links
+    message = pb.LinkedReleases(
+        other=other,
+        shared=[
+            pb.SharedVariable(
+                name=name,
+                codes=one.first_codes,
+                other_codes=one.second_codes,
+                joint_codes=one.joint_codes,
+                coherent=one.coherent,
+            )
+            for name, one in zip(variables, found.coherence, strict=True)
+        ],
+        units=units[0],
+        other_units=units[1],
+        single_links=links.single,
+        one_to_one=links.one_to_one,
+        expected_links=links.expected,
+    )
+    if risk is not None:
+        message.common_units = risk.common
+        message.expected_matches = risk.first.expected_matches
+        message.expected_matches_shared = risk.shared.expected_matches
+        message.expected_matches_other = risk.second.expected_matches
+        message.expected_matches_union = risk.union.expected_matches
+        message.expected_matches_through_links = risk.through_links
+    return message
 
 
 def _worst_tables(found: WorstTablesSection) -> pb.WorstTables:

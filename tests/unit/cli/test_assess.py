@@ -62,6 +62,89 @@ def test_every_section_is_there_where_all_is_given(file: Path) -> None:
     assert RARE not in shown.stdout
 
 
+SCENARIOS = """
+- {name: electoral roll, kind: INDIVIDUAL_ARCHIVE, keys: [sex, age], coverage: 0.9}
+- {name: register, kind: HOUSEHOLD_ARCHIVE, keys: [sex, age, size], threshold: 0.05}
+- {name: neighbour, kind: NOSY_NEIGHBOUR, keys: [sex, name], response_known: true}
+"""
+
+
+def test_scenarios_stand_side_by_side_with_their_worst_groups(file: Path, tmp_path: Path) -> None:
+    declared = tmp_path / "scenarios.yaml"
+    declared.write_text(SCENARIOS, encoding="utf-8")
+    given = [str(file), "--keys", "sex", "--weight", "w", "--household", "household"]
+    shown = assess(*given, "--scenarios", str(declared))
+    assert shown.exit_code == 0, shown.output
+    text = re.sub(r"\s+", " ", shown.stdout)
+    assert "All together, each unit at its largest risk" in text
+    assert "neighbour nosy neighbour sex, name; who took part persons 1, 1, 1" in text
+    assert "register household archive sex, age, size households 1, 1, 1" in text
+    assert "electoral roll individual archive sex, age persons 1, 0.9, 1" in text
+    assert RARE not in shown.output
+    report = json.loads(assess(*given, "--scenarios", str(declared), "--json").stdout)
+    assert [one["kind"] for one in report["scenarios"]] == [
+        "INDIVIDUAL_ARCHIVE",
+        "HOUSEHOLD_ARCHIVE",
+        "NOSY_NEIGHBOUR",
+    ]
+    assert report["scenarios"][1]["target"] == "HOUSEHOLD"
+    assert report["scenarios"][1]["threshold"] == 0.05
+    assert "unsafe_households" not in report["scenarios"][0]
+
+
+def test_what_is_wrong_with_scenarios_is_told_all_at_once(file: Path, tmp_path: Path) -> None:
+    declared = tmp_path / "scenarios.yaml"
+    declared.write_text(
+        "- {name: a, kind: HOUSEHOLD_ARCHIVE, keys: [sex, agee], quality: 2}\n- {name: a, keys: []}\n",
+        encoding="utf-8",
+    )
+    shown = assess(str(file), "--keys", "sex", "--scenarios", str(declared))
+    assert shown.exit_code == 2
+    for told in ("scenarios[0].keys[1]: the file has no column 'agee'", "scenarios[0].quality: is a prob",
+                 "scenarios[0].target: households are", "scenarios[1].name: 'a' is declared twice",
+                 "scenarios[1].kind: say", "scenarios[1].keys: name"):  # fmt: skip
+        assert told in shown.stderr
+    declared.write_text("name: x\n", encoding="utf-8")
+    assert (
+        "give a list of scenarios" in assess(str(file), "--keys", "sex", "--scenarios", str(declared)).stderr
+    )
+
+
+def test_the_worst_table_and_the_weights_stand_beside_the_file(file: Path) -> None:
+    given = ["--keys", "sex,size,age", "--weight", "w", "--dimensions", "2"]
+    text = re.sub(r"\s+", " ", assess(str(file), *given).stdout)
+    assert "of 6 tables of up to 2 dimensions" in text
+    assert "Nearly all differ, as after calibration: they were compared in 20 classes." in text
+
+
+def test_rules_for_release_are_judged_by_what_a_descriptor_declares() -> None:
+    shown = assess(str(RANDHIE), "--keys", "site,female", "--release-date", "1983-06-30")
+    text = re.sub(r"\s+", " ", shown.stdout)
+    assert "For researchers: 5 of 5 rules are met." in text
+    assert "1 VIOLATED The microdata are at least 1 year old. They are younger." in text
+    later = assess(str(RANDHIE), "--keys", "site,female", "--release-date", "1984-06-30").stdout
+    assert "They are younger" not in later
+
+
+def test_what_another_release_adds_is_told_before_all_else(file: Path, tmp_path: Path) -> None:
+    people = pd.read_csv(file)
+    people["age"] = (people.age // 2 * 2).astype(str) + "-" + (people.age // 2 * 2 + 1).astype(str)
+    other = tmp_path / "other.csv"
+    people.to_csv(other, index=False)
+    given = [str(file), "--keys", "sex,age,size", "--weight", "w", "--with", str(other)]
+    shown = assess(*given, "--with-keys", "sex,age,sick")
+    assert shown.exit_code == 0, shown.output
+    text = re.sub(r"\s+", " ", shown.stdout)
+    assert "links them by what they share: sex, age." in text
+    assert "Name the unit's id." in text
+    same = [str(file), "--keys", "sex,age,size", "--weight", "w", "--with-keys", "sex,age,name", "--json"]
+    linked = json.loads(assess(*same).stdout)["linked_releases"]
+    assert linked["common_units"] == PEOPLE
+    groups = len(people.groupby(["sex", pd.read_csv(file).age]))
+    assert linked["expected_links"] == pytest.approx(groups, rel=1e-12)
+    assert linked["expected_matches_union"] > linked["expected_matches"]
+
+
 def test_what_is_missing_is_named_with_what_to_give(file: Path) -> None:
     shown = assess(str(file), "--keys", "sex,age")
     assert "\nNot computed\n" in shown.stdout

@@ -1,6 +1,6 @@
 """What is assessed: a file with its columns named, or a file by its descriptor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,13 @@ def microdata_of(given: Given) -> "Microdata":
         scenarios=scenarios,
     )
     return read_microdata(given.file, columns, given.delimiter)
+
+
+def beside(given: Given, file: Path | None, keys: tuple[str, ...]) -> Given:
+    """Another release of the same source: another file, or other keys of the same one."""
+    return replace(
+        given, file=file or given.file, keys=keys or given.keys, household="", sensitive=(), scenarios=None
+    )
 
 
 def descriptor_of(file: Path) -> "Descriptor":

@@ -26,6 +26,9 @@ class KeyVariable:
     coarser: tuple[tuple[str, IntArray], ...] = field(default=(), repr=False, compare=False)
     """Coarser levels from fine to coarse: the name, and the code of every code of this one."""
 
+    finest: tuple[tuple[str, ...], IntArray] | None = field(default=None, repr=False, compare=False)
+    """Declared finest codes and this one's code of each; None where the codes stand for themselves."""
+
     @property
     def title(self) -> str:
         """The name, with the wave where there is one."""
@@ -45,6 +48,8 @@ class Microdata:
     """Sampling fraction, above 0 and at most 1, where there are no weights; 1 for a census."""
     units: IntArray | None = field(default=None, repr=False)
     """The unit of each record, any integers; each record is a unit where it is None."""
+    unit_names: tuple[str, ...] = field(default=(), repr=False)
+    """What each unit is called, by its number in `units`; () where that was not told."""
     waves: IntArray | None = field(default=None, repr=False)
     """The wave of each record; None: records of a unit are numbered as they stand."""
     households: IntArray | None = field(default=None, repr=False)
