@@ -60,6 +60,12 @@ def stop(server: str, how: str = "fast") -> None:
         pgexec("pg_ctl", arguments, bin_path=running.bin_path, user=running.system_user)
 
 
+def commits_to(server: str) -> Path:
+    """The file that its commits are written to at present."""
+    files = [file for file in (_instance(server).pgdata / "pg_wal").iterdir() if file.is_file()]
+    return max(files, key=lambda file: file.stat().st_mtime_ns)
+
+
 def start(server: str) -> None:
     """Start it again, at the same address."""
     running = _instance(server)

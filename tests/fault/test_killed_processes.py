@@ -19,7 +19,7 @@ import sniper
 from after_a_storm import whole
 from clients_under_load import Clients
 from ledger_autopsy import Autopsy, look_at
-from postgresql_server import empty_database, running_server
+from postgresql_server import commits_to, empty_database, running_server
 from sdcgate.cli.supervisor import SERVICES, _takes_calls
 from served_house import ServedHouse
 from trials import seed, trials
@@ -121,8 +121,9 @@ class Storm:
 
     def _kill_as_the_ledger_is_written(self) -> None:
         """A commit writes the log of the database, then the second place, within some milliseconds."""
-        state = self.house.settings.state_dir
-        log, heads = state / "ledger.sqlite-wal", state / "heads" / "heads.jsonl"
+        state, ledger = self.house.settings.state_dir, self.house.settings.ledger_url
+        log = commits_to(ledger) if ledger else state / "ledger.sqlite-wal"
+        heads = state / "heads" / "heads.jsonl"
         file, delays = (log, 6000) if log.exists() and self.rng.random() < 0.7 else (heads, 1500)
         process = self.house.supervisor._processes["facility"]
         delay = self.rng.choice((0, self.rng.randrange(400), self.rng.randrange(delays)))
