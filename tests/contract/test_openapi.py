@@ -6,7 +6,7 @@ import re
 import pytest
 from google.protobuf import message_factory
 
-from sdcgate.servers import errors, openapi_examples
+from sdcgate.servers import errors, openapi_examples, openapi_file_examples
 from sdcgate.servers.openapi import ALWAYS, WITH_BODY, document
 from sdcgate.servers.routes import ROUTES
 from sdcgate.wire.json import from_value, to_json
@@ -172,7 +172,7 @@ def test_what_an_empty_answer_holds_is_what_is_required_of_it():
 
 def test_what_a_body_needs_is_what_the_contract_needs():
     for route in ROUTES:
-        if route.method != "POST" or route.file:
+        if route.method != "POST" or route.file or route.files:
             continue
         message_type = message_factory.GetMessageClass(route.request_type)
         message = from_value({}, message_type, dict.fromkeys(route.parameters, "q-1"))
@@ -186,7 +186,7 @@ def test_what_a_body_needs_is_what_the_contract_needs():
 
 def test_the_document_and_the_reader_know_the_same_fields():
     for route in ROUTES:
-        if route.method != "POST" or route.file:
+        if route.method != "POST" or route.file or route.files:
             continue
         schema = resolved(
             OPERATIONS["post", route.path]["requestBody"]["content"]["application/json"]["schema"]
@@ -208,6 +208,20 @@ def test_a_file_is_the_body_and_its_options_stand_in_the_address():
     assert written["scenarios"]["content"]["application/json"]["schema"]["type"] == "array"
     assert named["fraction"]["maximum"] == 1
     assert {parameter["in"] for parameter in operation["parameters"]} == {"query"}
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.files], ids=lambda route: route.rpc)
+def test_files_and_their_options_are_parts_of_a_form(route):
+    ((media, content),) = OPERATIONS["post", route.path]["requestBody"]["content"].items()
+    assert media == "multipart/form-data"
+    assert content["encoding"] == {"options": {"contentType": "application/json"}}
+    schema = content["schema"]
+    assert schema["required"] == list(schema["properties"]) == ["options", *route.files]
+    assert all(schema["properties"][name]["format"] == "binary" for name in route.files)
+    example = openapi_file_examples.FORMS[route.rpc]
+    assert schema["properties"]["options"]["examples"] == [example]
+    assert misfits(example, schema["properties"]["options"]) == []
+    assert violations(from_value(example, message_factory.GetMessageClass(route.options_type))) == []
 
 
 def test_only_the_document_itself_needs_no_key():

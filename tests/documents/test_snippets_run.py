@@ -1,7 +1,9 @@
 """Whoever does what a page shows gets what the page says."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 from unittest import SkipTest
 
 import numpy as np
@@ -12,6 +14,7 @@ from page_snippets import ROOT, Snippets
 from sdcgate.cli.demo import DATASET, STEPS
 from sdcgate.servers.bodies import ARROW
 from sdcgate.servers.openapi_examples import BODIES
+from sdcgate.servers.openapi_file_examples import FORMS
 from sdcgate.servers.routes import ROUTES
 from sdcgate_client import Client
 from served_house import KEYS, ServedHouse
@@ -83,7 +86,11 @@ def test_the_table_of_calls_has_every_address_with_the_roles_that_are_let_in(hou
     for route in ROUTES:
         address = route.path.replace("{dataset}", DATASET).replace("{query}", "q-01M7YMA65YJ4V3KT6FXFQH004F")
         body = BODIES.get(route.rpc) if route.method == "POST" else None
-        how = {"headers": {"Content-Type": ARROW}, "params": {"keys": "sex"}} if route.file else {}
+        how: dict[str, Any] = {}
+        if route.file:
+            how = {"headers": {"Content-Type": ARROW}, "params": {"keys": "sex"}}
+        if route.files:
+            how = {"files": {"options": json.dumps(FORMS[route.rpc])} | dict.fromkeys(route.files, b"")}
         answers = {
             role: house.send(route.method, address, body, keys[role], **how).status_code for role in ROLES
         }

@@ -11,8 +11,8 @@ from made_files import PEOPLE
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, recodings_pb2, risk_pb2
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb_risk
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
 
 if TYPE_CHECKING:
     from fuzz.house_under_fire import HouseUnderFire
@@ -109,6 +109,39 @@ OPTIONS = {
     "household": "household",
     "dimensions": 2,
 }
+RECODED = {
+    "keys": [
+        {"column": "age", "levels": [{"name": "five", "band_width": 5}, {"name": "ten", "band_width": 10}]},
+        {"column": "region", "levels": [{"name": "all", "codes": ["n", "s"], "parents": ["x", "x"]}]},
+    ],
+    "weight": "weight",
+    "unit": "id",
+    "interest": "age",
+    "access_levels": [{"access_level": "remote", "maximum_share": 0.5}],
+    "table_dimensions": 2,
+}
+LINKED = [
+    {
+        "method": "DISTANCE",
+        "variables": [
+            {"column": "age", "kind": "NUMERIC", "weight": 2.0},
+            {"column": "region", "kind": "NOMINAL"},
+            {"column": "household", "kind": "ORDINAL"},
+        ],
+        "id": "id",
+        "metric": "MANHATTAN",
+        "standardisation": "RANGE",
+    },
+    {
+        "method": "PROBABILISTIC",
+        "variables": [{"column": "age", "kind": "ORDINAL"}, {"column": "household", "kind": "NOMINAL"}],
+        "blocks": ["region"],
+        "same_order": True,
+        "matches": 60,
+    },
+    {"method": "INTERVAL", "variables": [{"column": "age", "kind": "NUMERIC"}], "same_order": True},
+    {"method": "POPULATION_COUNTS", "variables": [{"column": "region", "kind": "NOMINAL"}], "count": "age"},
+]
 PROBLEM = {
     "dimensions": DIMENSIONS,
     "facts": FACTS,
@@ -155,6 +188,8 @@ def prepare(house: "HouseUnderFire") -> None:
             from_value(ESTIMATED_BY_CODES, pb_risk.EstimateIndividualRiskRequest),
         ],
         "AssessMicrodata": [assessed_file()],
+        "CompareRecodings": [recoded_file()],
+        "LinkRecords": [linked_files(options) for options in LINKED],
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
         "ProtectTable": [_protection(PROBLEM, "unsafe"), _protection(PLAIN, "unsafe")],
         "AuditTable": [_protection(PROBLEM, "withheld"), _protection(PLAIN, "withheld")],
@@ -202,6 +237,22 @@ def assessed_file() -> tuple[Message, ...]:
     options = from_value({"options": OPTIONS}, pb_risk.AssessMicrodataRequest)
     pieces = (pb_risk.AssessMicrodataRequest(arrow=piece) for piece in (content[:half], content[half:]))
     return (options, *pieces)
+
+
+def recoded_file() -> tuple[Message, ...]:
+    """The messages of a file whose recodings are compared."""
+    options = from_value({"options": RECODED}, recodings_pb2.CompareRecodingsRequest)
+    return (options, recodings_pb2.CompareRecodingsRequest(arrow=arrow_file()))
+
+
+def linked_files(options: object) -> tuple[Message, ...]:
+    """The messages of two files that are linked: a file with itself."""
+    kind = linkage_pb2.LinkRecordsRequest
+    return (
+        from_value({"options": options}, kind),
+        kind(original=arrow_file()),
+        kind(released=arrow_file()),
+    )
 
 
 def _asked(house: "HouseUnderFire", method: str, request: Message, role: str) -> bytes:

@@ -60,7 +60,16 @@ GOOD: dict[str, Any] = {
 """Bodies that are answered; of calls that are not here the example of the document."""
 
 
-STREAMS = {"AssessMicrodata": good_requests.assessed_file()}
+STREAMS = {
+    "AssessMicrodata": good_requests.assessed_file(),
+    "CompareRecodings": good_requests.recoded_file(),
+    "LinkRecords": good_requests.linked_files(good_requests.LINKED[0]),
+}
+FORMS: dict[str, list[Any]] = {
+    "CompareRecodings": [good_requests.RECODED],
+    "LinkRecords": good_requests.LINKED,
+}
+"""Options of calls that take files in a form."""
 RPCS = {(route.method, route.path): route.rpc for route in ROUTES}
 KEYS = {"RegisterDataset": "stefan", "ReviewQuery": "grace", "SubmitOutput": "portal"}
 """Whose key allows a call; that of ada, who asked the known query, where nothing is said."""
@@ -126,6 +135,29 @@ def changed_files(operation: Any, media: str) -> st.SearchStrategy[Any]:
     return st.integers(0, 2**64 - 1).map(case)
 
 
+def changed_forms(route: Route, operation: Any, media: str) -> st.SearchStrategy[Any]:
+    """Forms that are answered, with changed options, damaged files, or a form that is none any more."""
+    good = good_requests.arrow_file()
+
+    def case(number: int) -> Any:
+        chance = random.Random(number)
+        options = copy.deepcopy(chance.choice(FORMS[route.rpc]))
+        for _ in range(chance.choice((0, 1, 1, 2))):
+            change_tree(options, chance)
+        files = {name: good if chance.random() < 0.7 else damage(good, chance) for name in route.files}
+        parts = {"options": json.dumps(options).encode(), **files}
+        body = b"".join(
+            b'--xyz\r\nContent-Disposition: form-data; name="' + name.encode() + b'"\r\n\r\n' + part + b"\r\n"
+            for name, part in parts.items()
+        )
+        whole = body + b"--xyz--\r\n"
+        sent = whole if chance.random() < 0.8 else damage(whole, chance)
+        kind = {"Content-Type": f"{media}; boundary=xyz"}
+        return operation.Case(body=sent, headers=kind, media_type=media)
+
+    return st.integers(0, 2**64 - 1).map(case)
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     made = Place(tmp_path_factory.mktemp("house under fire"))
@@ -147,6 +179,8 @@ def changed_bodies(route: Route) -> st.SearchStrategy[Any]:
     media = operation.definition.raw["requestBody"]["content"]
     if route.file:
         return changed_files(operation, next(iter(media)))
+    if route.files:
+        return changed_forms(route, operation, next(iter(media)))
     good = GOOD.get(route.rpc, media["application/json"]["example"])
 
     def case(number: int) -> Any:

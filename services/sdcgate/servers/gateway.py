@@ -34,6 +34,7 @@ from sdcgate.servers.errors import (
     from_rpc_error,
     problem_of,
 )
+from sdcgate.servers.forms import FormMessages, form_messages
 from sdcgate.servers.logging import REQUEST_ID, configure, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.probes import Probes
@@ -88,7 +89,9 @@ class Backend:
             path, request_serializer=request.SerializeToString, response_deserializer=response.FromString
         )
 
-    async def call(self, rpc: str, request: Message | FileMessages, token: str, identity: str) -> Any:
+    async def call(
+        self, rpc: str, request: Message | FileMessages | FormMessages, token: str, identity: str
+    ) -> Any:
         """Call as the one whose key it is. Raises Problem where no answer comes."""
         metadata = (
             (AUTHORIZATION_KEY, f"Bearer {token}"),
@@ -175,12 +178,17 @@ class Gateway:
 
     async def _answer(self, route: Route, request: Request) -> Response:
         message_type = message_factory.GetMessageClass(route.request_type)
-        given = dict(request.path_params)
+        section, given = self.settings.gateway, dict(request.path_params)
         message: Any
         if route.file:
-            message = file_messages(request, route, self.settings.gateway.maximum_file_bytes)
+            message = file_messages(request, route, section.maximum_file_bytes)
+        elif route.files:
+            no_parameters(request)
+            message = await form_messages(
+                request, route, section.maximum_file_bytes, section.maximum_body_bytes
+            )
         elif route.method == "POST":
-            body = await read_body(request, self.settings.gateway.maximum_body_bytes)
+            body = await read_body(request, section.maximum_body_bytes)
             no_parameters(request)
             message = from_json(body, message_type, given)
         else:
@@ -190,7 +198,7 @@ class Gateway:
         try:
             response = await backend.call(route.rpc, message, request.state.token, identity)
         finally:
-            if isinstance(message, FileMessages) and message.problem is not None:
+            if isinstance(message, FileMessages | FormMessages) and message.problem is not None:
                 # Whatever was made of the part that could be read.
                 raise message.problem from None
         answer = route.answer(response)

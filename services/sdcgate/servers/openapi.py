@@ -6,10 +6,11 @@ from typing import Any
 
 import pydantic_core
 
-from sdcgate.servers import errors, openapi_examples
+from sdcgate.servers import errors, openapi_examples, openapi_file_examples
 from sdcgate.servers.bodies import ARROW, JSON
 from sdcgate.servers.edge import PROBLEM_JSON
 from sdcgate.servers.errors import Problem
+from sdcgate.servers.forms import FORM, OPTIONS, form_schema
 from sdcgate.servers.openapi_schemas import Schema, Schemas
 from sdcgate.servers.routes import ROUTES, Route
 from sdcgate.wire.json import to_json
@@ -48,9 +49,7 @@ def document() -> bytes:
     """The document as JSON."""
     schemas = Schemas()
     # Bodies first: what goes both ways gets the name of its answer from that.
-    bodies = {
-        route.rpc: schemas.sent(route.request_type, route.parameters) for route in ROUTES if not route.file
-    }
+    bodies = {route.rpc: _sent(route, schemas) for route in ROUTES if not route.file}
     paths: dict[str, Any] = {"/openapi.json": {"get": _document_operation()}}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(
@@ -91,6 +90,9 @@ def _operation(route: Route, schemas: Schemas, body: Schema) -> Schema:
     }
     if route.file:
         operation["requestBody"] = {"required": True, "content": {ARROW: {"schema": body}}}
+    elif route.files:
+        form = {"schema": body, "encoding": {OPTIONS: {"contentType": JSON}}}
+        operation["requestBody"] = {"required": True, "content": {FORM: form}}
     elif route.method == "POST":
         example = openapi_examples.BODIES[route.rpc]
         operation["requestBody"] = {
@@ -98,6 +100,14 @@ def _operation(route: Route, schemas: Schemas, body: Schema) -> Schema:
             "content": {JSON: {"schema": body, "example": example}},
         }
     return operation
+
+
+def _sent(route: Route, schemas: Schemas) -> Schema:
+    """Schema of the body of a call that is sent as JSON, or with files in a form."""
+    if not route.files:
+        return schemas.sent(route.request_type, route.parameters)
+    files = dict.fromkeys(route.files, FILE["description"])
+    return form_schema(schemas.sent(route.options_type), files, openapi_file_examples.FORMS[route.rpc])
 
 
 def _errors(route: Route) -> tuple[type[Problem], ...]:

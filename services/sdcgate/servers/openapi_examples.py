@@ -5,6 +5,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from sdcgate.servers.openapi_file_examples import links, recodings
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
@@ -133,6 +134,8 @@ def answer(rpc: str, status: int) -> Message:
         "AssessTable": assessment,
         "EstimateIndividualRisk": individual_risks,
         "AssessMicrodata": file_report,
+        "CompareRecodings": recodings,
+        "LinkRecords": links,
         "ProtectTable": pattern,
         "AuditTable": audited,
         "ReviewQuery": refused,

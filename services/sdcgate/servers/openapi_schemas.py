@@ -214,8 +214,10 @@ def _always(field: Any) -> bool:
 def _needed(field: Any) -> bool:
     """Whether a sender must give the field."""
     rules = field.GetOptions().Extensions[validate_pb2.field]
+    if rules.required or field.has_presence:
+        return bool(rules.required)
     least = rules.string.min_len or rules.repeated.min_items or rules.uint32.gte
-    return bool(rules.required or least or rules.string.pattern or 0 in rules.enum.not_in)
+    return bool(least or rules.string.pattern or 0 in rules.enum.not_in)
 
 
 def _limits(rules: Any, field: Any) -> Schema:

@@ -57,6 +57,8 @@ class Route:
     """Fields of the call's request that this address does not take."""
     file: str = ""
     """Field of the call's requests that carries the body, a file; the query string gives `options`."""
+    files: tuple[str, ...] = ()
+    """Fields of the call's requests that carry files, parts of a form whose first part gives `options`."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -91,8 +93,10 @@ class Route:
 
     @property
     def options_type(self) -> Any:
-        """Descriptor of what the query string gives: the request, or the options where the body is a file."""
-        return self.request_type.fields_by_name["options"].message_type if self.file else self.request_type
+        """Descriptor of the options where files are sent, else of the request."""
+        if self.file or self.files:
+            return self.request_type.fields_by_name["options"].message_type
+        return self.request_type
 
     @property
     def body_type(self) -> Any:
@@ -226,6 +230,24 @@ ROUTES: tuple[Route, ...] = (
         _as_it_is,
         service="risk",
         file="arrow",
+    ),
+    Route(
+        "POST",
+        "/v1/risk:compareRecodings",
+        "CompareRecodings",
+        {200: "Risk and loss of information of each recoding, and the best. Nothing of the file is kept."},
+        _as_it_is,
+        service="risk",
+        files=("arrow",),
+    ),
+    Route(
+        "POST",
+        "/v1/risk:linkRecords",
+        "LinkRecords",
+        {200: "What could be linked. Nothing of the files is kept."},
+        _as_it_is,
+        service="risk",
+        files=("original", "released"),
     ),
     Route(
         "POST",
