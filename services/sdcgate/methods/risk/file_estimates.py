@@ -82,5 +82,5 @@ def _log_linear(
         interval=(max(0.0, risk.tau_2 - half), min(float(uniques), risk.tau_2 + half)),
         tau=risk.tau,
         criteria=loglinear.criteria(table, model),
-        converged=model.deviation <= loglinear.TOLERANCE,
+        converged=model.converged,
     )

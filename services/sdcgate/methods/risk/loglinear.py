@@ -16,6 +16,7 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.keys import Keys, checked_codes, checked_weights, group_keys, weight_sums
+from sdcgate.methods.risk.proportional_fitting import MOST_VISITS, Fitted, Margin, proportional_fit
 
 Generator = tuple[int, ...]
 
@@ -25,9 +26,8 @@ LARGE_MEAN = 200.0
 """Poisson means above which moments are integrated, not summed."""
 TOLERANCE = 1e-2
 """Records by which a fitted margin may differ from its count."""
-MAXIMUM_PASSES = 200
 REFINED_TOLERANCE = 5e-2
-REFINED_PASSES = 25
+REFINED_ROUNDS = 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +60,11 @@ class LogLinear:
     """Expected sample counts mu of the keys that occur, shape (K,)."""
     table: FloatArray = field(repr=False)
     """Expected sample counts mu of all possible keys, shape (cells,)."""
-    passes: int
+    rounds: int
     deviation: float
     """Largest difference between a fitted margin and its count, in records."""
+    converged: bool
+    """Whether that was within the tolerance when rounds or work had run out."""
 
 
 def key_table(codes: IntArray, weights: FloatArray | None = None, fraction: float | None = None) -> KeyTable:
@@ -126,6 +128,7 @@ def fit(
     pseudo: bool = False,
     start: LogLinear | None = None,
     tolerance: float = TOLERANCE,
+    most_visits: float = MOST_VISITS,
 ) -> LogLinear:
     """Fit a hierarchical model by iterative proportional fitting on the full table.
 
@@ -133,18 +136,25 @@ def fit(
     likelihood), for weights that differ; else the counts. `start`: a model whose generators are implied by
     these ones, from which the fit goes on.
 
-    Memory is 8 bytes a cell. A model that has not met its margins after `MAXIMUM_PASSES` rounds says so by
-    its `deviation`. Raises ValueError for generators of other variables.
+    Memory is 8 bytes a cell. A model that has not met its margins within the tolerance after
+    `MAXIMUM_ROUNDS` rounds, or `most_visits` visits of cells, is not `converged` and has its `deviation`.
+    Raises ValueError for generators of other variables.
     """
     model = hierarchical(generators, len(table.shape))
     counts = table.population * table.fraction if pseudo else table.keys.counts.astype(np.float64)
-    margins = [_Margin.of(table, generator, counts) for generator in model]
+    margins = [Margin.of_keys(generator, table.shape, table.codes, counts) for generator in model]
     means = np.ones(prod(table.shape)) if start is None else start.table.copy()
-    passes, deviation = _proportional_fit(means, table.shape, margins, tolerance)
-    return LogLinear(model, pseudo, False, means[table.cells], means, passes, deviation)
+    fitted = proportional_fit(means, table.shape, margins, tolerance, most_visits=most_visits)
+    return _model(table, model, means, fitted, pseudo=pseudo)
 
 
-def refine(table: KeyTable, base: LogLinear, order: int, tolerance: float = REFINED_TOLERANCE) -> LogLinear:
+def refine(
+    table: KeyTable,
+    base: LogLinear,
+    order: int,
+    tolerance: float = REFINED_TOLERANCE,
+    most_visits: float = MOST_VISITS,
+) -> LogLinear:
     """All interactions of `order` variables, drawn towards a simpler model where the sample cannot bear them.
 
     Each margin is (1 - s) its counts + s what `base` expects, with a share s of its own, see `prior_share`.
@@ -161,13 +171,34 @@ def refine(table: KeyTable, base: LogLinear, order: int, tolerance: float = REFI
     generators = tuple(combinations(range(len(table.shape)), order))
     margins = []
     for generator in generators:
-        margin = _Margin.of(table, generator, counts)
+        margin = Margin.of_keys(generator, table.shape, table.codes, counts)
         expected = margin.of_table(base.table, table.shape)
         share = prior_share(margin.counts, expected)
-        margins.append(_Margin((1.0 - share) * margin.counts + share * expected, margin.strides))
+        margins.append(Margin(generator, (1.0 - share) * margin.counts + share * expected))
     means = base.table.copy()
-    passes, deviation = _proportional_fit(means, table.shape, margins, tolerance, REFINED_PASSES)
-    return LogLinear(generators or base.generators, False, True, means[table.cells], means, passes, deviation)
+    fitted = proportional_fit(means, table.shape, margins, tolerance, REFINED_ROUNDS, most_visits)
+    return _model(table, generators or base.generators, means, fitted, smooth=True)
+
+
+def _model(
+    table: KeyTable,
+    generators: tuple[Generator, ...],
+    means: FloatArray,
+    fitted: Fitted,
+    *,
+    pseudo: bool = False,
+    smooth: bool = False,
+) -> LogLinear:
+    return LogLinear(
+        generators=generators,
+        pseudo=pseudo,
+        smooth=smooth,
+        means=means[table.cells],
+        table=means,
+        rounds=fitted.rounds,
+        deviation=fitted.deviation,
+        converged=fitted.converged,
+    )
 
 
 def prior_share(counts: FloatArray, expected: FloatArray) -> float:
@@ -186,55 +217,6 @@ def prior_share(counts: FloatArray, expected: FloatArray) -> float:
     likelihoods = [float(np.log((x - 1.0 + a * q) / (n - 1.0 + a)) @ x) for a in priors]
     best = float(priors[int(np.argmax(likelihoods))])
     return best / (n + best)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Margin:
-    counts: FloatArray
-    strides: IntArray
-
-    @classmethod
-    def of(cls, table: KeyTable, generator: Generator, counts: FloatArray) -> "_Margin":
-        strides = np.zeros(len(table.shape), dtype=np.int64)
-        size = 1
-        for variable in reversed(generator):
-            strides[variable] = size
-            size *= table.shape[variable]
-        return cls(np.bincount(table.codes @ strides, counts, size).astype(np.float64), strides)
-
-    def of_table(self, means: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-        """The same margin of a table of means."""
-        from sdcgate.methods.risk.table_loops import scale_and_sum
-
-        sums, nowhere = np.zeros(len(self.counts)), np.zeros(len(shape), dtype=np.int64)
-        scale_and_sum(means, np.array(shape, dtype=np.int64), np.ones(1), nowhere, sums, self.strides)
-        return sums
-
-
-def _proportional_fit(
-    means: FloatArray,
-    shape: tuple[int, ...],
-    margins: list[_Margin],
-    tolerance: float,
-    maximum: int = MAXIMUM_PASSES,
-) -> tuple[int, float]:
-    """Scale means in place until their margins are those given; rounds, and the largest difference left."""
-    from sdcgate.methods.risk.table_loops import scale_and_sum
-
-    axes, nowhere = np.array(shape, dtype=np.int64), np.zeros(len(shape), dtype=np.int64)
-    ratios, strides = np.ones(1), nowhere
-    deviation, rounds = np.inf, 0
-    while rounds < maximum and not deviation <= tolerance:
-        deviation = 0.0
-        for margin in margins:
-            sums = np.zeros(len(margin.counts))
-            scale_and_sum(means, axes, ratios, strides, sums, margin.strides)
-            deviation = max(deviation, float(np.abs(sums - margin.counts).max()))
-            ratios = np.divide(margin.counts, sums, out=np.zeros_like(sums), where=sums > 0)
-            strides = margin.strides
-        rounds += 1
-    scale_and_sum(means, axes, ratios, strides, np.zeros(1), nowhere)
-    return rounds, deviation
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,10 +28,25 @@ def scale_and_sum(
     digits = np.zeros(axes, dtype=np.int64)
     ratio_at, sum_at, begin = 0, 0, 0
     while begin < len(table):
-        for place in range(last):
-            value = table[begin + place] * ratios[ratio_at + place * ratio_step]
-            table[begin + place] = value
-            sums[sum_at + place * sum_step] += value
+        if sum_step == 0:
+            total = 0.0
+            if ratio_step == 0:
+                ratio = ratios[ratio_at]
+                for place in range(begin, begin + last):
+                    value = table[place] * ratio
+                    table[place] = value
+                    total += value
+            else:
+                for place in range(last):
+                    value = table[begin + place] * ratios[ratio_at + place * ratio_step]
+                    table[begin + place] = value
+                    total += value
+            sums[sum_at] += total
+        else:
+            for place in range(last):
+                value = table[begin + place] * ratios[ratio_at + place * ratio_step]
+                table[begin + place] = value
+                sums[sum_at + place * sum_step] += value
         begin += last
         axis = axes - 2
         while axis >= 0:
