@@ -106,8 +106,8 @@ def _check_work(codes: IntArray, rare: IntArray, offsets: IntArray) -> None:
     most = float(len(rare)) * blocks * codes.shape[1] * (1 + offsets[-1] / len(codes))
     if work + most > LARGEST_WORK and len(rare):
         some = np.ascontiguousarray(rare[:: -(-len(rare) // _SAMPLE)])
-        ones, zeros = np.ones(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=np.int64)
-        taken = match_by_bitmaps(codes, some, 0, len(codes), ones, ones * 1.0, zeros, zeros * 1.0)
+        zeros, sums = np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes))
+        taken = match_by_bitmaps(codes, some, 0, len(codes), zeros, sums, zeros.copy(), sums.copy())
         work += taken * len(rare) / len(some) * (1 + offsets[-1] / len(codes))
     if work > LARGEST_WORK:
         raise ValueError(
