@@ -39,7 +39,13 @@ def python_client_page() -> str:
 
 
 def _class(kind: type) -> str:
-    members = [_member(kind, name, found) for name, found in vars(kind).items() if name[0] != "_"]
+    bases = [base for base in kind.__mro__ if base.__module__.startswith(sdcgate_client.__name__)]
+    members = [
+        _member(kind, name, found)
+        for base in bases
+        for name, found in vars(base).items()
+        if name[0] != "_" and (base is kind or name not in vars(kind))
+    ]
     rows = (
         [(f"`{name}`", f"`{annotation}`", means) for name, (annotation, means) in fields(kind).items()]
         if dataclasses.is_dataclass(kind)

@@ -19,6 +19,7 @@ from sdcgate_client.errors import (
 )
 from sdcgate_client.outputs import output_request
 from sdcgate_client.printing import format_answer, format_table
+from sdcgate_client.recodings import descriptor_levels
 
 __all__ = [
     "Answer",
@@ -39,6 +40,7 @@ __all__ = [
     "Unavailable",
     "UnexpectedAnswer",
     "Unreachable",
+    "descriptor_levels",
     "format_answer",
     "format_table",
     "output_request",

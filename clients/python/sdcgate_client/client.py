@@ -1,27 +1,24 @@
 """The client: one method for each thing that the gateway does."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from sdcgate_client.answer import Answer
-from sdcgate_client.checks import own_problem
+from sdcgate_client.check_calls import CheckCalls
+from sdcgate_client.contents import json_of, object_of
 from sdcgate_client.errors import UnexpectedAnswer, Unreachable, error_of
-from sdcgate_client.files import ARROW, Parameters, arrow_stream, file_options
+from sdcgate_client.files import ARROW, Form, Parameters
 from sdcgate_client.requests import Dimensions, Figures, Filter, table_request
-
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
 
 CONNECTION_ATTEMPTS = 2
 """Further attempts to connect. What was sent is not sent again: that is for the caller to decide."""
 
 
-class Client:
+class Client(CheckCalls):
     """Speaks to a gateway with one API key.
 
     Args:
@@ -77,7 +74,7 @@ class Client:
         Returns:
             `{"dataset": ..., "created": ...}`.
         """
-        return _object(self._call("POST", "/v1/datasets", {"descriptor": dict(descriptor)}))
+        return object_of(self._call("POST", "/v1/datasets", {"descriptor": dict(descriptor)}))
 
     def table(
         self,
@@ -111,7 +108,7 @@ class Client:
             rows, columns, layers, figures=figures, filter=filter, margins=margins, project=project
         )
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/tables", request)
-        return Answer.from_json(_json(response), request, repeated=response.status_code == httpx.codes.OK)
+        return Answer.from_json(json_of(response), request, repeated=response.status_code == httpx.codes.OK)
 
     def submit_output(self, dataset: str, output: Mapping[str, Any]) -> Answer:
         """Submits an output that was computed elsewhere, for a verdict; see `output_request`.
@@ -120,117 +117,7 @@ class Client:
             SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
         """
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/outputs", output)
-        return Answer.from_json(_json(response), output, repeated=response.status_code == httpx.codes.OK)
-
-    def assess_table(
-        self,
-        table: Mapping[str, Any],
-        rules: Mapping[str, Any],
-        *,
-        base_units: int | None = None,
-        key: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Judges a table of one's own by rules. No verdict; nothing is kept.
-
-        Args:
-            table: Dimensions and facts; see `own_table`.
-            rules: Such as `{"minimum_units": {"units": 10, "consequence": "PROTECT"}}`.
-            base_units: Units in the population of the table.
-            key: `frequencies` and `weight_sums` of the identifying combinations, for the individual risk.
-
-        Returns:
-            `{"findings": [...], "unchecked": [...], "absent": [...]}`, and `risk` where a key was given.
-        """
-        body = {**table, "rules": dict(rules)}
-        body |= {} if base_units is None else {"base_units": base_units}
-        body |= {} if key is None else {"key": dict(key)}
-        return _object(self._call("POST", "/v1/risk:assessTable", body))
-
-    def estimate_individual_risk(self, **keys: Any) -> dict[str, Any]:
-        """Estimates the individual risk of keys, or of records by their codes. Nothing is kept.
-
-        Args:
-            keys: `frequencies` and `weight_sums`, one a key; or `columns`, such as
-                `[{"codes": [0, 1, -1]}, ...]`, with `weights`, one a record, and `missing`, `"CATEGORY"` or
-                `"WILDCARD"`. `quality`, `coverage`, `attempt`: the factors d, e, t. `approximations`: such
-                as `["SDCMICRO"]`.
-
-        Returns:
-            `{"risks": [...], "file": {...}, "approximations": [...], ...}`.
-        """
-        return _object(self._call("POST", "/v1/risk:estimateIndividualRisk", keys))
-
-    def assess_microdata(
-        self,
-        data: "bytes | pandas.DataFrame | pyarrow.Table",
-        keys: str | Sequence[str],
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Assesses the disclosure risk of a file by every measure that applies. Nothing of it is kept.
-
-        Only the columns that are named are sent.
-
-        Args:
-            data: The file; bytes are an Arrow IPC stream.
-            keys: Columns of the key variables, such as `["sex", "age", "region"]`.
-            options: `weight`, `unit`, `wave`, `household`: columns; `fraction` or `population` without
-                weights; `missing`, `missing_texts`, `risk_threshold`, `minimum`, `dimensions`, `suda_size`,
-                `quality`, `coverage`, `attempt`; `scenarios`, such as `[{"name": "roll", "kind":
-                "INDIVIDUAL_ARCHIVE", "keys": ["sex", "age"]}]`, as in `GET /openapi.json`.
-
-        Returns:
-            The report: `file`, `key_cells`, `individual`, `uniqueness`, `log_linear`, `households`,
-            `threshold_rule`, `special_uniques`, `scenarios`, `worst_tables`, `weights`; `not_computed` says
-            what is left out and why.
-
-        Raises:
-            ValueError: a column is not there.
-        """
-        response = self._send(
-            "POST",
-            "/v1/risk:assessMicrodata",
-            parameters=file_options(keys, options),
-            content=arrow_stream(data, keys, options),
-        )
-        return _object(_json(response))
-
-    def protect_table(
-        self, table: Mapping[str, Any], unsafe: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
-    ) -> dict[str, Any]:
-        """Finds cells to withhold beside the unsafe ones, with a proof. No verdict; nothing is kept.
-
-        Args:
-            table: Dimensions and facts; see `own_table`.
-            unsafe: Positions of the cells that must be withheld.
-            time_limit_ms: Milliseconds to spend.
-            how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
-
-        Returns:
-            `{"withheld": [...], "proof": "PROVED", "witnesses": {...}, "unchecked": [...], ...}`.
-        """
-        body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
-        return _object(self._call("POST", "/v1/protection:protectTable", body))
-
-    def audit_table(
-        self, table: Mapping[str, Any], withheld: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
-    ) -> dict[str, Any]:
-        """Audits a pattern of withheld cells as an intruder would. No verdict; nothing is kept.
-
-        Args:
-            table: Dimensions and facts; see `own_table`.
-            withheld: Positions of the withheld cells.
-            time_limit_ms: Milliseconds to spend.
-            how: Requirements; see `own_problem`.
-
-        Returns:
-            `{"proof": "REFUTED", "unprotected": [...], "leaks": [...], "unchecked": [...], ...}`.
-        """
-        body = {
-            "problem": own_problem(table, **how),
-            "withheld": list(withheld),
-            "time_limit_ms": time_limit_ms,
-        }
-        return _object(self._call("POST", "/v1/protection:auditTable", body))
+        return Answer.from_json(json_of(response), output, repeated=response.status_code == httpx.codes.OK)
 
     def query(self, query: str) -> Answer:
         """A query asked before, by its id."""
@@ -249,7 +136,7 @@ class Client:
         if bool(dataset) == bool(query):
             raise ValueError("name a dataset or a query, and not both")
         place = f"datasets/{_segment(dataset)}" if dataset else f"queries/{_segment(query)}"
-        return _object(self._call("GET", f"/v1/{place}/policy"))
+        return object_of(self._call("GET", f"/v1/{place}/policy"))
 
     def queries(
         self, verdicts: Sequence[str] = (), page_size: int = 0, page_token: str = ""
@@ -272,7 +159,7 @@ class Client:
 
     def status(self) -> dict[str, Any]:
         """Whether queries can be answered, the software's version, and the certificates' public key."""
-        return _object(self._call("GET", "/v1/status"))
+        return object_of(self._call("GET", "/v1/status"))
 
     def _call(
         self,
@@ -281,7 +168,7 @@ class Client:
         body: Mapping[str, Any] | None = None,
         parameters: Parameters | None = None,
     ) -> Any:
-        return _json(self._send(method, path, body, parameters))
+        return json_of(self._send(method, path, body, parameters))
 
     def _send(
         self,
@@ -290,11 +177,18 @@ class Client:
         body: Mapping[str, Any] | None = None,
         parameters: Parameters | None = None,
         content: bytes | None = None,
+        form: Form | None = None,
     ) -> httpx.Response:
         headers = None if content is None else {"Content-Type": ARROW}
         try:
             response = self._http.request(
-                method, path, json=body, params=parameters or None, content=content, headers=headers
+                method,
+                path,
+                json=body,
+                params=parameters or None,
+                content=content,
+                files=form,
+                headers=headers,
             )
         except httpx.TimeoutException as error:
             raise Unreachable(f"{self._http.base_url} did not answer in time") from error
@@ -305,20 +199,6 @@ class Client:
         return response
 
 
-def _json(response: httpx.Response) -> Any:
-    """The content of an answer that is one.
-
-    Raises:
-        UnexpectedAnswer: a redirection, or no JSON.
-    """
-    if not response.is_success:
-        raise UnexpectedAnswer(f"{response.url} answered {response.status_code}")
-    try:
-        return response.json()
-    except ValueError as error:
-        raise UnexpectedAnswer(f"{response.url} answered {response.status_code} without JSON") from error
-
-
 def _segment(name: str) -> str:
     """One segment of a path; a name cannot become another path."""
     if not name or name in (".", ".."):
@@ -326,19 +206,13 @@ def _segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def _object(content: Any) -> dict[str, Any]:
-    if not isinstance(content, dict):
-        raise UnexpectedAnswer("the answer is not a JSON object")
-    return content
-
-
 def _unwrapped(content: Any, name: str) -> dict[str, Any]:
     """The object, bare or within `{name: ...}`."""
-    return _object(_object(content).get(name, content))
+    return object_of(object_of(content).get(name, content))
 
 
 def _list(content: Any, name: str) -> list[dict[str, Any]]:
-    items = _object(content).get(name, [])
+    items = object_of(content).get(name, [])
     if not isinstance(items, list):
         raise UnexpectedAnswer(f"{name} is not a list")
     return items

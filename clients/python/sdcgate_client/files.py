@@ -17,6 +17,8 @@ COLUMNS = ("weight", "unit", "wave", "household")
 OBJECTS = ("scenarios",)
 """Options that hold objects."""
 
+JSON = "application/json"
+Form = list[tuple[str, tuple[str | None, bytes, str]]]
 Parameters = list[tuple[str, str | int | float | bool | None]]
 
 
@@ -41,14 +43,23 @@ def arrow_stream(
     Raises:
         ValueError: a column is not there.
     """
+    named = [str(options[name]) for name in COLUMNS if options.get(name)]
+    known = [key for scenario in options.get("scenarios") or () for key in scenario.get("keys", ())]
+    return columns_stream(data, [*items(keys), *items(options.get("sensitive", ())), *known, *named])
+
+
+def columns_stream(data: "bytes | pandas.DataFrame | pyarrow.Table", columns: Sequence[str]) -> bytes:
+    """Some columns as an Arrow IPC stream; bytes are taken to be one.
+
+    Raises:
+        ValueError: a column is not there.
+    """
     if isinstance(data, bytes):
         return data
     import pyarrow as pa
 
     table = data if isinstance(data, pa.Table) else pa.Table.from_pandas(data, preserve_index=False)
-    named = [str(options[name]) for name in COLUMNS if options.get(name)]
-    known = [key for scenario in options.get("scenarios") or () for key in scenario.get("keys", ())]
-    wanted = list(dict.fromkeys([*items(keys), *items(options.get("sensitive", ())), *known, *named]))
+    wanted = list(dict.fromkeys(columns))
     lacking = [name for name in wanted if name not in table.column_names]
     if lacking:
         raise ValueError(f"there is no column {', '.join(map(repr, lacking))}")
@@ -58,3 +69,34 @@ def arrow_stream(
         writer.write_table(chosen)
     content: bytes = sink.getvalue().to_pybytes()
     return content
+
+
+def form(options: Mapping[str, Any], **files: bytes) -> Form:
+    """The parts of a form: the options first, then the files."""
+    parts: Form = [("options", (None, json.dumps(options).encode(), JSON))]
+    parts += [(name, (f"{name}.arrow", content, ARROW)) for name, content in files.items()]
+    return parts
+
+
+def linkage_options(
+    variables: Mapping[str, "str | Mapping[str, Any]"], method: str, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options of a linkage as JSON; None left out."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return {
+        "method": method.upper(),
+        "variables": [
+            {"column": column, **({"kind": one.upper()} if isinstance(one, str) else one)}
+            for column, one in variables.items()
+        ],
+        **given,
+    }
+
+
+def linkage_columns(options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The columns that a linkage needs of the original, and of the released file."""
+    both = [*([options["id"]] if options.get("id") else ()), *options.get("blocks", ())]
+    original = [one["column"] for one in options["variables"]]
+    released = [one.get("released_column") or one["column"] for one in options["variables"]]
+    counts = [options["count"]] if options.get("count") else []
+    return [*original, *both, *counts], [*released, *both]

@@ -106,7 +106,7 @@ def _sent(route: Route, schemas: Schemas) -> Schema:
     """Schema of the body of a call that is sent as JSON, or with files in a form."""
     if not route.files:
         return schemas.sent(route.request_type, route.parameters)
-    files = dict.fromkeys(route.files, FILE["description"])
+    files = dict.fromkeys(route.files, str(FILE["description"]))
     return form_schema(schemas.sent(route.options_type), files, openapi_file_examples.FORMS[route.rpc])
 
 

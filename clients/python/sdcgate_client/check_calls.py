@@ -1,0 +1,219 @@
+"""The calls that check tables and files of one's own; nothing of them is kept, and no verdict is given."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from sdcgate_client.checks import own_problem
+from sdcgate_client.contents import json_of, object_of
+from sdcgate_client.files import (
+    Form,
+    Parameters,
+    arrow_stream,
+    columns_stream,
+    file_options,
+    form,
+    linkage_columns,
+    linkage_options,
+)
+from sdcgate_client.recodings import Levels, recoding_columns, recoding_options
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+class CheckCalls:
+    """What a client sends to be checked."""
+
+    def assess_table(
+        self,
+        table: Mapping[str, Any],
+        rules: Mapping[str, Any],
+        *,
+        base_units: int | None = None,
+        key: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Judges a table of one's own by rules. No verdict; nothing is kept.
+
+        Args:
+            table: Dimensions and facts; see `own_table`.
+            rules: Such as `{"minimum_units": {"units": 10, "consequence": "PROTECT"}}`.
+            base_units: Units in the population of the table.
+            key: `frequencies` and `weight_sums` of the identifying combinations, for the individual risk.
+
+        Returns:
+            `{"findings": [...], "unchecked": [...], "absent": [...]}`, and `risk` where a key was given.
+        """
+        body = {**table, "rules": dict(rules)}
+        body |= {} if base_units is None else {"base_units": base_units}
+        body |= {} if key is None else {"key": dict(key)}
+        return object_of(self._call("POST", "/v1/risk:assessTable", body))
+
+    def estimate_individual_risk(self, **keys: Any) -> dict[str, Any]:
+        """Estimates the individual risk of keys, or of records by their codes. Nothing is kept.
+
+        Args:
+            keys: `frequencies` and `weight_sums`, one a key; or `columns`, such as
+                `[{"codes": [0, 1, -1]}, ...]`, with `weights`, one a record, and `missing`, `"CATEGORY"` or
+                `"WILDCARD"`. `quality`, `coverage`, `attempt`: the factors d, e, t. `approximations`: such
+                as `["SDCMICRO"]`.
+
+        Returns:
+            `{"risks": [...], "file": {...}, "approximations": [...], ...}`.
+        """
+        return object_of(self._call("POST", "/v1/risk:estimateIndividualRisk", keys))
+
+    def assess_microdata(
+        self,
+        data: "bytes | pandas.DataFrame | pyarrow.Table",
+        keys: str | Sequence[str],
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Assesses the disclosure risk of a file by every measure that applies. Nothing of it is kept.
+
+        Only the columns that are named are sent.
+
+        Args:
+            data: The file; bytes are an Arrow IPC stream.
+            keys: Columns of the key variables, such as `["sex", "age", "region"]`.
+            options: `weight`, `unit`, `wave`, `household`: columns; `fraction` or `population` without
+                weights; `missing`, `missing_texts`, `risk_threshold`, `minimum`, `dimensions`, `suda_size`,
+                `quality`, `coverage`, `attempt`; `scenarios`, such as `[{"name": "roll", "kind":
+                "INDIVIDUAL_ARCHIVE", "keys": ["sex", "age"]}]`, as in `GET /openapi.json`.
+
+        Returns:
+            The report: `file`, `key_cells`, `individual`, `uniqueness`, `log_linear`, `households`,
+            `threshold_rule`, `special_uniques`, `scenarios`, `worst_tables`, `weights`; `not_computed` says
+            what is left out and why.
+
+        Raises:
+            ValueError: a column is not there.
+        """
+        response = self._send(
+            "POST",
+            "/v1/risk:assessMicrodata",
+            parameters=file_options(keys, options),
+            content=arrow_stream(data, keys, options),
+        )
+        return object_of(json_of(response))
+
+    def compare_recodings(
+        self,
+        data: "bytes | pandas.DataFrame | pyarrow.Table",
+        keys: "Mapping[str, Levels] | Sequence[str]",
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Compares recodings of a file by risk and loss of information. Nothing of it is kept.
+
+        Args:
+            data: The file; bytes are an Arrow IPC stream. Only the columns that are named are sent.
+            keys: Columns of the key variables, each with its coarser levels from fine to coarse, such as
+                `{"age": {"ten_years": 10}, "area": {"part": {"n1": "north", "s1": "south"}}, "sex": {}}`:
+                a width of bands, or the parent of each code. See `descriptor_levels`.
+            options: `weight`, `unit`, `wave`, `interest`: columns; `fraction` or `population` without
+                weights; `maximum_share`, `maximum_recodings`, `table_dimensions`, `missing_texts`;
+                `access_levels`, the widest first, such as `{"public": 0.0001, "remote": 0.01}`.
+
+        Returns:
+            `{"recodings": [...], "best": {...}, "variables": [...], "possible": ..., "evaluated": ...}`.
+
+        Raises:
+            ValueError: a column is not there, or a level is none.
+        """
+        content = columns_stream(data, recoding_columns(keys, options))
+        parts = form(recoding_options(keys, options), arrow=content)
+        return object_of(json_of(self._send("POST", "/v1/risk:compareRecodings", form=parts)))
+
+    def link_records(
+        self,
+        original: "bytes | pandas.DataFrame | pyarrow.Table",
+        released: "bytes | pandas.DataFrame | pyarrow.Table",
+        variables: "Mapping[str, str | Mapping[str, Any]]",
+        method: str = "DISTANCE",
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Links the records of a released file to those of the original. Nothing of them is kept.
+
+        Args:
+            original: The file as it was, or the population; bytes are an Arrow IPC stream.
+            released: The file as it would leave. Only the columns that are named are sent of both.
+            variables: What is compared, such as `{"income": "NUMERIC", "area": {"kind": "NOMINAL",
+                "weight": 0.5}}`; `released_column` where it has another name there, `order` of an ORDINAL.
+            method: `DISTANCE`, `PROBABILISTIC`, `INTERVAL` or `POPULATION_COUNTS`.
+            options: `id`, the column that says who is who, or `same_order=True`; `blocks`, `missing_texts`,
+                `summary_only`, and those of the method, as in `GET /openapi.json`.
+
+        Returns:
+            Numbers of records, and `distance`, `probabilistic`, `intervals` or `population`.
+
+        Raises:
+            ValueError: a column is not there.
+        """
+        asked = linkage_options(variables, method, options)
+        of_original, of_released = linkage_columns(asked)
+        parts = form(
+            asked,
+            original=columns_stream(original, of_original),
+            released=columns_stream(released, of_released),
+        )
+        return object_of(json_of(self._send("POST", "/v1/risk:linkRecords", form=parts)))
+
+    def protect_table(
+        self, table: Mapping[str, Any], unsafe: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
+    ) -> dict[str, Any]:
+        """Finds cells to withhold beside the unsafe ones, with a proof. No verdict; nothing is kept.
+
+        Args:
+            table: Dimensions and facts; see `own_table`.
+            unsafe: Positions of the cells that must be withheld.
+            time_limit_ms: Milliseconds to spend.
+            how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
+
+        Returns:
+            `{"withheld": [...], "proof": "PROVED", "witnesses": {...}, "unchecked": [...], ...}`.
+        """
+        body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
+        return object_of(self._call("POST", "/v1/protection:protectTable", body))
+
+    def audit_table(
+        self, table: Mapping[str, Any], withheld: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
+    ) -> dict[str, Any]:
+        """Audits a pattern of withheld cells as an intruder would. No verdict; nothing is kept.
+
+        Args:
+            table: Dimensions and facts; see `own_table`.
+            withheld: Positions of the withheld cells.
+            time_limit_ms: Milliseconds to spend.
+            how: Requirements; see `own_problem`.
+
+        Returns:
+            `{"proof": "REFUTED", "unprotected": [...], "leaks": [...], "unchecked": [...], ...}`.
+        """
+        body = {
+            "problem": own_problem(table, **how),
+            "withheld": list(withheld),
+            "time_limit_ms": time_limit_ms,
+        }
+        return object_of(self._call("POST", "/v1/protection:auditTable", body))
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        parameters: Parameters | None = None,
+    ) -> Any:
+        raise NotImplementedError
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        parameters: Parameters | None = None,
+        content: bytes | None = None,
+        form: Form | None = None,
+    ) -> httpx.Response:
+        raise NotImplementedError
