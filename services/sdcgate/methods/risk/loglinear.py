@@ -65,6 +65,8 @@ class LogLinear:
     """Largest difference between a fitted margin and its count, in records."""
     converged: bool
     """Whether that was within the tolerance when rounds or work had run out."""
+    visits: float
+    """Cells that its fit visited."""
 
 
 def key_table(codes: IntArray, weights: FloatArray | None = None, fraction: float | None = None) -> KeyTable:
@@ -198,6 +200,7 @@ def _model(
         rounds=fitted.rounds,
         deviation=fitted.deviation,
         converged=fitted.converged,
+        visits=fitted.visits,
     )
 
 
