@@ -15,12 +15,14 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.risk import household
 from sdcgate.methods.risk.anonymity import Ground, l_diversity, t_closeness
-from sdcgate.methods.risk.file_estimates import (
+from sdcgate.methods.risk.file_estimates import uniqueness_section
+from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram
+from sdcgate.methods.risk.file_models import (
+    FileModels,
     log_linear_section,
     recommended_section,
-    uniqueness_section,
+    smoothing_section,
 )
-from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
 from sdcgate.methods.risk.file_release import (
     RuleSet,
@@ -89,13 +91,15 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
 
     individual = attempt("individual risk", lambda: individual_section(units, keys, common, options))
     scenarios = _scenario_risks(file, options, missing)
+    models = FileModels(units, options)
     return FileAssessment(
         facts=file_facts(units, keys),
         key_cells=key_cells(keys, common),
         individual=individual,
-        recommended=attempt("recommended estimate", lambda: recommended_section(units, options)),
+        recommended=attempt("recommended estimate", lambda: recommended_section(models)),
         uniqueness=attempt("uniqueness", lambda: uniqueness_section(units, keys, missing)),
-        log_linear=attempt("log-linear models", lambda: log_linear_section(units, options)) or (),
+        log_linear=attempt("log-linear models", lambda: log_linear_section(models)) or (),
+        smoothing=attempt("smoothing", lambda: smoothing_section(units, options)),
         households=attempt("household risk", lambda: household_section(units, individual, options)),
         threshold=attempt("threshold rule", lambda: threshold_section(units, options)),
         special_uniques=attempt("special uniques", lambda: special_uniques_section(units, options)),

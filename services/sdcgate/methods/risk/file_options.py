@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sdcgate.methods.risk.keys import Missing
+from sdcgate.methods.risk.proportional_fitting import MOST_VISITS
 from sdcgate.methods.risk.risk_factors import Factors
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ class Options:
     """Recodings: tau_2 as a share of the file up to which one is acceptable; Israel CBS takes 1%."""
     access: "tuple[AccessBound, ...]" = ()
     """Recodings: up to what risk a file may have an access level, the widest first."""
+    ordinal: tuple[str, ...] = ()
+    """Key variables that are ordered, by name: the risk is smoothed along them."""
+    most_visits: float = MOST_VISITS
+    """Cells that the fit of a log-linear model, or the search for one, may visit: a bound of its time."""
     riskiest: int = 0
     """So many of the riskiest records are named by their numbers in the file."""
 

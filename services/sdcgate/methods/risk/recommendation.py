@@ -26,13 +26,14 @@ from sdcgate.methods.risk.loglinear import (
     refine,
     risk,
 )
+from sdcgate.methods.risk.proportional_fitting import MOST_VISITS
 
 NORMAL_95 = 1.959963984540054
 EQUAL_WEIGHTS = 1e-9
 """Relative spread of the weights below which they count as equal."""
 DOUBTFUL = 1.0 / 3.0
 """A bias that is a larger share of the estimate than this is not known well enough to be taken off alone."""
-LARGEST_THREE_WAY = 400_000_000
+LARGEST_THREE_WAY = 2_000_000_000
 """Cells times margins up to which interactions of three variables are fitted."""
 
 
@@ -43,6 +44,8 @@ class Candidate:
     name: str
     tau_2: float
     criterion: Criteria | None = None
+    converged: bool = True
+    """Whether its model met its margins before rounds or work ran out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,11 +68,16 @@ class Recommendation:
     def says(self) -> str:
         """The recommendation in words."""
         low, high = self.interval
+        unfinished = [candidate.name for candidate in self.candidates if not candidate.converged]
         text = (
             f"About {self.tau_2:.0f} of the {self.sample_uniques} sample uniques would be matched correctly "
             f"(95%: {low:.0f} to {high:.0f}); the design-based estimate is {self.candidates[0].tau_2:.0f}."
         )
-        return f"{text} The models disagree: treat the upper end as the estimate." if self.doubtful else text
+        if self.doubtful:
+            text += " The models disagree: treat the upper end as the estimate."
+        if unfinished:
+            text += f" Not fitted to the end: {', '.join(unfinished)}."
+        return text
 
 
 def recommend(
@@ -86,14 +94,29 @@ def recommend(
     ValueError for wrong arguments and for a table too large to fit, see `key_table`.
     """
     table = key_table(codes, weights, fraction)
-    inclusion = _inclusion(table, weights)
     simple = fit(table, main_effects(len(table.shape)))
-    pairs = refine(table, simple, 2)
-    triples = refine(table, pairs, 3) if _bears_three_way(table) else pairs
+    return recommend_from(table, weights, simple, fit(table, all_two_way(len(table.shape)), start=simple))
+
+
+def recommend_from(
+    table: KeyTable,
+    weights: FloatArray | None,
+    simple: LogLinear,
+    rich: LogLinear,
+    most_visits: float = MOST_VISITS,
+) -> Recommendation:
+    """The same where main effects and all two-way interactions are fitted to the counts already.
+
+    `weights` (records,) of the table's records, None where all are equal; each further fit may visit
+    `most_visits` cells. A model that was not fitted to the end makes the recommendation doubtful.
+    """
+    inclusion = _inclusion(table, weights)
+    pairs = refine(table, simple, 2, most_visits=most_visits)
+    triples = refine(table, pairs, 3, most_visits=most_visits) if _bears_three_way(table) else pairs
     candidates = (
         Candidate("design-based", _by_design(table)),
         _candidate("main effects", table, simple, inclusion),
-        _candidate("all two-way", table, fit(table, all_two_way(len(table.shape)), start=simple), inclusion),
+        _candidate("all two-way", table, rich, inclusion),
         _candidate("all two-way, smoothed", table, pairs, inclusion),
         _candidate("all three-way, smoothed", table, triples, inclusion),
     )
@@ -112,7 +135,7 @@ def _chosen(
     value, simpler = found.tau_2 - bias, candidates[-2].tau_2
     half = NORMAL_95 * sqrt(found.variance + scale**2 * criterion.variance_2)
     low, high = value - half, value + half
-    doubtful = abs(bias) > DOUBTFUL * found.tau_2
+    doubtful = abs(bias) > DOUBTFUL * found.tau_2 or not model.converged
     if doubtful:
         low, high = min(low, found.tau_2), max(high, simpler, found.tau_2)
         value = (value + simpler) / 2.0
@@ -143,4 +166,4 @@ def _by_design(table: KeyTable) -> float:
 
 
 def _candidate(name: str, table: KeyTable, model: LogLinear, inclusion: FloatArray | None) -> Candidate:
-    return Candidate(name, risk(table, model, inclusion).tau_2, criteria(table, model))
+    return Candidate(name, risk(table, model, inclusion).tau_2, criteria(table, model), model.converged)
