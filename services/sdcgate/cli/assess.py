@@ -12,6 +12,7 @@ from sdcgate.cli.connection import told
 
 if TYPE_CHECKING:
     from sdcgate.cli.assessment.several_files import Linked
+    from sdcgate.engine.large_files import CountedFile
     from sdcgate.methods.risk.file_options import Options
     from sdcgate.methods.risk.file_report import FileAssessment
 
@@ -77,6 +78,10 @@ def assess(
     with_keys: Annotated[
         list[str], typer.Option(help="Its key variables, where they are others than --keys.")
     ] = [],  # noqa: B006
+    risks: Annotated[
+        Path | None,
+        typer.Option(help="Write f, weight sum and risk of each record of a Parquet file to a new one."),
+    ] = None,
     records: Annotated[int, typer.Option(help="Name so many of the riskiest records by number.")] = 0,
     delimiter: Annotated[str, typer.Option(help="What separates columns of a CSV file; comma.")] = "",
     data_root: Annotated[
@@ -87,7 +92,7 @@ def assess(
 ) -> None:
     """Assess the disclosure risk of a file, here, by every measure that applies. No service is asked."""
     with told():
-        from sdcgate.cli.assessment.given import Given, beside, microdata_of
+        from sdcgate.cli.assessment.given import Given, beside, counted_of, microdata_of
         from sdcgate.cli.assessment.several_files import linked_releases
         from sdcgate.methods.risk.file_assessment import assess_file
         from sdcgate.methods.risk.file_options import Options
@@ -110,7 +115,6 @@ def assess(
             scenarios=scenarios,
             release_date=datetime.now(UTC).date() if release_date is None else release_date.date(),
         )
-        microdata = microdata_of(given)
         options = Options(
             missing=Missing(missing.value),
             factors=Factors(quality, coverage, attempt),
@@ -121,12 +125,30 @@ def assess(
             accepted_share=accepted,
             riskiest=records,
         )
+        alone = other is None and not with_keys and scenarios is None
+        if risks is not None and not alone:
+            raise ValueError("leave out --with, --with-keys and --scenarios where --risks are written")
+        counted = counted_of(given, risks is not None) if alone else None
+        if counted is not None:
+            _show(file.name, _of_keys(counted, options, risks), options, None, html, as_json)
+            return
+        microdata = microdata_of(given)
         linked = None
         if other is not None or with_keys:
             given = beside(given, other, _names(with_keys))
             name = file.name if other is None else other.name
             linked = linked_releases(microdata, microdata_of(given), name, other is None, options.missing)
         _show(file.name, assess_file(microdata, options), options, linked, html, as_json)
+
+
+def _of_keys(counted: "CountedFile", options: "Options", risks: Path | None) -> "FileAssessment":
+    """What the keys of a file tell; the risks of its records are written where that is asked for."""
+    from sdcgate.engine.large_files import write_risks
+    from sdcgate.methods.risk.counted_keys import assess_counted_keys, key_risks
+
+    if risks is not None:
+        write_risks(counted, key_risks(counted.counted, options), risks)
+    return assess_counted_keys(counted.counted, options)
 
 
 def _names(given: list[str]) -> tuple[str, ...]:

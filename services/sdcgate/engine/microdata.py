@@ -76,7 +76,7 @@ def read_microdata(file: Path, columns: MicrodataColumns, delimiter: str = "") -
     data = DataFile(path=file.name, delimiter=delimiter)
     try:
         present = column_names(file, data)
-        _check(columns, present)
+        check_columns(columns, present)
         names = list(dict.fromkeys(column for _, column in columns.named))
         return microdata_of_table(read_columns(file, data, names), columns)
     except FileUnusable as error:
@@ -85,7 +85,7 @@ def read_microdata(file: Path, columns: MicrodataColumns, delimiter: str = "") -
 
 def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdata:
     """The named columns of an Arrow table. Raises MicrodataUnusable with all problems."""
-    _check(columns, table.column_names)
+    check_columns(columns, table.column_names)
     reading = TableColumns(table, columns.missing, [])
     if table.num_rows == 0:
         raise MicrodataUnusable([("", "the file has no records")])
@@ -142,7 +142,8 @@ def _key(reading: TableColumns, path: str, name: str) -> tuple[KeyVariable, IntA
     return KeyVariable(name, categories), codes
 
 
-def _check(columns: MicrodataColumns, present: Sequence[str]) -> None:
+def check_columns(columns: MicrodataColumns, present: Sequence[str]) -> None:
+    """Raises MicrodataUnusable with every option that is wrong or names no column that is present."""
     problems = check_scenarios(columns.scenarios, bool(columns.household))
     if not columns.keys:
         problems.append(("keys", "name at least one key variable"))

@@ -215,3 +215,38 @@ def test_figures_are_written_as_they_are_read() -> None:
     shares = [percent(value) for value in (0, 0.1234, 0.00051, 1.2e-7)]
     assert shares == ["0.0%", "12.3%", "0.051%", "1.2e-05%"]
     assert one_in(0.0069) == "1 in 145"
+
+
+def test_a_large_parquet_file_is_assessed_by_its_keys_and_its_risks_are_written(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large, risks = tmp_path / "people.parquet", tmp_path / "risks.parquet"
+    frame = pd.read_csv(file)
+    frame.to_parquet(large)
+    given = [str(large), "--keys", "sex,age,name", "--weight", "w"]
+    whole = assess(*given).stdout
+    assert "\nThreshold rule\n" in whole
+    monkeypatch.setattr("sdcgate.engine.large_files.LARGE", PEOPLE - 1)
+    shown = assess(*given)
+    assert shown.exit_code == 0, shown.output
+    assert "\nThreshold rule\n" not in shown.stdout
+    assert "special uniques, worst table" in shown.stdout
+    same = re.compile(r"expected correct matches, all units.*")
+    assert same.findall(shown.stdout) == same.findall(whole) != []
+    assert "\nHouseholds\n" in assess(*given, "--household", "household").stdout
+    assert assess(*given, "--risks", str(risks)).exit_code == 0
+    written = pd.read_parquet(risks)
+    assert len(written) == PEOPLE
+    assert written["risk"].between(0.0, 1.0, inclusive="right").all()
+
+
+def test_risks_are_written_of_parquet_files_whose_records_are_units_only(file: Path, tmp_path: Path) -> None:
+    to = ["--keys", "sex", "--weight", "w", "--risks", str(tmp_path / "risks.parquet")]
+    refused = assess(str(file), *to)
+    assert refused.exit_code == 2
+    assert "--risks wants a Parquet file" in " ".join(refused.output.split())
+    pd.read_csv(file).to_parquet(tmp_path / "people.parquet")
+    refused = assess(str(tmp_path / "people.parquet"), *to, "--unit", "household")
+    assert "leave out --with" in " ".join(assess(str(file), *to, "--with-keys", "age").output.split())
+    assert "each record is a unit of its own" in " ".join(refused.output.split())
+    assert not (tmp_path / "risks.parquet").exists()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sdcgate.engine.descriptor import DeclaredScenario, Descriptor
+    from sdcgate.engine.large_files import CountedFile
+    from sdcgate.engine.microdata import MicrodataColumns
     from sdcgate.methods.risk.microdata import Microdata
 
 DESCRIPTORS = (".yaml", ".yml", ".json")
@@ -33,9 +35,25 @@ class Given:
     release_date: date | None = None
 
 
+def counted_of(given: Given, asked: bool) -> "CountedFile | None":
+    """The keys of a Parquet file, counted where it is large or where that is asked for; else None.
+
+    Raises ValueError where it is asked for, and records have to be looked at.
+    """
+    from sdcgate.engine.large_files import LARGE, can_be_counted, count_keys, records_of
+
+    columns = _columns(given, ())
+    records = records_of(given.file)
+    if records and (asked or (records > LARGE and can_be_counted(columns))):
+        return count_keys(given.file, columns)
+    if asked:
+        raise ValueError(f"{given.file}: --risks wants a Parquet file with its columns named by --keys")
+    return None
+
+
 def microdata_of(given: Given) -> "Microdata":
     """Read what is to be assessed. Raises ValueError with all that is wrong."""
-    scenarios = () if given.scenarios is None else _scenarios(given.scenarios)
+    scenarios = () if given.scenarios is None else scenarios_of_file(given.scenarios)
     if given.file.suffix.lower() in DESCRIPTORS:
         told_twice = [name for name in TOLD_BY_DESCRIPTOR if getattr(given, name)]
         if told_twice:
@@ -43,9 +61,15 @@ def microdata_of(given: Given) -> "Microdata":
                 f"leave out {', '.join(f'--{name}' for name in told_twice)}: the descriptor tells it"
             )
         return _declared(given, scenarios)
-    from sdcgate.engine.microdata import MicrodataColumns, read_microdata
+    from sdcgate.engine.microdata import read_microdata
 
-    columns = MicrodataColumns(
+    return read_microdata(given.file, _columns(given, scenarios), given.delimiter)
+
+
+def _columns(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "MicrodataColumns":
+    from sdcgate.engine.microdata import MicrodataColumns
+
+    return MicrodataColumns(
         keys=given.keys,
         weight=given.weight,
         unit=given.unit,
@@ -57,7 +81,6 @@ def microdata_of(given: Given) -> "Microdata":
         missing=given.missing_text,
         scenarios=scenarios,
     )
-    return read_microdata(given.file, columns, given.delimiter)
 
 
 def beside(given: Given, file: Path | None, keys: tuple[str, ...]) -> Given:
@@ -94,7 +117,8 @@ def _declared(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Micro
         raise _unusable(given.file, error) from error
 
 
-def _scenarios(file: Path) -> "tuple[DeclaredScenario, ...]":
+def scenarios_of_file(file: Path) -> "tuple[DeclaredScenario, ...]":
+    """The scenarios that a file holds. Raises ValueError where it holds none."""
     from sdcgate.engine.descriptor import DescriptorInvalid, parse_scenarios
 
     try:

@@ -20,6 +20,13 @@ def uniqueness_section(units: UnitFile, keys: Keys, missing: list[NotComputed]) 
         by_design = uniqueness.theta_u(keys, weights)
     except ValueError as error:
         missing.append(NotComputed("theta_U by the design", str(error)))
+    return UniquenessSection(by_design, uniqueness_models(keys, fraction, missing))
+
+
+def uniqueness_models(
+    keys: Keys, fraction: float, missing: list[NotComputed]
+) -> tuple[uniqueness.Uniqueness, ...]:
+    """The models of the population's frequencies that fit; those that do not are added to `missing`."""
     sizes, numbers = uniqueness.sizes_of(keys)
     found = []
     for name, model in (
@@ -31,7 +38,7 @@ def uniqueness_section(units: UnitFile, keys: Keys, missing: list[NotComputed]) 
             found.append(model(sizes, numbers, fraction))
         except (ValueError, ArithmeticError) as error:
             missing.append(NotComputed(f"uniqueness by the {name} model", str(error)))
-    return UniquenessSection(by_design, tuple(found))
+    return tuple(found)
 
 
 def log_linear_section(units: UnitFile, options: Options) -> tuple[LogLinearSection, ...]:
