@@ -29,6 +29,8 @@ from sdcgate.methods.risk.proportional_fitting import MOST_VISITS
 
 TRIAL_TOLERANCE = 1.0
 """Records by which margins of a model that is only tried may differ; a thousandth of the file if more."""
+CRITERIA_VISITS = 30
+"""What the criteria of a cell cost, in visits of a fit."""
 LARGEST_ORDER = 3
 LEAST_FILLED = 5.0
 """Records for each cell of the margin that an interaction must have on average."""
@@ -136,7 +138,7 @@ class _Walk:
                 return None
             model = self._fit((*self._in, one), tolerance)
             found.append((abs(criteria(self._table, model).standardised_2), one))
-            self._visits += prod(self._table.shape)
+            self._visits += CRITERIA_VISITS * prod(self._table.shape)
         return min(found)[1] if found else None
 
     def _possible(self, one: Generator) -> bool:
