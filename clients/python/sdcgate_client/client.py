@@ -76,6 +76,21 @@ class Client(CheckCalls):
         """
         return object_of(self._call("POST", "/v1/datasets", {"descriptor": dict(descriptor)}))
 
+    def assess_dataset(self, name: str, scenarios: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+        """The risk of a registered dataset as a file; needs a steward's key. No verdict; nothing is kept.
+
+        Args:
+            name: The dataset.
+            scenarios: In place of those of its descriptor, such as `[{"name": "roll", "kind":
+                "INDIVIDUAL_ARCHIVE", "keys": ["site", "age:ten_years"]}]`.
+
+        Returns:
+            `key`, `scenarios`, `scenarios_together`, `worst_tables`, `rule_sets`; `not_computed` says what is
+            left out and why.
+        """
+        body = {"scenarios": [dict(one) for one in scenarios]}
+        return object_of(self._call("POST", f"/v1/datasets/{_segment(name)}:assess", body))
+
     def table(
         self,
         dataset: str,

@@ -58,6 +58,37 @@ def show(
     typer.echo(json.dumps(dataset, indent=2, ensure_ascii=False) if as_json else describe(dataset))
 
 
+@app.command()
+def assess(
+    name: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    scenarios: Annotated[
+        Path | None, typer.Option(help="YAML file with scenarios, in place of those of the descriptor.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """The risk of a registered dataset as a file, by scenario; needs a steward's key."""
+    with connected(url, api_key) as client:
+        declared = [] if scenarios is None else read_scenarios(scenarios)
+        told = client.assess_dataset(name, declared)
+    if as_json:
+        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    from sdcgate.cli.assessment.dataset import dataset_sections
+    from sdcgate.cli.assessment.text import print_report
+
+    print_report(f"Disclosure risk of {name}", dataset_sections(told))
+
+
+def read_scenarios(path: Path) -> list[dict[str, Any]]:
+    """A file with scenarios as the JSON of an assessment. Raises ValueError where it holds none."""
+    from sdcgate.cli.assessment.given import scenarios_of_file
+
+    declared = scenarios_of_file(path)
+    return [one.model_dump(mode="json", exclude_defaults=True, exclude_none=True) for one in declared]
+
+
 def read_descriptor(path: Path) -> dict[str, Any]:
     """A descriptor file as the JSON of a registration.
 

@@ -16,6 +16,7 @@ from sdcgate.engine.release import ReleasedRecords, released
 from sdcgate.engine.scenarios import scenarios_of
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
+from sdcgate.methods.risk.units import order_within_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def declared_microdata(
             ReleasedRecords(
                 *_shown(reading, levels),
                 unit=named[1],
+                waves=order_within_units(named[1]) + 1 if waves is None else waves,
                 weights=_design_weights(own, fraction, len(named[1])),
                 households=households,
             ),

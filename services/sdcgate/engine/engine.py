@@ -4,6 +4,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from sdcgate.engine.aggregation import (
     statement,
     view_name,
 )
+from sdcgate.engine.counted_units import Levels, counted, counting, together, unit_by_unit, varying
 from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset, UnknownDataset
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
@@ -28,6 +30,7 @@ from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.engine.record_keys import unit_keys
 from sdcgate.engine.regions import involved_columns, region_members
 from sdcgate.engine.registration import Prepared, prepare
+from sdcgate.engine.release import release_file
 from sdcgate.engine.snapshot import (
     SnapshotDamaged,
     data_file,
@@ -46,6 +49,8 @@ from sdcgate.engine.table_plan import (
     plan_table,
 )
 from sdcgate.methods.cells import Facts, shape_of
+from sdcgate.methods.risk.release_rules import ReleaseFile
+from sdcgate.methods.risk.scenarios import CountedUnits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -235,6 +240,31 @@ class Engine:
             rows = self._run(kind, shape, 0, projection, members)
             arrays.place(rows, [rows["cell"].to_numpy()], ranks)
         return facts_of(arrays, dataset, tuple(measures), ranks)
+
+    def counted_units(self, dataset: Dataset, levels: Levels, households: bool = False) -> CountedUnits:
+        """Units by the codes of some levels, with the sum of their weights.
+
+        Counted in the database where no level varies within units. With `households` a row is one unit, with
+        its household's id. Raises UnknownName, ValueError where there is no level, SnapshotDamaged.
+        """
+        if not levels:
+            raise ValueError("levels: name at least one")
+        self._attach(dataset)
+        if households or varying(dataset, levels):
+            units = unit_by_unit(dataset, data_file(self._store, dataset), levels)
+            return units if households else together(units)
+        key = ("counted", view_name(dataset), tuple(levels))
+        return counted(
+            dataset,
+            levels,
+            self._database.run(self._database.compiled(key, lambda: counting(dataset, levels))),
+        )
+
+    def release(self, dataset: Dataset, release_date: date | None = None) -> ReleaseFile:
+        """The dataset as the rules for the release of files see it, unit by unit. Raises SnapshotDamaged."""
+        return release_file(
+            dataset, self._store, release_date=release_date, weights_released=dataset.weighted
+        )
 
     def _run(
         self, kind: Statement, shape: Shape, cell: int, projection: str, members: "pa.Table | None" = None

@@ -12,10 +12,11 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.descriptor import Descriptor, Variable
 from sdcgate.engine.municipalities import municipality_arrays
 from sdcgate.engine.snapshot import SnapshotDamaged, data_file, file_hash, read_column
+from sdcgate.engine.waves import snapshot_waves
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.release_rules import Municipalities, Regional, ReleasedVariable, ReleaseFile, Topic
 from sdcgate.methods.risk.threshold import Base, Identifying
-from sdcgate.methods.risk.units import Units, order_within_units, reduce_to_units
+from sdcgate.methods.risk.units import Units, reduce_to_units
 
 _IDENTIFYING = {
     "NO": Identifying.NO,
@@ -35,6 +36,8 @@ class ReleasedRecords:
     codes: IntArray
     """Positions of these levels' codes, -1 where missing, shape (records, variables)."""
     unit: IntArray
+    waves: IntArray
+    """The wave of each record, from 1."""
     weights: FloatArray | None
     """None where the file is the population."""
     households: IntArray | None
@@ -50,7 +53,7 @@ def release_file(
 ) -> ReleaseFile:
     """The file that would be released: every variable at its finest level, nothing else of the data.
 
-    A variable that varies within units becomes one a record, in the order in which the snapshot has them.
+    A variable that varies within units becomes one a wave (`waves.snapshot_waves`).
     Snapshots are sorted by a secret key: whether the *released* records stand in random order is what
     `random_order` tells. Raises SnapshotDamaged.
     """
@@ -63,6 +66,7 @@ def release_file(
         levels=tuple(dataset.levels(variable.name)[0] for variable in descriptor.variables),
         codes=np.column_stack([_codes(dataset, file, variable) for variable in descriptor.variables]),
         unit=unit,
+        waves=snapshot_waves(dataset, file, unit),
         weights=_weights(dataset, file, unit),
         households=read_column(file, "household") if dataset.household == "id" else None,
     )
@@ -77,9 +81,9 @@ def released(
     release_date: date | None = None,
 ) -> ReleaseFile:
     """The file that would be released, a row a unit; its weights with it where it has its own."""
-    units = reduce_to_units(records.codes, records.weights, records.unit, order_within_units(records.unit))
+    units = reduce_to_units(records.codes, records.weights, records.unit, records.waves)
     return ReleaseFile(
-        variables=tuple(_variable(descriptor.variables[column], record) for column, record in units.columns),
+        variables=tuple(_variable(descriptor.variables[column], wave) for column, wave in units.columns),
         codes=units.codes,
         weights=units.weights,
         base=Base.SAMPLE if descriptor.design.threshold_base == "SAMPLE" else Base.POPULATION,
@@ -108,9 +112,9 @@ def _weights(dataset: Dataset, file: Path, unit: IntArray) -> FloatArray | None:
     return np.full(len(unit), dataset.weight_bounds[0])
 
 
-def _variable(variable: Variable, record: int | None) -> ReleasedVariable:
+def _variable(variable: Variable, wave: int | None) -> ReleasedVariable:
     return ReleasedVariable(
-        name=variable.name if record is None else f"{variable.name} of record {record + 1}",
+        name=variable.name if wave is None else f"{variable.name} of wave {wave}",
         identifying=_IDENTIFYING[variable.identifying],
         sensitive=variable.sensitive,
         household=variable.household_variable,

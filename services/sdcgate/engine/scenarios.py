@@ -85,7 +85,8 @@ def scenarios_of(
         ]
         read = [one for one in columns if one is not None]
         if len(read) == len(columns):
-            found.append(_scenario(scenario, read))
+            codes = np.column_stack([codes for _, codes in read])
+            found.append(scenario_of(scenario, [key for key, _ in read], codes))
     return tuple(found)
 
 
@@ -97,13 +98,14 @@ def target_of(scenario: DeclaredScenario) -> ScenarioTarget:
     return ScenarioTarget[scenario.target]
 
 
-def _scenario(declared: DeclaredScenario, columns: Sequence[tuple[KeyVariable, IntArray]]) -> Scenario:
+def scenario_of(declared: DeclaredScenario, keys: Sequence[KeyVariable], codes: IntArray) -> Scenario:
+    """A scenario with its key variables and their codes (rows, keys)."""
     factors = (declared.quality, declared.coverage, declared.attempt)
     return Scenario(
         name=declared.name,
-        kind=ScenarioKind[declared.kind],
-        keys=tuple(key for key, _ in columns),
-        codes=np.column_stack([codes for _, codes in columns]),
+        kind=ScenarioKind[declared.kind] if declared.kind != "UNSPECIFIED" else None,
+        keys=tuple(keys),
+        codes=codes,
         missing=Missing.WILDCARD if declared.missing == "WILDCARD" else Missing.CATEGORY,
         response_known=declared.response_known,
         factors=Factors(*(1.0 if factor is None else factor for factor in factors)),

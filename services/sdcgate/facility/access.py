@@ -10,6 +10,7 @@ PERMISSIONS = {
     "check": frozenset({"researcher", "portal", "checker"}),
     "read_datasets": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
     "register": frozenset({"steward"}),
+    "assess_datasets": frozenset({"steward"}),
     "read_queries": frozenset({"researcher", "portal", "checker"}),
     "read_policy": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
     "review": frozenset({"checker"}),

@@ -14,6 +14,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
 from sdcgate.facility.asked import Asked, asked_output, asked_table, without_facts
+from sdcgate.facility.assessing import Assessor, asked_scenarios, assessed_to_message
 from sdcgate.facility.binding import Unbound, bind
 from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimeOver, Unavailable
@@ -60,6 +61,7 @@ class Facility:
         self._engine = engine
         self._ledger = ledger
         self._judge = Judge(engine, risk, protection)
+        self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
         self._box_key = box_key
         self._recorder = Recorder(ledger, self._policies, box_key)
@@ -119,6 +121,21 @@ class Facility:
         require(caller, "read_datasets")
         dataset = datasets.find(self._engine, name)
         return pb.GetDatasetResponse(dataset=datasets.public_view(dataset, self._policies.of(dataset)))
+
+    def assess_dataset(self, caller: Caller, request: pb.AssessDatasetRequest) -> pb.AssessDatasetResponse:
+        """The risk of a dataset as a file, under its scenarios or others; nothing of it is kept.
+
+        Raises:
+            NotFound: there is none of this name.
+            InvalidRequest: scenarios that its descriptor could not have.
+            Unavailable: another one is being assessed.
+        """
+        require(caller, "assess_datasets")
+        dataset = datasets.find(self._engine, request.dataset)
+        scenarios = asked_scenarios(dataset, request)
+        policy = self._policies.of(dataset)
+        found = self._assessor.assess(dataset, scenarios, policy.maximum_dimensions)
+        return assessed_to_message(dataset, policy, found)
 
     def is_ready(self) -> bool:
         """Whether decisions can be recorded."""

@@ -64,6 +64,13 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         with _translated(request):
             return self._facility.get_dataset(_caller(), request.dataset)
 
+    def AssessDataset(
+        self, request: pb.AssessDatasetRequest, context: grpc.ServicerContext
+    ) -> pb.AssessDatasetResponse:
+        """Assess the risk of a dataset as a file."""
+        with _translated(request):
+            return self._facility.assess_dataset(_caller(), request)
+
     def QueryTable(
         self, request: pb.QueryTableRequest, context: grpc.ServicerContext
     ) -> pb.QueryTableResponse:

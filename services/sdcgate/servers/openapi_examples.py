@@ -70,6 +70,11 @@ BODIES: dict[str, dict[str, Any]] = {
             "measures": [{"name": "income", "decimals": 2, "lower_bound": 0}],
         }
     },
+    "AssessDataset": {
+        "scenarios": [
+            {"name": "register", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["site", "female", "age:ten_years"]}
+        ]
+    },
     "QueryTable": {
         "rows": [{"variable": "site"}],
         "columns": [{"variable": "age", "level": "ten_years"}],
@@ -129,6 +134,7 @@ def answer(rpc: str, status: int) -> Message:
         "RegisterDataset": lambda: pb.RegisterDatasetResponse(dataset=dataset(), created=status == 201),
         "ListDatasets": lambda: pb.ListDatasetsResponse(datasets=[dataset()]),
         "GetDataset": lambda: pb.GetDatasetResponse(dataset=dataset()),
+        "AssessDataset": assessed_dataset,
         "GetQuery": lambda: pb.GetQueryResponse(request=request(), decision=released()),
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
         "AssessTable": assessment,
@@ -290,6 +296,34 @@ def individual_risks() -> microdata_pb2.EstimateIndividualRiskResponse:
     )
     return microdata_pb2.EstimateIndividualRiskResponse(
         risks=[0.26486, 0.044333, 0.0033761], file=FILE_RISK, approximations=[approximate]
+    )
+
+
+def assessed_dataset() -> pb.AssessDatasetResponse:
+    """The risk of a dataset under one scenario, and its worst tables."""
+    register = microdata_pb2.ScenarioRisk(
+        name="register",
+        kind=microdata_pb2.SCENARIO_KIND_INDIVIDUAL_ARCHIVE,
+        keys=["site", "female", "age:ten_years"],
+        target=microdata_pb2.SCENARIO_TARGET_INDIVIDUAL,
+        units=5912,
+        key_cells=84,
+        sample_uniques=2,
+        expected_matches=0.098,
+        reidentification_rate=0.0000166,
+        maximum=0.0069,
+        threshold=0.1,
+        worst_units=2,
+        worst_key_cells=2,
+        worst_frequency=1,
+        worst_population=1000,
+    )
+    worst = microdata_pb2.WorstTable(keys=[0, 2], expected_matches=0.04, sample_uniques=6, key_cells=120)
+    return pb.AssessDatasetResponse(
+        dataset="randhie",
+        version=1,
+        scenarios=[register],
+        worst_tables=microdata_pb2.WorstTables(tables=[worst], looked_at=10, file_matches=0.2),
     )
 
 

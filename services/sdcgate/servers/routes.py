@@ -163,6 +163,13 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/v1/datasets/{dataset}:assess",
+        "AssessDataset",
+        {200: "The risk of the dataset as a file. No verdict; nothing is kept."},
+        _as_it_is,
+    ),
+    Route(
+        "POST",
         "/v1/datasets/{dataset}/tables",
         "QueryTable",
         {

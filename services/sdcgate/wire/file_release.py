@@ -31,10 +31,10 @@ def add_release(message: pb.AssessMicrodataResponse, found: FileAssessment) -> N
     if found.scenarios_together is not None:
         message.scenarios_together.CopyFrom(together_to_message(found.scenarios_together))
     if found.worst_tables is not None:
-        message.worst_tables.CopyFrom(_worst_tables(found.worst_tables))
+        message.worst_tables.CopyFrom(worst_tables_to_message(found.worst_tables))
     if found.weights is not None:
         message.weights.CopyFrom(_weights(found.weights))
-    message.rule_sets.extend(_rule_set(one) for one in found.rule_sets)
+    message.rule_sets.extend(rule_set_to_message(one) for one in found.rule_sets)
 
 
 def scenario_to_message(found: ScenarioRisk) -> pb.ScenarioRisk:
@@ -42,7 +42,7 @@ def scenario_to_message(found: ScenarioRisk) -> pb.ScenarioRisk:
     scenario, worst = found.scenario, found.worst
     return pb.ScenarioRisk(
         name=scenario.name,
-        kind=KINDS[scenario.kind],
+        kind=None if scenario.kind is None else KINDS[scenario.kind],
         keys=[key.title for key in found.keys],
         response_known=scenario.response_known,
         target=TARGETS[scenario.target],
@@ -105,7 +105,8 @@ def linked_to_message(
     return message
 
 
-def _worst_tables(found: WorstTablesSection) -> pb.WorstTables:
+def worst_tables_to_message(found: WorstTablesSection) -> pb.WorstTables:
+    """The worst tables as a message."""
     return pb.WorstTables(
         tables=[
             pb.WorstTable(
@@ -139,7 +140,8 @@ def _weights(found: WeightsSection) -> pb.WeightsChannel:
     )
 
 
-def _rule_set(found: RuleSet) -> pb.RuleSet:
+def rule_set_to_message(found: RuleSet) -> pb.RuleSet:
+    """What a set of rules finds as a message; values are left out."""
     return pb.RuleSet(
         name=found.name,
         rules=[

@@ -107,12 +107,37 @@ def test_a_panel_is_judged_by_histories_and_a_census_needs_no_weights(bench):
         "place",
         "sex",
         "type",
-        "job of record 1",
-        "job of record 2",
+        "job of wave 1",
+        "job of wave 2",
     ]
     assert (file.weights, file.base, file.panel) == (None, Base.SAMPLE, True)
     assert sorted(file.codes[:, 4].tolist())[0] == -1
     assert file.municipalities.variables == (0,)
+
+
+def test_histories_of_a_panel_are_in_the_order_of_its_waves(bench):
+    rows = [f"{unit},1,{year},{'xyz'[year]}" for unit in range(40) for year in (2, 0, 1)]
+    bench.write("id,hh,year,job\n" + "\n".join(rows) + "\n")
+    panel = declared(panel=True, design={"coverage": "CENSUS"}, weight=None, municipalities=[])
+    years = {
+        "name": "year",
+        "identifying": "NO",
+        "varies_within_unit": True,
+        "levels": [{"integers": {"first": 0, "last": 2}}],
+    }
+    panel["variables"] = [panel["variables"][2] | {"varies_within_unit": True}, years]
+    file = release_file(bench.register(panel), bench.store)
+    jobs = [at for at, variable in enumerate(file.variables) if variable.name.startswith("job")]
+    assert np.unique(file.codes[:, jobs], axis=0).tolist() == [[0, 1, 2]]
+
+
+def test_without_a_wave_a_unit_is_known_by_what_happened_not_when(bench):
+    rows = [f"{unit},1,{job}" for unit in range(40) for job in ("xxy", "xyx", "yxx")[unit % 3]]
+    bench.write("id,hh,job\n" + "\n".join(rows) + "\n")
+    panel = declared(panel=True, design={"coverage": "CENSUS"}, weight=None, municipalities=[])
+    panel["variables"] = [panel["variables"][2] | {"varies_within_unit": True}]
+    file = release_file(bench.register(panel), bench.store)
+    assert np.unique(file.codes, axis=0).tolist() == [[0, 0, 1]]
 
 
 def test_a_sample_without_weights_has_that_of_its_fraction(bench):

@@ -56,7 +56,7 @@ def scenarios_section(found: tuple[ScenarioRisk, ...], all_of_them: Together | N
     )
     taken = Table(
         ("scenario", "kind", "knows", "finds", "d, e, t"),
-        tuple((one.scenario.name, one.scenario.kind.value, *_taken(one)) for one in found),
+        tuple((one.scenario.name, _kind(one), *_taken(one)) for one in found),
         prose=True,
     )
     worst = Table(
@@ -138,6 +138,10 @@ def rule_sets_section(found: tuple[RuleSet, ...]) -> Section:
         rows = tuple((str(rule.rule), OUTCOMES[rule.outcome], _rule(rule)) for rule in rules)
         tables.append(Table(("rule", "outcome", "why"), rows, f"For {one.name}", prose=True))
     return Section("Rules for release", tuple(words), tuple(tables))
+
+
+def _kind(one: ScenarioRisk) -> str:
+    return "" if one.scenario.kind is None else one.scenario.kind.value
 
 
 def _taken(one: ScenarioRisk) -> tuple[str, str, str]:

@@ -13,7 +13,7 @@ from sdcgate.methods.risk.file_options import NO_WEIGHTS
 from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.microdata import UnitFile
 from sdcgate.methods.risk.public_rules import public_rules
-from sdcgate.methods.risk.recoding import WorstTable, lattice, worst_table
+from sdcgate.methods.risk.recoding import Lattice, WorstTable, lattice, worst_table
 from sdcgate.methods.risk.release_rules import ReleaseFile, RuleSetFindings
 from sdcgate.methods.risk.researchers_rules import researchers_rules
 from sdcgate.methods.risk.weights_channel import (
@@ -79,9 +79,13 @@ def worst_tables_section(units: UnitFile, dimensions: int) -> WorstTablesSection
     """
     if units.weights is None:
         raise ValueError(NO_WEIGHTS)
-    variables = len(units.keys)
+    return worst_tables(lattice(units.codes, units.weights, [[] for _ in units.keys]), dimensions)
+
+
+def worst_tables(file: Lattice, dimensions: int) -> WorstTablesSection:
+    """The worst tables of counted keys, as `worst_tables_section`."""
+    variables = len(file.levels)
     most = min(dimensions, variables)
-    file = lattice(units.codes, units.weights, [[] for _ in range(variables)])
     looked_at = sum(comb(variables, size) for size in range(1, most + 1))
     if looked_at * len(file.counts) > LARGEST_TABLES:
         raise ValueError(

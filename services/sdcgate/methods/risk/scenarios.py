@@ -17,9 +17,10 @@ from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk import household
 from sdcgate.methods.risk.file_level import AT_BOUND, at_least
 from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
-from sdcgate.methods.risk.keys import Frequencies, Missing, frequencies, group_keys
-from sdcgate.methods.risk.microdata import KeyVariable, Microdata, UnitFile, by_units
+from sdcgate.methods.risk.keys import Frequencies, Keys, Missing, group_keys
+from sdcgate.methods.risk.microdata import KeyVariable, Microdata, by_units
 from sdcgate.methods.risk.risk_factors import Factors, final_risk
+from sdcgate.methods.risk.wildcards import compatible_frequencies
 
 NO_POPULATION = (
     "nothing tells how many people stand for a unit: give a weight, a sampling fraction or a population, or "
@@ -52,7 +53,8 @@ class Scenario:
     """A disclosure scenario on the records of a file; `scenarios` measures the risk under it."""
 
     name: str
-    kind: ScenarioKind
+    kind: ScenarioKind | None
+    """None where it is none of the usual ones."""
     keys: tuple[KeyVariable, ...]
     """What the intruder knows."""
     codes: IntArray = field(repr=False)
@@ -115,7 +117,9 @@ class ScenarioRisk:
     """Households with such a risk; None where persons are looked for."""
     worst: WorstGroup
     risks: FloatArray = field(repr=False)
-    """Of each unit, shape (units,)."""
+    """Of each row, which is a unit unless units were counted, shape (rows,)."""
+    counts: IntArray = field(repr=False)
+    """Units of each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +133,49 @@ class Together:
     """Units at the threshold of a scenario, or above, in at least one."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedUnits:
+    """Units counted by their values: a row stands for all units that have the same."""
+
+    keys: tuple[KeyVariable, ...]
+    codes: IntArray = field(repr=False)
+    """Shape (rows, keys), -1 where missing."""
+    counts: IntArray = field(repr=False)
+    """Units of each row, at least 1, shape (rows,)."""
+    weight_sums: FloatArray | None = field(repr=False)
+    """Sum of their weights, shape (rows,); None where nothing tells how many people a unit stands for."""
+    households: IntArray | None = field(default=None, repr=False)
+    """Household of each row, where each is one unit, any integers."""
+    first: IntArray | None = field(default=None, repr=False)
+    """First record of each row in the file, where each is one unit that a caller handed in."""
+
+
 def scenario_risk(file: Microdata, scenario: Scenario, threshold: float, named: int = 0) -> ScenarioRisk:
     """The risk of a file under one scenario.
 
     `threshold` holds where the scenario has none of its own; `named` records of the worst group are told by
     number. Raises ValueError where the file lacks what the scenario needs, or a figure is out of range.
     """
-    own = threshold if scenario.threshold is None else scenario.threshold
-    if not 0 < own <= 1:
-        raise ValueError("threshold must be above 0 and at most 1")
     units = by_units(
         replace(file, keys=scenario.keys, codes=scenario.codes, sensitive=(), scenarios=(), release=None)
     )
-    common = frequencies(units.codes, units.weights, scenario.missing)
+    ones = np.ones(len(units), dtype=np.int64)
+    counted = CountedUnits(units.keys, units.codes, ones, units.weights, units.households, units.first)
+    return counted_scenario_risk(counted, scenario, threshold, named)
+
+
+def counted_scenario_risk(
+    units: CountedUnits, scenario: Scenario, threshold: float, named: int = 0
+) -> ScenarioRisk:
+    """The risk under a scenario of units that were counted by its keys, as `scenario_risk`.
+
+    The codes are those of `units`; of the scenario everything else holds. Households need a row a unit.
+    """
+    own = threshold if scenario.threshold is None else scenario.threshold
+    if not 0 < own <= 1:
+        raise ValueError("threshold must be above 0 and at most 1")
+    keys = group_keys(units.codes)
+    common = _frequencies(keys, units, scenario.missing)
     measure = Measure.RESPONSE if scenario.response_known else Measure.POPULATION
     risks = final_risk(_own_risks(units, common, measure), scenario.factors)
     unsafe_households = None
@@ -151,58 +185,71 @@ def scenario_risk(file: Microdata, scenario: Scenario, threshold: float, named: 
         found = household.household_risk(risks, units.households)
         unsafe_households = int(at_least(found.risks, own).sum())
         risks = found.risks[found.household]
-    total = float(risks.sum())
-    keys = group_keys(units.codes)
+    number, total = int(units.counts.sum()), float(units.counts @ risks)
     return ScenarioRisk(
         scenario=scenario,
         keys=units.keys,
         measure=measure,
-        units=len(units),
+        units=number,
         key_cells=len(keys),
         sample_uniques=int((common.f == 1).sum()),
         expected_matches=total,
-        reidentification_rate=total / len(units),
+        reidentification_rate=total / number,
         maximum=float(risks.max()),
         threshold=own,
-        unsafe_units=int(at_least(risks, own).sum()),
+        unsafe_units=int(units.counts[at_least(risks, own)].sum()),
         unsafe_households=unsafe_households,
-        worst=_worst(units, keys.group, common, risks, named),
+        worst=_worst(units, keys, common, risks, named),
         risks=risks,
+        counts=units.counts,
     )
 
 
 def together(found: tuple[ScenarioRisk, ...]) -> Together:
     """All scenarios at once. Raises ValueError where there is none, or they are of different files."""
-    if not found or len({one.units for one in found}) > 1:
+    if not found or any(not np.array_equal(one.counts, found[0].counts) for one in found):
         raise ValueError("scenarios: must be one or more of the same units")
+    counts = found[0].counts
     largest = np.max([one.risks for one in found], axis=0)
     unsafe = np.any([at_least(one.risks, one.threshold) for one in found], axis=0)
+    total = float(counts @ largest)
     return Together(
-        expected_matches=float(largest.sum()),
-        reidentification_rate=float(largest.mean()),
+        expected_matches=total,
+        reidentification_rate=total / float(counts.sum()),
         maximum=float(largest.max()),
-        unsafe_units=int(unsafe.sum()),
+        unsafe_units=int(counts[unsafe].sum()),
     )
 
 
-def _own_risks(units: UnitFile, common: Frequencies, measure: Measure) -> FloatArray:
+def _frequencies(keys: Keys, units: CountedUnits, missing: Missing) -> Frequencies:
+    """How common the key of each row is, in units and in their weights."""
+    counts: FloatArray = np.bincount(keys.group, units.counts, len(keys)).astype(np.float64)
+    f = np.rint(counts).astype(np.int64)
+    sums = counts
+    if units.weight_sums is not None:
+        sums = np.bincount(keys.group, units.weight_sums, len(keys)).astype(np.float64)
+    if missing is Missing.WILDCARD:
+        f, sums = compatible_frequencies(np.asarray(units.codes)[keys.first], f, sums)
+    return Frequencies(f[keys.group], sums[keys.group])
+
+
+def _own_risks(units: CountedUnits, common: Frequencies, measure: Measure) -> FloatArray:
     """Each unit's own risk before the factors, shape (units,)."""
     if measure is Measure.RESPONSE:
         return np.asarray(1.0 / common.f, dtype=np.float64)
-    if units.weights is None:
+    if units.weight_sums is None:
         raise ValueError(NO_POPULATION)
     return individual_risk(common.f, sampling_probabilities(common.f, common.weight_sums))
 
 
-def _worst(
-    units: UnitFile, group: IntArray, common: Frequencies, risks: FloatArray, named: int
-) -> WorstGroup:
+def _worst(units: CountedUnits, keys: Keys, common: Frequencies, risks: FloatArray, named: int) -> WorstGroup:
     """The units whose risk is the largest, to within rounding."""
     worst = np.flatnonzero(risks >= risks.max() * (1 - AT_BOUND))
+    numbers = np.zeros(0, dtype=np.int64) if units.first is None else units.first[worst[:named]] + 1
     return WorstGroup(
-        units=len(worst),
-        key_cells=len(np.unique(group[worst])),
+        units=int(units.counts[worst].sum()),
+        key_cells=len(np.unique(keys.group[worst])),
         frequency=int(common.f[worst].min()),
-        population=None if units.weights is None else float(common.weight_sums[worst].min()),
-        first_records=units.first[worst[:named]] + 1,
+        population=None if units.weight_sums is None else float(common.weight_sums[worst].min()),
+        first_records=numbers,
     )

@@ -1,0 +1,71 @@
+"""What the facility tells of a registered dataset's risk, in words."""
+
+from typing import Any
+
+from sdcgate.cli.assessment.parts import Section, Table, count, percent
+
+OUTCOMES = {"MET": "met", "VIOLATED": "VIOLATED", "UNDECIDED": "undecided"}
+
+
+def dataset_sections(told: dict[str, Any]) -> tuple[Section, ...]:
+    """The sections of `POST /v1/datasets/{dataset}:assess`."""
+    sections = [_scenarios(told)]
+    if "worst_tables" in told:
+        sections.append(_worst_tables(told))
+    for one in told.get("rule_sets", ()):
+        rows = tuple(
+            (str(rule["rule"]), OUTCOMES.get(rule.get("outcome", ""), ""), rule["explanation"])
+            for rule in one["rules"]
+        )
+        table = Table(("rule", "outcome", "why"), rows, prose=True)
+        sections.append(Section(f"Rules for release to {one['name']}", (), (table,)))
+    if told.get("not_computed"):
+        lacking = tuple((str(one["what"]), str(one["reason"])) for one in told["not_computed"])
+        sections.append(Section("Not computed", (), (Table(("measure", "why"), lacking, prose=True),)))
+    return tuple(sections)
+
+
+def _scenarios(told: dict[str, Any]) -> Section:
+    """The key of all identifying variables, and the scenarios beside it."""
+    judged = [*([told["key"]] if "key" in told else []), *told.get("scenarios", ())]
+    rows = tuple(
+        (
+            one["name"],
+            count(one["key_cells"]),
+            count(one["sample_uniques"]),
+            count(one["expected_matches"]),
+            percent(one["reidentification_rate"]),
+            f"{one['maximum']:.4g}",
+            f"{one['threshold']:g}",
+            count(one["unsafe_units"]),
+        )
+        for one in judged
+    )
+    words = [
+        f"{judged[0]['units']:,} units of {told['dataset']} version {told['version']}."
+        if judged
+        else "No scenario could be judged."
+    ]
+    if "scenarios_together" in told:
+        both = told["scenarios_together"]
+        words.append(
+            f"All scenarios together: {count(both['expected_matches'])} expected correct matches "
+            f"({percent(both['reidentification_rate'])}), {count(both['unsafe_units'])} units at a threshold."
+        )
+    headers = ("scenario", "keys", "uniques", "matches", "rate", "largest risk", "threshold", "units at it")
+    return Section("Scenarios", tuple(words), (Table(headers, rows),) if rows else ())
+
+
+def _worst_tables(told: dict[str, Any]) -> Section:
+    keys, found = told["key"]["keys"], told["worst_tables"]
+    rows = [
+        (" x ".join(keys[key] for key in one["keys"]), count(one["key_cells"]), count(one["sample_uniques"]),
+         count(one["expected_matches"]))
+        for one in found["tables"]
+    ]  # fmt: skip
+    rows.append(("all identifying variables", "", "", count(found["file_matches"])))
+    words = (
+        f"The worst of {count(found['looked_at'])} tables of identifying variables that a query may ask for, "
+        "by the expected correct matches of its sample uniques.",
+    )
+    return Section("The worst table", words, (Table(("table", "cells", "uniques", "tau_2"), tuple(rows)),))

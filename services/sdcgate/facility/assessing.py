@@ -1,0 +1,205 @@
+"""The risk of a registered dataset as a file: which version of it may stand behind the facility at all.
+
+The engine counts units by their values; what is told are figures of the file, never a value or a record. It
+is for stewards, gives no verdict and leaves nothing in the ledger.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from threading import Semaphore
+from typing import TypeVar
+
+import numpy as np
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.descriptor import DeclaredScenario, parse_scenarios
+from sdcgate.engine.engine import Engine
+from sdcgate.engine.scenarios import check_declared_scenarios, scenario_of, target_of
+from sdcgate.facility.errors import InvalidRequest, Unavailable
+from sdcgate.methods.risk.file_release import RuleSet, WorstTablesSection, rule_sets, worst_tables
+from sdcgate.methods.risk.file_report import NotComputed
+from sdcgate.methods.risk.keys import group_keys
+from sdcgate.methods.risk.recoding import Lattice
+from sdcgate.methods.risk.scenarios import (
+    CountedUnits,
+    ScenarioRisk,
+    ScenarioTarget,
+    Together,
+    counted_scenario_risk,
+    together,
+)
+from sdcgate.policy.effective import EffectivePolicy
+from sdcgate.wire.file_release import (
+    rule_set_to_message,
+    scenario_to_message,
+    together_to_message,
+    worst_tables_to_message,
+)
+from sdcgate.wire.json import to_value
+from sdcgate.wire.problems import FieldProblem
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2
+
+THRESHOLD = 0.1
+"""Risk from which a unit is unsafe where a scenario says nothing."""
+KEY = "identifying variables"
+LARGEST_RELEASE = 50_000_000
+"""Values of a file that the rules for its release look at, which they do unit by unit."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRisk:
+    """What is told of a dataset."""
+
+    key: ScenarioRisk | None
+    """All identifying variables at their finest levels, persons, without factors."""
+    scenarios: tuple[ScenarioRisk, ...]
+    together: Together | None
+    worst_tables: WorstTablesSection | None
+    """Of the key, with as many dimensions as a query may have."""
+    rule_sets: tuple[RuleSet, ...]
+    not_computed: tuple[NotComputed, ...]
+
+
+class Assessor:
+    """Assesses one dataset at a time: queries go on being answered beside it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._running = Semaphore(1)
+
+    def assess(self, dataset: Dataset, scenarios: Sequence[DeclaredScenario], dimensions: int) -> DatasetRisk:
+        """The risk of a dataset under scenarios, which are declared by its variables and levels.
+
+        Raises Unavailable while another one is being assessed, SnapshotDamaged.
+        """
+        if not self._running.acquire(blocking=False):
+            raise Unavailable("Another dataset is being assessed; try again.")
+        try:
+            return self._assessed(dataset, scenarios, dimensions)
+        finally:
+            self._running.release()
+
+    def _assessed(
+        self, dataset: Dataset, declared: Sequence[DeclaredScenario], dimensions: int
+    ) -> DatasetRisk:
+        own = [one.name for one in dataset.descriptor.variables if one.identifying != "NO"]
+        wanted = dict.fromkeys([*own, *(_named(dataset, key) for one in declared for key in one.keys)])
+        missing: list[NotComputed] = []
+        found, key, tables = [], None, None
+        if wanted:
+            levels = [(name.partition(":")[0], name.partition(":")[2]) for name in wanted]
+            households = any(target_of(one) is ScenarioTarget.HOUSEHOLD for one in declared)
+            units = self._engine.counted_units(dataset, levels, households)
+            for one in declared:
+                part = _part(units, [_named(dataset, name) for name in one.keys])
+                found += _attempted(missing, f"scenario {one.name}", partial(_risk, part, one))
+        if own:
+            part = _part(units, own)
+            key = next(iter(_attempted(missing, KEY, partial(_risk, part, DeclaredScenario()))), None)
+            worst = partial(_worst, part, dimensions)
+            tables = next(iter(_attempted(missing, "worst table", worst)), None)
+        else:
+            missing.append(NotComputed(KEY, "the descriptor declares no identifying variable"))
+        return DatasetRisk(
+            key=key,
+            scenarios=tuple(found),
+            together=together(tuple(found)) if len(found) > 1 else None,
+            worst_tables=tables,
+            rule_sets=self._rules(dataset, missing),
+            not_computed=tuple(missing),
+        )
+
+    def _rules(self, dataset: Dataset, missing: list[NotComputed]) -> tuple[RuleSet, ...]:
+        values = dataset.n_records * len(dataset.descriptor.variables)
+        if values > LARGEST_RELEASE:
+            reason = "the dataset is too large to be looked at unit by unit: use `sdcgate assess` on its file"
+            missing.append(NotComputed("rules for release", reason))
+            return ()
+        today = datetime.now(UTC).date()
+        sets = _attempted(
+            missing, "rules for release", lambda: rule_sets(self._engine.release(dataset, today))
+        )
+        return next(iter(sets), ())
+
+
+def _named(dataset: Dataset, key: str) -> str:
+    """A key of a scenario as the engine calls it: without its level where that is the finest."""
+    variable, _, level = key.partition(":")
+    return variable if dataset.level_position(variable, level) == 0 else key
+
+
+def _part(units: CountedUnits, names: Sequence[str]) -> CountedUnits:
+    """The same rows with the columns of some variables only."""
+    columns = [at for name in names for at, key in enumerate(units.keys) if key.name == name]
+    return replace(units, keys=tuple(units.keys[at] for at in columns), codes=units.codes[:, columns])
+
+
+def _risk(part: CountedUnits, declared: DeclaredScenario) -> ScenarioRisk:
+    return counted_scenario_risk(part, scenario_of(declared, part.keys, part.codes), THRESHOLD)
+
+
+def _worst(part: CountedUnits, dimensions: int) -> WorstTablesSection:
+    """The worst tables of a key, from its distinct values."""
+    keys = group_keys(part.codes)
+    own = part.codes[keys.first]
+    assert part.weight_sums is not None
+    file = Lattice(
+        levels=tuple((own[:, variable],) for variable in range(own.shape[1])),
+        counts=np.bincount(keys.group, part.counts, len(keys)).astype(np.float64),
+        population=np.bincount(keys.group, part.weight_sums, len(keys)).astype(np.float64),
+    )
+    return worst_tables(file, dimensions)
+
+
+def _attempted(missing: list[NotComputed], what: str, make: Callable[[], T]) -> list[T]:
+    """What was made, or nothing, with the reason among what is missing."""
+    try:
+        return [make()]
+    except (ValueError, ArithmeticError) as error:
+        missing.append(NotComputed(what, str(error)))
+        return []
+
+
+def asked_scenarios(dataset: Dataset, request: pb.AssessDatasetRequest) -> tuple[DeclaredScenario, ...]:
+    """The scenarios that a request has, else those of the descriptor.
+
+    Raises:
+        InvalidRequest: with all that is wrong with them.
+    """
+    if not request.scenarios:
+        return dataset.descriptor.scenarios
+    scenarios = parse_scenarios([to_value(one, {}) for one in request.scenarios])
+    descriptor = dataset.descriptor.model_copy(update={"scenarios": scenarios})
+    found = check_declared_scenarios(descriptor)
+    if found:
+        raise InvalidRequest([FieldProblem(one.path, one.message) for one in found])
+    return scenarios
+
+
+def assessed_to_message(
+    dataset: Dataset, policy: EffectivePolicy, found: DatasetRisk
+) -> pb.AssessDatasetResponse:
+    """What is told of a dataset as a message."""
+    message = pb.AssessDatasetResponse(
+        dataset=dataset.name,
+        version=dataset.version,
+        policy=pb.PolicyReference(name=policy.name, hash=policy.hash),
+        scenarios=[scenario_to_message(one) for one in found.scenarios],
+        rule_sets=[rule_set_to_message(one) for one in found.rule_sets],
+        not_computed=[
+            microdata_pb2.NotComputed(what=one.what, reason=one.reason) for one in found.not_computed
+        ],
+    )
+    if found.key is not None:
+        message.key.CopyFrom(scenario_to_message(found.key))
+        message.key.name = KEY
+    if found.together is not None:
+        message.scenarios_together.CopyFrom(together_to_message(found.together))
+    if found.worst_tables is not None:
+        message.worst_tables.CopyFrom(worst_tables_to_message(found.worst_tables))
+    return message
