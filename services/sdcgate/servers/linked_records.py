@@ -29,6 +29,8 @@ TAKEN_BY = {
     "count": POPULATION,
 }
 """Options that one method takes."""
+OF_CATEGORIES = (PROBABILISTIC, POPULATION)
+"""Methods that compare values for equality."""
 
 
 class RecordLinker:
@@ -51,7 +53,7 @@ class RecordLinker:
         from sdcgate.engine.microdata import MicrodataUnusable
 
         options, contents = self._lane.received(requests, "original", "released")
-        problems = Problems(_misplaced(options))
+        problems = Problems(misplaced(options))
         tables = [
             problems.of(_table, content, name)
             for content, name in zip(contents, ("original", "released"), strict=True)
@@ -59,25 +61,24 @@ class RecordLinker:
         del contents
         if problems.found or tables[0] is None or tables[1] is None:
             raise InvalidArgument(problems.found)
-        columns = _columns(options)
+        columns = linked_columns(options)
         try:
-            files = linked_files_of_tables(
-                tables[0], tables[1], columns, options.method in (PROBABILISTIC, POPULATION)
-            )
+            files = linked_files_of_tables(tables[0], tables[1], columns, options.method in OF_CATEGORIES)
         except MicrodataUnusable as error:
             raise InvalidArgument(
                 FieldProblem(path if path in ("original", "released") else f"options.{path}", message)
                 for path, message in error.problems
             ) from None
         try:
-            return _answer(files, options, columns, heed)
+            return linked(files, options, columns, heed)
         except ValueError as error:
             raise InvalidArgument([FieldProblem("", str(error))]) from None
 
 
-def _answer(
+def linked(
     files: "LinkedFiles", options: pb.LinkageOptions, columns: "LinkedColumns", heed: Heed
 ) -> pb.LinkRecordsResponse:
+    """The links of two files by the method that is asked for. Raises ValueError where it cannot link them."""
     from sdcgate.engine.linked_files import weights_in_order
     from sdcgate.methods.risk import file_linkage
     from sdcgate.wire import linkage
@@ -99,7 +100,7 @@ def _answer(
     return answer
 
 
-def _misplaced(options: pb.LinkageOptions) -> list[FieldProblem]:
+def misplaced(options: pb.LinkageOptions) -> list[FieldProblem]:
     """Options that the method does not take, and those that it needs."""
     problems = []
     for field, _ in options.ListFields():
@@ -131,7 +132,8 @@ def _table(content: bytes, path: str) -> "pa.Table":
         raise InvalidMessageError(error.fields) from None
 
 
-def _columns(options: pb.LinkageOptions) -> "LinkedColumns":
+def linked_columns(options: pb.LinkageOptions) -> "LinkedColumns":
+    """Which columns of the files are what."""
     from sdcgate.engine.linked_files import Kind, LinkedColumns, LinkedVariable
     from sdcgate.wire.microdata import given
 

@@ -3,7 +3,8 @@
 from itertools import pairwise
 
 from sdcgate.cli.assessment.estimates import estimates_section, log_linear_section, uniqueness_section
-from sdcgate.cli.assessment.parts import Bars, Map, Section, Table, count, one_in, percent, plural
+from sdcgate.cli.assessment.parts import Bars, Section, Table, count, one_in, percent, plural
+from sdcgate.cli.assessment.recodings import recoding_section
 from sdcgate.cli.assessment.release import release_sections
 from sdcgate.methods.risk.file_level import FileRisk
 from sdcgate.methods.risk.file_options import Options
@@ -19,7 +20,6 @@ from sdcgate.methods.risk.file_report import (
     ThresholdSection,
 )
 from sdcgate.methods.risk.keys import Missing
-from sdcgate.methods.risk.recoding_comparison import RecodingComparison
 
 MANY = 1000
 """Values of a key variable above which it looks like a measured number."""
@@ -278,49 +278,6 @@ def sensitive_section(variables: tuple[SensitiveVariable, ...], facts: FileFacts
     )
     headers = ("sensitive variable", "units told by their key", "distinct l", "entropy l", "recursive l", "t")
     return Section("Sensitive variables", words, (Table(headers, rows),))
-
-
-def recoding_section(found: RecodingComparison) -> Section:
-    """Recodings of the key, and the one to take."""
-    finest, best = found.measured[0], found.best
-
-    def named(recoding: tuple[int, ...]) -> str:
-        return ", ".join(names[level] for names, level in zip(found.levels, recoding, strict=True))
-
-    words = [
-        f"{plural(len(found.measured), 'recoding')} of the key by registered levels. Risk is the share of "
-        "the file that is expected to be matched correctly as sample uniques, by the design; information is "
-        "the entropy of the key that is left.",
-        "No recoding has a risk at the bound or below."
-        if best is None
-        else f"The most information with a risk of at most {percent(found.bound)}: {named(best.recoding)}.",
-    ]
-    shown = [finest, *(one for one in (best,) if one is not None and one.recoding != finest.recoding)]
-    steps = [one for one in found.measured if sum(one.recoding) == 1 and one not in shown]
-    rows = tuple(
-        (
-            named(one.recoding),
-            count(one.key_cells),
-            count(one.sample_uniques),
-            count(one.expected_matches),
-            percent(one.share),
-            percent(one.maximum),
-            percent(one.entropy_share),
-        )
-        for one in [*shown, *steps]
-    )
-    headers = ("recoding", "keys", "uniques", "tau_2", "of the file", "largest risk", "entropy left")
-    points = list(found.measured) if best is None or best in found.measured else [*found.measured, best]
-    drawn = Map(
-        "R-U map: a point is a recoding, the red one the best under the bound.",
-        "information: share of the entropy of the finest key",
-        "risk: tau_2 as a share of the file",
-        tuple((one.entropy_share, one.share) for one in points),
-        tuple(f"{named(one.recoding)}: {percent(one.share)}" for one in points),
-        None if best is None else points.index(best),
-        found.bound if found.bound <= 2 * max(one.share for one in points) else None,
-    )
-    return Section("Recodings", tuple(words), (Table(headers, rows), drawn))
 
 
 def not_computed_section(missing: tuple[NotComputed, ...]) -> Section:
