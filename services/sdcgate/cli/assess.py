@@ -46,6 +46,10 @@ def assess(
     population: Annotated[
         float | None, typer.Option(help="Units in the population, without weights or fraction.")
     ] = None,
+    ordinal: Annotated[
+        list[str],
+        typer.Option(help="Ordered key variables, separated by commas: the risk is smoothed along them."),
+    ] = [],  # noqa: B006
     missing: Annotated[
         MissingValues, typer.Option(help="A missing value is a value of its own, or agrees with all.")
     ] = MissingValues.CATEGORY,
@@ -55,6 +59,17 @@ def assess(
     accepted: Annotated[
         float, typer.Option(help="Recodings: correct matches as a share of the file that are acceptable.")
     ] = 0.01,
+    recodings: Annotated[
+        Path | None,
+        typer.Option(help="Recodings: YAML file with coarser levels of key variables."),
+    ] = None,
+    interest: Annotated[
+        str, typer.Option(help="Recodings: column of a number whose between-group variance they may lose.")
+    ] = "",
+    access: Annotated[
+        list[str],
+        typer.Option(help="Recodings: who may have one with such a share, public=0.0001; widest first."),
+    ] = [],  # noqa: B006
     threshold: Annotated[float, typer.Option(help="Individual risk from which a unit is unsafe.")] = 0.1,
     minimum: Annotated[int, typer.Option(help="Threshold rule: how often each value must occur.")] = 3,
     dimensions: Annotated[int, typer.Option(help="Threshold rule: combinations of up to so many.")] = 3,
@@ -93,6 +108,7 @@ def assess(
     """Assess the disclosure risk of a file, here, by every measure that applies. No service is asked."""
     with told():
         from sdcgate.cli.assessment.given import Given, beside, counted_of, microdata_of
+        from sdcgate.cli.assessment.levels import access_bounds
         from sdcgate.cli.assessment.several_files import linked_releases
         from sdcgate.methods.risk.file_assessment import assess_file
         from sdcgate.methods.risk.file_options import Options
@@ -113,6 +129,8 @@ def assess(
             delimiter=delimiter,
             data_root=data_root,
             scenarios=scenarios,
+            recodings=recodings,
+            interest=interest,
             release_date=datetime.now(UTC).date() if release_date is None else release_date.date(),
         )
         options = Options(
@@ -123,11 +141,16 @@ def assess(
             dimensions=dimensions,
             suda_size=suda_size,
             accepted_share=accepted,
+            ordinal=_names(ordinal),
+            access=access_bounds(access),
             riskiest=records,
         )
-        alone = other is None and not with_keys and scenarios is None
+        alone = not (other or with_keys or scenarios or recodings or interest)
         if risks is not None and not alone:
-            raise ValueError("leave out --with, --with-keys and --scenarios where --risks are written")
+            raise ValueError(
+                "leave out --with, --with-keys, --scenarios, --recodings and --interest "
+                "where --risks are written"
+            )
         counted = counted_of(given, risks is not None) if alone else None
         if counted is not None:
             _show(file.name, _of_keys(counted, options, risks), options, None, html, as_json)

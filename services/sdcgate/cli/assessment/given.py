@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from sdcgate.methods.risk.microdata import Microdata
 
 DESCRIPTORS = (".yaml", ".yml", ".json")
-TOLD_BY_DESCRIPTOR = ("weight", "unit", "household", "fraction", "population", "sensitive")
+TOLD_BY_DESCRIPTOR = (
+    "weight",
+    "unit",
+    "household",
+    "fraction",
+    "population",
+    "sensitive",
+    "recodings",
+    "interest",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,9 @@ class Given:
     data_root: Path | None = None
     scenarios: Path | None = None
     release_date: date | None = None
+    recodings: Path | None = None
+    """File with coarser levels of key variables."""
+    interest: str = ""
 
 
 def counted_of(given: Given, asked: bool) -> "CountedFile | None":
@@ -63,7 +75,13 @@ def microdata_of(given: Given) -> "Microdata":
         return _declared(given, scenarios)
     from sdcgate.engine.microdata import read_microdata
 
-    return read_microdata(given.file, _columns(given, scenarios), given.delimiter)
+    microdata = read_microdata(given.file, _columns(given, scenarios), given.delimiter)
+    if given.recodings is None:
+        return microdata
+    from sdcgate.cli.assessment.levels import read_levels
+    from sdcgate.engine.recodings import with_levels
+
+    return with_levels(microdata, read_levels(given.recodings))
 
 
 def _columns(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "MicrodataColumns":
@@ -80,13 +98,21 @@ def _columns(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Microd
         sensitive=given.sensitive,
         missing=given.missing_text,
         scenarios=scenarios,
+        interest=given.interest,
     )
 
 
 def beside(given: Given, file: Path | None, keys: tuple[str, ...]) -> Given:
     """Another release of the same source: another file, or other keys of the same one."""
     return replace(
-        given, file=file or given.file, keys=keys or given.keys, household="", sensitive=(), scenarios=None
+        given,
+        file=file or given.file,
+        keys=keys or given.keys,
+        household="",
+        sensitive=(),
+        scenarios=None,
+        recodings=None,
+        interest="",
     )
 
 
