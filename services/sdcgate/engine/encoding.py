@@ -38,7 +38,7 @@ class Texts:
 def canonical(text: str) -> str:
     """The text without blanks around it and without trailing zeros of a fraction: 3.0 is 3, 2.50 is 2.5."""
     text = text.strip()
-    if _FRACTION.fullmatch(text):
+    if "." in text and _FRACTION.fullmatch(text):
         text = text.rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 

@@ -96,9 +96,9 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
             categories, codes[:, position] = coded(texts)
             keys.append(KeyVariable(name, categories))
     weights = reading.numbers("weight", columns.weight)
-    units = reading.ids("unit", columns.unit)
+    unit_names, units = reading.ids("unit", columns.unit) or ((), None)
     waves = reading.numbers("wave", columns.wave)
-    households = reading.ids("household", columns.household)
+    _, households = reading.ids("household", columns.household) or ((), None)
     interest = reading.numbers("interest", columns.interest)
     sensitive = []
     for position, name in enumerate(columns.sensitive):
@@ -118,7 +118,7 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
             weights=weights,
             fraction=fraction,
             units=units,
-            unit_names=_names(reading, columns.unit),
+            unit_names=unit_names,
             waves=None if waves is None else waves.astype(np.int64),
             households=households,
             sensitive=tuple(sensitive),
@@ -127,11 +127,6 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
         )
     except ValueError as error:
         raise MicrodataUnusable([("", str(error))]) from None
-
-
-def _names(reading: TableColumns, unit: str) -> tuple[str, ...]:
-    texts = reading.texts("unit", unit) if unit else None
-    return () if texts is None else coded(texts)[0]
 
 
 def _key(reading: TableColumns, path: str, name: str) -> tuple[KeyVariable, IntArray] | None:

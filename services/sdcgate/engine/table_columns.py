@@ -50,14 +50,21 @@ class TableColumns:
         self.complete(path, name, ~np.isfinite(numbers), "without a finite number")
         return numbers
 
-    def ids(self, path: str, name: str) -> IntArray | None:
-        """A column of ids, there for every record, as integers; None where no column is named."""
+    def ids(self, path: str, name: str) -> tuple[tuple[str, ...], IntArray] | None:
+        """A column of ids, there for every record: the ids, in any order, and the position of each record's.
+
+        None where no column is named.
+        """
         texts = self.texts(path, name) if name else None
         if texts is None:
             return None
-        _, codes = coded(texts)
+        places: dict[str, int] = {}
+        code = np.full(len(texts.distinct) + 1, -1, dtype=np.int64)
+        for at in np.flatnonzero(texts.rows).tolist():
+            code[at] = places.setdefault(canonical(texts.distinct[at]), len(places))
+        codes = code[texts.index]
         self.complete(path, name, codes < 0, "without an id")
-        return codes
+        return tuple(places), codes
 
     def complete(self, path: str, name: str, lacking: BoolArray, what: str) -> None:
         """Add a problem where records lack something, with their number and the first of them."""

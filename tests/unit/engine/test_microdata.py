@@ -46,7 +46,7 @@ def test_values_are_coded_in_order_and_missing_ones_are_none(file: Path) -> None
     assert found.keys[1].categories == ("north", "south")
     assert found.codes[:, 1].tolist() == [0, 0, -1, 1]
     assert found.weights.tolist() == [2.5, 2.5, 4.0, 1.0]
-    assert found.units.tolist() == [1, 1, 0, 2]
+    assert [found.unit_names[unit] for unit in found.units] == ["b", "b", "a", "c"]
     assert found.sensitive[0][1].tolist() == [1, 1, 0, 1]
 
 
