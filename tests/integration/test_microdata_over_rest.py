@@ -63,7 +63,11 @@ def test_the_report_on_rand_has_the_figures_of_the_methods(client: Client, peopl
     )
     assert risk["expected_matches"] == pytest.approx(own.expected_matches, rel=1e-12)
     assert risk["expected_matches_uniques"] == pytest.approx(own.expected_matches_uniques, rel=1e-12)
-    assert [one["model"] for one in report["log_linear"]] == ["main effects", "all two-way interactions"]
+    assert [one["model"] for one in report["log_linear"]] == [
+        "main effects",
+        "all two-way interactions",
+        "forward search",
+    ]
     assert [one["what"] for one in report["not_computed"]] == ["household risk"]
 
 

@@ -80,13 +80,14 @@ class CheckCalls:
             keys: Columns of the key variables, such as `["sex", "age", "region"]`.
             options: `weight`, `unit`, `wave`, `household`: columns; `fraction` or `population` without
                 weights; `missing`, `missing_texts`, `risk_threshold`, `minimum`, `dimensions`, `suda_size`,
-                `quality`, `coverage`, `attempt`; `scenarios`, such as `[{"name": "roll", "kind":
-                "INDIVIDUAL_ARCHIVE", "keys": ["sex", "age"]}]`, as in `GET /openapi.json`.
+                `quality`, `coverage`, `attempt`; `ordinal`, the key variables that are ordered;
+                `scenarios`, such as `[{"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["sex",
+                "age"]}]`, as in `GET /openapi.json`.
 
         Returns:
-            The report: `file`, `key_cells`, `individual`, `uniqueness`, `log_linear`, `households`,
-            `threshold_rule`, `special_uniques`, `scenarios`, `worst_tables`, `weights`; `not_computed` says
-            what is left out and why.
+            The report: `file`, `key_cells`, `individual`, `uniqueness`, `log_linear`, `smoothed`,
+            `households`, `threshold_rule`, `special_uniques`, `scenarios`, `worst_tables`, `weights`;
+            `not_computed` says what is left out and why.
 
         Raises:
             ValueError: a column is not there.

@@ -10,6 +10,7 @@ from sdcgate.methods.risk.file_report import (
     HouseholdSection,
     IndividualSection,
     LogLinearSection,
+    SmoothingSection,
     SpecialUniquesSection,
     ThresholdSection,
     UniquenessSection,
@@ -25,8 +26,10 @@ MISSING = {
     pb.MISSING_VALUES_CATEGORY: Missing.CATEGORY,
     pb.MISSING_VALUES_WILDCARD: Missing.WILDCARD,
 }
-LARGEST_TABLE = 500_000
+LARGEST_TABLE = 2_000_000
 """Possible keys of a log-linear model that is fitted for a caller who waits: seconds, not minutes."""
+MOST_VISITS = 2e9
+"""Cells that each fit may visit meanwhile: some seconds."""
 
 
 def factors_from_message(message: pb.MicrodataOptions | pb.EstimateIndividualRiskRequest) -> Factors:
@@ -45,6 +48,8 @@ def options_from_message(message: pb.MicrodataOptions) -> Options:
         dimensions=given(message, "dimensions", usual.dimensions),
         suda_size=given(message, "suda_size", None),
         largest_table=LARGEST_TABLE,
+        most_visits=MOST_VISITS,
+        ordinal=tuple(message.ordinal),
     )
 
 
@@ -74,6 +79,7 @@ def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
         special_uniques=_special(found.special_uniques) if found.special_uniques is not None else None,
         not_computed=[pb.NotComputed(what=one.what, reason=one.reason) for one in found.not_computed],
         recommended=_recommended(found.recommended) if found.recommended is not None else None,
+        smoothed=_smoothed(found.smoothing) if found.smoothing is not None else None,
         sensitive=[
             pb.SensitiveVariable(
                 name=one.name,
@@ -169,6 +175,21 @@ def _log_linear(found: LogLinearSection) -> pb.LogLinearRisk:
         criterion_2=found.criteria.standardised_2,
         pseudo=found.pseudo,
         converged=found.converged,
+        interactions=[pb.Interaction(keys=one) for one in found.generators if len(one) > 1],
+        ended=found.ended,
+    )
+
+
+def _smoothed(found: SmoothingSection) -> pb.SmoothedRisk:
+    return pb.SmoothedRisk(
+        keys=found.variables,
+        bandwidth=found.bandwidth,
+        dispersion=found.dispersion,
+        tau_1=found.tau_1,
+        tau_2=found.tau_2,
+        tau=found.tau,
+        expected_uniques=found.expected_uniques,
+        standardised=found.standardised,
     )
 
 
@@ -185,6 +206,7 @@ def _recommended(found: Recommendation) -> pb.RecommendedEstimate:
                 name=one.name,
                 tau_2=one.tau_2,
                 criterion=None if one.criterion is None else one.criterion.standardised_2,
+                converged=one.converged,
             )
             for one in found.candidates
         ],

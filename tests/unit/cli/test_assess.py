@@ -62,6 +62,23 @@ def test_every_section_is_there_where_all_is_given(file: Path) -> None:
     assert RARE not in shown.stdout
 
 
+def test_ordered_keys_are_smoothed_and_the_model_that_was_searched_for_is_named(file: Path) -> None:
+    given = [str(file), "--keys", "sex,size,age,name", "--weight", "w"]
+    shown = assess(*given, "--ordinal", "age,size")
+    assert shown.exit_code == 0, shown.output
+    text = re.sub(r"\s+", " ", shown.stdout)
+    assert "smoothed along size, age" in text
+    assert "forward search for a log-linear model took in" in text
+    report = json.loads(assess(*given, "--ordinal", "age", "--ordinal", "size", "--json").stdout)
+    assert report["smoothed"]["keys"] == [1, 2]
+    assert report["smoothed"]["tau_2"] > 0
+    assert [one["model"] for one in report["log_linear"]][-1] == "forward search"
+    assert "smoothed" not in json.loads(assess(*given, "--json").stdout)
+    wrong = assess(*given, "--ordinal", "wages")
+    assert wrong.exit_code != 0
+    assert "wages is no key variable; they are sex, size, age, name" in wrong.stderr
+
+
 SCENARIOS = """
 - {name: electoral roll, kind: INDIVIDUAL_ARCHIVE, keys: [sex, age], coverage: 0.9}
 - {name: register, kind: HOUSEHOLD_ARCHIVE, keys: [sex, age, size], threshold: 0.05}

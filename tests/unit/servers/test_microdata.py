@@ -98,6 +98,19 @@ def test_the_report_has_the_figures_of_the_methods(stub):
     assert list(answer.special_uniques.variables) == list(own.special_uniques.variables)
 
 
+def test_ordered_keys_are_smoothed_and_one_that_is_no_key_is_refused(stub):
+    answer = stub.AssessMicrodata(requests(ipc(table()), ordinal=["age"]))
+    codes, weights, _ = people()
+    keys = tuple(KeyVariable(name) for name in ("sex", "age", "region"))
+    own = assess_file(Microdata(keys, codes, weights=weights), Options(ordinal=("age",))).smoothing
+    assert list(answer.smoothed.keys) == [1]
+    assert answer.smoothed.tau_2 == own.tau_2
+    assert answer.smoothed.dispersion == own.dispersion
+    assert answer.log_linear[-1].ended
+    refused = paths(lambda: stub.AssessMicrodata(requests(ipc(table()), ordinal=["w"])))
+    assert refused == {"": "ordinal: w is no key variable; they are sex, age, region"}
+
+
 def test_the_pieces_of_a_file_may_be_of_any_size(stub):
     whole = stub.AssessMicrodata(requests(ipc(table()), piece=LARGEST))
     assert stub.AssessMicrodata(requests(ipc(table()), piece=13)) == whole

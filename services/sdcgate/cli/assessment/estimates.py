@@ -1,7 +1,14 @@
 """The estimates of a file's risk in words: side by side, by uniqueness models, by log-linear models."""
 
 from sdcgate.cli.assessment.parts import Section, Table, count, one_in, percent
-from sdcgate.methods.risk.file_report import FileAssessment, KeyCells, LogLinearSection, UniquenessSection
+from sdcgate.methods.risk.file_report import (
+    FileAssessment,
+    FileFacts,
+    KeyCells,
+    LogLinearSection,
+    SmoothingSection,
+    UniquenessSection,
+)
 
 FITS = 1.96
 """A criterion further from 0 says that the model does not fit, at 95%."""
@@ -23,6 +30,8 @@ def estimates_section(found: FileAssessment) -> Section:
                 _goodness(model),
             )
         )
+    if found.smoothing is not None:
+        rows.append(_smoothing_row(found.smoothing, found.facts))
     if found.uniqueness is not None:
         uniques = found.key_cells.sizes[0]
         for one in found.uniqueness.models:
@@ -41,8 +50,30 @@ def estimates_section(found: FileAssessment) -> Section:
         "They differ by what they take the population to be like; the interval of a model holds only if the "
         "model does."
     )
+    words += [_searched(model, found.facts) for model in found.log_linear if model.ended]
     table = Table(("estimator", "tau_2", "95% interval", "how well it fits"), tuple(rows))
     return Section("Which estimate to trust", tuple(words), (table,))
+
+
+def _smoothing_row(found: SmoothingSection, facts: FileFacts) -> tuple[str, ...]:
+    along = ", ".join(facts.keys[place].key.title for place in found.variables)
+    if abs(found.standardised) <= FITS:
+        told = f"fits ({found.standardised:.2f})"
+    else:
+        wrong = "understates" if found.standardised > 0 else "overstates"
+        told = f"neighbours do not tell the uniques, {wrong} ({found.standardised:.2f})"
+    return (f"smoothed along {along}", count(found.tau_2), "-", told)
+
+
+def _searched(model: LogLinearSection, facts: FileFacts) -> str:
+    """Which model a forward search ended in, and why there."""
+    taken = [
+        " x ".join(facts.keys[place].key.title for place in one) for one in model.generators if len(one) > 1
+    ]
+    return (
+        f"The {model.name} for a log-linear model took in {', '.join(taken) or 'no interaction'}; it "
+        f"ended as {model.ended}."
+    )
 
 
 def uniqueness_section(found: UniquenessSection, cells: KeyCells) -> Section:
@@ -121,7 +152,7 @@ def log_linear_section(models: tuple[LogLinearSection, ...]) -> Section:
 def _goodness(model: LogLinearSection) -> str:
     criterion = float(model.criteria.standardised_2)
     if not model.converged:
-        return "not fitted: margins are not met"
+        return "not converged: margins are not met"
     if abs(criterion) <= FITS:
         return f"fits ({criterion:.2f})"
     return (

@@ -30,6 +30,7 @@ from sdcgate.methods.risk.wildcards import compatible_frequencies
 NEEDS_RECORDS = "only the keys of so large a file are counted: take a sample of its records for this measure"
 LEFT_OUT = (
     "theta_U by the design",
+    "smoothing",
     "recommended estimate",
     "log-linear models",
     "household risk",

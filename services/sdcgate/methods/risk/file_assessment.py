@@ -77,6 +77,7 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
     """
     options = options or Options()
     options.check()
+    _check_ordinal(file, options)
     units = by_units(file)
     keys = group_keys(units.codes)
     common = frequencies(units.codes, units.weights, options.missing)
@@ -112,6 +113,13 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
         rule_sets=attempt("rule sets", lambda: _rule_sets(file)) or (),
         not_computed=tuple(missing),
     )
+
+
+def _check_ordinal(file: Microdata, options: Options) -> None:
+    names = [key.name for key in file.keys]
+    unknown = [name for name in options.ordinal if name not in names]
+    if unknown:
+        raise ValueError(f"ordinal: {', '.join(unknown)} is no key variable; they are {', '.join(names)}")
 
 
 def _scenario_risks(

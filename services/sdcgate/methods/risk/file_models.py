@@ -98,9 +98,6 @@ def smoothing_section(units: UnitFile, options: Options) -> SmoothingSection | N
     if not options.ordinal:
         return None
     names = [key.name for key in units.keys]
-    unknown = sorted(set(options.ordinal) - set(names))
-    if unknown:
-        raise ValueError(f"ordinal: {', '.join(unknown)} is no key variable")
     if units.weights is None:
         raise ValueError(NO_WEIGHTS)
     axes = [place for place, name in enumerate(names) if name in options.ordinal]

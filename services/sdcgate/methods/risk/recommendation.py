@@ -135,7 +135,8 @@ def _chosen(
     value, simpler = found.tau_2 - bias, candidates[-2].tau_2
     half = NORMAL_95 * sqrt(found.variance + scale**2 * criterion.variance_2)
     low, high = value - half, value + half
-    doubtful = abs(bias) > DOUBTFUL * found.tau_2 or not model.converged
+    unfinished = not all(candidate.converged for candidate in candidates)
+    doubtful = unfinished or abs(bias) > DOUBTFUL * found.tau_2
     if doubtful:
         low, high = min(low, found.tau_2), max(high, simpler, found.tau_2)
         value = (value + simpler) / 2.0

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sdcgate.methods.risk import loglinear, recommendation
 from sdcgate.methods.risk.file_assessment import NO_HOUSEHOLDS, assess_file, quick_size
 from sdcgate.methods.risk.file_level import file_risk
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
@@ -10,6 +11,7 @@ from sdcgate.methods.risk.individual import individual_risk, sampling_probabilit
 from sdcgate.methods.risk.keys import Missing, frequencies, group_keys
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.methods.risk.risk_factors import Factors
+from sdcgate.methods.risk.smoothing import smooth, smoothed_risk
 
 PEOPLE = 300
 
@@ -126,6 +128,58 @@ def test_too_many_possible_keys_are_a_reason_and_no_wait():
     reasons = {one.what: one.reason for one in found.not_computed}
     assert "4.3e+02 keys are possible" in reasons["log-linear models"]
     assert found.recommended is None
+
+
+def dependent():
+    """People whose second and third variable hang on the first."""
+    rng = np.random.default_rng(5)
+    first = rng.integers(0, 8, 6000)
+    scatter = [np.clip(first + rng.integers(-1, 2, 6000), 0, 7) for _ in range(2)]
+    return np.column_stack([first, *scatter, rng.integers(0, 12, 6000)])
+
+
+def test_models_that_several_sections_want_are_fitted_once(monkeypatch):
+    fitted = []
+    plain = loglinear.fit
+
+    def counted(table, generators, **options):
+        fitted.append(generators)
+        return plain(table, generators, **options)
+
+    monkeypatch.setattr(loglinear, "fit", counted)
+    monkeypatch.setattr(recommendation, "fit", counted)
+    found = assess_file(Microdata(names(), dependent(), fraction=0.1))
+    assert fitted == [loglinear.main_effects(4), loglinear.all_two_way(4)]
+    assert found.log_linear[1].tau_2 == found.recommended.candidates[2].tau_2
+
+
+def test_a_forward_search_stands_beside_the_models_that_are_always_fitted():
+    simple, rich, searched = assess_file(Microdata(names(), dependent(), fraction=0.1)).log_linear
+    assert (simple.ended, rich.ended) == ("", "")
+    assert searched.name == "forward search"
+    assert searched.ended == "the criterion sees no bias"
+    assert searched.criteria.fits
+    assert {(0, 1), (0, 2)} <= {one[:2] for one in searched.generators if len(one) > 1}
+
+
+def test_smoothing_is_along_the_variables_that_are_said_to_be_ordered():
+    codes = dependent()
+    found = assess_file(Microdata(names(), codes, fraction=0.1), Options(ordinal=("b", "a"))).smoothing
+    own = smooth(codes, (0, 1), np.full(len(codes), 10.0))
+    assert found.variables == (0, 1)
+    assert found.bandwidth == own.bandwidth
+    assert found.tau_2 == smoothed_risk(own).tau_2
+    assert assess_file(Microdata(names(), codes, fraction=0.1)).smoothing is None
+    with pytest.raises(ValueError, match="ordinal: e is no key variable; they are a, b, c, d"):
+        assess_file(Microdata(names(), codes), Options(ordinal=("e",)))
+
+
+def test_a_fit_whose_work_is_done_is_shown_as_not_converged_and_doubtful():
+    found = assess_file(Microdata(names(), dependent(), fraction=0.1), Options(most_visits=1.0))
+    assert [one.converged for one in found.log_linear[:2]] == [False, False]
+    assert found.log_linear[2].ended == "the work that it may take is done"
+    assert found.recommended.doubtful
+    assert "Not fitted to the end: main effects, all two-way" in found.recommended.says
 
 
 def test_suda_searches_all_sets_of_few_variables_and_small_ones_of_many():
