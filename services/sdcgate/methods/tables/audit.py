@@ -177,17 +177,48 @@ class Search:
             self._sweep_sums(measure, deadline)
 
     def _sweep_counts(self, deadline: Deadline) -> None:
+        """Tables that lie a width apart in as many counts as possible, integers where vertices are none."""
         model, width = self.model(*self._counts), float(self.problem.count_width)
-        bounds, stale = model.bounds(), 0
+        rows, bounds, whole = list(self._counts), model.bounds(), False
         for turn in range(SWEEPS):
-            wanted = self.narrow()[list(self._counts)][:, model.cells].reshape(-1)
-            if not wanted.any() or stale >= STALE or deadline.over:
+            wanted = self.narrow()[rows][:, model.cells]
+            if not wanted.any() or deadline.over:
                 return
-            aims = np.where(wanted, directions(len(wanted), turn), 0.0)
-            moved = model.reach(aims, np.full(len(wanted), width), bounds, deadline)
-            whole = None if moved is None else self._whole(moved)
-            found = whole is not None and self._add_counts(whole, deadline)
-            stale = 0 if found else stale + 1
+            # Records and units go the same way, as far as tables found already do not reach.
+            way = directions(model.size, turn)
+            highest, lowest = self._highest[rows][:, model.cells], self._lowest[rows][:, model.cells]
+            aims = np.where(wanted, way, 0.0).reshape(-1)
+            left = np.where(way > 0, width + lowest, width - highest).reshape(-1)
+            left = np.where(aims != 0, left, width)
+            progress = self._swept(model, aims, left, bounds, whole, deadline)
+            if progress == 0 and not whole:
+                whole = True
+                progress = self._swept(model, aims, left, bounds, whole, deadline)
+            if progress < width * len(rows):
+                return
+
+    def _swept(
+        self,
+        model: Possibilities,
+        aims: FloatArray,
+        widths: FloatArray,
+        bounds: tuple[FloatArray, FloatArray],
+        whole: bool,
+        deadline: Deadline,
+    ) -> float:
+        """Enter the table that goes farthest as it is aimed; returns by how much narrow counts were widened."""
+        moved = model.reach(aims, widths, bounds, deadline, whole)
+        changes = None if moved is None else self._whole(moved)
+        before = self._spread()
+        if changes is not None:
+            self._add_counts(changes, deadline)
+        return self._spread() - before
+
+    def _spread(self) -> float:
+        """How wide all counts are known to be together, none wider than required."""
+        rows = list(self._counts)
+        wide = np.minimum(self._highest - self._lowest, self._widths)[rows]
+        return float(wide[:, self._asked].sum())
 
     def _add_counts(
         self, moved: IntArray, deadline: Deadline, aimed: tuple[int, FloatArray | None] = (0, None)

@@ -50,6 +50,7 @@ class Possibilities:
         self._linear: Program | None = None
         self._integer: Program | None = None
         self._folded: Program | None = None
+        self._whole_folded: Program | None = None
 
     @property
     def size(self) -> int:
@@ -118,11 +119,13 @@ class Possibilities:
         widths: FloatArray,
         bounds: tuple[FloatArray, FloatArray],
         deadline: Deadline,
+        whole: bool = False,
     ) -> FloatArray | None:
         """A table in which many columns move by their width at once: deviations of shape (columns,), or None.
 
         `aims` are 1 (up), -1 (down) or 0 (anything). What is beyond a width earns nothing: each column is
-        the sum of one that earns and ends at its width, and of one that goes on from there.
+        the sum of one that earns and ends at its width, and of one that goes on from there. A `whole` table
+        is one of integers, and not the very best.
         """
         (lower, upper), up, down = bounds, aims > 0, aims < 0
         first_lower = np.where(down, np.minimum(upper, np.maximum(lower, -widths)), lower)
@@ -132,7 +135,7 @@ class Possibilities:
         rest_upper[up] = upper[up] - first_upper[up]
         first, rest = (first_lower, first_upper), (rest_lower, rest_upper)
         gain = np.divide(aims, widths, out=np.zeros(len(aims)), where=widths > 0)
-        return self._maximise_in_two(gain, np.zeros(len(aims)), first, rest, deadline)
+        return self._maximise_in_two(gain, np.zeros(len(aims)), first, rest, deadline, whole=whole)
 
     def cheapest(
         self, costs: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
@@ -151,19 +154,29 @@ class Possibilities:
         second: tuple[FloatArray, FloatArray],
         deadline: Deadline,
         afresh: bool = False,
+        whole: bool = False,
     ) -> FloatArray | None:
         """The best table whose columns are each the sum of two, with gains and bounds of their own."""
         size = len(gain)
-        if self._folded is None:
-            folded = Rows(count=self._rows.count, lower=self._rows.lower, upper=self._rows.upper)
-            for shift in (0, size):
-                folded.rows += self._rows.rows
-                folded.columns += [columns + shift for columns in self._rows.columns]
-                folded.values += self._rows.values
-            self._folded = Program(folded, 2 * size)
+        program = self._whole_folded if whole else self._folded
+        if program is None:
+            program = self._fold(size, whole)
         lower, upper = (np.concatenate(pair) for pair in zip(first, second, strict=True))
-        values = self._folded.maximise(np.concatenate([gain, more_gain]), lower, upper, deadline, afresh)
+        values = program.maximise(np.concatenate([gain, more_gain]), lower, upper, deadline, afresh)
         return None if values is None else values[:size] + values[size:]
+
+    def _fold(self, size: int, whole: bool) -> Program:
+        """The program with each column twice, kept for the next time."""
+        folded = Rows(count=self._rows.count, lower=self._rows.lower, upper=self._rows.upper)
+        for shift in (0, size):
+            folded.rows += self._rows.rows
+            folded.columns += [columns + shift for columns in self._rows.columns]
+            folded.values += self._rows.values
+        if whole:
+            self._whole_folded = Program(folded, 2 * size, np.ones(2 * size, dtype=np.bool_), rough=True)
+            return self._whole_folded
+        self._folded = Program(folded, 2 * size)
+        return self._folded
 
     def at_search_bound(self, values: FloatArray) -> bool:
         """Whether some sum of a table lies at a bound that is not known of it, but only of the search."""

@@ -13,6 +13,8 @@ DUAL = 1
 LINEAR_EFFORT, INTEGER_EFFORT = 0.6, 7.0
 PIVOT_EFFORT_BY_ROW, PIVOT_EFFORT_BY_COLUMN = 25e-6, 4e-6
 """Measured: milliseconds to begin, and for each pivot by the program's size."""
+ROUGH_GAP = 0.1
+"""How far a rough solution may be from the best, as a share."""
 PIVOTS = 20
 """Pivots a row or column after which a linear program is taken to go round in circles."""
 
@@ -103,13 +105,19 @@ class Program:
     """Maximise a cost over columns under rows. Anything but an optimal solution is None.
 
     Linear programs are small, degenerate and solved again and again: they start from the last basis, without
-    presolve, and without perturbing costs unless the solver then fails.
+    presolve, and without perturbing costs unless the solver then fails. `rough` integer programs end with any
+    good solution, and are not branched.
     """
 
-    def __init__(self, rows: Rows, columns: int, integer: BoolArray | None = None) -> None:
+    def __init__(
+        self, rows: Rows, columns: int, integer: BoolArray | None = None, rough: bool = False
+    ) -> None:
         import highspy
 
-        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._enough = {highspy.HighsModelStatus.kOptimal}
+        if rough:
+            self._enough.add(highspy.HighsModelStatus.kSolutionLimit)
+        self._feasible = highspy.SolutionStatus.kSolutionStatusFeasible
         self._failed = {
             highspy.HighsModelStatus.kIterationLimit,
             highspy.HighsModelStatus.kUnknown,
@@ -123,6 +131,9 @@ class Program:
             "mip_feasibility_tolerance": 1e-7,
         }.items():
             self._solver.setOptionValue(option, value)
+        if rough:
+            self._solver.setOptionValue("mip_rel_gap", ROUGH_GAP)
+            self._solver.setOptionValue("mip_max_nodes", 1)
         self._linear = integer is None
         if self._linear:
             self._solver.setOptionValue("presolve", "off")
@@ -178,7 +189,9 @@ class Program:
             self._perturb(True)
             status = self._run(deadline)
             self._perturb(False)
-        if status != self._optimal:
+        if status not in self._enough:
+            return None
+        if self._solver.getInfo().primal_solution_status != self._feasible:
             return None
         values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
         return values if np.all(np.isfinite(values)) else None

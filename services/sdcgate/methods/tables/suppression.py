@@ -24,8 +24,9 @@ from sdcgate.methods.tables.witnesses import Tables, Witnesses, agreeing, no_tab
 MOVED = 1e-7
 THRIFTY_EFFORT = 100.0
 """Effort, about milliseconds, up to which a move that needs cells is compared with one up and one down."""
-LEAST_EFFORT = 100.0
-"""Effort, about milliseconds, that is spent on giving back cells in any case."""
+LEAST_EFFORT, EFFORT_SHARE = 150.0, 0.25
+"""Effort, about milliseconds, that is spent on giving back cells in any case, and as a share of what the
+pattern took: they are few and small, and somebody waits."""
 FEW = 6
 """Quantities of cells that are settled one by one without a sweep before."""
 SECOND_EFFORT = 95.0
@@ -88,7 +89,7 @@ def _protected(pattern: "Pattern", deadline: Deadline) -> Protection:
     began = deadline.effort
     search = _proved_pattern(pattern, no_tables(pattern.problem), deadline)
     if not search.narrow().any():
-        enough = deadline.effort + max(deadline.effort - began, LEAST_EFFORT)
+        enough = deadline.effort + max(EFFORT_SHARE * (deadline.effort - began), LEAST_EFFORT)
         pattern, search = _given_back(pattern, search, enough, deadline)
     found = search.verdict()
     beside = pattern.withheld & ~pattern.unsafe
