@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from generators.contract import comments, constraints, enums, messages
+from generators.contract import comments, constraints, enums
 from generators.markdown import anchor, joined, table
 from sdcgate.wire.json import enum_names, enum_prefix
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
@@ -27,7 +27,7 @@ def descriptor_page() -> str:
         "may be left out unless it is required; an unknown field is an error. `POST /v1/datasets` takes the "
         "same fields as JSON.",
         *(_part(message) for message in _reached(descriptor_pb2.Descriptor.DESCRIPTOR)),
-        *(_choice(enum) for enum in enums(descriptor_pb2)),
+        *(_choice(enum) for enum in _choices(_reached(descriptor_pb2.Descriptor.DESCRIPTOR))),
     )
 
 
@@ -40,8 +40,14 @@ def _reached(message: Any) -> list[Any]:
             for field in found.fields
             if field.message_type and field.message_type not in order
         ]
-    known = messages(descriptor_pb2)
-    return [found for found in order if found in known]
+    return order
+
+
+def _choices(reached: list[Any]) -> list[Any]:
+    """The enums of these messages: the descriptor's own first, in their order."""
+    named = [field.enum_type for message in reached for field in message.fields if field.enum_type]
+    own = [enum for enum in enums(descriptor_pb2) if enum in named]
+    return [*own, *(enum for enum in dict.fromkeys(named) if enum not in own)]
 
 
 def _part(message: Any) -> str:
@@ -60,7 +66,7 @@ def _part(message: Any) -> str:
 
 def _places(message: Any) -> Iterator[str]:
     """Where the message stands, as a steward writes it."""
-    for parent in messages(descriptor_pb2):
+    for parent in _reached(descriptor_pb2.Descriptor.DESCRIPTOR):
         for field in parent.fields:
             if field.message_type is message:
                 yield f"{field.name}[]" if field.is_repeated else field.name

@@ -160,7 +160,18 @@ PLAIN = {
     "records_per_unit": 1,
 }
 
-ROLES = {"RegisterDataset": "steward", "ReviewQuery": "checker", "SubmitOutput": "portal"}
+SCENARIOS = [
+    {"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["region:part", "age"], "quality": 0.9},
+    {"name": "register", "kind": "HOUSEHOLD_ARCHIVE", "keys": ["region", "age"], "threshold": 0.05},
+    {"name": "friend", "kind": "NOSY_NEIGHBOUR", "keys": ["age:five", "ill"], "response_known": True},
+]
+
+ROLES = {
+    "RegisterDataset": "steward",
+    "AssessDataset": "steward",
+    "ReviewQuery": "checker",
+    "SubmitOutput": "portal",
+}
 """Who may call; a researcher where nothing is said."""
 
 
@@ -177,6 +188,10 @@ def prepare(house: "HouseUnderFire") -> None:
     house.good |= {
         "ListDatasets": [pb.ListDatasetsRequest()],
         "GetDataset": [pb.GetDatasetRequest(dataset="people")],
+        "AssessDataset": [
+            from_value({"dataset": "people", "scenarios": SCENARIOS}, pb.AssessDatasetRequest),
+            pb.AssessDatasetRequest(dataset="people"),
+        ],
         "GetQuery": [pb.GetQueryRequest(query=query)],
         "ListQueries": [pb.ListQueriesRequest(verdicts=[1, 2], page_size=10, page_token=query)],
         "GetStatus": [pb.GetStatusRequest()],

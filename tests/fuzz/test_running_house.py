@@ -50,6 +50,7 @@ DATASET = {name: value for name, value in good_requests.TABLE.items() if name !=
 OUTPUT = {name: value for name, value in good_requests.OUTPUT.items() if name != "dataset"}
 GOOD: dict[str, Any] = {
     "RegisterDataset": {"descriptor": PEOPLE},
+    "AssessDataset": {"scenarios": good_requests.SCENARIOS},
     "QueryTable": DATASET,
     "SubmitOutput": OUTPUT,
     "ReviewQuery": {"approve": True, "note": "looked at"},
@@ -71,7 +72,12 @@ FORMS: dict[str, list[Any]] = {
 }
 """Options of calls that take files in a form."""
 RPCS = {(route.method, route.path): route.rpc for route in ROUTES}
-KEYS = {"RegisterDataset": "stefan", "ReviewQuery": "grace", "SubmitOutput": "portal"}
+KEYS = {
+    "RegisterDataset": "stefan",
+    "AssessDataset": "stefan",
+    "ReviewQuery": "grace",
+    "SubmitOutput": "portal",
+}
 """Whose key allows a call; that of ada, who asked the known query, where nothing is said."""
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sdcgate.cli.assessment.parts import Section, Table, count, percent
 
-OUTCOMES = {"MET": "met", "VIOLATED": "VIOLATED", "UNDECIDED": "undecided"}
+OUTCOMES: dict[str, str] = {"MET": "met", "VIOLATED": "VIOLATED", "UNDECIDED": "undecided"}
 
 
 def dataset_sections(told: dict[str, Any]) -> tuple[Section, ...]:
@@ -14,7 +14,11 @@ def dataset_sections(told: dict[str, Any]) -> tuple[Section, ...]:
         sections.append(_worst_tables(told))
     for one in told.get("rule_sets", ()):
         rows = tuple(
-            (str(rule["rule"]), OUTCOMES.get(rule.get("outcome", ""), ""), rule["explanation"])
+            (
+                str(rule["rule"]),
+                OUTCOMES.get(rule.get("outcome", ""), ""),
+                f"{rule['requirement']} {rule['explanation']}",
+            )
             for rule in one["rules"]
         )
         table = Table(("rule", "outcome", "why"), rows, prose=True)
