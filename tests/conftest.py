@@ -1,4 +1,4 @@
-"""One thread of linear algebra for each process: as services run, and as many tests as there are cores at once."""
+"""One thread of linear algebra a process: as services run, and as many tests at once as there are cores."""
 
 import os
 

@@ -206,7 +206,7 @@ class Search:
         whole: bool,
         deadline: Deadline,
     ) -> float:
-        """Enter the table that goes farthest as it is aimed; returns by how much narrow counts were widened."""
+        """Enter the table that goes farthest as it is aimed; returns how much wider narrow counts are."""
         moved = model.reach(aims, widths, bounds, deadline, whole)
         changes = None if moved is None else self._whole(moved)
         before = self._spread()
