@@ -8,6 +8,7 @@ Bethlehem, Keller and Pannekoek (1990), Skinner and Holmes (1993), Samuels (1998
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import exp, log, sqrt
 
 import numpy as np
@@ -296,6 +297,13 @@ def _possible(numbers: IntArray, cells: float | None, log_zero: float) -> float:
     return float(numbers.sum()) / -np.expm1(log_zero) if cells is None else cells
 
 
+@cache
+def _nodes() -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of the Gauss-Hermite rule."""
+    nodes, weights = np.polynomial.hermite.hermgauss(NODES)
+    return nodes, weights
+
+
 def _log_poisson_lognormal(counts: IntArray, scale: float, mu: float, sigma: float) -> FloatArray:
     """log of int Poisson(count; scale e^x) Normal(x; mu, sigma^2) dx, shape (counts,)."""
     from scipy.special import gammaln, logsumexp
@@ -310,7 +318,7 @@ def _log_poisson_lognormal(counts: IntArray, scale: float, mu: float, sigma: flo
         if np.max(np.abs(step)) < 1e-12:
             break
     width = np.sqrt(2.0 / (scale * np.exp(x) + precision))
-    nodes, weights = np.polynomial.hermite.hermgauss(NODES)
+    nodes, weights = _nodes()
     at = x + width * nodes[None, :]
     exponent = (
         k * (at + log(scale)) - scale * np.exp(at) - gammaln(k + 1.0) - (at - mu) ** 2 * precision / 2.0
