@@ -17,7 +17,7 @@ def comparison_options(message: pb.RecodingOptions) -> ComparisonOptions:
     usual = ComparisonOptions()
     return ComparisonOptions(
         maximum_share=given(message, "maximum_share", usual.maximum_share),
-        maximum_recodings=given(message, "maximum_recodings", usual.maximum_recodings),
+        maximum_recodings=given(message, "maximum_recodings", None),
         access=tuple(
             AccessBound(one.access_level, one.maximum_share, given(one, "maximum_risk", 1.0))
             for one in message.access_levels

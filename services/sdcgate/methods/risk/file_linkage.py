@@ -34,7 +34,7 @@ from sdcgate.methods.risk.probabilistic_linkage import (
 
 LARGEST_DISTANCE = 200_000
 """Records of a file that are linked by distance."""
-LARGEST_COMPARISON = 1_000_000_000
+LARGEST_COMPARISON = 500_000_000
 """Records of both files times the sets of variables that are compared."""
 
 Heed = Callable[[], None]

@@ -90,7 +90,7 @@ def lattice(
                     f"levels[{variable}][{place}]: must give a code for every code of the variable"
                 )
             step = np.append(np.asarray(mapping, dtype=np.int64), -1)[finest]
-            if len(np.unique(np.stack([steps[-1], step]), axis=1).T) > len(np.unique(steps[-1])):
+            if _divides(steps[-1], step):
                 raise ValueError(f"levels[{variable}][{place}]: divides codes that the level before it joins")
             steps.append(step)
         found.append(tuple(steps))
@@ -232,6 +232,13 @@ def worst_table(file: Lattice, dimensions: int, recoding: Recoding | None = None
         if tau > best.expected_matches:
             best = WorstTable(table, tau, int(single.sum()), len(counts))
     return best
+
+
+def _divides(finer: IntArray, coarser: IntArray) -> bool:
+    """Whether a code of the finer column stands beside several of the coarser one; -1 is a code."""
+    beside = np.zeros(int(finer.max(initial=-1)) + 2, dtype=np.int64)
+    beside[finer] = coarser
+    return bool((beside[finer] != coarser).any())
 
 
 def _comparable(interest: FloatArray) -> FloatArray:

@@ -24,7 +24,9 @@ from sdcgate.methods.risk.recoding import (
     worst_table,
 )
 
-USUAL_RECODINGS = 300
+USUAL_RECODINGS = 3000
+LARGEST_COMPARISON = 300_000_000
+"""Units times recodings: a minute or so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,9 @@ class ComparisonOptions:
 
     maximum_share: float = 0.01
     """tau_2 as a share of the units that the best recoding may have; Israel CBS takes 1%."""
-    maximum_recodings: int = USUAL_RECODINGS
-    """Recodings that are measured, in the search and for the map."""
+    maximum_recodings: int | None = None
+    """Recodings that are measured, in the search and for the map; None: `USUAL_RECODINGS`, fewer of a large
+    file."""
     access: tuple[AccessBound, ...] = ()
     """Access levels, the widest first."""
     table_dimensions: int | None = None
@@ -60,7 +63,7 @@ class ComparisonOptions:
         problems = []
         if not 0 <= self.maximum_share <= 1:
             problems.append("maximum_share must be 0 to 1")
-        if not 1 <= self.maximum_recodings <= LARGEST_SEARCH:
+        if self.maximum_recodings is not None and not 1 <= self.maximum_recodings <= LARGEST_SEARCH:
             problems.append(f"maximum_recodings must be 1 to {LARGEST_SEARCH}")
         if self.table_dimensions is not None and not 1 <= self.table_dimensions <= variables:
             problems.append(f"table_dimensions must be 1 to {variables}, the key variables")
@@ -119,15 +122,15 @@ def compare_recodings(
         raise ValueError(NO_WEIGHTS)
     if any(key.wave is not None for key in units.keys):
         raise ValueError("key variables vary between waves: recodings are compared for one wave only")
+    possible = prod(len(key.coarser) + 1 for key in units.keys)
+    most = _most(units, possible, options)
     coarser = [[codes for _, codes in key.coarser] for key in units.keys]
     file = lattice(units.codes, units.weights, coarser, units.interest)
-    possible = prod(len(levels) for levels in file.levels)
-    _check_tables(len(units.keys), min(possible, options.maximum_recodings), options.table_dimensions)
-    search = search_recodings(file, options.maximum_share, options.maximum_recodings, heed)
+    search = search_recodings(file, options.maximum_share, most, heed)
     measured = {one.recoding: one for one in search.measured}
     finest = search.measured[0]
-    for recoding in _shown(file, options.maximum_recodings):
-        if len(measured) >= options.maximum_recodings:
+    for recoding in _shown(file, most):
+        if len(measured) >= most:
             break
         if recoding not in measured:
             if heed is not None:
@@ -153,16 +156,24 @@ def compare_recodings(
     )
 
 
-def _check_tables(variables: int, recodings: int, dimensions: int | None) -> None:
-    """Raises ValueError where the worst tables would be too many to look for."""
-    if dimensions is None:
-        return
-    tables = comb(variables, dimensions) * recodings
+def _most(units: UnitFile, possible: int, options: ComparisonOptions) -> int:
+    """Recodings that may be measured. Raises ValueError where more are asked for than can be."""
+    dimensions = options.table_dimensions
+    tables = 0 if dimensions is None else comb(len(units.keys), dimensions)
     if tables > LARGEST_SEARCH:
         raise ValueError(
-            f"table_dimensions: there are {tables} tables, more than {LARGEST_SEARCH}: "
-            "ask for fewer recodings, or for smaller tables"
+            f"table_dimensions: there are {tables} tables, more than {LARGEST_SEARCH}: ask for smaller ones"
         )
+    largest = max(1, LARGEST_COMPARISON // len(units))
+    if tables:
+        largest = min(largest, LARGEST_SEARCH // tables)
+    if options.maximum_recodings is None:
+        return min(USUAL_RECODINGS, largest)
+    if min(possible, options.maximum_recodings) > largest:
+        raise ValueError(
+            f"maximum_recodings: of this file at most {largest} can be measured; join codes, or take a sample"
+        )
+    return options.maximum_recodings
 
 
 def _shown(file: Lattice, most: int) -> list[Recoding]:

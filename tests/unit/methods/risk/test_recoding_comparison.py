@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sdcgate.methods.risk import recoding_comparison
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata, by_units
 from sdcgate.methods.risk.recoding import best_recoding, lattice, measure, worst_table
 from sdcgate.methods.risk.recoding_comparison import AccessBound, ComparisonOptions, compare_recodings
@@ -89,6 +90,13 @@ def test_of_a_large_lattice_only_so_many_are_measured():
     assert (given_up.best, given_up.finished, given_up.evaluated) == (None, False, 5)
 
 
+def test_of_a_large_file_fewer_recodings_are_measured_where_nobody_says_how_many(monkeypatch):
+    monkeypatch.setattr(recoding_comparison, "LARGEST_COMPARISON", 5 * RECORDS)
+    assert len(compare_recodings(units(), ComparisonOptions()).rows) == 5
+    with pytest.raises(ValueError, match="at most 5 can be measured"):
+        compare_recodings(units(), ComparisonOptions(maximum_recodings=6))
+
+
 def test_population_uniques_are_those_that_the_design_lets_expect():
     made = units(weights=np.full(RECORDS, 4.0))
     row = compare_recodings(made, ComparisonOptions()).rows[0].measured
@@ -139,6 +147,7 @@ def test_whoever_asks_may_stop_it():
         (units(), {"maximum_share": float("nan")}, "maximum_share must be 0 to 1"),
         (units(), {"maximum_recodings": 0, "table_dimensions": 4}, "recodings.*; table_dimensions must be 1"),
         (units(variables=60, coarser=()), {"table_dimensions": 20}, "there are .* tables"),
+        (units(variables=8), {"maximum_recodings": 20_000, "table_dimensions": 1}, "at most 12500 can be"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(made, options, message):
