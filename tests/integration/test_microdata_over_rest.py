@@ -80,6 +80,75 @@ def test_the_command_line_gives_the_same_report(client: Client, people: pd.DataF
     assert json.loads(shown.stdout) == client.assess_microdata(people, KEYS, fraction=FRACTION)
 
 
+SCENARIOS = [
+    {
+        "name": "roll",
+        "kind": "INDIVIDUAL_ARCHIVE",
+        "keys": ["site", "female"],
+        "quality": 0.9,
+        "coverage": 0.5,
+    },
+    {"name": "neighbour", "kind": "NOSY_NEIGHBOUR", "keys": KEYS, "response_known": True, "threshold": 0.5},
+]
+
+
+def test_scenarios_are_judged_beside_the_key(client: Client, people: pd.DataFrame) -> None:
+    report = client.assess_microdata(people, ["site"], fraction=FRACTION, scenarios=SCENARIOS)
+    keys = group_keys(people[["site", "female"]].to_numpy())
+    risks = individual_risk(keys.counts, np.full(len(keys), FRACTION))
+    roll, neighbour = report["scenarios"]
+    assert roll["expected_matches"] == pytest.approx(0.45 * keys.counts @ risks, rel=1e-12)
+    cells = people.groupby(KEYS).size()
+    assert neighbour["expected_matches"] == pytest.approx(len(cells), rel=1e-12)
+    assert neighbour["unsafe_units"] == cells[cells <= 2].sum()
+    assert report["scenarios_together"]["maximum"] == 1.0
+    assert [one["keys"] for one in report["worst_tables"]["tables"]] == [[0]]
+
+
+def test_what_is_wrong_with_scenarios_has_its_path(client: Client, people: pd.DataFrame) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        client.assess_microdata(
+            people, ["site"], fraction=FRACTION, scenarios=[{"name": "x", "keys": ["site"]}]
+        )
+    assert [path for path, _ in caught.value.errors] == ["options.scenarios[0].kind"]
+    lost = [{"name": "x", "kind": "HOUSEHOLD_ARCHIVE", "keys": ["site"]}]
+    with pytest.raises(InvalidRequest) as caught:
+        client.assess_microdata(people, ["site"], fraction=FRACTION, scenarios=lost)
+    assert [path for path, _ in caught.value.errors] == ["options.scenarios[0].target"]
+
+
+@pytest.mark.parametrize("text", ["x", "{", "[", '{"name": "x", "name": "y"}', "[1]", "null", '"x"'])
+def test_scenarios_in_the_address_are_json_or_a_problem(house: ServedHouse, text: str) -> None:
+    response = httpx.post(
+        f"{house.supervisor.url}/v1/risk:assessMicrodata",
+        params={"keys": "site", "scenarios": text},
+        content=b"",
+        headers={
+            "Authorization": f"Bearer {house.keys['ada']}",
+            "Content-Type": "application/vnd.apache.arrow.stream",
+        },
+        timeout=60,
+    )
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["path"].startswith("scenarios")
+
+
+def test_a_registered_dataset_is_assessed_for_its_steward_only(house: ServedHouse) -> None:
+    assert house.register_randhie().status_code in (200, 201)
+    body = {"scenarios": [{"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["site", "age:broad"]}]}
+    answers = {
+        name: house.send("POST", "/v1/datasets/randhie:assess", body, name)
+        for name in ("stefan", "ada", "grace", "olga")
+    }
+    statuses = {name: answer.status_code for name, answer in answers.items()}
+    assert statuses == {"stefan": 200, "ada": 403, "grace": 403, "olga": 403}
+    told = answers["stefan"].json()
+    assert (told["key"]["units"], told["scenarios"][0]["name"]) == (5912, "roll")
+    assert len(told["worst_tables"]["tables"]) == 3
+    with Client(house.supervisor.url, house.keys["stefan"]) as steward:
+        assert steward.assess_dataset("randhie", body["scenarios"]) == told
+
+
 def test_wrong_options_come_back_with_their_paths(client: Client, people: pd.DataFrame) -> None:
     with pytest.raises(InvalidRequest) as caught:
         client.assess_microdata(people, KEYS, fraction=2, mising="WILDCARD")

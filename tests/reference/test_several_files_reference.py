@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from sdcgate.methods.risk.keys import Missing
-from sdcgate.methods.risk.several_files import Release, Shared, several_files
+from sdcgate.methods.risk.level_agreement import Release, Shared
+from sdcgate.methods.risk.several_files import several_files
 
 FINEST = (24, 12)
 LEVELS = {

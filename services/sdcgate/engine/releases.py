@@ -8,8 +8,8 @@ import numpy as np
 from sdcgate.engine.code_lists import quoted
 from sdcgate.engine.microdata import MicrodataUnusable
 from sdcgate.methods.cells import IntArray
+from sdcgate.methods.risk.level_agreement import Release, Shared
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata, UnitFile, by_units
-from sdcgate.methods.risk.several_files import Release, Shared
 
 _BAND = re.compile(r"(-?\d{1,9})(?:\s*-\s*(-?\d{1,9}))?")
 LARGEST_BAND = 100_000

@@ -90,26 +90,24 @@ class Assessor:
         own = [one.name for one in dataset.descriptor.variables if one.identifying != "NO"]
         wanted = dict.fromkeys([*own, *(_named(dataset, key) for one in declared for key in one.keys)])
         missing: list[NotComputed] = []
-        found, key, tables = [], None, None
-        if wanted:
-            levels = [(name.partition(":")[0], name.partition(":")[2]) for name in wanted]
-            households = any(target_of(one) is ScenarioTarget.HOUSEHOLD for one in declared)
-            units = self._engine.counted_units(dataset, levels, households)
+        found: list[ScenarioRisk] = []
+        key: list[ScenarioRisk] = []
+        tables: list[WorstTablesSection] = []
+        households = any(target_of(one) is ScenarioTarget.HOUSEHOLD for one in declared)
+        levels = [(name.partition(":")[0], name.partition(":")[2]) for name in wanted]
+        counting = partial(self._engine.counted_units, dataset, levels, households)
+        for units in _attempted(missing, "units by their values", counting):
             for one in declared:
                 part = _part(units, [_named(dataset, name) for name in one.keys])
                 found += _attempted(missing, f"scenario {one.name}", partial(_risk, part, one))
-        if own:
             part = _part(units, own)
-            key = next(iter(_attempted(missing, KEY, partial(_risk, part, DeclaredScenario()))), None)
-            worst = partial(_worst, part, dimensions)
-            tables = next(iter(_attempted(missing, "worst table", worst)), None)
-        else:
-            missing.append(NotComputed(KEY, "the descriptor declares no identifying variable"))
+            key += _attempted(missing, KEY, partial(_risk, part, DeclaredScenario()))
+            tables += _attempted(missing, "worst table", partial(_worst, part, dimensions))
         return DatasetRisk(
-            key=key,
+            key=next(iter(key), None),
             scenarios=tuple(found),
             together=together(tuple(found)) if len(found) > 1 else None,
-            worst_tables=tables,
+            worst_tables=next(iter(tables), None),
             rule_sets=self._rules(dataset, missing),
             not_computed=tuple(missing),
         )

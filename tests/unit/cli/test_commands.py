@@ -1,4 +1,5 @@
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,6 +13,8 @@ from sdcgate.cli import main
 from sdcgate.cli.dataset import read_descriptor
 from sdcgate.cli.demo import STEPS, difference, fresh_folder
 from sdcgate.cli.query import conditions, names
+from sdcgate.servers.openapi_examples import answer
+from sdcgate.wire.json import to_json
 from sdcgate_client import Answer
 
 ANSWER = {
@@ -202,6 +205,33 @@ def test_a_descriptor_is_registered_with_its_codes_as_texts(gateway: Gateway, tm
             "measures": [{"name": "income", "lower_bound": 0.0}],
         }
     }
+
+
+def test_the_risk_of_a_dataset_is_shown_by_scenario_with_its_worst_table(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    file = tmp_path / "scenarios.yaml"
+    file.write_text("- {name: roll, kind: INDIVIDUAL_ARCHIVE, keys: ['age:broad'], quality: 0.5}\n")
+    told = json.loads(to_json(answer("AssessDataset", 200)))
+    told["key"] = {**told["scenarios"][0], "name": "identifying variables"}
+    told["rule_sets"] = [
+        {
+            "name": "researchers",
+            "rules": [{"rule": 1, "requirement": "R.", "outcome": "MET", "explanation": "E."}],
+        }
+    ]
+    told["not_computed"] = [{"what": "scenario x", "reason": "the file has no household"}]
+    gateway.answers["POST", "/v1/datasets/randhie:assess"] = 200, told
+    shown = run(gateway, "dataset", "assess", "randhie", "--scenarios", str(file))
+    assert gateway.asked[0][2] == {
+        "scenarios": [{"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["age:broad"], "quality": 0.5}]
+    }
+    text = re.sub(r"\s+", " ", shown.stdout)
+    assert "register 84 2 0.10 0.0017% 0.0069 0.1 0" in text
+    assert "site x age:ten_years 120 6 0.04" in text
+    assert "1 met R. E." in text
+    assert "scenario x the file has no household" in text
+    assert json.loads(run(gateway, "dataset", "assess", "randhie", "--json").stdout) == told
 
 
 def test_a_descriptor_s_problems_are_told_before_it_is_sent(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdcgate.methods.risk import several_files as module
-from sdcgate.methods.risk.several_files import Release, Shared, coherence, several_files
+from sdcgate.methods.risk import level_agreement as module
+from sdcgate.methods.risk.level_agreement import Release, Shared
+from sdcgate.methods.risk.several_files import coherence, several_files
 
 AGES = np.arange(20)
 YEARS = Shared(0, 0, AGES, AGES)
