@@ -73,6 +73,7 @@ def main() -> None:
     from against_acro import against_acro
     from assess_table import assess_table
     from decoding import decoding
+    from dependent_keys import dependent_keys
     from individual_risk import individual_risk
     from large_files import large_files
     from linkage import linkage
@@ -96,6 +97,7 @@ def main() -> None:
         "suda": suda,
         "linkage": linkage,
         "log_linear": log_linear,
+        "dependent_keys": dependent_keys,
         "large_files": large_files,
         "suppression": suppression,
         "query_stream": query_stream,
