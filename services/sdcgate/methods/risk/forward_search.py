@@ -29,7 +29,7 @@ from sdcgate.methods.risk.proportional_fitting import MOST_VISITS
 
 TRIAL_TOLERANCE = 1.0
 """Records by which margins of a model that is only tried may differ; a thousandth of the file if more."""
-CRITERIA_VISITS = 30
+CRITERIA_VISITS = 15
 """What the criteria of a cell cost, in visits of a fit."""
 LARGEST_ORDER = 3
 LEAST_FILLED = 5.0
