@@ -18,6 +18,7 @@ FINEST = (24, 12)
 LEVELS = {
     "same": (np.arange(24), np.arange(24)),
     "nested": (np.arange(24) // 2, np.arange(24) // 6),
+    "grouping": (np.arange(24) // 6, np.arange(24) // 2),
     "crosswise": (np.arange(24) // 4, (np.arange(24) + 2) // 4),
     "chain": (np.arange(24) // 2, (np.arange(24) + 1) // 2),
     "scattered": (np.arange(24) % 5, np.arange(24) % 3),

@@ -52,6 +52,14 @@ def test_bands_of_two_files_are_compared_by_the_numbers_that_they_hold(source, t
     assert found.links.expected == pytest.approx(expected, rel=1e-12)
 
 
+def test_bands_that_overlap_within_one_file_are_texts(source, tmp_path):
+    overlapping = source.assign(age=np.where(source.place > 2, band(source.age, 0), band(source.age, 5)))
+    first = read(overlapping, tmp_path, "one.csv")
+    both = two_releases(first, read(overlapping, tmp_path, "two.csv"), False)
+    ages = coherence(both.shared[0])
+    assert ages.first_codes == ages.joint_codes == overlapping.age.nunique()
+
+
 def test_years_and_bands_are_nested(source, tmp_path):
     first = read(source, tmp_path, "one.csv")
     second = read(source.assign(age=band(source.age, 0)), tmp_path, "two.csv")

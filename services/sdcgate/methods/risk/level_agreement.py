@@ -97,7 +97,7 @@ class Agreement:
     def counts(self) -> tuple[IntArray, IntArray, IntArray]:
         """Units of the second that each key of the first agrees with, and the other way round.
 
-        And the one key of the second that a key of the first agrees with; -1 where there are several or none.
+        And, where that is one unit, the key of the second that a key of the first agrees with.
         """
         candidates = np.zeros(len(self.first), dtype=np.int64)
         back = np.zeros(len(self.second), dtype=np.int64)
@@ -106,7 +106,7 @@ class Agreement:
             if not self._crosswise:
                 candidates[rows] = self.second.counts[columns].sum()
                 back[columns] += self.first.counts[rows].sum()
-                only[rows] = columns[0] if len(columns) == 1 else -1
+                only[rows] = columns[0]
                 continue
             agrees = self._compare(rows, columns)
             candidates[rows] = agrees @ self.second.counts[columns]
