@@ -24,7 +24,7 @@ LARGEST_NUMBER = 1e150
 """Numbers whose squares can be summed."""
 _ENTRIES = 2_000_000
 """Neighbours that are held at once."""
-_ASKED = 20_000
+_ASKED = 5_000
 """Masked records that are looked up at once."""
 
 
