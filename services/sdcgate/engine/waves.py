@@ -21,7 +21,8 @@ def snapshot_waves(dataset: Dataset, file: Path, unit: IntArray) -> IntArray:
     """
     if dataset.records_per_unit == 1:
         return np.ones(len(unit), dtype=np.int64)
-    columns, waves = [], []
+    columns: list[IntArray] = []
+    waves: list[tuple[int, int, IntArray]] = []
     for variable in dataset.descriptor.variables:
         if not dataset.varies(variable.name):
             continue
