@@ -30,7 +30,7 @@ class TableColumns:
         import pyarrow as pa
 
         column = self.table[name]
-        if not pa.types.is_dictionary(column.type) or not pa.types.is_string(column.type.value_type):
+        if not _is_encoded(column):
             try:
                 if pa.types.is_dictionary(column.type):
                     column = column.cast(column.type.value_type)
@@ -72,6 +72,17 @@ class TableColumns:
             first = int(np.argmax(lacking)) + 1
             text = f"column {name!r} has {int(lacking.sum())} records {what}, the first is record {first}"
             self.problems.append((path, text))
+
+
+def _is_encoded(column: "pa.ChunkedArray") -> bool:
+    """Whether a column is encoded by dictionaries of texts, NULL not among them."""
+    import pyarrow as pa
+
+    return (
+        pa.types.is_dictionary(column.type)
+        and pa.types.is_string(column.type.value_type)
+        and not any(chunk.dictionary.null_count for chunk in column.chunks)
+    )
 
 
 def coded(texts: Texts) -> tuple[tuple[str, ...], IntArray]:

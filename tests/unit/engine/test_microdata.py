@@ -4,11 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from sdcgate.engine.declared_microdata import DeclaredKey, declared_microdata
 from sdcgate.engine.descriptor import parse_descriptor
-from sdcgate.engine.microdata import MicrodataColumns, MicrodataUnusable, read_microdata
+from sdcgate.engine.microdata import (
+    MicrodataColumns,
+    MicrodataUnusable,
+    microdata_of_table,
+    read_microdata,
+)
 from sdcgate.methods.risk.microdata import by_units
 
 FRAME = pd.DataFrame(
@@ -139,3 +145,15 @@ def test_what_is_not_declared_is_named_with_what_is(data_root: Path) -> None:
     assert "'broad'" in found["keys[0]"]
     assert "'region'" in found["keys[1]"]
     assert set(found) == {"keys[0]", "keys[1]", "wave"}
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one piece", "two pieces"])
+def test_dictionaries_that_hold_null_or_a_text_twice_are_read_like_others(several: bool) -> None:
+    def encoded(index: list[int], *texts: str | None) -> pa.DictionaryArray:
+        return pa.DictionaryArray.from_arrays(pa.array(index, pa.int8()), pa.array(texts, pa.string()))
+
+    pieces = [encoded([0, 1, 2, 3], "n", None, "s", "n"), encoded([1, 0, 0, 1], None, "s")][: 1 + several]
+    table = pa.table({"region": pa.chunked_array(pieces)})
+    found = microdata_of_table(table, MicrodataColumns(("region",), fraction=0.1))
+    assert found.keys[0].categories == ("n", "s")
+    assert found.codes[:, 0].tolist() == [0, -1, 1, 0, 1, -1, -1, 1][: 4 * (1 + several)]
