@@ -197,7 +197,7 @@ class SensitiveVariable:
     distinct: int
     """Fewest values of a key: distinct l-diversity of the file, 0 where a key has no value."""
     recursive: int
-    """Recursive (2, l)-diversity of the file; 0 where one value is most of a key."""
+    """Recursive (2, l)-diversity of the file; 0 where a key has no value."""
     smallest_entropy: float
     """Least entropy l-diversity of a key."""
     farthest: float
