@@ -252,4 +252,6 @@ def _special(found: SpecialUniquesSection) -> pb.SpecialUniques:
         smallest=found.smallest,
         variables=found.variables,
         dis=found.dis,
+        dis_suda=found.dis_suda,
+        largest_dis_suda=found.largest_dis_suda,
     )

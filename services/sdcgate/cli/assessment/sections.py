@@ -228,6 +228,12 @@ def special_uniques_section(found: SpecialUniquesSection, whole: FileAssessment)
             f"DIS: a unique match with the file is correct with probability {found.dis:.4g} "
             f"({one_in(found.dis)})."
         )
+    if found.largest_dis_suda is not None:
+        words.append(
+            f"DIS-SUDA shares that out by the scores: {plural(sum(found.dis_suda[2:]), 'unit')} above 0.1, "
+            f"{count(sum(found.dis_suda[6:]))} above 0.5, the largest {found.largest_dis_suda:.4g}. Scores "
+            "rank the units of one file; they are no probabilities, and not for comparing files."
+        )
     smallest = Table(
         ("variables that are enough", "units"),
         tuple((str(size), count(number)) for size, number in enumerate(found.smallest, start=1)),

@@ -54,7 +54,7 @@ from sdcgate.methods.risk.recoding_comparison import (
 )
 from sdcgate.methods.risk.risk_factors import final_risk
 from sdcgate.methods.risk.scenarios import ScenarioRisk, scenario_risk, together
-from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, special_uniques
+from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, dis_suda, special_uniques
 from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
 
 NO_HOUSEHOLDS = "the file has no household: name its column"
@@ -64,6 +64,9 @@ NAMED_FROM = 10
 """A value is named in the report only if at least so many units have it."""
 NAMED = 10
 """Values and combinations that are named."""
+
+ROUNDING = 1e-9
+"""Difference to which a score is at the bound of a class."""
 
 Section = TypeVar("Section")
 
@@ -259,6 +262,7 @@ def special_uniques_section(units: UnitFile, options: Options) -> SpecialUniques
     found = special_uniques(units.codes, size)
     smallest = np.bincount(found.smallest, minlength=size + 1)
     fraction = units.fraction
+    shared = None if fraction is None else dis_suda(units.codes, found, fraction)
     return SpecialUniquesSection(
         maximum_size=size,
         units=int((found.smallest > 0).sum()),
@@ -266,7 +270,15 @@ def special_uniques_section(units: UnitFile, options: Options) -> SpecialUniques
         variables=tuple(found.of_variables.tolist()),
         values=_frequent_values(units, found),
         dis=None if fraction is None else dis(units.codes, fraction),
+        dis_suda=() if shared is None else _tenths(shared),
+        largest_dis_suda=None if shared is None else float(shared.max()),
     )
+
+
+def _tenths(scores: FloatArray) -> tuple[int, ...]:
+    """How many scores are 0, and how many above 0 in each tenth, the upper bound included."""
+    tenths = np.where(scores > 0, np.maximum(np.ceil(scores * 10 - ROUNDING), 1), 0).astype(np.int64)
+    return tuple(np.bincount(np.minimum(tenths, 10), minlength=11).tolist())
 
 
 def quick_size(variables: int) -> int:

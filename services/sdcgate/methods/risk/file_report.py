@@ -185,6 +185,9 @@ class SpecialUniquesSection:
     values: tuple[ValueShare, ...]
     dis: float | None
     """Chance that a unique match is correct; None where no sampling fraction is known."""
+    dis_suda: tuple[int, ...]
+    """Units with a DIS-SUDA score of 0, up to 0.1, ... up to 1; () where no sampling fraction is known."""
+    largest_dis_suda: float | None
 
 
 @dataclass(frozen=True, slots=True)

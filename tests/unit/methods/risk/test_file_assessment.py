@@ -1,5 +1,7 @@
 """The assessment of a file: each section has the figures of its method, and what is left out says why."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from sdcgate.methods.risk.keys import Missing, frequencies, group_keys
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.methods.risk.risk_factors import Factors
 from sdcgate.methods.risk.smoothing import smooth, smoothed_risk
+from sdcgate.methods.risk.special_uniques import dis_suda, special_uniques
 
 PEOPLE = 300
 
@@ -205,3 +208,16 @@ def test_wrong_options_are_refused_together():
         assess_file(
             Microdata(names(), people()), Options(risk_threshold=np.nan, minimum=0, accepted_share=2.0)
         )
+
+
+def test_classes_of_dis_suda_are_those_of_the_units_scores():
+    codes = people()
+    section = assess_file(Microdata(names(), codes, fraction=0.3)).special_uniques
+    scores = dis_suda(codes, special_uniques(codes, section.maximum_size), 0.3)
+    edges = [-1, 0, *np.arange(1, 11) / 10]
+    classes = [int(((scores > low) & (scores <= high)).sum()) for low, high in pairwise(edges)]
+    assert list(section.dis_suda) == classes
+    assert sum(classes[2:]) > 0
+    assert section.largest_dis_suda == scores.max()
+    unknown = assess_file(Microdata(names(), codes)).special_uniques
+    assert (unknown.dis_suda, unknown.largest_dis_suda) == ((), None)
