@@ -39,6 +39,12 @@ def test_a_map_tells_the_parent_of_each_code_of_the_level_before_it():
     assert [codes.tolist() for _, codes in made.keys[1].coarser] == [[0, 0, 1], [0, 0, 0]]
 
 
+def test_codes_of_a_map_may_be_written_as_the_file_has_them():
+    old = {"3.0": "young", "21": "young", "29": "old", "30.00": "old", "34": "old"}
+    made = with_levels(people(), {"age": [CodeLevel("old", old)]})
+    assert made.keys[0].coarser[0][1].tolist() == [1, 1, 0, 0, 0]
+
+
 def test_a_map_may_begin_with_bands():
     levels = [CodeLevel("ten", band_width=10), CodeLevel("old", {"0-9": "y", "20-29": "y", "30-39": "o"})]
     made = with_levels(people(), {"age": levels})

@@ -9,7 +9,7 @@ import pytest
 
 from arrow_pieces import ipc, requests
 from reference_data import read_columns
-from risk_server import served_risk, told
+from risk_server import served_risk, soon, told
 from sdcgate.methods.risk.interval_disclosure import Interval, interval_disclosure
 from sdcgate.methods.risk.linkage import Metric, Records, Scale, link_by_distance
 from sdcgate.methods.risk.probabilistic_linkage import fit_fellegi_sunter, link_by_agreement, thresholds
@@ -242,15 +242,18 @@ def test_both_files_together_have_a_limit():
     assert "files together" in problem.detail
 
 
-def test_work_that_nobody_waits_for_is_ended(stub):
+def test_work_that_nobody_waits_for_is_ended():
     rng = np.random.default_rng(1)
-    file = {f"v{place}": rng.normal(size=20_000).round(6) for place in range(9)}
+    file = {f"v{place}": rng.normal(size=60_000) for place in range(12)}
     options = pb.LinkageOptions(
         method=pb.LINKAGE_METHOD_DISTANCE,
         variables=[pb.LinkageVariable(column=name, kind=NUMERIC) for name in file],
     )
     files = {"original": ipc(pa.table(file)), "released": ipc(pa.table(file))}
     call = requests(pb.LinkRecordsRequest, options, 10**6, **files)
-    with pytest.raises(grpc.RpcError) as caught:
-        stub.LinkRecords(call, timeout=0.5)
-    assert isinstance(errors.from_rpc_error(caught.value), errors.DeadlineExceeded)
+    with served_risk(largest=2**25, at_once=1) as stub:
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.LinkRecords(call, timeout=1)
+        assert isinstance(errors.from_rpc_error(caught.value), errors.DeadlineExceeded)
+        small = {"a": [1.0, 2.0]}
+        assert soon(lambda: linked(stub, small, small, {"a": {"kind": NUMERIC}})).released_records == 2
