@@ -80,24 +80,6 @@ class Database:
             for name in tables or {}:
                 cursor.unregister(name)
 
-    def batches(
-        self, sql: str, rows: int, tables: Mapping[str, "pa.Table"] | None = None
-    ) -> "pa.RecordBatchReader":
-        """The rows of a query, so many at a time; they end with the thread's next query.
-
-        Raises ComputationFailed; what fails on the way is an Arrow error of the reader.
-        """
-        import duckdb
-
-        cursor = self._cursor()
-        for name, table in (tables or {}).items():
-            cursor.register(name, table)
-        try:
-            return cursor.execute(sql).to_arrow_reader(rows)
-        except duckdb.Error as error:
-            self._local.cursor = None
-            raise ComputationFailed(f"the engine's query failed: {type(error).__name__}") from None
-
     def close(self) -> None:
         """Ends the instance and all its cursors."""
         with self._lock:

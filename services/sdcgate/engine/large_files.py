@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -27,7 +27,8 @@ LARGE = 5_000_000
 """Records from which on a Parquet file is assessed by its keys alone."""
 MEMORY = "1GB"
 """What DuckDB may take; what does not fit is put on disk for the moment."""
-_BATCH = 1 << 18
+_ROWS, _PARTS = 1 << 17, 16
+"""Rows of risks that are held at once: so many, or this part of the file."""
 _NOT_COUNTED = ("unit", "wave", "household", "interest")
 
 
@@ -84,6 +85,24 @@ def write_risks(counted: CountedFile, risks: KeyRisks, destination: Path) -> Non
 
     An existing file is not replaced. Raises MicrodataUnusable where it cannot be written.
     """
+    try:
+        opened = destination.open("xb")
+    except OSError as error:
+        raise MicrodataUnusable([("", f"{destination} cannot be written: {error.strerror}")]) from None
+    whole = False
+    try:
+        with opened:
+            _write_rows(counted, risks, opened)
+        whole = True
+    except (OSError, MicrodataUnusable) as error:
+        raise MicrodataUnusable([("", f"{destination} could not be written whole")]) from error
+    finally:
+        if not whole:
+            destination.unlink()
+
+
+def _write_rows(counted: CountedFile, risks: KeyRisks, opened: BinaryIO) -> None:
+    """The rows of all records, so many at a time: however large the file, memory holds no more of them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -95,26 +114,27 @@ def write_risks(counted: CountedFile, risks: KeyRisks, destination: Path) -> Non
             "risk": risks.risks[counted.group],
         }
     )
+    columns = {"record": pa.int64(), "f": pa.int64(), "weight_sum": pa.float64(), "risk": pa.float64()}
+    schema = pa.schema(columns.items())
+    written, rows_at_once = 0, max(_ROWS, counted.counted.records // _PARTS)
+    with _database(counted.file) as database, pq.ParquetWriter(opened, schema, compression="zstd") as writer:
+        for begin in range(0, counted.counted.records, rows_at_once):
+            rows = database.run(_risks_sql(counted, begin, begin + rows_at_once), {"counted_keys": keys})
+            writer.write_table(rows.cast(schema))
+            written += rows.num_rows
+    if written != counted.counted.records:
+        raise MicrodataUnusable([("", f"{counted.file.name} has changed since its keys were counted")])
+
+
+def _risks_sql(counted: CountedFile, begin: int, end: int) -> str:
     same = " AND ".join(
         f"r.{_quoted(name)} IS NOT DISTINCT FROM k.key{place}" for place, name in enumerate(counted.names)
     )
-    sql = (
+    return (
         "SELECT r.file_row_number + 1 AS record, k.f, k.weight_sum, k.risk "  # noqa: S608
-        f"FROM {_file(counted.file)} r JOIN counted_keys k ON {same} ORDER BY record"
+        f"FROM {_file(counted.file)} r JOIN counted_keys k ON {same} "
+        f"WHERE r.file_row_number >= {begin} AND r.file_row_number < {end} ORDER BY record"
     )
-    try:
-        opened = destination.open("xb")
-    except OSError as error:
-        raise MicrodataUnusable([("", f"{destination} cannot be written: {error.strerror}")]) from None
-    try:
-        with opened, _database(counted.file) as database:
-            batches = database.batches(sql, _BATCH, {"counted_keys": keys})
-            with pq.ParquetWriter(opened, batches.schema, compression="zstd") as writer:
-                for batch in batches:
-                    writer.write_batch(batch)
-    except (OSError, pa.ArrowException, MicrodataUnusable) as error:
-        destination.unlink()
-        raise MicrodataUnusable([("", f"{destination} could not be written whole")]) from error
 
 
 @contextmanager

@@ -93,6 +93,26 @@ def test_each_record_gets_its_own_risk_in_the_order_of_the_file(tmp_path: Path, 
     assert (risks["weight_sum"].to_numpy() >= risks["f"].to_numpy()).all()
 
 
+def test_a_file_of_more_rows_than_are_held_at_once_is_written_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = count_keys(written(tmp_path, people()), asked())
+    risks = key_risks(counted.counted, Options())
+    write_risks(counted, risks, tmp_path / "at once.parquet")
+    monkeypatch.setattr("sdcgate.engine.large_files._ROWS", 999)
+    write_risks(counted, risks, tmp_path / "in pieces.parquet")
+    assert pq.read_table(tmp_path / "in pieces.parquet").equals(pq.read_table(tmp_path / "at once.parquet"))
+
+
+def test_a_file_that_changes_meanwhile_gets_no_risks(tmp_path: Path) -> None:
+    counted = count_keys(written(tmp_path, people()), asked())
+    written(tmp_path, people(2000))
+    with pytest.raises(MicrodataUnusable, match="could not be written whole") as refused:
+        write_risks(counted, key_risks(counted.counted, Options()), tmp_path / "risks.parquet")
+    assert "has changed" in str(refused.value.__cause__)
+    assert not (tmp_path / "risks.parquet").exists()
+
+
 def test_the_riskiest_records_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
     columns = people()
     columns["where"][1234] = 77.0
