@@ -74,6 +74,17 @@ def test_the_key_and_the_worst_table_are_those_of_the_file(people):
     assert [one.name for one in told.rule_sets] == ["researchers", "the general public"]
 
 
+def test_recodings_of_the_key_are_those_of_the_file(people):
+    house, file = people
+    told, own = assess(house).recodings, assess_file(file).recodings
+    assert [list(one.levels) for one in told.variables] == [list(names) for names in own.levels]
+    assert [list(one.levels) for one in told.recodings] == [list(row.measured.recoding) for row in own.rows]
+    for one, row in zip(told.recodings, own.rows, strict=True):
+        assert one.expected_matches == pytest.approx(row.measured.expected_matches, rel=1e-9)
+        assert one.entropy_loss == pytest.approx(1 - row.measured.entropy_share, abs=1e-12)
+    assert list(told.best.levels) == list(own.best.recoding)
+
+
 def test_a_panel_is_found_by_all_its_waves(tmp_path):
     house = with_randhie(tmp_path)
     scenario = {"name": "doctor", "kind": "NOSY_NEIGHBOUR", "keys": ["site", "age"], "response_known": True}

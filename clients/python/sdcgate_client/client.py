@@ -85,8 +85,8 @@ class Client(CheckCalls):
                 "INDIVIDUAL_ARCHIVE", "keys": ["site", "age:ten_years"]}]`.
 
         Returns:
-            `key`, `scenarios`, `scenarios_together`, `worst_tables`, `rule_sets`; `not_computed` says what is
-            left out and why.
+            `key`, `scenarios`, `scenarios_together`, `worst_tables`, `recodings`, `rule_sets`; `not_computed`
+            says what is left out and why.
         """
         body = {"scenarios": [dict(one) for one in scenarios]}
         return object_of(self._call("POST", f"/v1/datasets/{_segment(name)}:assess", body))

@@ -1,6 +1,7 @@
 """Units of a registered dataset counted by values of some variables, where the data lie: no record leaves."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from sdcgate.engine.aggregation import snapshot_table
 from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.key_variables import key_variable
 from sdcgate.engine.snapshot import read_column
 from sdcgate.engine.waves import snapshot_waves
 from sdcgate.methods.cells import FloatArray, IntArray
@@ -66,7 +68,7 @@ def unit_by_unit(dataset: Dataset, file: Path, levels: Levels) -> CountedUnits:
     own = [_key(dataset, variable, level) for variable, level in levels]
     ones = np.ones(len(found), dtype=np.int64)
     return CountedUnits(
-        keys=tuple(KeyVariable(own[key].name, own[key].categories, wave) for key, wave in found.columns),
+        keys=tuple(replace(own[key], wave=wave) for key, wave in found.columns),
         codes=found.codes,
         counts=ones,
         weight_sums=_weights(dataset, ones, found.weights),
@@ -87,9 +89,7 @@ def together(units: CountedUnits) -> CountedUnits:
 
 
 def _key(dataset: Dataset, variable: str, level: str) -> KeyVariable:
-    listed = dataset.level(variable, level)
-    name = variable if not level or dataset.level_position(variable, level) == 0 else f"{variable}:{level}"
-    return KeyVariable(name, listed.codes[:-1])
+    return key_variable(variable, dataset.level(variable, level), dataset.levels(variable))
 
 
 def _with_missing(dataset: Dataset, levels: Levels, columns: Sequence[Any]) -> IntArray:

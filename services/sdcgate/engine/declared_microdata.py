@@ -9,6 +9,7 @@ import numpy as np
 
 from sdcgate.engine.code_lists import LevelCodes, quoted
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
+from sdcgate.engine.key_variables import key_variable
 from sdcgate.engine.microdata import MicrodataUnusable
 from sdcgate.engine.record_columns import RecordColumns
 from sdcgate.engine.registration import read_declared
@@ -57,7 +58,9 @@ def declared_microdata(
     own: FloatArray | None = None if weights is None else weights / 10.0**decimals
     fraction = _fraction(descriptor, len(named[0])) if own is None else None
     return Microdata(
-        keys=tuple(_key(variable, level, code_lists[variable.name]) for _, variable, level in levels),
+        keys=tuple(
+            key_variable(variable.name, level, code_lists[variable.name]) for _, variable, level in levels
+        ),
         codes=np.column_stack([codes for codes in columns if codes is not None]),
         weights=own,
         fraction=fraction,
@@ -113,19 +116,6 @@ def _levels(
     return found
 
 
-def _key(variable: Variable, level: LevelCodes, listed: tuple[LevelCodes, ...]) -> KeyVariable:
-    """The key variable at a level, with the coarser ones by the level's codes."""
-    name = f"{variable.name}:{level.name}" if level is not listed[0] else variable.name
-    coarser = []
-    for other in listed[listed.index(level) + 1 :]:
-        codes = np.full(len(level.codes), -1, dtype=np.int64)
-        codes[np.array(level.members)] = other.members
-        codes[codes == len(other.codes) - 1] = -1
-        coarser.append((f"{variable.name}:{other.name}", codes[:-1]))
-    finest = listed[0].codes[:-1], np.array(level.members[: len(listed[0].codes) - 1], dtype=np.int64)
-    return KeyVariable(name, level.codes[:-1], coarser=tuple(coarser), finest=finest)
-
-
 def _codes(reading: RecordColumns, position: int, variable: Variable, level: LevelCodes) -> IntArray | None:
     """Codes at a level, -1 where missing, which is the last of a level's codes."""
     finest = reading.variable(position, variable)
@@ -144,7 +134,7 @@ def _named_key(reading: RecordColumns, name: str) -> tuple[KeyVariable, IntArray
     listed = reading.code_lists[variable]
     chosen = next((one for one in listed if one.name == level), listed[0])
     codes = _codes(reading, place, declared[place], chosen)
-    return None if codes is None else (_key(declared[place], chosen, listed), codes)
+    return None if codes is None else (key_variable(variable, chosen, listed), codes)
 
 
 def _shown(

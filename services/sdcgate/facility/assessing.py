@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from sdcgate.engine.counted_units import together as counted_together
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.descriptor import DeclaredScenario, parse_scenarios
 from sdcgate.engine.engine import Engine
@@ -20,8 +21,12 @@ from sdcgate.engine.scenarios import check_declared_scenarios, scenario_of, targ
 from sdcgate.facility.errors import InvalidRequest, Unavailable
 from sdcgate.methods.risk.file_release import RuleSet, WorstTablesSection, rule_sets, worst_tables
 from sdcgate.methods.risk.file_report import NotComputed
-from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.recoding import Lattice
+from sdcgate.methods.risk.recoding_comparison import (
+    ComparisonOptions,
+    RecodingComparison,
+    compare_counted_recodings,
+)
 from sdcgate.methods.risk.scenarios import (
     CountedUnits,
     ScenarioRisk,
@@ -39,12 +44,16 @@ from sdcgate.wire.file_release import (
 )
 from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
+from sdcgate.wire.recodings import comparison_to_message
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2
 
 THRESHOLD = 0.1
 """Risk from which a unit is unsafe where a scenario says nothing."""
 KEY = "identifying variables"
+MOST_RECODINGS = 300
+RECODED_KEYS = 50_000_000
+"""Keys times recodings that are measured while queries are answered beside it."""
 LARGEST_RELEASE = 50_000_000
 """Values of a file that the rules for its release look at, which they do unit by unit."""
 
@@ -61,6 +70,8 @@ class DatasetRisk:
     together: Together | None
     worst_tables: WorstTablesSection | None
     """Of the key, with as many dimensions as a query may have."""
+    recodings: RecodingComparison | None
+    """Of the key, over the registered levels."""
     rule_sets: tuple[RuleSet, ...]
     not_computed: tuple[NotComputed, ...]
 
@@ -93,6 +104,7 @@ class Assessor:
         found: list[ScenarioRisk] = []
         key: list[ScenarioRisk] = []
         tables: list[WorstTablesSection] = []
+        recodings: list[RecodingComparison] = []
         households = any(target_of(one) is ScenarioTarget.HOUSEHOLD for one in declared)
         levels = [(name.partition(":")[0], name.partition(":")[2]) for name in wanted]
         counting = partial(self._engine.counted_units, dataset, levels, households)
@@ -103,11 +115,13 @@ class Assessor:
             part = _part(units, own)
             key += _attempted(missing, KEY, partial(_risk, part, DeclaredScenario()))
             tables += _attempted(missing, "worst table", partial(_worst, part, dimensions))
+            recodings += _attempted(missing, "recodings", partial(_recodings, part))
         return DatasetRisk(
             key=next(iter(key), None),
             scenarios=tuple(found),
             together=together(tuple(found)) if len(found) > 1 else None,
             worst_tables=next(iter(tables), None),
+            recodings=next(iter(recodings), None),
             rule_sets=self._rules(dataset, missing),
             not_computed=tuple(missing),
         )
@@ -143,15 +157,27 @@ def _risk(part: CountedUnits, declared: DeclaredScenario) -> ScenarioRisk:
 
 def _worst(part: CountedUnits, dimensions: int) -> WorstTablesSection:
     """The worst tables of a key, from its distinct values."""
-    keys = group_keys(part.codes)
-    own = part.codes[keys.first]
-    assert part.weight_sums is not None
+    distinct = counted_together(part)
+    assert distinct.weight_sums is not None
     file = Lattice(
-        levels=tuple((own[:, variable],) for variable in range(own.shape[1])),
-        counts=np.bincount(keys.group, part.counts, len(keys)).astype(np.float64),
-        population=np.bincount(keys.group, part.weight_sums, len(keys)).astype(np.float64),
+        levels=tuple((own,) for own in distinct.codes.T),
+        counts=distinct.counts.astype(np.float64),
+        population=distinct.weight_sums,
     )
     return worst_tables(file, dimensions)
+
+
+def _recodings(part: CountedUnits) -> RecodingComparison:
+    """Recodings of a key by its coarser levels, as many as are measured in some seconds."""
+    if not any(key.coarser for key in part.keys):
+        raise ValueError("no identifying variable has a coarser level")
+    distinct = counted_together(part)
+    assert distinct.weight_sums is not None
+    most = max(1, min(MOST_RECODINGS, RECODED_KEYS // len(distinct.counts)))
+    options = ComparisonOptions(maximum_recodings=most)
+    return compare_counted_recodings(
+        distinct.codes, distinct.counts, distinct.weight_sums, distinct.keys, options
+    )
 
 
 def _attempted(missing: list[NotComputed], what: str, make: Callable[[], T]) -> list[T]:
@@ -200,4 +226,6 @@ def assessed_to_message(
         message.scenarios_together.CopyFrom(together_to_message(found.together))
     if found.worst_tables is not None:
         message.worst_tables.CopyFrom(worst_tables_to_message(found.worst_tables))
+    if found.recodings is not None and found.key is not None:
+        message.recodings.CopyFrom(comparison_to_message(found.recodings, found.key.units))
     return message

@@ -12,6 +12,8 @@ def dataset_sections(told: dict[str, Any]) -> tuple[Section, ...]:
     sections = [_scenarios(told)]
     if "worst_tables" in told:
         sections.append(_worst_tables(told))
+    if "recodings" in told:
+        sections.append(_recodings(told["recodings"]))
     for one in told.get("rule_sets", ()):
         rows = tuple(
             (
@@ -73,3 +75,34 @@ def _worst_tables(told: dict[str, Any]) -> Section:
         "by the expected correct matches of its sample uniques.",
     )
     return Section("The worst table", words, (Table(("table", "cells", "uniques", "tau_2"), tuple(rows)),))
+
+
+def _recodings(told: dict[str, Any]) -> Section:
+    """The finest recoding, the best, and those that no other beats."""
+    names = [one["levels"] for one in told["variables"]]
+
+    def named(one: dict[str, Any]) -> str:
+        return ", ".join(levels[at] for levels, at in zip(names, one["levels"], strict=True))
+
+    bound = percent(told["maximum_share"])
+    rows = tuple(
+        (
+            named(one),
+            count(one["key_cells"]),
+            count(one["sample_uniques"]),
+            count(one["expected_matches"]),
+            percent(one["share"]),
+            percent(1 - one["entropy_loss"]),
+        )
+        for position, one in enumerate(told["recodings"])
+        if one["frontier"] or not position
+    )
+    words = [
+        f"{count(told['evaluated'])} of {count(told['possible'])} recodings of the identifying variables "
+        "were searched; shown are the finest and those that no other beats in risk and entropy.",
+        f"None that was looked at keeps tau_2 under the bound of {bound} of the units."
+        if "best" not in told
+        else f"The most entropy with tau_2 up to {bound} of the units has: {named(told['best'])}.",
+    ]
+    headers = ("recoding", "keys", "uniques", "tau_2", "of the units", "entropy left")
+    return Section("Recodings", tuple(words), (Table(headers, rows),))

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import comb, prod
 
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.file_options import NO_WEIGHTS
-from sdcgate.methods.risk.microdata import UnitFile
+from sdcgate.methods.risk.microdata import KeyVariable, UnitFile
 from sdcgate.methods.risk.recoding import (
     LARGEST_SEARCH,
     Lattice,
@@ -120,12 +123,46 @@ def compare_recodings(
     options.check(len(units.keys))
     if units.weights is None:
         raise ValueError(NO_WEIGHTS)
-    if any(key.wave is not None for key in units.keys):
-        raise ValueError("key variables vary between waves: recodings are compared for one wave only")
-    possible = prod(len(key.coarser) + 1 for key in units.keys)
-    most = _most(units, possible, options)
+    _check_waves(units.keys)
+    most = _most(units.keys, len(units), options)
     coarser = [[codes for _, codes in key.coarser] for key in units.keys]
     file = lattice(units.codes, units.weights, coarser, units.interest)
+    return _compared(file, units.keys, most, options, heed)
+
+
+def compare_counted_recodings(
+    codes: IntArray,
+    counts: IntArray,
+    weight_sums: FloatArray,
+    keys: tuple[KeyVariable, ...],
+    options: ComparisonOptions,
+) -> RecodingComparison:
+    """Compare the recodings of units that were counted by their values, as `compare_recodings`.
+
+    `codes` (rows, keys) are distinct, each row with its units in `counts` and the sum of their weights in
+    `weight_sums`, both (rows,).
+    """
+    options.check(len(keys))
+    _check_waves(keys)
+    most = _most(keys, len(codes), options)
+    coarser = [[mapped for _, mapped in key.coarser] for key in keys]
+    levels = lattice(codes, None, coarser).levels
+    file = Lattice(levels, counts.astype(np.float64), weight_sums)
+    return _compared(file, keys, most, options, None)
+
+
+def _check_waves(keys: tuple[KeyVariable, ...]) -> None:
+    if any(key.wave is not None for key in keys):
+        raise ValueError("key variables vary between waves: recodings are compared for one wave only")
+
+
+def _compared(
+    file: Lattice,
+    keys: tuple[KeyVariable, ...],
+    most: int,
+    options: ComparisonOptions,
+    heed: Callable[[], None] | None,
+) -> RecodingComparison:
     search = search_recodings(file, options.maximum_share, most, heed)
     measured = {one.recoding: one for one in search.measured}
     finest = search.measured[0]
@@ -138,8 +175,8 @@ def compare_recodings(
             measured[recoding] = measure(file, recoding, finest)
     frontier = _frontier(list(measured.values()))
     return RecodingComparison(
-        levels=tuple((key.name, *(name for name, _ in key.coarser)) for key in units.keys),
-        possible=possible,
+        levels=tuple((key.name, *(name for name, _ in key.coarser)) for key in keys),
+        possible=_possible(keys),
         evaluated=len(search.measured),
         finished=search.finished,
         bound=options.maximum_share,
@@ -156,20 +193,24 @@ def compare_recodings(
     )
 
 
-def _most(units: UnitFile, possible: int, options: ComparisonOptions) -> int:
+def _possible(keys: tuple[KeyVariable, ...]) -> int:
+    return prod(len(key.coarser) + 1 for key in keys)
+
+
+def _most(keys: tuple[KeyVariable, ...], units: int, options: ComparisonOptions) -> int:
     """Recodings that may be measured. Raises ValueError where more are asked for than can be."""
     dimensions = options.table_dimensions
-    tables = 0 if dimensions is None else comb(len(units.keys), dimensions)
+    tables = 0 if dimensions is None else comb(len(keys), dimensions)
     if tables > LARGEST_SEARCH:
         raise ValueError(
             f"table_dimensions: there are {tables} tables, more than {LARGEST_SEARCH}: ask for smaller ones"
         )
-    largest = max(1, LARGEST_COMPARISON // len(units))
+    largest = max(1, LARGEST_COMPARISON // units)
     if tables:
         largest = min(largest, LARGEST_SEARCH // tables)
     if options.maximum_recodings is None:
         return min(USUAL_RECODINGS, largest)
-    if min(possible, options.maximum_recodings) > largest:
+    if min(_possible(keys), options.maximum_recodings) > largest:
         raise ValueError(
             f"maximum_recodings: of this file at most {largest} can be measured; join codes, or take a sample"
         )
