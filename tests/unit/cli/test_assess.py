@@ -69,11 +69,14 @@ def test_ordered_keys_are_smoothed_and_the_model_that_was_searched_for_is_named(
     text = re.sub(r"\s+", " ", shown.stdout)
     assert "smoothed along size, age" in text
     assert "forward search for a log-linear model took in" in text
+    assert "All key variables are ordered" not in text
     report = json.loads(assess(*given, "--ordinal", "age", "--ordinal", "size", "--json").stdout)
     assert report["smoothed"]["keys"] == [1, 2]
     assert report["smoothed"]["tau_2"] > 0
     assert [one["model"] for one in report["log_linear"]][-1] == "forward search"
     assert "smoothed" not in json.loads(assess(*given, "--json").stdout)
+    of_two = assess(str(file), "--keys", "sex,age", "--weight", "w", "--ordinal", "sex,age")
+    assert "All key variables are ordered" in of_two.stdout
     wrong = assess(*given, "--ordinal", "wages")
     assert wrong.exit_code != 0
     assert "wages is no key variable; they are sex, size, age, name" in wrong.stderr
