@@ -136,7 +136,8 @@ def _line(name: str, rows: np.ndarray) -> str:
 
     return (
         f"| {name} | {true.mean():.0f} | {sizes(recommended)} | {sizes(smoothed)} "
-        f"| {np.median(smoothed):+.1%} | {np.mean(smoothed < -0.2):.0%} | {np.median(rows[:, 5]) - 1:+.0%} | {sizes(searched)} "
+        f"| {np.median(smoothed):+.1%} | {np.mean(smoothed < -0.2):.0%} "
+        f"| {np.median(rows[:, 5]) - 1:+.0%} | {sizes(searched)} "
         f"| {np.median(simple):+.0%} |"
     )
 

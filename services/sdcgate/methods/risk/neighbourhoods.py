@@ -13,6 +13,7 @@ from sdcgate.methods.risk.keys import Keys, group_keys
 
 DEGREES = (0, 1, 2)
 LARGEST_PRIOR = 1e12
+SMALLEST = 1e-290
 MOST_WORK = 2e9
 """Neighbours, guessed, up to which a width is used."""
 
@@ -124,7 +125,8 @@ class KeyField:
         if neighbourhood.width is None:
             own = self.codes[asked]
             at = np.take_along_axis(self.shares.T, np.maximum(own, 0), axis=0)
-            whole = base / np.where(own < 0, 1.0 - self.known, at).prod(axis=1)
+            # Of hundreds of axes the product would be 0: what the whole group has is beyond all counts then.
+            whole = base / np.maximum(np.where(own < 0, 1.0 - self.known, at).prod(axis=1), SMALLEST)
             expected = np.maximum(whole - base, 0.0) + neighbourhood.prior
             records = sums[:, 0] + neighbourhood.prior
             found: FloatArray = np.divide(records, expected, out=np.ones(len(asked)), where=expected > 0)

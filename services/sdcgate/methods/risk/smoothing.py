@@ -127,7 +127,9 @@ def smoothed_risk(smoothing: Smoothing) -> SmoothedRisk:
         counts, smoothing.means / smoothing.inclusion, smoothing.dispersions, smoothing.inclusion
     )
     single = counts == 1
-    alone = np.exp(_log_likelihood(np.ones(len(counts)), smoothing.means, smoothing.dispersions))
+    alone = np.exp(_log_likelihood(np.ones(len(counts)), smoothing.means, smoothing.dispersions)).clip(
+        max=1.0
+    )
     expected, spread = float(alone.sum()), sqrt(float((alone * (1.0 - alone)).sum()))
     found = int(single.sum())
     return SmoothedRisk(

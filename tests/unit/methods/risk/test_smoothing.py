@@ -183,6 +183,16 @@ def test_files_without_variety_have_finite_risks(codes):
     assert np.isfinite(found.standardised)
 
 
+@pytest.mark.parametrize("highest", [4, 99])
+def test_hundreds_of_ordered_keys_are_no_harm(highest):
+    """Expected counts fall below what a number can be, and chances of uniques come near to 1."""
+    codes = np.random.default_rng(0).integers(-1, highest, (600, 200))
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        found = smoothed_risk(smooth(codes, range(200), fraction=0.01))
+    assert found.tau_2 == pytest.approx(600, rel=1e-3)
+    assert np.isfinite(found.standardised)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
