@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import combinations
-from math import comb
+from math import comb, prod
 
 import numpy as np
 
@@ -217,13 +217,10 @@ def worst_table(file: Lattice, dimensions: int, recoding: Recoding | None = None
     sizes = [len(np.unique(levels[level])) for levels, level in zip(file.levels, chosen, strict=True)]
     risks = _risks(file.counts, file.population)
     most = np.sort(risks[file.counts == 1])[::-1].cumsum()
-    tables = [
-        (float(np.prod([sizes[v] for v in table])), table)
-        for table in combinations(range(variables), dimensions)
-    ]
+    tables = [(prod(sizes[v] for v in table), table) for table in combinations(range(variables), dimensions)]
     best = WorstTable((), -1.0, 0, 0)
     for cells, table in sorted(tables, reverse=True):
-        bound = float(most[min(int(cells), len(most)) - 1]) if len(most) else 0.0
+        bound = float(most[min(cells, len(most)) - 1]) if len(most) else 0.0
         if bound <= best.expected_matches:
             continue
         _, counts, population = _grouped(file, table, chosen)

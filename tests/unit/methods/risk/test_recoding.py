@@ -128,3 +128,14 @@ def test_two_halves_keep_two_over_pi_of_the_information():
 def test_cut_offs_that_do_not_increase_are_refused(cut_offs):
     with pytest.raises(ValueError, match="cut_offs"):
         global_recoding(np.array(cut_offs))
+
+
+def test_tables_of_more_cells_than_64_bits_count_are_compared_as_others():
+    # 3^41 cells are negative in 64 bits.
+    codes = np.random.default_rng(4).integers(0, 3, (30, 42))
+    codes[:3] = np.arange(3)[:, None]
+    file = lattice(codes, np.full(30, 2.0), [[]] * 42)
+    found = worst_table(file, 41)
+    assert len(found.variables) == 41
+    assert found.expected_matches == pytest.approx(measure(file, (0,) * 42).expected_matches)
+    assert found.sample_uniques == 30
