@@ -150,6 +150,7 @@ PROBLEM = {
     "sum_width": 0.1,
     "records_per_unit": 4,
     "known": [8],
+    "costs": [1.0, 2.0, 3.0, 4.0, 5.5, 6.0, 7.0, 8.0, 9.0],
     "known_measures": [{"measure": "x", "cells": [8]}],
     "known_sums": [{"cells": [0, 1]}, {"cells": [3, 4], "measure": "x"}],
 }

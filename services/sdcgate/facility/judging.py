@@ -9,8 +9,10 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.boxes import box_table, expanded, quantities
+from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis, unsafe_differences
 from sdcgate.facility.errors import TimeOver
+from sdcgate.facility.figures import denominators
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
@@ -261,7 +263,9 @@ class _Attempt:
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
             sums = {q.quantity: self.known.of(q.quantity).released_sums(q.table) for q in reversed(self.new)}
             seen = {quantity: cells | self.empty for quantity, cells in known.items()}
-            problem = make_problem(self.plan, self.computed, self.facts, seen, nowhere, sums)
+            shares = denominators(self.computed.axes, self.plan.layout)
+            prices = costs(self.facts.records, shares)
+            problem = make_problem(self.plan, self.computed, self.facts, seen, nowhere, sums, prices)
             found = protect(self.plan, problem, must, service, inspector, remaining)
         if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)

@@ -23,6 +23,7 @@ from sdcgate.methods.cells import (
     Axis,
     BoolArray,
     Facts,
+    FloatArray,
     IntArray,
     MeasureFacts,
     State,
@@ -54,6 +55,7 @@ def make_problem(
     known: Mapping[str, BoolArray],
     absent: BoolArray,
     known_sums: Mapping[str, tuple[IntArray, ...]],
+    costs: FloatArray,
 ) -> Problem:
     """What an intruder can know of the table, quantity by quantity, and how uncertain he must stay."""
     policy = plan.policy
@@ -72,6 +74,7 @@ def make_problem(
         absent=absent,
         known_sums=known_sums[COUNTS],
         known_measure_sums=tuple(known_sums[measure.name] for measure in facts.measures),
+        costs=costs,
     )
 
 
@@ -105,6 +108,8 @@ def protect(
     for _ in range(ROUNDS):
         pattern = _pattern(problem, must & ~known, plan, service, remaining)
         withheld = (pattern.withheld | must) & ~problem.absent
+        if pattern.proof is not Proof.PROVED:
+            break
         residuals = _residuals_to_break(plan, problem, withheld, inspector)
         if not residuals.any():
             # What everybody knows needs no proof, and with its mark it tells nothing more.
@@ -188,5 +193,5 @@ def _cell_to_add(problem: Problem, withheld: BoolArray, parent: int, parts: IntA
         free = line[~withheld[line] & ~problem.wholly_known[line] & ~problem.absent[line]]
         free = free[problem.facts.records[free] > 0]
         if len(free):
-            return int(free[np.argmin(problem.facts.records[free])])
+            return int(free[np.argmin(problem.prices[free])])
     return parent

@@ -46,6 +46,7 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
         known_measures=_listed_by_measure(problem),
         absent=listed(problem.absent),
         known_sums=_known_sums_to_messages(problem),
+        costs=() if problem.costs is None else problem.costs.tolist(),
     )
 
 
@@ -129,6 +130,7 @@ def _problem(
             absent=absent,
             known_sums=known_sums[0],
             known_measure_sums=known_sums[1],
+            costs=order.arranged(floats(message.costs)) if len(message.costs) else None,
         )
     except FactsError as error:
         problems.found.extend(facts_problems(error, message.facts, order, path))

@@ -1,6 +1,7 @@
 """Whatever is said to be proved stands against an intruder written apart from it; few cells are withheld."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from made_tables import (
     table,
     with_margins,
 )
+from sdcgate.methods.positions import FactsError
 from sdcgate.methods.tables.problem import Proof
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.methods.tables.witnesses import verify
@@ -47,6 +49,27 @@ def test_one_unsafe_cell_takes_the_cheapest_square():
     expected = [at(of, 0, 0), at(of, 0, 2), at(of, 2, 0), at(of, 2, 2)]
     assert np.flatnonzero(found.withheld).tolist() == expected
     assert found.cost == 9 + 8 + 7
+
+
+def test_costs_that_are_given_decide_which_square_is_taken():
+    of = counts([[2, 60, 9], [70, 80, 5], [8, 90, 7]])
+    prices = of.prices.copy()
+    prices[[at(of, 1, 2), at(of, 2, 2)]] = 1000.0
+    found = proved(replace(of, costs=prices), flags(of, at(of, 0, 0)))
+    # With the totals of the first and the third column, whose inner cells are too dear.
+    expected = [at(of, 0, 0), at(of, 0, 2), at(of, 3, 0), at(of, 3, 2)]
+    assert np.flatnonzero(found.withheld).tolist() == expected
+    assert found.price == 10 + 81 + 22
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf"), 2.0**51])
+def test_a_cost_that_is_none_is_told_with_its_cell(wrong):
+    of = counts([[2, 60, 9], [70, 80, 5], [8, 90, 7]])
+    prices = of.prices.copy()
+    prices[3] = wrong
+    with pytest.raises(FactsError) as caught:
+        replace(of, costs=prices)
+    assert [(problem.path, list(problem.cells)) for problem in caught.value.problems] == [("costs", [3])]
 
 
 def test_empty_cells_are_not_withheld_unless_zeros_are():

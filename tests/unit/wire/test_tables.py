@@ -132,6 +132,7 @@ def test_a_problem_and_its_witnesses_come_back_as_they_went():
         known=np.array([False, False, True]),
         absent=np.array([False, True, False]),
         known_sums=(np.array([0, 1]),),
+        costs=np.array([1.5, 2.0, 9.0]),
     )
     request = pb.ProtectTableRequest(
         problem=protection.problem_to_message(problem), unsafe=[1], time_limit_ms=1
@@ -144,6 +145,7 @@ def test_a_problem_and_its_witnesses_come_back_as_they_went():
     assert read.known.tolist() == problem.known.tolist()
     assert read.absent.tolist() == problem.absent.tolist()
     assert [sums.tolist() for sums in read.known_sums] == [[0, 1]]
+    assert read.prices.tolist() == [1.5, 2.0, 9.0]
     assert (read.units_additive, read.count_width, read.sum_width, read.records_per_unit) == (True, 3, 0.1, 1)
     witnesses = Witnesses(
         np.array([0, 1]),

@@ -29,6 +29,7 @@ SMALLEST_WIDTH = 1e-6
 ADDITION_ERROR = 1e-9
 """By how much, as a share of their absolute terms, true sums may fail to add up."""
 MOST_RECORDS = 2**40
+MOST_COST = 2.0**50
 SUM_OF_PARTS = "must be the sum of the parts where a code has parts"
 
 
@@ -78,7 +79,8 @@ class Problem:
     measure is (the same cells unless given, shape (measures, cells)); `absent` cells are neither shown nor
     protected; each shape (cells,). Over each set of positions in `known_sums` the sum of records is known,
     and of units where they add up; over each set in `known_measure_sums[m]` that of measure m (the same sets
-    unless given). A withheld count is protected if it can be either of
+    unless given). `costs`, shape (cells,), are what withholding a cell costs beside the unsafe ones: its
+    records plus one unless given. A withheld count is protected if it can be either of
     two values `count_width` apart, a withheld sum if it can be either of two that are `sum_width` of its
     absolute value apart; of what is known nothing is required.
     Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
@@ -100,6 +102,7 @@ class Problem:
     known_sums: tuple[IntArray, ...] = field(default=(), repr=False)
     known_measures: BoolArray | None = field(default=None, repr=False)
     known_measure_sums: tuple[tuple[IntArray, ...], ...] | None = field(default=None, repr=False)
+    costs: FloatArray | None = field(default=None, repr=False)
     relations: Relations = field(init=False, repr=False)
     equations: Equations = field(init=False, repr=False)
     """What must add up in counts."""
@@ -128,6 +131,11 @@ class Problem:
         problems = list(_contradictions(self))
         if problems:
             raise FactsError(problems)
+
+    @property
+    def prices(self) -> FloatArray:
+        """What withholding each cell costs, shape (cells,)."""
+        return (self.facts.records + 1).astype(np.float64) if self.costs is None else self.costs
 
     def unknown(self, withheld: BoolArray) -> BoolArray:
         """Cells of which the intruder does not know everything under a pattern, shape (cells,)."""
@@ -221,6 +229,8 @@ def _misfits(problem: Problem) -> list[FactProblem]:
     for place, measure in enumerate(facts.measures):
         columns.append((f"facts.measures[{place}].sums", measure.sums))
         columns.append((f"facts.measures[{place}].valid_records", measure.valid_records))
+    if problem.costs is not None:
+        columns.append(("costs", problem.costs))
     found = [
         FactProblem(path, f"must be one value for each of {cells} cells, not {len(column)}")
         for path, column in columns
@@ -254,6 +264,9 @@ def _misplaced_sums(problem: Problem, cells: int) -> Iterator[FactProblem]:
 def _contradictions(problem: Problem) -> Iterator[FactProblem]:
     """Where the facts are not a table that the intruder could believe in. Names no figure."""
     units, records = problem.facts.units, problem.facts.records
+    if problem.costs is not None:
+        senseless = ~((problem.costs > 0) & (problem.costs <= MOST_COST))
+        yield from _where("costs", senseless, "must be greater than 0 and at most 2^50")
     outside = (records < 0) | (records > MOST_RECORDS)
     yield from _where("facts.records", outside, "must lie between 0 and 2^40")
     if not outside.any():

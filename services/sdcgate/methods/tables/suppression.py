@@ -43,7 +43,7 @@ class Protection:
 
     `withheld` are the unsafe cells and those withheld beside them, `unprotected` those for which no
     protection was found or proved, each shape (cells,); `cost` is the records in cells withheld beside the
-    unsafe ones.
+    unsafe ones, `price` what these cost.
     """
 
     withheld: BoolArray
@@ -51,6 +51,7 @@ class Protection:
     witnesses: Witnesses = field(repr=False)
     unprotected: BoolArray = field(repr=False)
     cost: int = field(default=0, repr=False)
+    price: float = field(default=0.0, repr=False)
 
 
 def protect(problem: Problem, unsafe: BoolArray, time_limit: float) -> Protection:
@@ -73,15 +74,15 @@ def protect(problem: Problem, unsafe: BoolArray, time_limit: float) -> Protectio
         beside = np.flatnonzero(best.withheld & ~tried)
         if len(beside) == 0:
             break
-        shown = beside[np.argmax(problem.facts.records[beside])]
+        shown = beside[np.argmax(problem.prices[beside])]
         tried = tried | (np.arange(len(tried)) == shown)
         best = min(best, _protected(pattern.afresh(shown=int(shown)), deadline), key=_worth)
     return best
 
 
-def _worth(found: Protection) -> tuple[bool, int]:
+def _worth(found: Protection) -> tuple[bool, float]:
     """Proved ones before others, then the cheaper."""
-    return found.proof is not Proof.PROVED, found.cost
+    return found.proof is not Proof.PROVED, found.price
 
 
 def _protected(pattern: "Pattern", deadline: Deadline) -> Protection:
@@ -99,6 +100,7 @@ def _protected(pattern: "Pattern", deadline: Deadline) -> Protection:
         witnesses=found.witnesses,
         unprotected=found.unprotected,
         cost=int(pattern.problem.facts.records[beside].sum()),
+        price=float(pattern.problem.prices[beside].sum()),
     )
 
 
@@ -114,7 +116,7 @@ class Pattern:
         self.closed = False
         self.thorough = True
         filled = (problem.facts.records > 0) | problem.zeros_withheld
-        self._costs = (problem.facts.records + 1).astype(np.float64)
+        self._costs = problem.prices
         self._could_be: BoolArray = (filled | unsafe) & ~problem.absent
         self._may_be = self._could_be
         self._models: dict[tuple[int, ...], Possibilities] = {}
@@ -325,7 +327,7 @@ def _given_back(
     problem, needed, most = pattern.problem, pattern.unsafe, len(pattern.withheld)
     while not deadline.over and deadline.effort < enough:
         beside = np.flatnonzero(pattern.withheld & ~needed)
-        dearest = beside[np.argsort(-problem.facts.records[beside], kind="stable")]
+        dearest = beside[np.argsort(-problem.prices[beside], kind="stable")]
         given = superfluous(problem, pattern.withheld, dearest, most)
         if not given.any():
             break
