@@ -151,7 +151,7 @@ def test_arrow_files_of_any_bytes(assessed: Any, campaign: Campaign) -> None:
         outcome: str = assessed(damage(content, chance), odd_options(chance), chance)
         return outcome
 
-    campaign.run(chances(), check, examples=60)
+    campaign.run(chances(), check, examples=25)
 
 
 def test_arrow_files_with_columns_of_any_type_and_value(assessed: Any, campaign: Campaign) -> None:
@@ -160,7 +160,7 @@ def test_arrow_files_with_columns_of_any_type_and_value(assessed: Any, campaign:
         outcome: str = assessed(content, odd_options(chance), chance)
         return outcome
 
-    campaign.run(chances(), check, examples=60)
+    campaign.run(chances(), check, examples=25)
 
 
 @pytest.fixture
@@ -196,4 +196,4 @@ def test_large_files_of_any_bytes_types_and_values(folder: Path, campaign: Campa
             return "refused" if all(message for _, message in unusable.problems) else "without a word"
         return "written"
 
-    campaign.run(chances(), check, examples=60)
+    campaign.run(chances(), check, examples=25)
