@@ -277,7 +277,8 @@ def _minimum(loss: Callable[[FloatArray], float], start: FloatArray) -> FloatArr
 
     def finite(point: FloatArray) -> float:
         try:
-            value = loss(point)
+            with np.errstate(all="ignore"):
+                value = loss(point)
         except OverflowError:
             return FAR
         return value if np.isfinite(value) else FAR
