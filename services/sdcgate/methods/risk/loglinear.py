@@ -271,28 +271,19 @@ def risk(table: KeyTable, model: LogLinear, inclusion: FloatArray | None = None)
 def inverse_moments(counts: IntArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
     """E 1/(f + X) and E 1/(f + X)^2 of X Poisson(mean), shape (K,).
 
-    For f = 1 the first is (1 - e^-m)/m. Otherwise the Poisson probabilities are summed over the values that
-    carry all but 1e-16 of them. For large means these would be many:
+    For f = 1 the first is (1 - e^-m)/m. The Poisson probabilities are summed over the values that carry all
+    but 1e-16 of them. For large means these would be many:
     E 1/(f + X)^n = int_0^inf u^(n-1) e^(-f u - m (1 - e^-u)) du by Gauss-Laguerre quadrature in (f + m) u.
     """
+    from sdcgate.methods.risk.table_loops import inverse_moments_by_sums
+
     first, second = np.empty(len(counts)), np.empty(len(counts))
     large = means > LARGE_MEAN
     first[large], second[large] = _by_quadrature(counts[large], means[large])
-    rest = np.flatnonzero(~large)
-    order = rest[np.argsort(means[rest], kind="stable")]
-    block = max(1, 2_000_000 // 200)
-    for begin in range(0, len(order), block):
-        chosen = order[begin : begin + block]
-        m = means[chosen][:, None]
-        low = np.maximum(np.floor(m - 9.0 * np.sqrt(m) - 1.0), 0.0)
-        width = int(np.max(18.0 * np.sqrt(m) + 40.0))
-        values = low + np.arange(width, dtype=np.float64)[None, :]
-        logs = values * np.log(np.maximum(m, 1e-300)) - m - _log_factorials(values)
-        weights = np.exp(logs)
-        inverse = 1.0 / (counts[chosen][:, None] + values)
-        total = weights.sum(axis=1)
-        first[chosen] = (weights * inverse).sum(axis=1) / total
-        second[chosen] = (weights * inverse**2).sum(axis=1) / total
+    rest = ~large
+    sums, squares = np.empty(int(rest.sum())), np.empty(int(rest.sum()))
+    inverse_moments_by_sums(counts[rest].astype(np.int64), means[rest].astype(np.float64), sums, squares)
+    first[rest], second[rest] = sums, squares
     return first, second
 
 
@@ -307,13 +298,6 @@ def _by_quadrature(counts: IntArray, means: FloatArray) -> tuple[FloatArray, Flo
         first += part
         second += node * part
     return first / scale, second / scale**2
-
-
-def _log_factorials(values: FloatArray) -> FloatArray:
-    from scipy.special import gammaln
-
-    result: FloatArray = gammaln(values + 1.0)
-    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,3 +111,35 @@ def criteria_of_filled_cells(means: FloatArray, counts: FloatArray, fraction: fl
             bias_1 += first_1 * count + second_1 * quadratic
             bias_2 += first_2 * count + second_2 * quadratic
     return bias_1, bias_2
+
+
+@compiled("void(int64[::1], float64[::1], float64[::1], float64[::1])")
+def inverse_moments_by_sums(
+    counts: IntArray, means: FloatArray, first: FloatArray, second: FloatArray
+) -> None:
+    """E 1/(f + X) and E 1/(f + X)^2 of X Poisson(mean), summed from its mode outwards.
+
+    Each probability follows from its neighbour's; they end where one is below 1e-20 of the mode's.
+    """
+    for key in range(len(counts)):
+        mean = means[key]
+        mode = np.floor(mean)
+        total, once, twice = 0.0, 0.0, 0.0
+        value, weight = mode, 1.0
+        while weight > 1e-20:
+            inverse = 1.0 / (counts[key] + value)
+            total += weight
+            once += weight * inverse
+            twice += weight * inverse * inverse
+            value += 1.0
+            weight *= mean / value
+        value, weight = mode, 1.0
+        while value > 0.0 and weight > 1e-20:
+            weight *= value / mean
+            value -= 1.0
+            inverse = 1.0 / (counts[key] + value)
+            total += weight
+            once += weight * inverse
+            twice += weight * inverse * inverse
+        first[key] = once / total
+        second[key] = twice / total
