@@ -7,6 +7,7 @@ import pytest
 from google.protobuf import message_factory
 
 from sdcgate.servers import errors, openapi_examples, openapi_file_examples
+from sdcgate.servers.bodies import MAXIMUM_QUERY_BYTES
 from sdcgate.servers.openapi import ALWAYS, WITH_BODY, document
 from sdcgate.servers.routes import ROUTES
 from sdcgate.wire.json import from_value, to_json
@@ -198,10 +199,15 @@ def test_the_document_and_the_reader_know_the_same_fields():
         assert set(schema["properties"]) == set(known) - set(route.parameters)
 
 
-def test_a_file_is_the_body_and_its_options_stand_in_the_address():
+def test_a_file_is_the_body_and_its_options_stand_in_the_address_or_both_are_a_form():
     (route,) = [route for route in ROUTES if route.file]
     operation = OPERATIONS["post", route.path]
-    assert list(operation["requestBody"]["content"]) == ["application/vnd.apache.arrow.stream"]
+    assert list(operation["requestBody"]["content"]) == [
+        "application/vnd.apache.arrow.stream",
+        "multipart/form-data",
+    ]
+    for text in (operation["requestBody"]["description"], DOCUMENT["info"]["description"]):
+        assert f"{MAXIMUM_QUERY_BYTES:,} bytes" in text
     written = {parameter["name"]: parameter for parameter in operation["parameters"]}
     named = {name: parameter["schema"] for name, parameter in written.items() if "schema" in parameter}
     assert named["keys"]["type"] == "array"
@@ -212,8 +218,7 @@ def test_a_file_is_the_body_and_its_options_stand_in_the_address():
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.files], ids=lambda route: route.rpc)
 def test_files_and_their_options_are_parts_of_a_form(route):
-    ((media, content),) = OPERATIONS["post", route.path]["requestBody"]["content"].items()
-    assert media == "multipart/form-data"
+    content = OPERATIONS["post", route.path]["requestBody"]["content"]["multipart/form-data"]
     assert content["encoding"] == {"options": {"contentType": "application/json"}}
     schema = content["schema"]
     assert schema["required"] == list(schema["properties"]) == ["options", *route.files]

@@ -17,6 +17,7 @@ from sdcgate.methods.risk.file_level import file_risk
 from sdcgate.methods.risk.individual import individual_risk
 from sdcgate.methods.risk.keys import group_keys
 from sdcgate_client import Client, InvalidRequest
+from sdcgate_client.files import columns_stream, form
 from served_house import ServedHouse
 
 RAND = Path(statsmodels.__file__).parent / "datasets/randhie/src/randhie.csv"
@@ -105,6 +106,67 @@ def test_scenarios_are_judged_beside_the_key(client: Client, people: pd.DataFram
     assert [one["keys"] for one in report["worst_tables"]["tables"]] == [[0]]
 
 
+def test_a_file_with_its_options_in_the_address_or_in_a_form_gives_the_same_report(
+    house: ServedHouse, client: Client, people: pd.DataFrame
+) -> None:
+    how = {"fraction": FRACTION, "sensitive": ["num"], "dimensions": 2, "missing": "WILDCARD"}
+    keys = ["site", "female", "age"]
+    content = columns_stream(people, KEYS)
+    options = {"keys": keys, **how, "scenarios": SCENARIOS}
+    address = options | {"scenarios": json.dumps(SCENARIOS)}
+    by_address = house.send(
+        "POST",
+        "/v1/risk:assessMicrodata",
+        params=address,
+        content=content,
+        headers={"Content-Type": "application/vnd.apache.arrow.stream"},
+    )
+    by_form = house.send("POST", "/v1/risk:assessMicrodata", files=form(options, arrow=content))
+    assert (by_address.status_code, by_form.status_code) == (200, 200), by_form.text
+    assert by_form.json() == by_address.json()
+    assert [one["name"] for one in by_form.json()["scenarios"]] == ["roll", "neighbour"]
+    assert client.assess_microdata(people, keys, scenarios=SCENARIOS, **how) == by_form.json()
+
+
+def test_options_longer_than_an_address_may_be_go_into_a_form(
+    house: ServedHouse, client: Client, people: pd.DataFrame
+) -> None:
+    texts = ["x" * 999 + str(number) for number in range(90)]
+    asked = {"keys": "site", "fraction": FRACTION, "missing_texts": texts[:40]}
+    response = httpx.post(
+        f"{house.supervisor.url}/v1/risk:assessMicrodata",
+        params=asked,
+        content=columns_stream(people, ["site"]),
+        headers={
+            "Authorization": f"Bearer {house.keys['ada']}",
+            "Content-Type": "application/vnd.apache.arrow.stream",
+        },
+        timeout=60,
+    )
+    assert response.status_code == 400
+    assert response.headers["Content-Type"] == "application/problem+json"
+    (error,) = response.json()["errors"]
+    assert error["path"] == ""
+    assert error["message"] == (
+        "the query string must have at most 32768 bytes; send the options in a form, "
+        "as `Content-Type: multipart/form-data`"
+    )
+    scenarios = [
+        {"name": f"{number} " + "n" * 100, "kind": "NOSY_NEIGHBOUR", "keys": KEYS} for number in range(20)
+    ]
+    report = client.assess_microdata(
+        people, ["site"], fraction=FRACTION, missing_texts=texts, scenarios=scenarios
+    )
+    assert len(report["scenarios"]) == 20
+
+
+def test_a_form_takes_no_options_from_the_address(house: ServedHouse, people: pd.DataFrame) -> None:
+    parts = form({"keys": ["site"], "fraction": FRACTION}, arrow=columns_stream(people, ["site"]))
+    response = house.send("POST", "/v1/risk:assessMicrodata", params={"keys": "female"}, files=parts)
+    assert response.status_code == 400
+    assert [one["path"] for one in response.json()["errors"]] == ["keys"]
+
+
 def test_what_is_wrong_with_scenarios_has_its_path(client: Client, people: pd.DataFrame) -> None:
     with pytest.raises(InvalidRequest) as caught:
         client.assess_microdata(
@@ -173,7 +235,10 @@ def send(house: ServedHouse, content: bytes | Iterator[bytes], kind: str, key: s
 
 def test_what_is_no_file_is_a_problem_of_its_kind(house: ServedHouse) -> None:
     arrow = "application/vnd.apache.arrow.stream"
-    assert send(house, b"{}", "application/json").status_code == 415
+    other = send(house, b"{}", "application/json")
+    assert other.status_code == 415
+    assert arrow in other.json()["detail"]
+    assert "multipart/form-data" in other.json()["detail"]
     assert send(house, b"{}", arrow).json()["errors"][0]["path"] == "arrow"
     assert send(house, bytes(LARGEST + 1), arrow).status_code == 413
     pieces = (bytes(100_000) for _ in range(5))

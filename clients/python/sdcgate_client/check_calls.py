@@ -12,6 +12,7 @@ from sdcgate_client.files import (
     Parameters,
     arrow_stream,
     columns_stream,
+    file_form,
     file_options,
     form,
     linkage_columns,
@@ -92,13 +93,12 @@ class CheckCalls:
         Raises:
             ValueError: a column is not there.
         """
-        response = self._send(
-            "POST",
-            "/v1/risk:assessMicrodata",
-            parameters=file_options(keys, options),
-            content=arrow_stream(data, keys, options),
-        )
-        return object_of(json_of(response))
+        content = arrow_stream(data, keys, options)
+        if options.get("scenarios"):
+            how: dict[str, Any] = {"form": file_form(keys, options, content)}
+        else:
+            how = {"parameters": file_options(keys, options), "content": content}
+        return object_of(json_of(self._send("POST", "/v1/risk:assessMicrodata", **how)))
 
     def compare_recodings(
         self,

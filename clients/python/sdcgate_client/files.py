@@ -14,8 +14,8 @@ ARROW = "application/vnd.apache.arrow.stream"
 COLUMNS = ("weight", "unit", "wave", "household")
 """Options that name one column each."""
 
-OBJECTS = ("scenarios",)
-"""Options that hold objects."""
+LISTS = ("sensitive", "missing_texts", "ordinal", "scenarios")
+"""Options that hold several values."""
 
 JSON = "application/json"
 Form = list[tuple[str, tuple[str | None, bytes, str]]]
@@ -23,16 +23,21 @@ Parameters = list[tuple[str, str | int | float | bool | None]]
 
 
 def file_options(keys: str | Sequence[str], options: Mapping[str, Any]) -> Parameters:
-    """The options of an assessment as a query string: lists repeated, objects as JSON, None left out."""
+    """The options of an assessment as a query string: lists repeated, None left out."""
     found: Parameters = [("keys", key) for key in items(keys)]
     for name, value in options.items():
-        if name in OBJECTS and value is not None:
-            found.append((name, json.dumps(value)))
-        elif isinstance(value, list | tuple):
+        if isinstance(value, list | tuple):
             found.extend((name, item) for item in value)
         elif value is not None:
             found.append((name, value))
     return found
+
+
+def file_form(keys: str | Sequence[str], options: Mapping[str, Any], content: bytes) -> Form:
+    """An assessment as a form, for options that hold objects and may be long; None left out."""
+    given = {name: value for name, value in options.items() if value is not None}
+    listed = {name: list(items(given[name])) for name in LISTS if name in given}
+    return form({"keys": list(items(keys)), **given, **listed}, arrow=content)
 
 
 def arrow_stream(

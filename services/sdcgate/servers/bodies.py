@@ -15,19 +15,31 @@ from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
+FORM = "multipart/form-data"
+MAXIMUM_QUERY_BYTES = 32 * 1024
+"""The longest query string. The server takes no address beyond 65,535 bytes, and can say nothing of it."""
 PIECE_BYTES = 1 << 20
 """The largest piece of a file in one message."""
 _DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 
 
-def check_media_type(request: Request, expected: str) -> None:
+def is_form(request: Request) -> bool:
+    """Whether the body is said to be a form."""
+    return _kind(request)[0] == FORM
+
+
+def _kind(request: Request) -> list[str]:
+    return [part.strip().lower() for part in request.headers.get("content-type", "").split(";")]
+
+
+def check_media_type(request: Request, expected: str, instead: str = "") -> None:
     """Raises UnsupportedMediaType where the body is something else, or is packed."""
-    kind = [part.strip().lower() for part in request.headers.get("content-type", "").split(";")]
+    kind = _kind(request)
     encoding = request.headers.get("content-encoding", "identity").lower()
     charsets = ("charset=utf-8", 'charset="utf-8"') if expected == JSON else ()
     if kind[0] != expected or any(part not in charsets for part in kind[1:]):
         raise UnsupportedMediaType(
-            "" if expected == JSON else f"Send the file with `Content-Type: {expected}`"
+            "" if expected == JSON else f"Send the file with `Content-Type: {expected}`{instead}"
         )
     if encoding != "identity":
         raise UnsupportedMediaType("Send the body as it is, without Content-Encoding")
@@ -79,20 +91,23 @@ class FileMessages:
 
 def file_messages(request: Request, route: Route, maximum: int) -> FileMessages:
     """The messages of a call that takes a file. Raises UnsupportedMediaType and InvalidMessageError."""
-    check_media_type(request, ARROW)
+    instead = f", or its options and itself as `Content-Type: {FORM}`" if route.files else ""
+    check_media_type(request, ARROW, instead)
     options = from_value(parameters(request, route), message_factory.GetMessageClass(route.options_type))
     return FileMessages(request, maximum, route, options)
 
 
 def no_parameters(request: Request) -> None:
     """Raises InvalidMessageError where the address has a query string that nobody would read."""
+    _check_length(request, "")
     names = dict.fromkeys(request.query_params.keys())
     if names:
         raise InvalidMessageError([FieldProblem(name[:40], "is not known in the address") for name in names])
 
 
 def parameters(request: Request, route: Route) -> dict[str, Any]:
-    """The query string as the object that a body would be."""
+    """The query string as the object that a body would be. Raises InvalidMessageError."""
+    _check_length(request, f"; send the options in a form, as `Content-Type: {FORM}`" if route.files else "")
     value: dict[str, Any] = {}
     problems: list[FieldProblem] = []
     fields = route.options_type.fields_by_name
@@ -115,6 +130,12 @@ def parameters(request: Request, route: Route) -> dict[str, Any]:
     if problems:
         raise InvalidMessageError(problems)
     return value
+
+
+def _check_length(request: Request, instead: str) -> None:
+    if len(request.scope.get("query_string", b"")) > MAXIMUM_QUERY_BYTES:
+        told = f"the query string must have at most {MAXIMUM_QUERY_BYTES} bytes{instead}"
+        raise InvalidMessageError([FieldProblem("", told)])
 
 
 def _number(field: Any, text: str) -> str | int | float:

@@ -8,7 +8,7 @@ from fastapi import Request
 from google.protobuf import message_factory
 from google.protobuf.message import Message
 
-from sdcgate.servers.bodies import PIECE_BYTES, pieces
+from sdcgate.servers.bodies import FORM, PIECE_BYTES, pieces
 from sdcgate.servers.errors import TooLarge, UnsupportedMediaType
 from sdcgate.servers.routes import Route
 from sdcgate.wire.json import from_json
@@ -17,7 +17,6 @@ from sdcgate.wire.problems import FieldProblem, InvalidMessageError, join
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
-FORM = "multipart/form-data"
 OPTIONS = "options"
 NO_FORM = "is no multipart form with its boundary"
 _LONGEST_BOUNDARY = 70

@@ -21,7 +21,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
-from sdcgate.servers.bodies import JSON, FileMessages, file_messages, no_parameters, parameters, read_body
+from sdcgate.servers.bodies import (
+    JSON,
+    FileMessages,
+    file_messages,
+    is_form,
+    no_parameters,
+    parameters,
+    read_body,
+)
 from sdcgate.servers.channels import channel_credentials, channel_options
 from sdcgate.servers.edge import Edge, problem_response
 from sdcgate.servers.errors import (
@@ -180,7 +188,7 @@ class Gateway:
         message_type = message_factory.GetMessageClass(route.request_type)
         section, given = self.settings.gateway, dict(request.path_params)
         message: Any
-        if route.file:
+        if route.file and not (route.files and is_form(request)):
             message = file_messages(request, route, section.maximum_file_bytes)
         elif route.files:
             no_parameters(request)

@@ -7,20 +7,23 @@ from typing import Any
 import pydantic_core
 
 from sdcgate.servers import errors, openapi_examples, openapi_file_examples
-from sdcgate.servers.bodies import ARROW, JSON
+from sdcgate.servers.bodies import ARROW, FORM, JSON, MAXIMUM_QUERY_BYTES
 from sdcgate.servers.edge import PROBLEM_JSON
 from sdcgate.servers.errors import Problem
-from sdcgate.servers.forms import FORM, OPTIONS, form_schema
+from sdcgate.servers.forms import OPTIONS, form_schema
 from sdcgate.servers.openapi_schemas import Schema, Schemas
 from sdcgate.servers.routes import ROUTES, Route
 from sdcgate.wire.json import to_json
 from sdcgate.wire.table_json import SHAPES
 
-DESCRIPTION = """Output checking at the exit of a remote-access facility: ask for tables, get what may leave.
+DESCRIPTION = f"""Output checking at the exit of a remote-access facility: ask for tables, get what may leave.
 
 A verdict is an answer, not an error: `RELEASED`, `RELEASED_PROTECTED`, `REFERRED` and `REFUSED` come with
 200, 201 or 202. An error is problem+json (RFC 9457) and never a verdict; 429, 503 and 504 can be tried
-again after `Retry-After` seconds. Asking the same again gives the same answer."""
+again after `Retry-After` seconds. Asking the same again gives the same answer.
+
+A query string has at most {MAXIMUM_QUERY_BYTES:,} bytes; a longer one is not valid (400). An address of more
+than 65,535 bytes is answered by a bare 400 in plain text. Longer options of a file go into a form."""
 
 ALWAYS: tuple[type[Problem], ...] = (
     errors.InvalidArgument,
@@ -38,6 +41,10 @@ WITH_BODY: tuple[type[Problem], ...] = (
     errors.TooLarge,
     errors.UnsupportedMediaType,
 )
+EITHER = (
+    "The file, with its options in the query string; or a form with the options and the file, and no query "
+    f"string: for scenarios, and whatever else may be longer than {MAXIMUM_QUERY_BYTES:,} bytes."
+)
 FILE: Schema = {"type": "string", "format": "binary", "description": "An Arrow IPC stream, not compressed."}
 REQUEST_ID_HEADER: Schema = {
     "description": "Id of the request, the caller's own where it sent one; quote it in a report.",
@@ -49,12 +56,10 @@ def document() -> bytes:
     """The document as JSON."""
     schemas = Schemas()
     # Bodies first: what goes both ways gets the name of its answer from that.
-    bodies = {route.rpc: _sent(route, schemas) for route in ROUTES if not route.file}
+    bodies = {route.rpc: _sent(route, schemas) for route in ROUTES}
     paths: dict[str, Any] = {"/openapi.json": {"get": _document_operation()}}
     for route in ROUTES:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(
-            route, schemas, bodies.get(route.rpc, FILE)
-        )
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas, bodies[route.rpc])
     for route in ROUTES:
         if route.method == "GET":
             schemas.schemas.pop(route.request_type.name, None)
@@ -88,11 +93,11 @@ def _operation(route: Route, schemas: Schemas, body: Schema) -> Schema:
             **{str(kind.http_status): _shared(kind) for kind in _errors(route)},
         },
     }
-    if route.file:
-        operation["requestBody"] = {"required": True, "content": {ARROW: {"schema": body}}}
-    elif route.files:
+    if route.files:
         form = {"schema": body, "encoding": {OPTIONS: {"contentType": JSON}}}
-        operation["requestBody"] = {"required": True, "content": {FORM: form}}
+        content = {ARROW: {"schema": FILE}, FORM: form} if route.file else {FORM: form}
+        told = {"description": EITHER} if route.file else {}
+        operation["requestBody"] = {**told, "required": True, "content": content}
     elif route.method == "POST":
         example = openapi_examples.BODIES[route.rpc]
         operation["requestBody"] = {

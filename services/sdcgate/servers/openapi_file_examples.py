@@ -5,6 +5,15 @@ from typing import Any
 from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, recodings_pb2
 
 FORMS: dict[str, dict[str, Any]] = {
+    "AssessMicrodata": {
+        "keys": ["sex", "age", "area"],
+        "weight": "weight",
+        "unit": "person",
+        "scenarios": [
+            {"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["sex", "age"], "coverage": 0.9},
+            {"name": "neighbour", "kind": "NOSY_NEIGHBOUR", "keys": ["sex", "area"], "response_known": True},
+        ],
+    },
     "CompareRecodings": {
         "keys": [
             {"column": "age", "levels": [{"name": "ten_years", "band_width": 10}]},

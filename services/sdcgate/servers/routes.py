@@ -58,7 +58,10 @@ class Route:
     file: str = ""
     """Field of the call's requests that carries the body, a file; the query string gives `options`."""
     files: tuple[str, ...] = ()
-    """Fields of the call's requests that carry files, parts of a form whose first part gives `options`."""
+    """Fields of the call's requests that carry files, parts of a form whose first part gives `options`.
+
+    Where `file` is named, too, a caller may send either.
+    """
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -237,6 +240,7 @@ ROUTES: tuple[Route, ...] = (
         _as_it_is,
         service="risk",
         file="arrow",
+        files=("arrow",),
     ),
     Route(
         "POST",

@@ -137,3 +137,37 @@ def test_the_levels_of_a_descriptor_become_maps():
         descriptor_levels(DESCRIPTOR)
     with pytest.raises(ValueError, match="no variable 'sex'"):
         descriptor_levels(DESCRIPTOR, ["sex"])
+
+
+def test_scenarios_and_the_options_beside_them_go_as_a_form():
+    roll = {"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["age", "name"]}
+    path, options, files = sent(
+        lambda client: client.assess_microdata(
+            PEOPLE, "area", weight="w", sensitive="income", unit=None, ordinal=("area",), scenarios=[roll]
+        )
+    )
+    assert path == "/v1/risk:assessMicrodata"
+    assert options == {
+        "keys": ["area"],
+        "weight": "w",
+        "sensitive": ["income"],
+        "ordinal": ["area"],
+        "scenarios": [roll],
+    }
+    assert files == {"arrow": ["area", "income", "age", "name", "w"]}
+
+
+@pytest.mark.parametrize("scenarios", [None, []])
+def test_without_scenarios_the_file_is_the_body_and_its_options_stand_in_the_address(scenarios):
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        return httpx.Response(200, json={})
+
+    with Client("http://house", "key", transport=httpx.MockTransport(answer)) as client:
+        client.assess_microdata(PEOPLE, ["age", "area"], weight="w", scenarios=scenarios)
+    (request,) = asked
+    assert request.headers["content-type"] == "application/vnd.apache.arrow.stream"
+    assert request.url.params.multi_items() == [("keys", "age"), ("keys", "area"), ("weight", "w")]
+    assert pa.ipc.open_stream(request.content).read_all().column_names == ["age", "area", "w"]
