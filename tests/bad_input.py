@@ -308,6 +308,52 @@ def descriptor(name: str, *changes: Callable[[dict[str, Any]], None]) -> dict[st
     return made
 
 
+def scenario(*keys: str, **fields: Any) -> dict[str, Any]:
+    """An intruder who knows some variables, with some fields replaced."""
+    return {"name": "roll", "kind": "NOSY_NEIGHBOUR", "keys": list(keys), **fields}
+
+
+ASSESSMENTS: dict[str, tuple[dict[str, Any], Told]] = {
+    "names that are not declared": (
+        {"scenarios": [scenario("age", "regoin", "region:five")]},
+        {
+            "scenarios[0].keys[1]": "'regoin' is no variable; they are 'region', 'age'",
+            "scenarios[0].keys[2]": "'five' is no level of region; they are ",
+        },
+    ),
+    "things that stand twice": (
+        {"scenarios": [scenario("age", "age"), scenario("age", "age:five")]},
+        {
+            "scenarios[0].keys": "a variable stands more than once",
+            "scenarios[1].name": "'roll' is declared twice",
+            "scenarios[1].keys": "a variable stands at two levels",
+        },
+    ),
+    "what no scenario has": (
+        {"scenarios": [scenario(kind="UNSPECIFIED", name="", quality=2, threshold=0)]},
+        {"scenarios[0].kind": "must be one of NOSY_NEIGHBOUR, INDIVIDUAL_ARCHIVE, HOUSEHOLD_ARCHIVE"},
+    ),
+    "what is out of range": (
+        {"scenarios": [scenario(name="", quality=2, threshold=0)]},
+        {
+            "scenarios[0].name": "at least 1 character",
+            "scenarios[0].keys": "at least 1 item",
+            "scenarios[0].quality": "less than or equal to 1",
+            "scenarios[0].threshold": "greater than 0",
+        },
+    ),
+    "too many scenarios": (
+        {"scenarios": [scenario("age", name=f"{number}") for number in range(21)]},
+        {"scenarios": "has 21 items; at most 20 are taken"},
+    ),
+    "a field that is not known": (
+        {"scenario": []},
+        {"scenario": "is not known here; the fields are dataset, scenarios"},
+    ),
+}
+"""Bodies of POST /v1/datasets/people:assess."""
+
+
 def registration(**fields: Any) -> pb.RegisterDatasetRequest:
     """A request that would register a file, with fields set to what JSON cannot say."""
     request = from_value({"descriptor": descriptor("bad")}, pb.RegisterDatasetRequest)

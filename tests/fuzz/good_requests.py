@@ -109,6 +109,16 @@ OPTIONS = {
     "household": "household",
     "dimensions": 2,
 }
+WITH_SCENARIOS = {
+    "keys": ["region", "age"],
+    "weight": "weight",
+    "household": "household",
+    "missing_texts": ["?"],
+    "scenarios": [
+        {"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["region", "age"], "quality": 0.9},
+        {"name": "register", "kind": "HOUSEHOLD_ARCHIVE", "keys": ["age"], "threshold": 0.05},
+    ],
+}
 RECODED = {
     "keys": [
         {"column": "age", "levels": [{"name": "five", "band_width": 5}, {"name": "ten", "band_width": 10}]},
@@ -203,7 +213,7 @@ def prepare(house: "HouseUnderFire") -> None:
             from_value(ESTIMATED, pb_risk.EstimateIndividualRiskRequest),
             from_value(ESTIMATED_BY_CODES, pb_risk.EstimateIndividualRiskRequest),
         ],
-        "AssessMicrodata": [assessed_file()],
+        "AssessMicrodata": [assessed_file(OPTIONS), assessed_file(WITH_SCENARIOS)],
         "CompareRecodings": [recoded_file()],
         "LinkRecords": [linked_files(options) for options in LINKED],
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
@@ -246,11 +256,11 @@ def arrow_file(records: int = 60) -> bytes:
     return content
 
 
-def assessed_file() -> tuple[Message, ...]:
+def assessed_file(asked: object) -> tuple[Message, ...]:
     """The messages of a file that is assessed."""
     content = arrow_file()
     half = len(content) // 2
-    options = from_value({"options": OPTIONS}, pb_risk.AssessMicrodataRequest)
+    options = from_value({"options": asked}, pb_risk.AssessMicrodataRequest)
     pieces = (pb_risk.AssessMicrodataRequest(arrow=piece) for piece in (content[:half], content[half:]))
     return (options, *pieces)
 

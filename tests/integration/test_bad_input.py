@@ -16,6 +16,7 @@ import pytest
 from google.protobuf.message import Message
 
 from bad_input import (
+    ASSESSMENTS,
     BODIES,
     DESCRIPTORS,
     FILES,
@@ -33,6 +34,7 @@ from made_files import PEOPLE, write_people
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
+from sdcgate.servers.bodies import ARROW, MAXIMUM_QUERY_BYTES
 from sdcgate.servers.errors import from_rpc_error
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -139,6 +141,42 @@ def test_every_problem_of_a_query_is_told_at_once_over_rest_and_grpc(house, ledg
     fits(problems_of(error), told)
     # Nothing of it is recorded: it was no query.
     assert ledger.head() == before
+
+
+@pytest.mark.parametrize("case", ASSESSMENTS)
+def test_every_problem_of_scenarios_for_a_dataset_is_told_at_once(house, ledger, case):
+    body, told = ASSESSMENTS[case]
+    before = ledger.head()
+    refused(house.send("POST", "/v1/datasets/people:assess", body, "stefan"), told)
+    assert house.send("POST", "/v1/datasets/people:assess", body, "ada").status_code in (400, 403)
+    assert house.send("POST", "/v1/datasets/peopel:assess", {}, "stefan").status_code == 404
+    assert ledger.head() == before
+
+
+@pytest.mark.parametrize("size", [MAXIMUM_QUERY_BYTES + 1, 60_000])
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [
+        ("GET", "/v1/queries", "page_token"),
+        ("POST", TABLES, "rows"),
+        ("POST", "/v1/risk:assessMicrodata", "weight"),
+    ],
+)
+def test_a_query_string_that_is_too_long_is_told_so(house, size, method, path, name):
+    headers = {"Content-Type": ARROW if "risk" in path else "application/json"}
+    content = b"{}" if method == "POST" else None
+    asked = f"{path}?{name}=".ljust(len(path) + 1 + size, "x")
+    told = f"the query string must have at most {MAXIMUM_QUERY_BYTES} bytes"
+    refused(house.send(method, asked, content=content, headers=headers), {"": told})
+    within = asked[: len(path) + 1 + MAXIMUM_QUERY_BYTES]
+    response = house.send(method, within, content=content, headers=headers)
+    assert told not in response.text
+
+
+def test_an_address_that_is_no_http_any_more_gets_a_bare_400(house):
+    response = house.send("GET", "/v1/queries?page_token=".ljust(65_536, "x"))
+    assert response.status_code == 400
+    assert response.headers["content-type"].startswith("text/plain")
 
 
 @pytest.mark.parametrize("case", BODIES)
