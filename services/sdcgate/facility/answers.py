@@ -7,7 +7,8 @@ from typing import Any
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.asked import Asked
-from sdcgate.facility.judging import Computation, Outcome
+from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.wire.dimensions import axes_to_messages

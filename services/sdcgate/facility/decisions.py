@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 from sdcgate.facility import answers
 from sdcgate.facility.asked import Asked
+from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.binding import Unbound, cells_of, differing
 from sdcgate.facility.figures import released_table
-from sdcgate.facility.judging import Computation, Outcome
+from sdcgate.facility.judging import Computation
 from sdcgate.facility.outputs import SubmittedOutput
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.query_ids import new_query_id

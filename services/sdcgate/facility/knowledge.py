@@ -15,6 +15,8 @@ from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 from sdcgate.wire.tables import facts_from_message
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
+MOST_TRIALS = 400
+"""Sets of cells that are tried before a table is given up whose cells reveal something."""
 NOBODY = (0, 0)
 """The population of every empty cell: such cells are the same only by their boxes."""
 
@@ -151,6 +153,43 @@ class KnownQuantity:
             return False
         return self.with_tables(tables, pulse).caught
 
+    def revealing(self, tables: Sequence[ReleasedTable], pulse: Callable[[], None]) -> BoolArray:
+        """Published cells of new tables without which nothing withheld can be computed, shape (cells,).
+
+        The tables are a quantity's, of the same cells in the same states. Cells are let out one after the
+        other, those of most records first, as long as nothing withheld follows from them.
+
+        Raises:
+            SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
+        """
+        span = self.span.copy(pulse)
+        for new in tables:
+            span.watch_table(new.table, self._withheld_first(new))
+        first = tables[0].table
+        shown: BoolArray = first.states == State.PUBLISHED
+        if span.caught:
+            return shown
+        cells = np.flatnonzero(shown)
+        waiting = [cells[np.argsort(-first.records[cells], kind="stable")]]
+        kept_back = np.zeros(len(first), dtype=np.bool_)
+        for _ in range(MOST_TRIALS):
+            if not waiting:
+                return kept_back
+            cells = waiting.pop()
+            trial = span.copy(pulse)
+            for new in tables:
+                chosen = np.zeros(len(first), dtype=np.bool_)
+                chosen[cells] = True
+                trial.add_table(new.table, chosen)
+            if not trial.caught:
+                span = trial
+            elif len(cells) == 1:
+                kept_back[cells] = True
+            else:
+                half = len(cells) // 2
+                waiting += [cells[half:], cells[:half]]
+        raise SpanBudgetExceeded("too many cells would reveal something withheld")
+
     def released_sums(self, new: BoxTable) -> tuple[IntArray, ...]:
         """Sets of inner cells of a new table whose sum was released before at a coarser level."""
         found: dict[bytes, IntArray] = {}
@@ -178,11 +217,14 @@ class KnownQuantity:
 
     def _add(self, span: Span, new: ReleasedTable) -> None:
         """Add the published cells of a table and watch those that are withheld for the first time."""
-        states = new.table.states
-        withheld = np.flatnonzero(states == State.WITHHELD)
-        first = np.zeros(len(states), dtype=np.bool_)
+        span.add_table(new.table, new.table.states == State.PUBLISHED, self._withheld_first(new))
+
+    def _withheld_first(self, new: ReleasedTable) -> BoolArray:
+        """Cells that are withheld for the first time, shape (cells,)."""
+        withheld = np.flatnonzero(new.table.states == State.WITHHELD)
+        first = np.zeros(len(new.table), dtype=np.bool_)
         first[[cell for cell in withheld.tolist() if new.boxes[cell] not in self.withheld]] = True
-        span.add_table(new.table, states == State.PUBLISHED, first)
+        return first
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from sdcgate.facility import answers
 from sdcgate.facility.asked import Asked
+from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.errors import Unavailable
-from sdcgate.facility.judging import Computation, Outcome
+from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.policies import Policies
 from sdcgate.ledger.credentials import Caller

@@ -125,6 +125,21 @@ class Span:
         if watched is not None and watched.any():
             self._watch(product_of(table, watched))
 
+    def watch_table(self, table: BoxTable, watched: BoolArray) -> None:
+        """Watch cells of a table, shape (cells,), of which nothing need have been added.
+
+        Raises SpanBudgetExceeded.
+        """
+        self.know(table.full)
+        self._start()
+        try:
+            loose = self._align([product_of(table, np.ones(len(table), dtype=np.bool_))])
+            self._echelon.insert(np.zeros(0, dtype=np.int64), loose)
+        except Exception:
+            self._incomplete = True
+            raise
+        self._watch(product_of(table, watched))
+
     def add(self, boxes: Iterable[Box]) -> None:
         """Add released boxes, in the form of `make_box`.
 
