@@ -60,6 +60,8 @@ from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
 NO_HOUSEHOLDS = "the file has no household: name its column"
 MOST_SETS = 255
 """Sets of variables that SUDA searches where no size is asked for: all of 8 variables."""
+MOST_COMBINATIONS = 200_000
+"""Combinations of key variables that the threshold rule looks at. Waves of a unit multiply key variables."""
 NAMED_FROM = 10
 """A value is named in the report only if at least so many units have it."""
 NAMED = 10
@@ -241,8 +243,18 @@ def household_section(
 
 
 def threshold_section(units: UnitFile, options: Options) -> ThresholdSection:
-    """Combinations of up to some key variables with values that too few units of the file have."""
-    dimensions = min(options.dimensions, len(units.keys))
+    """Combinations of up to some key variables with values that too few units of the file have.
+
+    Raises ValueError where there are more than `MOST_COMBINATIONS`, before any of them is made.
+    """
+    variables = len(units.keys)
+    dimensions = min(options.dimensions, variables)
+    number = sum(comb(variables, size) for size in range(1, dimensions + 1))
+    if number > MOST_COMBINATIONS:
+        raise ValueError(
+            f"{number} combinations of {variables} key variables are too many to look at: "
+            "take fewer key variables or fewer dimensions"
+        )
     combined = combinations_up_to(len(units.keys), (options.minimum,) * dimensions)
     found = threshold_rule(units.codes, combined, missing=options.missing, named=0)
     unsafe = [

@@ -221,3 +221,13 @@ def test_classes_of_dis_suda_are_those_of_the_units_scores():
     assert section.largest_dis_suda == scores.max()
     unknown = assess_file(Microdata(names(), codes)).special_uniques
     assert (unknown.dis_suda, unknown.largest_dis_suda) == ((), None)
+
+
+def test_combinations_that_are_too_many_are_named_before_any_is_made():
+    # A unit with many records has a key variable a wave: of few key variables hundreds are made.
+    units, keys = np.repeat(np.arange(4), 60), tuple(KeyVariable(name) for name in "ab")
+    codes = np.random.default_rng(3).integers(0, 3, (240, 2))
+    found = assess_file(Microdata(keys, codes, units=units), Options(dimensions=5))
+    reasons = {one.what: one.reason for one in found.not_computed}
+    assert found.threshold is None
+    assert reasons["threshold rule"].startswith("199080694 combinations of 120 key variables are too many")
