@@ -18,6 +18,8 @@ A cell that is marked WITHHELD says that somebody, or somebody in a cell protect
 what marks say, see docs/limits.md.
 """
 
+import csv
+import io
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -26,6 +28,7 @@ from typing import Any
 
 import grpc
 import httpx
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -34,6 +37,7 @@ from sdcgate.cli import main
 from sdcgate.cli.supervisor import SERVICES
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
 from sdcgate.servers.routes import ROUTES
+from sdcgate_client.files import columns_stream, form
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from served_house import ServedHouse, cells, table_body
 
@@ -77,6 +81,7 @@ class Visit:
         self.send("POST", "/v1/datasets/birds/tables", table_body(rows=["bird"], bird=[DECLARED.category]))
         for query in self.queries:
             self.send("GET", f"/v1/queries/{query}", key="grace")
+        self.files_and_datasets()
         self.every_route()
         self.every_call()
         self.while_parts_fail()
@@ -92,6 +97,30 @@ class Visit:
             self.send("GET", f"/v1/datasets/{name}")
             self.send("GET", f"/v1/queries/{name}")
             self.send("GET", f"/v1/queries?page_token={name}")
+
+    def files_and_datasets(self) -> None:
+        """What is told of the files themselves: of registered ones to stewards, of those that are sent."""
+        knows = {"name": "neighbour", "kind": "NOSY_NEIGHBOUR", "keys": ["region", "sex", "bird"]}
+        scenarios = [knows, {**knows, "name": "sure", "response_known": True}]
+        for dataset in ("birds", "fish"):
+            for body in ({"scenarios": scenarios}, {"scenarios": [{**knows, "keys": [*NEAR]}]}, {}):
+                statuses = [
+                    self.send("POST", f"/v1/datasets/{dataset}:assess", body, key).status_code
+                    for key in (*ROLES, "grace")
+                ]
+                assert statuses[ROLES.index("stefan")] == (400 if NEAR[0] in str(body) else 200)
+                assert set(statuses) <= {200, 400, 401, 403}
+        file = pa.Table.from_pylist([*csv.DictReader(io.StringIO(people(DECLARED)))])
+        options = {
+            "keys": ["region", "sex"],
+            "fraction": 0.01,
+            "scenarios": scenarios,
+            "sensitive": ["income"],
+        }
+        for change in ({}, {"weight": "income"}, {"unit": "bird"}, {"fraction": 2}, {"keys": ["bird", "id"]}):
+            parts = form(options | change, arrow=columns_stream(file, file.column_names))
+            for key in ("ada", "stefan"):
+                self.send("POST", "/v1/risk:assessMicrodata", None, key, files=parts)
 
     def every_route(self) -> None:
         """Each route in each role: as its documentation shows it, with what exists, and with nonsense."""
@@ -119,6 +148,7 @@ class Visit:
             "GetQuery": pb.GetQueryRequest(query=self.queries[0]),
             "GetPolicy": pb.GetPolicyRequest(dataset="birds"),
             "GetDataset": pb.GetDatasetRequest(dataset="birds"),
+            "AssessDataset": pb.AssessDatasetRequest(dataset="birds"),
         }
         service = pb.DESCRIPTOR.services_by_name["FacilityService"]
         with grpc.insecure_channel(self.house.supervisor.addresses["facility"]) as channel:

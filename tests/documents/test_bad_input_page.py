@@ -11,6 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "bad-input.md").read_text(encoding=
 TABLES = {
     "A query": (bad_input.QUERIES,),
     "A body": (bad_input.BODIES,),
+    "The risk of a dataset": (bad_input.ASSESSMENTS,),
     "A descriptor and its file": (bad_input.FILES, bad_input.DESCRIPTORS),
 }
 
