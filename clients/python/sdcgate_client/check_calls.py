@@ -142,12 +142,14 @@ class CheckCalls:
             released: The file as it would leave. Only the columns that are named are sent of both.
             variables: What is compared, such as `{"income": "NUMERIC", "area": {"kind": "NOMINAL",
                 "weight": 0.5}}`; `released_column` where it has another name there, `order` of an ORDINAL.
-            method: `DISTANCE`, `PROBABILISTIC`, `INTERVAL` or `POPULATION_COUNTS`.
+            method: `DISTANCE`, `PROBABILISTIC`, `INTERVAL`, `POPULATION_COUNTS`, `MEASUREMENT_ERROR` or
+                `AREAS`.
             options: `id`, the column that says who is who, or `same_order=True`; `blocks`, `missing_texts`,
                 `summary_only`, and those of the method, as in `GET /openapi.json`.
 
         Returns:
-            Numbers of records, and `distance`, `probabilistic`, `intervals` or `population`.
+            Numbers of records, and `distance`, `probabilistic`, `intervals`, `population`,
+            `measurement_error` or `areas`.
 
         Raises:
             ValueError: a column is not there.

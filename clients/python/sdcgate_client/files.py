@@ -104,4 +104,5 @@ def linkage_columns(options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     original = [one["column"] for one in options["variables"]]
     released = [one.get("released_column") or one["column"] for one in options["variables"]]
     counts = [options["count"]] if options.get("count") else []
-    return [*original, *both, *counts], [*released, *both]
+    design = [options[name] for name in ("psu", "design_weight") if options.get(name)]
+    return [*original, *both, *counts], [*released, *both, *design, *options.get("keys", ())]

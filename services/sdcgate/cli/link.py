@@ -20,6 +20,8 @@ class Method(StrEnum):
     PROBABILISTIC = "probabilistic"
     INTERVAL = "interval"
     POPULATION_COUNTS = "population-counts"
+    MEASUREMENT_ERROR = "measurement-error"
+    AREAS = "areas"
 
 
 class Metric(StrEnum):
@@ -73,7 +75,25 @@ def link(
     widths: Annotated[list[float], typer.Option(help="interval: a width; repeatable.")] = [],  # noqa: B006
     basis: Annotated[Basis | None, typer.Option(help="interval: what widths are shares of.")] = None,
     count: Annotated[
-        str, typer.Option(help="population-counts: column with the people of a row of the original.")
+        str, typer.Option(help="population-counts, areas: column with the people of a row of the original.")
+    ] = "",
+    error: Annotated[
+        list[str],
+        typer.Option(
+            help="measurement-error, areas: standard deviation of a number's error, income=2; repeatable."
+        ),
+    ] = [],  # noqa: B006
+    rounding: Annotated[
+        list[str],
+        typer.Option(help="areas: what a number is rounded to multiples of, rate=0.1; repeatable."),
+    ] = [],  # noqa: B006
+    outside: Annotated[int, typer.Option(help="measurement-error: people who are not in the file.")] = 0,
+    psu: Annotated[str, typer.Option(help="areas: column of the released file with the PSU.")] = "",
+    keys: Annotated[
+        list[str], typer.Option(help="areas: key of a person in the released file, separated by commas.")
+    ] = [],  # noqa: B006
+    design_weight: Annotated[
+        str, typer.Option(help="areas: column of the released file with the design weight.")
     ] = "",
     missing_text: Annotated[
         list[str], typer.Option(help="Text that stands for a missing value; repeatable.")
@@ -88,7 +108,9 @@ def link(
     with told():
         given: dict[str, Any] = {
             "method": method.name,
-            "variables": _variables(numeric, nominal, ordinal, weight),
+            "variables": _variables(
+                numeric, nominal, ordinal, {"weight": weight, "error": error, "rounding": rounding}
+            ),
             "id": unit_id,
             "same_order": same_order,
             "blocks": _names(blocks),
@@ -102,6 +124,10 @@ def link(
             "widths": widths,
             "interval_basis": None if basis is None else basis.name,
             "count": count,
+            "outside": outside,
+            "psu": psu,
+            "keys": _names(keys),
+            "design_weight": design_weight,
         }
         options = _options({name: value for name, value in given.items() if value})
         answer = _linked(original, released, options, delimiter)
@@ -132,12 +158,12 @@ def _options(given: dict[str, Any]) -> "LinkageOptions":
 def _linked(
     original: Path, released: Path, options: "LinkageOptions", delimiter: str
 ) -> "LinkRecordsResponse":
-    from sdcgate.engine.linked_files import read_linked_files
-    from sdcgate.servers.linked_records import OF_CATEGORIES, linked, linked_columns
+    from sdcgate.engine.linked_files import read_linked_tables
+    from sdcgate.servers.linked_records import linked_columns, linked_tables
 
     columns = linked_columns(options)
-    files = read_linked_files(original, released, columns, options.method in OF_CATEGORIES, delimiter)
-    return linked(files, options, columns, lambda: None)
+    tables = read_linked_tables(original, released, columns, delimiter)
+    return linked_tables(*tables, options, columns, lambda: None)
 
 
 def _show(title: str, options: "LinkageOptions", answer: "LinkRecordsResponse", as_json: bool) -> None:
@@ -156,32 +182,34 @@ def _show(title: str, options: "LinkageOptions", answer: "LinkRecordsResponse", 
 
 
 def _variables(
-    numeric: list[str], nominal: list[str], ordinal: list[str], weights: list[str]
+    numeric: list[str], nominal: list[str], ordinal: list[str], of_variables: dict[str, list[str]]
 ) -> list[dict[str, Any]]:
-    """The variables with their kinds and weights; `here=there` names another column of the released file."""
+    """The variables with their kinds and numbers; `here=there` names another column of the released file."""
     kinds = {"NUMERIC": numeric, "ORDINAL": ordinal, "NOMINAL": nominal}
     found = []
-    weighed = dict(_weight(text) for text in weights)
+    numbers = {
+        option: dict(_number(option, text) for text in given) for option, given in of_variables.items()
+    }
     for kind, given in kinds.items():
         for name in _names(given):
             column, _, there = name.partition("=")
             one: dict[str, Any] = {"column": column, "kind": kind}
             if there:
                 one["released_column"] = there
-            if column in weighed:
-                one["weight"] = weighed.pop(column)
+            one |= {option: of.pop(column) for option, of in numbers.items() if column in of}
             found.append(one)
-    if weighed:
-        raise ValueError(f"--weight: {', '.join(map(repr, weighed))} is no variable that is compared")
+    for option, left in numbers.items():
+        if left:
+            raise ValueError(f"--{option}: {', '.join(map(repr, left))} is no variable that is compared")
     return found
 
 
-def _weight(text: str) -> tuple[str, float]:
+def _number(option: str, text: str) -> tuple[str, float]:
     name, _, number = text.partition("=")
     try:
         return name, float(number)
     except ValueError:
-        raise ValueError(f"--weight {text}: write a variable and a number, such as income=2") from None
+        raise ValueError(f"--{option} {text}: write a variable and a number, such as income=2") from None
 
 
 def _names(given: list[str]) -> list[str]:

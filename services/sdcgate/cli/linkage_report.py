@@ -25,12 +25,22 @@ def linkage_sections(options: pb.LinkageOptions, answer: pb.LinkRecordsResponse)
         sections.append(interval_section(names, answer))
     if answer.HasField("population"):
         sections.append(population_section(answer.population))
+    if answer.HasField("measurement_error"):
+        sections.append(errors_section(names, answer.measurement_error, answer))
+    if answer.HasField("areas"):
+        sections.append(areas_section(answer.areas))
     return tuple(sections)
 
 
 def files_section(names: list[str], answer: pb.LinkRecordsResponse) -> Section:
     """Which files, by which variables."""
     known = answer.known_records
+    if answer.HasField("areas"):
+        text = (
+            f"{plural(answer.released_records, 'released record')} in {plural(len(answer.areas.psus), 'PSU')}"
+        )
+        by = f"against {plural(answer.original_records, 'area')}, by {', '.join(names)}."
+        return Section("The files", (f"{text} {by}",))
     words = [
         f"{plural(answer.released_records, 'released record')} against "
         f"{plural(answer.original_records, 'original record')}, by {', '.join(names)}.",
@@ -147,6 +157,43 @@ def population_section(found: pb.PopulationCounts) -> Section:
     return Section("Linkage to the population", words, (Table(("measure", "figure"), rows),))
 
 
+def errors_section(
+    names: list[str], found: pb.MeasurementErrorLinks, answer: pb.LinkRecordsResponse
+) -> Section:
+    """Numbers with errors."""
+    words = (
+        f"Who has the original numbers of a person and takes the most likely record is right for "
+        f"{count(found.expected_matches)} of {answer.known_records:,}: {percent(found.rate)}.",
+        f"The right records have {count(found.sum_correct)} in sum of their probabilities.",
+    )
+    rows = tuple((name, f"{error:.4g}") for name, error in zip(names, found.errors, strict=True))
+    return Section(
+        "Numbers with errors", words, (Table(("variable", "standard deviation of the error"), rows),)
+    )
+
+
+def areas_section(found: pb.AreaLinks) -> Section:
+    """PSUs and areas, and what they add to the risk of people."""
+    psus = len(found.psus)
+    sure = sum(one >= 0.95 for one in found.probability)
+    words = [
+        f"Of {plural(psus, 'PSU')} {count(found.expected_matches)} are expected to be linked rightly to an "
+        f"area; {sure:,} with a probability of 95% or more.",
+    ]
+    if found.HasField("right_matches"):
+        words.append(f"Really right are {count(found.right_matches)}.")
+    if not found.HasField("risk"):
+        return Section("PSUs and areas", tuple(words))
+    risk = found.risk
+    rows = (
+        ("areas are not known", count(risk.without)),
+        ("with what the figures tell of areas", count(risk.with_areas)),
+        ("all areas are known", count(risk.with_known_areas)),
+    )
+    table = Table(("expected correct matches of records where", "number"), rows)
+    return Section("PSUs and areas", tuple(words), (table,))
+
+
 def write_matches(answer: pb.LinkRecordsResponse, file: Path) -> None:
     """Write a line a released record. Raises ValueError where the method says nothing of records."""
     columns: dict[str, Iterable[float]]
@@ -164,6 +211,11 @@ def write_matches(answer: pb.LinkRecordsResponse, file: Path) -> None:
         columns = {"original": best.linked, "index": best.index, "ties": best.ties, "correct": best.correct}
     elif answer.HasField("population"):
         columns = {"people": answer.population.population_counts}
+    elif answer.HasField("measurement_error"):
+        of = answer.measurement_error
+        columns = {"linked": of.linked, "probability": of.probability, "correct": of.correct}
+    elif answer.areas.risk.by_record:
+        columns = {"risk": answer.areas.risk.by_record}
     else:
         raise ValueError("--by-record: this method says nothing of single records")
     present = {name: list(values) for name, values in columns.items() if values}

@@ -45,6 +45,10 @@ class LinkedVariable:
     weight: float = 1.0
     order: tuple[str, ...] = ()
     """Of an ordinal variable its categories from low to high; by size, then by letter, where empty."""
+    error: float | None = None
+    """Standard deviation of the released number's error, where it is given."""
+    rounding: float = 0.0
+    """What the released number is rounded to multiples of; 0: it is not."""
 
     @property
     def columns(self) -> tuple[str, str]:
@@ -67,6 +71,12 @@ class LinkedColumns:
     """Column of the original with the number of people that a row stands for."""
     missing: tuple[str, ...] = ()
     """Texts that stand for a missing value, beside empty ones."""
+    psu: str = ""
+    """Column of the released file with the PSU."""
+    keys: tuple[str, ...] = ()
+    """Columns of the released file that are a person's key."""
+    design_weight: str = ""
+    """Column of the released file with the design weight."""
 
     def named(self, file: int) -> list[tuple[str, str]]:
         """All columns of a file (0 the original, 1 the released), each with the option that names it."""
@@ -78,13 +88,25 @@ class LinkedColumns:
             for place, one in enumerate(self.variables)
         ]
         blocks = [(f"blocks[{place}]", name) for place, name in enumerate(self.blocks)]
-        single = [("id", self.unit_id), ("count", "" if file else self.count)]
-        return [*of_variables, *blocks, *((path, name) for path, name in single if name)]
+        single = [("id", self.unit_id)]
+        single += (
+            [("psu", self.psu), ("design_weight", self.design_weight)] if file else [("count", self.count)]
+        )
+        keys = [(f"keys[{place}]", name) for place, name in enumerate(self.keys if file else ())]
+        return [*of_variables, *blocks, *keys, *((path, name) for path, name in single if name)]
 
 
 def read_linked_files(
     original: Path, released: Path, columns: LinkedColumns, as_categories: bool, delimiter: str = ""
 ) -> LinkedFiles:
+    """Read two files as linkage of records takes them. Raises MicrodataUnusable with all problems."""
+    tables = read_linked_tables(original, released, columns, delimiter)
+    return linked_files_of_tables(*tables, columns, as_categories)
+
+
+def read_linked_tables(
+    original: Path, released: Path, columns: LinkedColumns, delimiter: str = ""
+) -> tuple["pa.Table", "pa.Table"]:
     """Read the named columns of two files. Raises MicrodataUnusable with all problems."""
     found: list[tuple[str, str]] = []
     tables = []
@@ -100,7 +122,7 @@ def read_linked_files(
             found.append(("", f"{file.name}: {error}"))
     if found:
         raise MicrodataUnusable(found)
-    return linked_files_of_tables(tables[0], tables[1], columns, as_categories)
+    return tables[0], tables[1]
 
 
 def linked_files_of_tables(

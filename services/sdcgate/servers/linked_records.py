@@ -17,18 +17,27 @@ if TYPE_CHECKING:
 Heed = Callable[[], None]
 DISTANCE, PROBABILISTIC = pb.LINKAGE_METHOD_DISTANCE, pb.LINKAGE_METHOD_PROBABILISTIC
 INTERVAL, POPULATION = pb.LINKAGE_METHOD_INTERVAL, pb.LINKAGE_METHOD_POPULATION_COUNTS
+ERRORS, AREAS = pb.LINKAGE_METHOD_MEASUREMENT_ERROR, pb.LINKAGE_METHOD_AREAS
 TAKEN_BY = {
-    "metric": DISTANCE,
-    "standardisation": DISTANCE,
-    "one_to_one": DISTANCE,
-    "false_links": PROBABILISTIC,
-    "false_non_links": PROBABILISTIC,
-    "matches": PROBABILISTIC,
-    "widths": INTERVAL,
-    "interval_basis": INTERVAL,
-    "count": POPULATION,
+    "metric": (DISTANCE,),
+    "standardisation": (DISTANCE,),
+    "one_to_one": (DISTANCE,),
+    "false_links": (PROBABILISTIC,),
+    "false_non_links": (PROBABILISTIC,),
+    "matches": (PROBABILISTIC,),
+    "widths": (INTERVAL,),
+    "interval_basis": (INTERVAL,),
+    "count": (POPULATION, AREAS),
+    "outside": (ERRORS,),
+    "psu": (AREAS,),
+    "keys": (AREAS,),
+    "design_weight": (AREAS,),
+    "same_order": (DISTANCE, PROBABILISTIC, INTERVAL, ERRORS, POPULATION),
+    "blocks": (DISTANCE, PROBABILISTIC),
 }
-"""Options that one method takes."""
+"""Options that some methods take."""
+OF_VARIABLES = {"weight": (DISTANCE,), "error": (ERRORS, AREAS), "rounding": (AREAS,)}
+"""Of a variable."""
 OF_CATEGORIES = (PROBABILISTIC, POPULATION)
 """Methods that compare values for equality."""
 
@@ -49,7 +58,6 @@ class RecordLinker:
             return self._linked(requests, heed)
 
     def _linked(self, requests: Iterable[pb.LinkRecordsRequest], heed: Heed) -> pb.LinkRecordsResponse:
-        from sdcgate.engine.linked_files import linked_files_of_tables
         from sdcgate.engine.microdata import MicrodataUnusable
 
         options, contents = self._lane.received(requests, "original", "released")
@@ -63,16 +71,38 @@ class RecordLinker:
             raise InvalidArgument(problems.found)
         columns = linked_columns(options)
         try:
-            files = linked_files_of_tables(tables[0], tables[1], columns, options.method in OF_CATEGORIES)
+            return linked_tables(tables[0], tables[1], options, columns, heed)
         except MicrodataUnusable as error:
             raise InvalidArgument(
                 FieldProblem(path if path in ("original", "released") else f"options.{path}", message)
                 for path, message in error.problems
             ) from None
-        try:
-            return linked(files, options, columns, heed)
         except ValueError as error:
             raise InvalidArgument([FieldProblem("", str(error))]) from None
+
+
+def linked_tables(
+    original: "pa.Table",
+    released: "pa.Table",
+    options: pb.LinkageOptions,
+    columns: "LinkedColumns",
+    heed: Heed,
+) -> pb.LinkRecordsResponse:
+    """The links of two tables by the method that is asked for.
+
+    Raises MicrodataUnusable with all problems of their columns, ValueError where they cannot be linked.
+    """
+    if options.method == AREAS:
+        from sdcgate.engine.psu_files import psu_file_of_tables
+        from sdcgate.methods.risk.file_psus import by_areas
+        from sdcgate.wire.psu_linkage import areas_to_answer
+
+        file, psus = psu_file_of_tables(original, released, columns)
+        return areas_to_answer(by_areas(file), file, psus, options.summary_only)
+    from sdcgate.engine.linked_files import linked_files_of_tables
+
+    files = linked_files_of_tables(original, released, columns, options.method in OF_CATEGORIES)
+    return linked(files, options, columns, heed)
 
 
 def linked(
@@ -95,6 +125,12 @@ def linked(
         widths = tuple(options.widths) or linkage.USUAL_WIDTHS
         inside = file_linkage.by_intervals(files, widths, linkage.BASES[options.interval_basis], heed)
         answer.intervals.extend(map(linkage.interval_to_message, widths, inside))
+    elif options.method == ERRORS:
+        from sdcgate.wire.psu_linkage import errors_to_message
+
+        given = [one.error for one in options.variables if one.HasField("error")]
+        risk, errors = file_linkage.by_errors(files, given or None, options.outside)
+        answer.measurement_error.CopyFrom(errors_to_message(risk, errors.tolist(), files, brief))
     else:
         answer.population.CopyFrom(linkage.population_to_message(file_linkage.by_counts(files), brief))
     return answer
@@ -104,24 +140,46 @@ def misplaced(options: pb.LinkageOptions) -> list[FieldProblem]:
     """Options that the method does not take, and those that it needs."""
     problems = []
     for field, _ in options.ListFields():
-        method = TAKEN_BY.get(field.name, options.method)
-        if method != options.method:
-            name = pb.LinkageMethod.Name(method).removeprefix("LINKAGE_METHOD_")
-            problems.append(FieldProblem(f"options.{field.name}", f"is for the method {name} only"))
-    if options.method == INTERVAL:
-        if options.blocks:
-            problems.append(FieldProblem("options.blocks", "are not used by the method INTERVAL"))
+        problems += _taken(f"options.{field.name}", TAKEN_BY.get(field.name), options.method)
+    for place, one in enumerate(options.variables):
+        for field, _ in one.ListFields():
+            path = f"options.variables[{place}].{field.name}"
+            problems += _taken(path, OF_VARIABLES.get(field.name), options.method)
+    if options.method in (INTERVAL, ERRORS):
         if not (options.id or options.same_order):
             text = "name the column that says who is who, or set same_order"
             problems.append(FieldProblem("options.id", text))
-        problems += [
-            FieldProblem(f"options.variables[{place}].kind", "must be NUMERIC or ORDINAL for this method")
-            for place, one in enumerate(options.variables)
-            if one.kind == pb.VARIABLE_KIND_NOMINAL
-        ]
-    if options.method == POPULATION and options.blocks:
-        problems.append(FieldProblem("options.blocks", "are not used by this method: make them variables"))
+        problems += _kinds(options, (pb.VARIABLE_KIND_NUMERIC, pb.VARIABLE_KIND_ORDINAL))
+    if options.method == ERRORS:
+        given = [one.HasField("error") for one in options.variables]
+        if any(given) and not all(one.error > 0 for one in options.variables):
+            problems.append(FieldProblem("options.variables", "give an error above 0 to all, or to none"))
+    if options.method == AREAS:
+        problems += _kinds(options, (pb.VARIABLE_KIND_NUMERIC,))
+        if not options.psu:
+            problems.append(FieldProblem("options.psu", "name the column of the released file with the PSU"))
+        if options.keys and not (options.count and options.design_weight):
+            text = "the risk of keys needs count, the people of an area, and design_weight, too"
+            problems.append(FieldProblem("options.keys", text))
     return problems
+
+
+def _taken(path: str, methods: tuple[int, ...] | None, method: int) -> list[FieldProblem]:
+    """A problem where the method does not take an option that some take."""
+    if methods is None or method in methods:
+        return []
+    names = [pb.LinkageMethod.Name(one).removeprefix("LINKAGE_METHOD_") for one in methods]
+    return [FieldProblem(path, f"is for the method {' or '.join(names)} only")]
+
+
+def _kinds(options: pb.LinkageOptions, kinds: tuple[int, ...]) -> list[FieldProblem]:
+    """A problem for each variable that is of none of the kinds that the method takes."""
+    names = " or ".join(pb.VariableKind.Name(kind).removeprefix("VARIABLE_KIND_") for kind in kinds)
+    return [
+        FieldProblem(f"options.variables[{place}].kind", f"must be {names} for this method")
+        for place, one in enumerate(options.variables)
+        if one.kind not in kinds
+    ]
 
 
 def _table(content: bytes, path: str) -> "pa.Table":
@@ -150,6 +208,8 @@ def linked_columns(options: pb.LinkageOptions) -> "LinkedColumns":
                 one.released_column,
                 given(one, "weight", 1.0),
                 tuple(one.order),
+                one.error if one.HasField("error") else None,
+                one.rounding,
             )
             for one in options.variables
         ),
@@ -158,4 +218,7 @@ def linked_columns(options: pb.LinkageOptions) -> "LinkedColumns":
         blocks=tuple(options.blocks),
         count=options.count,
         missing=tuple(options.missing_texts),
+        psu=options.psu,
+        keys=tuple(options.keys),
+        design_weight=options.design_weight,
     )

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sdcgate.cli import main
+from sdcgate.methods.risk.individual import individual_risk
 from shlomo_tables import table_2
 
 PEOPLE = 200
@@ -96,6 +97,9 @@ def test_a_population_gives_the_rows_of_table_2(tmp_path: Path) -> None:
         (["--numeric", "incom"], "original: the file has no column 'incom'; the nearest are 'income'"),
         (["--numeric", "income", "--weight", "age=2"], "--weight: 'age' is no variable"),
         (["--numeric", "income", "--weight", "income"], "write a variable and a number"),
+        (["--numeric", "income", "--error", "age=2"], "--error: 'age' is no variable"),
+        (["--numeric", "income", "--method", "areas"], "psu: name the column"),
+        (["--numeric", "income", "--method", "measurement-error"], "id: name the column"),
         (["--numeric", "income", "--widths", "0.1"], "widths: is for the method INTERVAL only"),
         (["--numeric", "income", "--method", "interval"], "id: name the column"),
         (["--numeric", "income", "--method", "probabilistic"], "put the numbers into bands"),
@@ -105,6 +109,38 @@ def test_what_is_wrong_is_told(files: tuple[str, str], words: list[str], message
     shown = link(*files, *words)
     assert shown.exit_code == 2
     assert message in shown.stderr
+
+
+def test_schools_are_found_by_their_pupils_and_pupils_by_their_schools(tmp_path: Path) -> None:
+    """Three of four schools have one number of pupils when it is rounded to 10; two share 300."""
+    paths = tmp_path / "schools.csv", tmp_path / "pupils.csv"
+    pd.DataFrame({"school": list("abcd"), "pupils": [301, 298, 452, 620]}).to_csv(paths[0], index=False)
+    psu = np.repeat([7, 8, 9], 20)
+    pupils = pd.DataFrame({"psu": psu, "size": np.repeat([300, 450, 620], 20), "w": 40.0})
+    pupils["age"] = np.arange(60) % 10
+    pupils["school"] = np.repeat(list("acd"), 20)
+    pupils.to_csv(paths[1], index=False)
+    given = ["--method", "areas", "--numeric", "pupils=size", "--rounding", "pupils=10", "--psu", "psu"]
+    more = ["--count", "pupils", "--keys", "age", "--design-weight", "w", "--id", "school"]
+    shown = link(*map(str, paths), *given, *more, "--by-record", str(tmp_path / "risks.csv"))
+    assert shown.exit_code == 0, shown.output
+    assert "Of 3 PSUs 2.50 are expected to be linked rightly to an area; 2 with" in shown.stdout
+    assert "Really right are 2.50" in shown.stdout
+    risks = pd.read_csv(tmp_path / "risks.csv")["risk"]
+    # f = 2 of 301, 452, 620 pupils by 20 records: p = 20 / pupils; the first is one of two schools
+    own = individual_risk(np.full(3, 2), 20 / np.array([301.0, 452.0, 620.0])) * [0.5, 1.0, 1.0]
+    assert risks.iloc[[0, 20, 40]].tolist() == pytest.approx(own.tolist(), rel=1e-9)
+
+
+def test_numbers_with_errors_are_linked_by_what_the_errors_leave(tmp_path: Path) -> None:
+    paths = tmp_path / "before.csv", tmp_path / "after.csv"
+    pd.DataFrame({"x": [1.0, 2.0, 3.0, 9.0]}).to_csv(paths[0], index=False)
+    pd.DataFrame({"x": [1.1, 2.1, 2.9, 9.1]}).to_csv(paths[1], index=False)
+    given = ["--method", "measurement-error", "--numeric", "x", "--error", "x=0.1", "--same-order"]
+    shown = link(*map(str, paths), *given, "--by-record", str(tmp_path / "m.csv"))
+    assert shown.exit_code == 0, shown.output
+    assert "is right for 4 of 4: 100.0%" in shown.stdout or "is right for 4.0 of 4" in shown.stdout
+    assert pd.read_csv(tmp_path / "m.csv")["linked"].tolist() == [1, 2, 3, 4]
 
 
 def test_a_method_without_records_writes_no_matches(files: tuple[str, str], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import grpc
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import norm
 
 from arrow_pieces import ipc, requests
 from reference_data import read_columns
@@ -13,6 +14,7 @@ from risk_server import served_risk, soon, told
 from sdcgate.methods.risk.interval_disclosure import Interval, interval_disclosure
 from sdcgate.methods.risk.linkage import Metric, Records, Scale, link_by_distance
 from sdcgate.methods.risk.probabilistic_linkage import fit_fellegi_sunter, link_by_agreement, thresholds
+from sdcgate.methods.risk.psu_linkage import risk_with_areas
 from sdcgate.servers import errors
 from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2 as pb
 from shlomo_tables import table_2
@@ -257,3 +259,106 @@ def test_work_that_nobody_waits_for_is_ended():
         assert isinstance(errors.from_rpc_error(caught.value), errors.DeadlineExceeded)
         small = {"a": [1.0, 2.0]}
         assert soon(lambda: linked(stub, small, small, {"a": {"kind": NUMERIC}})).released_records == 2
+
+
+def areas_and_people(seed=3):
+    """Twelve areas, six of them drawn as PSUs with 30 people each, and the areas' tax rates to one digit."""
+    rng = np.random.default_rng(seed)
+    rate, people = rng.uniform(1.0, 3.0, 12), rng.integers(200, 900, 12)
+    areas = {"area": [f"a{place}" for place in range(12)], "rate": rate, "people": people}
+    drawn = rng.permutation(12)[:6]
+    psu = np.repeat(np.arange(6), 30)
+    of_people = {
+        "psu": [f"p{5 - one}" for one in psu],
+        "area": [f"a{drawn[one]}" for one in psu],
+        "tax": np.round(rate[drawn], 1)[psu],
+        "age": rng.integers(0, 60, 180),
+        "w": rng.uniform(30.0, 60.0, 180),
+    }
+    return areas, of_people, drawn, psu
+
+
+TAX = {"rate": {"kind": NUMERIC, "released_column": "tax", "rounding": 0.1}}
+
+
+def test_psus_are_linked_to_areas_as_the_method_links_them_with_their_risk(stub):
+    areas, people, drawn, psu = areas_and_people()
+    answer = linked(
+        stub, areas, people, TAX, "AREAS",
+        psu="psu", id="area", count="people", keys=["age"], design_weight="w",
+    )  # fmt: skip
+    found = answer.areas
+    fits = np.abs(areas["rate"][None, :] - np.round(areas["rate"][drawn], 1)[:, None]) <= 0.05
+    assert (answer.original_records, answer.released_records, answer.known_records) == (12, 180, 180)
+    assert list(found.psus) == ["p5", "p4", "p3", "p2", "p1", "p0"]
+    assert found.probability == pytest.approx(1.0 / fits.sum(axis=1))
+    assert found.true_probability == pytest.approx(1.0 / fits.sum(axis=1))
+    assert list(found.ties) == fits.sum(axis=1).tolist()
+    assert all(fits[place, one - 1] for place, one in enumerate(found.linked))
+    assert found.expected_matches == pytest.approx(found.right_matches) == (1.0 / fits.sum(axis=1)).sum()
+    own = risk_with_areas(
+        people["age"][:, None], psu, people["w"], np.array(found.true_probability), areas["people"][drawn]
+    )
+    assert list(found.risk.by_record) == pytest.approx(own.with_area.tolist(), rel=1e-12)
+    assert found.risk.with_areas - found.risk.without == pytest.approx(own.added)
+    assert found.risk.without < found.risk.with_areas < found.risk.with_known_areas
+
+
+def test_numbers_with_errors_are_told_as_bayes_rule_has_them(stub):
+    rng = np.random.default_rng(2)
+    original = {"id": np.arange(80), "income": rng.normal(10, 2, 80)}
+    order = rng.permutation(80)
+    released = {"id": order, "income": original["income"][order] + rng.normal(0, 0.05, 80)}
+    released["id"][-1] = 999
+    variables = {"income": {"kind": NUMERIC, "error": 0.05}}
+    found = linked(stub, original, released, variables, "MEASUREMENT_ERROR", id="id", outside=500)
+    z, x = released["income"][:-1], original["income"][order[:-1]]
+    anybody = norm.pdf(z, z.mean(), z.std())
+    weights = norm.pdf(z[None, :], x[:, None], 0.05) / anybody
+    expected = np.diag(weights) / (weights.sum(axis=1) + 500)
+    error = found.measurement_error
+    assert list(error.correct) == pytest.approx([*expected, 0.0], rel=1e-8)
+    assert list(error.linked) == [*(weights.argmax(axis=1) + 1), 0]
+    assert error.expected_matches == (weights.argmax(axis=1) == np.arange(79)).sum()
+    assert error.rate == pytest.approx(error.expected_matches / 79)
+    assert list(error.errors) == pytest.approx([0.05])
+
+
+def test_where_no_error_is_given_it_is_that_of_the_files(stub):
+    original = {"x": np.arange(5.0), "y": np.arange(5.0) * 3}
+    moved = np.array([[0.1, -0.1, 0.1, -0.1, 0.0], [1, 0, 2, 0, 2]])
+    released = {"x": original["x"] + moved[0], "y": original["y"] + moved[1]}
+    found = linked(
+        stub, original, released, all_of(["x", "y"], NUMERIC), "MEASUREMENT_ERROR", same_order=True
+    )
+    assert list(found.measurement_error.errors) == pytest.approx([0.1, 1.0])
+    assert found.measurement_error.expected_matches == 5.0
+
+
+@pytest.mark.parametrize(
+    ("method", "variables", "how", "path"),
+    [
+        ("AREAS", TAX, {}, "options.psu"),
+        ("AREAS", TAX, {"psu": "psu", "keys": ["age"]}, "options.keys"),
+        ("AREAS", TAX, {"psu": "psu", "same_order": True}, "options.same_order"),
+        ("AREAS", TAX, {"psu": "psu", "outside": 3}, "options.outside"),
+        ("AREAS", {"rate": {"kind": NOMINAL}}, {"psu": "psu"}, "options.variables[0].kind"),
+        ("AREAS", TAX, {"psu": "nothing"}, "options.psu"),
+        ("AREAS", TAX, {"psu": "psu", "count": "rate"}, "options.count"),
+        ("AREAS", TAX, {"psu": "age", "id": "area"}, "options.id"),
+        ("MEASUREMENT_ERROR", TAX, {"same_order": True}, "options.variables[0].rounding"),
+        ("MEASUREMENT_ERROR", {"rate": {"kind": NUMERIC}}, {}, "options.id"),
+        (
+            "MEASUREMENT_ERROR",
+            {"rate": {"kind": NUMERIC, "error": 0.0}},
+            {"same_order": True},
+            "options.variables",
+        ),
+        ("DISTANCE", {"rate": {"kind": NUMERIC, "error": 1.0}}, {}, "options.variables[0].error"),
+    ],
+)
+def test_options_of_areas_and_errors_that_do_not_fit_are_told_by_their_path(
+    stub, method, variables, how, path
+):
+    areas, people, *_ = areas_and_people()
+    assert path in told(lambda: linked(stub, areas, people, variables, method, **how))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import IntArray
+from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.interval_disclosure import Interval, IntervalDisclosure, interval_disclosure
 from sdcgate.methods.risk.linkage import (
     LARGEST_ASSIGNMENT,
@@ -21,7 +21,12 @@ from sdcgate.methods.risk.linkage import (
     link_by_distance,
     link_one_to_one,
 )
-from sdcgate.methods.risk.population_linkage import PopulationLinkage, link_to_population
+from sdcgate.methods.risk.population_linkage import (
+    MeasurementErrorRisk,
+    PopulationLinkage,
+    link_to_population,
+    measurement_error_risk,
+)
 from sdcgate.methods.risk.probabilistic_linkage import (
     LARGEST_PATTERN,
     FellegiSunter,
@@ -171,3 +176,29 @@ def by_intervals(
 def by_counts(files: LinkedFiles) -> PopulationLinkage:
     """The released file's sample uniques looked up in the original, the population."""
     return link_to_population(files.released.codes, files.original.codes, files.counts)
+
+
+def by_errors(
+    files: LinkedFiles, errors: Sequence[float] | None, outside: int
+) -> tuple[MeasurementErrorRisk, FloatArray]:
+    """Risk of the people whose record is known, where an intruder has their original numbers.
+
+    `errors` are standard deviations, of errors that are independent; where None the covariance of released
+    minus original, which a masking agency publishes or others guess. Returns the standard deviations, too.
+    Raises ValueError where the truth is not known or nobody is in both files, and as
+    `measurement_error_risk`.
+    """
+    if files.truth is None:
+        raise ValueError("it must be known who is who: name an id, or say that the order is the same")
+    known = np.flatnonzero(files.truth >= 0)
+    if not len(known):
+        raise ValueError("no record of the released file has its original")
+    before, after = files.original.numbers[files.truth[known]], files.released.numbers[known]
+    if errors is None:
+        if len(known) < 2 or (np.std(after - before, axis=0) == 0).any():
+            raise ValueError("the differences of the files have no variance: give each variable its error")
+        covariance = np.atleast_2d(np.cov(after - before, rowvar=False))
+    else:
+        covariance = np.diag(np.square(np.asarray(errors, dtype=np.float64)))
+    found = measurement_error_risk(before, after, covariance, outside)
+    return found, np.sqrt(np.diag(covariance))
