@@ -242,6 +242,23 @@ def test_whatever_is_sent_the_answer_is_documented(place: Place, campaign: Campa
     campaign.run(st.tuples(st.one_of(cases), st.integers(0, 2**32)), check, examples=25)
 
 
+@pytest.mark.parametrize(
+    ("where", "query", "left"),
+    [
+        (("POST", "/v1/risk:assessMicrodata"), {"keys": ["age"], "weight": "é" * 20_000}, {"keys": ["age"]}),
+        (("POST", "/v1/risk:assessMicrodata"), {"weight": "x" * 65_000}, {"weight": "x" * 65_000}),
+        (("GET", "/v1/datasets/{dataset}"), {"surplus": "x" * 70_000}, {}),
+    ],
+)
+def test_no_address_is_longer_than_the_server_reads(place: Place, where: Any, query: Any, left: Any) -> None:
+    operation = OPERATIONS[where]
+    names = {"dataset": "x" * 66_000} if "{dataset}" in where[1] else {}
+    more = {"body": b"", "media_type": ARROW} if where[0] == "POST" else {}
+    case = operation.Case(query=query, path_parameters=names, **more)
+    assert place.answer(case, "ada", random.Random(2)) in ("400", "401", "404")
+    assert case.query == left
+
+
 def test_what_one_answer_names_the_next_call_takes(place: Place, campaign: Campaign) -> None:
     machine: Any = SCHEMA.as_state_machine()
 
