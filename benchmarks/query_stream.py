@@ -27,15 +27,14 @@ from sdcgate.cli.supervisor import SERVICES, Supervisor
 from sdcgate.servers.settings import Settings
 from sdcgate_client import Client
 
-SHORT, LONG = 1_000, 10_000
+FEW, SHORT, LONG = 200, 1_000, 10_000
 LOOKS = (100, 1_000, 5_000, 10_000)
 AIM = 300.0
 SECONDS = 60
 
 
-def query_stream(long: bool = False) -> list[Result]:
+def query_stream(count: int = SHORT) -> list[Result]:
     """On the RAND file, a panel, and on 100,000 generated records."""
-    count = LONG if long else SHORT
     return [*_stream("randhie", count), *_stream("100,000 records", count)]
 
 
