@@ -43,7 +43,6 @@ def rest_page() -> str:
 
 
 def _operation(method: str, path: str, operation: Schema) -> str:
-    body = operation.get("requestBody", {}).get("content", {}).get(_JSON)
     answers = {
         status: answer for status, answer in operation["responses"].items() if int(status) < _ERRORS_FROM
     }
@@ -61,13 +60,35 @@ def _operation(method: str, path: str, operation: Schema) -> str:
         f"### `{method} {path}`",
         sentence(operation.get("description", operation.get("summary", ""))),
         table(("parameter", "in", "type", "means", "must be"), parameters) if parameters else "",
-        f"Body: {_type(body['schema'])}, such as\n\n{_example(body['example'])}" if body else "",
+        _sent(operation.get("requestBody", {})),
         table(
             ("status", "body", "means"),
             [(status, _body(answer), answer.get("description", "")) for status, answer in answers.items()],
         ),
         _first_example(answers),
     )
+
+
+def _sent(body: Schema) -> str:
+    """What a call takes: JSON, a file, a form, or either of the last two."""
+    told = [body.get("description", "")]
+    for media, content in body.get("content", {}).items():
+        schema = content["schema"]
+        if media == _JSON:
+            told.append(f"Body: {_type(schema)}, such as\n\n{_example(content['example'])}")
+        elif "properties" in schema:
+            parts = [
+                (f"`{name}`", _part(part), part["description"]) for name, part in schema["properties"].items()
+            ]
+            told += [f"Body as `{media}`:", table(("part", "type", "means"), parts)]
+            told.append(f"`options`, such as\n\n{_example(schema['properties']['options']['examples'][0])}")
+        else:
+            told.append(f"Body as `{media}`: {schema['description']}")
+    return joined(*told)
+
+
+def _part(part: Schema) -> str:
+    return "file" if part.get("format") == "binary" else f"JSON, {_type(part)}"
 
 
 def _parameter(found: Schema) -> Schema:
