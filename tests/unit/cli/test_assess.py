@@ -41,6 +41,8 @@ def assess(*words: str) -> Result:
 
 
 def test_every_section_is_there_where_all_is_given(file: Path) -> None:
+    levels = file.parent / "levels.yaml"
+    levels.write_text("age: {ten_years: 10}\n")
     given = [
         "--keys",
         "sex,size,age,name",
@@ -50,12 +52,14 @@ def test_every_section_is_there_where_all_is_given(file: Path) -> None:
         "household",
         "--sensitive",
         "sick",
+        "--recodings",
+        str(levels),
     ]
     shown = assess(str(file), *given)
     assert shown.exit_code == 0, shown.output
     for title in ("The file", "Keys and sample uniques", "Individual risk", "Which estimate to trust",
                   "Uniqueness in the population", "Log-linear models", "Households", "Threshold rule",
-                  "Special uniques", "Sensitive variables"):  # fmt: skip
+                  "Special uniques", "Sensitive variables", "Recodings"):  # fmt: skip
         assert f"\n{title}\n" in shown.stdout
     assert "\nNot computed\n" not in shown.stdout
     assert "name = Bern" in shown.stdout

@@ -58,6 +58,7 @@ from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, dis_suda, 
 from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
 
 NO_HOUSEHOLDS = "the file has no household: name its column"
+NO_LEVELS = "no key variable has a coarser level: give levels to compare"
 MOST_SETS = 255
 """Sets of variables that SUDA searches where no size is asked for: all of 8 variables."""
 MOST_COMBINATIONS = 200_000
@@ -214,10 +215,10 @@ def sensitive_variable(name: str, codes: IntArray, keys: Keys) -> SensitiveVaria
     )
 
 
-def recoding_section(units: UnitFile, options: Options) -> RecodingComparison | None:
-    """Recodings of the key, and the best; None where no key variable has a coarser level."""
+def recoding_section(units: UnitFile, options: Options) -> RecodingComparison:
+    """Recodings of the key, and the best. Raises ValueError where no key variable has a coarser level."""
     if not any(key.coarser for key in units.keys):
-        return None
+        raise ValueError(NO_LEVELS)
     return compare_recodings(units, ComparisonOptions(options.accepted_share, access=options.access))
 
 

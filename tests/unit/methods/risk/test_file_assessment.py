@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdcgate.methods.risk import loglinear, recommendation
-from sdcgate.methods.risk.file_assessment import NO_HOUSEHOLDS, assess_file, quick_size
+from sdcgate.methods.risk.file_assessment import NO_HOUSEHOLDS, NO_LEVELS, assess_file, quick_size
 from sdcgate.methods.risk.file_level import file_risk
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
 from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
@@ -124,6 +124,12 @@ def test_recodings_are_measured_and_the_best_is_under_the_bound():
     assert found.best == max(
         (one for one in found.measured if one.share <= 0.05), key=lambda one: one.entropy
     )
+
+
+def test_a_file_without_coarser_levels_says_that_recodings_are_not_compared():
+    found = assess_file(Microdata(names(), people(), fraction=0.1))
+    assert found.recodings is None
+    assert {one.what: one.reason for one in found.not_computed}["recodings"] == NO_LEVELS
 
 
 def test_too_many_possible_keys_are_a_reason_and_no_wait():
