@@ -13,7 +13,7 @@ DUAL = 1
 LINEAR_EFFORT, INTEGER_EFFORT = 0.6, 7.0
 PIVOT_EFFORT_BY_ROW, PIVOT_EFFORT_BY_COLUMN = 25e-6, 4e-6
 """Measured: milliseconds to begin, and for each pivot by the program's size."""
-ROUGH_GAP = 0.1
+ROUGH_GAP = 0.3
 """How far a rough solution may be from the best, as a share."""
 PIVOTS = 20
 """Pivots a row or column after which a linear program is taken to go round in circles."""
