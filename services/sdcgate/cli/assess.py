@@ -11,6 +11,7 @@ import typer
 from sdcgate.cli.connection import told
 
 if TYPE_CHECKING:
+    from sdcgate.cli.assessment.parts import Section
     from sdcgate.cli.assessment.several_files import Linked
     from sdcgate.engine.large_files import CountedFile
     from sdcgate.methods.risk.file_options import Options
@@ -97,6 +98,13 @@ def assess(
         Path | None,
         typer.Option(help="Write f, weight sum and risk of each record of a Parquet file to a new one."),
     ] = None,
+    near: Annotated[
+        list[str],
+        typer.Option(
+            help="Numbers that identify, with the width within which they are confused; sales=10%, staff=5."
+        ),
+    ] = [],  # noqa: B006
+    neighbours: Annotated[int, typer.Option(help="Numbers: how many others one must be confused with.")] = 3,
     records: Annotated[int, typer.Option(help="Name so many of the riskiest records by number.")] = 0,
     delimiter: Annotated[str, typer.Option(help="What separates columns of a CSV file; comma.")] = "",
     data_root: Annotated[
@@ -107,8 +115,9 @@ def assess(
 ) -> None:
     """Assess the disclosure risk of a file, here, by every measure that applies. No service is asked."""
     with told():
-        from sdcgate.cli.assessment.given import Given, beside, counted_of, microdata_of
+        from sdcgate.cli.assessment.given import DESCRIPTORS, Given, beside, counted_of, microdata_of
         from sdcgate.cli.assessment.levels import access_bounds
+        from sdcgate.cli.assessment.numbers import near_of, numbers_section
         from sdcgate.cli.assessment.several_files import linked_releases
         from sdcgate.methods.risk.file_assessment import assess_file
         from sdcgate.methods.risk.file_options import Options
@@ -145,15 +154,18 @@ def assess(
             access=access_bounds(access),
             riskiest=records,
         )
-        alone = not (other or with_keys or scenarios or recodings or interest)
+        if near and (as_json or unit or given.file.suffix.lower() in DESCRIPTORS):
+            raise ValueError("--near is for a CSV or Parquet file of one record a unit, as text or --html")
+        widths = tuple(near_of(text) for text in near)
+        alone = not (near or other or with_keys or scenarios or recodings or interest)
         if risks is not None and not alone:
             raise ValueError(
-                "leave out --with, --with-keys, --scenarios, --recodings and --interest "
+                "leave out --with, --with-keys, --scenarios, --recodings, --interest and --near "
                 "where --risks are written"
             )
         counted = counted_of(given, risks is not None) if alone else None
         if counted is not None:
-            _show(file.name, _of_keys(counted, options, risks), options, None, html, as_json)
+            _show(file.name, _of_keys(counted, options, risks), options, None, (), html, as_json)
             return
         microdata = microdata_of(given)
         linked = None
@@ -161,7 +173,11 @@ def assess(
             given = beside(given, other, _names(with_keys))
             name = file.name if other is None else other.name
             linked = linked_releases(microdata, microdata_of(given), name, other is None, options.missing)
-        _show(file.name, assess_file(microdata, options), options, linked, html, as_json)
+        more: tuple[Section, ...] = ()
+        if widths:
+            asked = (widths, given.keys, neighbours, given.missing_text, delimiter)
+            more = (numbers_section(file, *asked),)
+        _show(file.name, assess_file(microdata, options), options, linked, more, html, as_json)
 
 
 def _of_keys(counted: "CountedFile", options: "Options", risks: Path | None) -> "FileAssessment":
@@ -183,6 +199,7 @@ def _show(
     found: "FileAssessment",
     options: "Options",
     linked: "Linked | None",
+    more: "tuple[Section, ...]",
     html: Path | None,
     as_json: bool,
 ) -> None:
@@ -192,7 +209,7 @@ def _show(
     from sdcgate.cli.assessment.text import print_report
 
     title = f"Disclosure risk of {name}"
-    sections = report_sections(found, options)
+    sections = (*report_sections(found, options), *more)
     if linked is not None:
         sections = (several_files_section(linked), *sections)
     if html is not None:

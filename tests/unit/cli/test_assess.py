@@ -274,3 +274,42 @@ def test_risks_are_written_of_parquet_files_whose_records_are_units_only(file: P
     assert "leave out --with" in " ".join(assess(str(file), *to, "--with-keys", "age").output.split())
     assert "each record is a unit of its own" in " ".join(refused.output.split())
     assert not (tmp_path / "risks.parquet").exists()
+
+
+def test_records_whose_numbers_stand_alone_are_counted(tmp_path: Path) -> None:
+    """A lattice of 30 x 30: within 1 a corner has 3 neighbours, an edge 5, all others 8."""
+    file = tmp_path / "lattice.csv"
+    across, along = np.meshgrid(np.arange(30), np.arange(30))
+    pd.DataFrame({"x": across.ravel(), "y": along.ravel(), "sort": "a"}).to_csv(file, index=False)
+    given = [str(file), "--keys", "sort", "--fraction", "1", "--near", "x=1", "--near", "y=1"]
+    shown = assess(*given, "--neighbours", "5")
+    assert shown.exit_code == 0, shown.output
+    rows = [line.split() for line in shown.stdout[shown.stdout.index("\nNumbers\n") :].splitlines()]
+    assert next(row for row in rows if "isolated" in row)[-1] == "4"
+    assert next(row for row in rows if row[:2] == ["isolated,", "and"])[-1] == "0"
+    shown = assess(*given, "--neighbours", "8")
+    assert "116 records have fewer than 8 of them: 12.9%" in " ".join(shown.stdout.split())
+
+
+def test_a_width_in_percent_is_of_the_value(tmp_path: Path) -> None:
+    file = tmp_path / "sales.csv"
+    pd.DataFrame({"sales": [100, 110, 1000, 1100, 5000], "sort": "a"}).to_csv(file, index=False)
+    shown = assess(str(file), "--keys", "sort", "--fraction", "1", "--near", "sales=10%", "--neighbours", "1")
+    assert "1 record has fewer than 1 of them: 20" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--near", "age"], "write a number and a width"),
+        (["--near", "age=0"], "write a number and a width"),
+        (["--near", "age=nan%"], "write a number and a width"),
+        (["--near", "agee=2"], "no column 'agee'"),
+        (["--near", "age=2", "--json"], "as text or --html"),
+        (["--near", "age=2", "--neighbours", "0"], "minimum must be at least 1"),
+    ],
+)
+def test_what_is_wrong_with_widths_is_told(file: Path, words: list[str], message: str) -> None:
+    shown = assess(str(file), "--keys", "sex", *words)
+    assert shown.exit_code == 2
+    assert message in shown.stderr
