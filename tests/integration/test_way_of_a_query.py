@@ -11,6 +11,7 @@ from house import build, cells, person, reasons, table_request, verdict, with_ra
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.answers import answer_bytes
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from sdcgate.facility.in_process import LocalProtection
 from sdcgate.facility.pace import Pace
 from sdcgate.ledger.certificates import verify_certificate
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -176,6 +177,30 @@ def test_percentages_leave_only_with_their_denominators(house, people):
     assert ("1", "_T") not in shown
     share = (people[people.site == 1].female == 1).mean() * 100
     assert shown["1", "1"][0] == pytest.approx(share, abs=0.051)
+
+
+class CountedProtection(LocalProtection):
+    calls = 0
+
+    def protect_table(self, *asked):
+        self.calls += 1
+        return super().protect_table(*asked)
+
+
+def test_an_old_table_in_another_form_has_the_same_cells_withheld_and_is_not_proved_anew(tmp_path):
+    service = CountedProtection()
+    house = with_randhie(tmp_path, protection=service)
+    first = house.ask(rows=["plan"], columns=["site"])
+    assert verdict(first) == "RELEASED_PROTECTED"
+    calls = service.calls
+    turned = house.ask(rows=["site"], columns=["plan"], figures=["UNITS", "RECORDS"])
+    assert {codes[::-1]: figures[:1] for codes, figures in cells(turned).items()} == cells(first)
+    assert service.calls == calls
+    # A measure of these cells has not left yet.
+    assert (
+        verdict(house.ask(rows=["plan"], columns=["site"], figures=["MEAN:meddol"])) == "RELEASED_PROTECTED"
+    )
+    assert service.calls > calls
 
 
 def test_a_cell_that_rules_forbid_and_everybody_knows_is_marked_and_needs_no_proof(house):

@@ -14,7 +14,7 @@ from sdcgate.facility.figures import denominators
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService
-from sdcgate.facility.protection import Protected, make_problem, protect
+from sdcgate.facility.protection import Protected, as_before, make_problem, protect
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
@@ -134,11 +134,15 @@ class Attempt:
                 if problem is None and must.any():
                     known = self._known(self.new)
                     problem = self._problem(known)
+                    if self._tells_nothing_new(problem):
+                        return self._released(
+                            as_before(self.plan, problem, must), self._left(known, must), inspector
+                        )
                 if problem is not None:
                     found = protect(self.plan, problem, must, service, inspector, remaining)
                 if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
                     break
-                left = self._left(known, found)
+                left = self._left(known, found.secret)
                 more = self._revealing(left)
                 if not more.any():
                     return self._released(found, left, inspector)
@@ -148,6 +152,13 @@ class Attempt:
         if must is first:
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         return self._refused(found)
+
+    def _tells_nothing_new(self, problem: Problem) -> bool:
+        """Whether each cell is either known or was withheld before, so that the table is an old one anew.
+
+        Nothing need be proved then: whoever gets it knows what he knew.
+        """
+        return bool((problem.wholly_known | self.before).all())
 
     def _problem(self, known: Mapping[str, BoolArray]) -> Problem:
         """What is to be protected, and what an intruder knows of it."""
@@ -185,12 +196,12 @@ class Attempt:
         by_detail = np.any([differences.by_detail for differences in found], axis=0)
         return by_filter, by_detail
 
-    def _left(self, known: Mapping[str, BoolArray], found: Protected) -> list[ReleasedTable]:
+    def _left(self, known: Mapping[str, BoolArray], secret: BoolArray) -> list[ReleasedTable]:
         """The table as it would leave.
 
         What is withheld now and is known from before, or is withheld as a share only, counts as known.
         """
-        return [q.with_states(_states(found.secret & ~known[q.quantity])) for q in self.new]
+        return [q.with_states(_states(secret & ~known[q.quantity])) for q in self.new]
 
     def _revealing(self, left: list[ReleasedTable]) -> BoolArray:
         """Cells without which nothing withheld is in the exact linear span of all that has left.

@@ -122,6 +122,11 @@ def protect(
     return Protected(must, must)
 
 
+def as_before(plan: Plan, problem: Problem, withheld: BoolArray) -> Protected:
+    """The same cells withheld as before, with the shares of them, where nothing else would leave."""
+    return Protected(withheld, _with_shares(withheld, denominators(problem.axes, plan.layout)), proved=True)
+
+
 def _with_shares(withheld: BoolArray, shares: IntArray) -> BoolArray:
     """Withheld cells and those whose percentage would be one of them: it leaves only with its denominator."""
     if len(shares) == 0:
