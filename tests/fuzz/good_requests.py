@@ -119,6 +119,12 @@ WITH_SCENARIOS = {
         {"name": "register", "kind": "HOUSEHOLD_ARCHIVE", "keys": ["age"], "threshold": 0.05},
     ],
 }
+WITH_NUMBERS = {
+    "keys": ["region"],
+    "weight": "weight",
+    "numbers": [{"column": "age", "width": 2.0}, {"column": "weight", "relative": 0.1}],
+    "neighbours": 2,
+}
 RECODED = {
     "keys": [
         {"column": "age", "levels": [{"name": "five", "band_width": 5}, {"name": "ten", "band_width": 10}]},
@@ -213,7 +219,11 @@ def prepare(house: "HouseUnderFire") -> None:
             from_value(ESTIMATED, pb_risk.EstimateIndividualRiskRequest),
             from_value(ESTIMATED_BY_CODES, pb_risk.EstimateIndividualRiskRequest),
         ],
-        "AssessMicrodata": [assessed_file(OPTIONS), assessed_file(WITH_SCENARIOS)],
+        "AssessMicrodata": [
+            assessed_file(OPTIONS),
+            assessed_file(WITH_SCENARIOS),
+            assessed_file(WITH_NUMBERS),
+        ],
         "CompareRecodings": [recoded_file()],
         "LinkRecords": [linked_files(options) for options in LINKED],
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],

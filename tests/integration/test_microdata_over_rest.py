@@ -106,6 +106,16 @@ def test_scenarios_are_judged_beside_the_key(client: Client, people: pd.DataFram
     assert [one["keys"] for one in report["worst_tables"]["tables"]] == [[0]]
 
 
+def test_records_whose_numbers_stand_alone_are_counted(client: Client, people: pd.DataFrame) -> None:
+    how = {"fraction": FRACTION, "numbers": [{"column": "age", "width": 0.5}], "neighbours": 1}
+    report = client.assess_microdata(people, ["site", "female"], **how)
+    cells = people.groupby(["site", "female", "age"]).size()
+    assert report["numbers"]["isolated"] == (cells == 1).sum() > 0
+    with pytest.raises(InvalidRequest) as refused:
+        client.assess_microdata(people, ["site"], numbers=[{"column": "age", "width": 1, "relative": 1}])
+    assert [path for path, _ in refused.value.errors] == ["options.numbers[0]"]
+
+
 def test_a_file_with_its_options_in_the_address_or_in_a_form_gives_the_same_report(
     house: ServedHouse, client: Client, people: pd.DataFrame
 ) -> None:

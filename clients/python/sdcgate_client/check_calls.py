@@ -83,18 +83,19 @@ class CheckCalls:
                 weights; `missing`, `missing_texts`, `risk_threshold`, `minimum`, `dimensions`, `suda_size`,
                 `quality`, `coverage`, `attempt`; `ordinal`, the key variables that are ordered;
                 `scenarios`, such as `[{"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["sex",
-                "age"]}]`, as in `GET /openapi.json`.
+                "age"]}]`, as in `GET /openapi.json`; `numbers`, such as `[{"column": "sales", "relative":
+                0.1}, {"column": "staff", "width": 5}]`, with `neighbours`.
 
         Returns:
             The report: `file`, `key_cells`, `individual`, `uniqueness`, `log_linear`, `smoothed`,
-            `households`, `threshold_rule`, `special_uniques`, `scenarios`, `worst_tables`, `weights`;
-            `not_computed` says what is left out and why.
+            `numbers`, `households`, `threshold_rule`, `special_uniques`, `scenarios`, `worst_tables`,
+            `weights`; `not_computed` says what is left out and why.
 
         Raises:
             ValueError: a column is not there.
         """
         content = arrow_stream(data, keys, options)
-        if options.get("scenarios"):
+        if options.get("scenarios") or options.get("numbers"):
             how: dict[str, Any] = {"form": file_form(keys, options, content)}
         else:
             how = {"parameters": file_options(keys, options), "content": content}

@@ -14,7 +14,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 COLUMNS = ("weight", "unit", "wave", "household")
 """Options that name one column each."""
 
-LISTS = ("sensitive", "missing_texts", "ordinal", "scenarios")
+LISTS = ("sensitive", "missing_texts", "ordinal", "scenarios", "numbers")
 """Options that hold several values."""
 
 JSON = "application/json"
@@ -50,6 +50,7 @@ def arrow_stream(
     """
     named = [str(options[name]) for name in COLUMNS if options.get(name)]
     known = [key for scenario in options.get("scenarios") or () for key in scenario.get("keys", ())]
+    known += [one["column"] for one in options.get("numbers") or () if "column" in one]
     return columns_stream(data, [*items(keys), *items(options.get("sensitive", ())), *known, *named])
 
 

@@ -11,7 +11,6 @@ import typer
 from sdcgate.cli.connection import told
 
 if TYPE_CHECKING:
-    from sdcgate.cli.assessment.parts import Section
     from sdcgate.cli.assessment.several_files import Linked
     from sdcgate.engine.large_files import CountedFile
     from sdcgate.methods.risk.file_options import Options
@@ -115,9 +114,9 @@ def assess(
 ) -> None:
     """Assess the disclosure risk of a file, here, by every measure that applies. No service is asked."""
     with told():
-        from sdcgate.cli.assessment.given import DESCRIPTORS, Given, beside, counted_of, microdata_of
+        from sdcgate.cli.assessment.given import Given, beside, counted_of, microdata_of
         from sdcgate.cli.assessment.levels import access_bounds
-        from sdcgate.cli.assessment.numbers import near_of, numbers_section
+        from sdcgate.cli.assessment.numbers import near_of
         from sdcgate.cli.assessment.several_files import linked_releases
         from sdcgate.methods.risk.file_assessment import assess_file
         from sdcgate.methods.risk.file_options import Options
@@ -140,6 +139,7 @@ def assess(
             scenarios=scenarios,
             recodings=recodings,
             interest=interest,
+            near=tuple(near_of(text) for text in near),
             release_date=datetime.now(UTC).date() if release_date is None else release_date.date(),
         )
         options = Options(
@@ -152,11 +152,9 @@ def assess(
             accepted_share=accepted,
             ordinal=_names(ordinal),
             access=access_bounds(access),
+            neighbours=neighbours,
             riskiest=records,
         )
-        if near and (as_json or unit or given.file.suffix.lower() in DESCRIPTORS):
-            raise ValueError("--near is for a CSV or Parquet file of one record a unit, as text or --html")
-        widths = tuple(near_of(text) for text in near)
         alone = not (near or other or with_keys or scenarios or recodings or interest)
         if risks is not None and not alone:
             raise ValueError(
@@ -165,7 +163,7 @@ def assess(
             )
         counted = counted_of(given, risks is not None) if alone else None
         if counted is not None:
-            _show(file.name, _of_keys(counted, options, risks), options, None, (), html, as_json)
+            _show(file.name, _of_keys(counted, options, risks), options, None, html, as_json)
             return
         microdata = microdata_of(given)
         linked = None
@@ -173,11 +171,7 @@ def assess(
             given = beside(given, other, _names(with_keys))
             name = file.name if other is None else other.name
             linked = linked_releases(microdata, microdata_of(given), name, other is None, options.missing)
-        more: tuple[Section, ...] = ()
-        if widths:
-            asked = (widths, given.keys, neighbours, given.missing_text, delimiter)
-            more = (numbers_section(file, *asked),)
-        _show(file.name, assess_file(microdata, options), options, linked, more, html, as_json)
+        _show(file.name, assess_file(microdata, options), options, linked, html, as_json)
 
 
 def _of_keys(counted: "CountedFile", options: "Options", risks: Path | None) -> "FileAssessment":
@@ -199,7 +193,6 @@ def _show(
     found: "FileAssessment",
     options: "Options",
     linked: "Linked | None",
-    more: "tuple[Section, ...]",
     html: Path | None,
     as_json: bool,
 ) -> None:
@@ -209,7 +202,7 @@ def _show(
     from sdcgate.cli.assessment.text import print_report
 
     title = f"Disclosure risk of {name}"
-    sections = (*report_sections(found, options), *more)
+    sections = report_sections(found, options)
     if linked is not None:
         sections = (several_files_section(linked), *sections)
     if html is not None:

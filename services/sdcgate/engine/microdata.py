@@ -16,6 +16,7 @@ from sdcgate.engine.descriptor import DataFile, DeclaredScenario
 from sdcgate.engine.scenarios import check_scenarios, scenarios_of
 from sdcgate.engine.table_columns import TableColumns, coded, lacking_columns
 from sdcgate.methods.cells import IntArray
+from sdcgate.methods.risk.file_numbers import ONE_RECORD, FileNumbers, NumberWidth
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class MicrodataColumns:
     """Disclosure scenarios; their keys are columns."""
     interest: str = ""
     """A variable of interest, of which recodings lose between-group variance."""
+    numbers: tuple[NumberWidth, ...] = ()
+    """Columns of numbers that an intruder knows nearly."""
 
     @property
     def named(self) -> tuple[tuple[str, str], ...]:
@@ -60,7 +63,14 @@ class MicrodataColumns:
             for position, scenario in enumerate(self.scenarios)
             for place, key in enumerate(scenario.keys)
         ]
-        return (*keys, *sensitive, *scenarios, *((name, column) for name, column in single if column))
+        numbers = [(f"numbers[{position}].column", one.name) for position, one in enumerate(self.numbers)]
+        return (
+            *keys,
+            *sensitive,
+            *scenarios,
+            *numbers,
+            *((name, column) for name, column in single if column),
+        )
 
 
 class MicrodataUnusable(ValueError):
@@ -105,6 +115,7 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
         texts = reading.texts(f"sensitive[{position}]", name)
         if texts is not None:
             sensitive.append((name, coded(texts)[1]))
+    numbers = _numbers(reading, columns.numbers)
     scenarios = scenarios_of(columns.scenarios, lambda path, name: _key(reading, path, name))
     if waves is not None and not (waves == np.rint(waves)).all():
         reading.problems.append(("wave", "waves must be whole numbers"))
@@ -124,9 +135,24 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
             sensitive=tuple(sensitive),
             interest=interest,
             scenarios=scenarios,
+            numbers=numbers,
         )
     except ValueError as error:
         raise MicrodataUnusable([("", str(error))]) from None
+
+
+def _numbers(reading: TableColumns, widths: Sequence[NumberWidth]) -> FileNumbers | None:
+    """The numbers that are compared; what is wrong with them becomes problems."""
+    columns = []
+    for position, one in enumerate(widths):
+        path = f"numbers[{position}]"
+        values = reading.numbers(f"{path}.column", one.name)
+        if values is not None:
+            columns.append(values)
+            if one.relative:
+                what = "without a number above 0, which a relative width needs"
+                reading.complete(f"{path}.relative", one.name, values <= 0, what)
+    return FileNumbers(tuple(widths), np.column_stack(columns)) if columns else None
 
 
 def _key(reading: TableColumns, path: str, name: str) -> tuple[KeyVariable, IntArray] | None:
@@ -148,6 +174,7 @@ def check_columns(columns: MicrodataColumns, present: Sequence[str]) -> None:
         problems.append(("keys", "a key variable stands more than once"))
     if set(columns.sensitive) & set(columns.keys):
         problems.append(("sensitive", "a sensitive variable cannot be a key variable too"))
+    problems += _wrong_numbers(columns)
     problems += lacking_columns(columns.named, present)
     given = [name for name in ("weight", "fraction", "population") if getattr(columns, name)]
     if len(given) > 1:
@@ -158,6 +185,19 @@ def check_columns(columns: MicrodataColumns, present: Sequence[str]) -> None:
         problems.append(("population", "must be at least 1"))
     if problems:
         raise MicrodataUnusable(problems)
+
+
+def _wrong_numbers(columns: MicrodataColumns) -> list[tuple[str, str]]:
+    problems = [
+        (f"numbers[{position}].{'relative' if one.relative else 'width'}", "must be finite and above 0")
+        for position, one in enumerate(columns.numbers)
+        if not (np.isfinite(one.width) and one.width > 0)
+    ]
+    if len({one.name for one in columns.numbers}) < len(columns.numbers):
+        problems.append(("numbers", "a number stands more than once"))
+    if columns.numbers and columns.unit:
+        problems.append(("unit", ONE_RECORD))
+    return problems
 
 
 def _fraction(columns: MicrodataColumns, units: IntArray | None, records: int) -> float | None:

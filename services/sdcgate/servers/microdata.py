@@ -51,7 +51,7 @@ def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
     from sdcgate.engine.descriptor import parse_scenarios
     from sdcgate.engine.microdata import MicrodataColumns
     from sdcgate.wire.json import to_value
-    from sdcgate.wire.microdata import given
+    from sdcgate.wire.microdata import given, number_widths
 
     scenarios = [to_value(one, {}) for one in options.scenarios]
     return MicrodataColumns(
@@ -64,5 +64,6 @@ def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
         population=given(options, "population", None),
         sensitive=tuple(options.sensitive),
         missing=tuple(options.missing_texts),
+        numbers=number_widths(options),
         scenarios=parse_scenarios(scenarios) if scenarios else (),
     )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sdcgate.methods.risk.file_level import FileRisk
+from sdcgate.methods.risk.file_numbers import NumbersSection, NumberWidth
 from sdcgate.methods.risk.file_options import Options
 from sdcgate.methods.risk.file_report import (
     FileAssessment,
@@ -19,6 +20,7 @@ from sdcgate.methods.risk.keys import Missing
 from sdcgate.methods.risk.recommendation import Recommendation
 from sdcgate.methods.risk.risk_factors import Factors
 from sdcgate.wire.file_release import add_release
+from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
 
 MISSING = {
@@ -28,6 +30,8 @@ MISSING = {
 }
 LARGEST_TABLE = 2_000_000
 """Possible keys of a log-linear model that is fitted for a caller who waits: seconds, not minutes."""
+MOST_PAIRS = 2.5e9
+"""Pairs of records with the same key whose numbers are compared meanwhile."""
 MOST_VISITS = 2e9
 """Cells that each fit may visit meanwhile: some seconds."""
 
@@ -49,8 +53,23 @@ def options_from_message(message: pb.MicrodataOptions) -> Options:
         suda_size=given(message, "suda_size", None),
         largest_table=LARGEST_TABLE,
         most_visits=MOST_VISITS,
+        most_pairs=MOST_PAIRS,
+        neighbours=given(message, "neighbours", usual.neighbours),
         ordinal=tuple(message.ordinal),
     )
+
+
+def number_widths(message: pb.MicrodataOptions) -> tuple[NumberWidth, ...]:
+    """The numbers that identify. Raises InvalidMessageError where one has no width, or two."""
+    problems, found = [], []
+    for position, one in enumerate(message.numbers):
+        relative = one.HasField("relative")
+        if relative == one.HasField("width"):
+            problems.append(FieldProblem(f"options.numbers[{position}]", "give a width or a relative one"))
+        found.append(NumberWidth(one.column, one.relative if relative else one.width, relative))
+    if problems:
+        raise InvalidMessageError(problems)
+    return tuple(found)
 
 
 def given(message: Any, name: str, otherwise: Any) -> Any:
@@ -80,6 +99,7 @@ def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
         not_computed=[pb.NotComputed(what=one.what, reason=one.reason) for one in found.not_computed],
         recommended=_recommended(found.recommended) if found.recommended is not None else None,
         smoothed=_smoothed(found.smoothing) if found.smoothing is not None else None,
+        numbers=_numbers(found.numbers) if found.numbers is not None else None,
         sensitive=[
             pb.SensitiveVariable(
                 name=one.name,
@@ -190,6 +210,15 @@ def _smoothed(found: SmoothingSection) -> pb.SmoothedRisk:
         tau=found.tau,
         expected_uniques=found.expected_uniques,
         standardised=found.standardised,
+    )
+
+
+def _numbers(found: NumbersSection) -> pb.NumbersRisk:
+    return pb.NumbersRisk(
+        neighbours=found.minimum,
+        isolated=found.isolated,
+        outside=found.outside,
+        largest=found.largest,
     )
 
 

@@ -289,6 +289,8 @@ def test_records_whose_numbers_stand_alone_are_counted(tmp_path: Path) -> None:
     assert next(row for row in rows if row[:2] == ["isolated,", "and"])[-1] == "0"
     shown = assess(*given, "--neighbours", "8")
     assert "116 records have fewer than 8 of them: 12.9%" in " ".join(shown.stdout.split())
+    told = json.loads(assess(*given, "--neighbours", "8", "--json").stdout)["numbers"]
+    assert told == {"neighbours": 8, "isolated": 116, "outside": 0, "largest": 59}
 
 
 def test_a_width_in_percent_is_of_the_value(tmp_path: Path) -> None:
@@ -305,8 +307,10 @@ def test_a_width_in_percent_is_of_the_value(tmp_path: Path) -> None:
         (["--near", "age=0"], "write a number and a width"),
         (["--near", "age=nan%"], "write a number and a width"),
         (["--near", "agee=2"], "no column 'agee'"),
-        (["--near", "age=2", "--json"], "as text or --html"),
-        (["--near", "age=2", "--neighbours", "0"], "minimum must be at least 1"),
+        (["--near", "age=2", "--unit", "household"], "unit: numbers are compared where each record"),
+        (["--near", "name=5%"], "numbers[0].column: column 'name' has 90 records without a finite"),
+        (["--near", "size=5%", "--near", "sick=5%"], "numbers[1].relative: column 'sick' has"),
+        (["--near", "age=2", "--neighbours", "0"], "neighbours must be at least 1"),
     ],
 )
 def test_what_is_wrong_with_widths_is_told(file: Path, words: list[str], message: str) -> None:

@@ -95,6 +95,16 @@ def test_two_files_are_sent_with_what_each_needs():
     assert files == {"original": ["area", "w"], "released": ["area"]}
 
 
+def test_numbers_go_in_a_form_with_their_columns():
+    numbers = [{"column": "income", "relative": 0.1}, {"column": "age", "width": 2}]
+    path, options, files = sent(
+        lambda client: client.assess_microdata(PEOPLE, "area", weight="w", numbers=numbers, neighbours=5)
+    )
+    assert path == "/v1/risk:assessMicrodata"
+    assert options == {"keys": ["area"], "weight": "w", "numbers": numbers, "neighbours": 5}
+    assert files == {"arrow": ["area", "income", "age", "w"]}
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

@@ -111,6 +111,55 @@ def test_ordered_keys_are_smoothed_and_one_that_is_no_key_is_refused(stub):
     assert refused == {"": "ordinal: w is no key variable; they are sex, age, region"}
 
 
+def lattice(rows=30):
+    across, along = np.meshgrid(np.arange(rows), np.arange(rows))
+    return pa.table({"x": across.ravel(), "y": along.ravel(), "sort": ["a"] * rows**2})
+
+
+NEAR = {
+    "keys": ["sort"],
+    "weight": "",
+    "household": "",
+    "numbers": [{"column": "x", "width": 1}, {"column": "y", "width": 1}],
+}
+
+
+def test_records_whose_numbers_stand_alone_are_counted(stub):
+    """Within 1 a corner of a lattice has 3 neighbours, an edge 5, all others 8."""
+    answer = stub.AssessMicrodata(requests(ipc(lattice()), **NEAR, neighbours=8)).numbers
+    assert (answer.neighbours, answer.isolated, answer.outside) == (8, 116, 0)
+    few = stub.AssessMicrodata(requests(ipc(lattice()), **NEAR)).numbers
+    assert (few.neighbours, few.isolated, few.largest) == (3, 0, 59)
+    assert not stub.AssessMicrodata(requests(ipc(table()))).HasField("numbers")
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"numbers": [{"column": "x"}]}, {"options.numbers[0]"}),
+        ({"numbers": [{"column": "x", "width": 1, "relative": 0.1}]}, {"options.numbers[0]"}),
+        (
+            {"numbers": [{"column": "x", "width": -1}], "neighbours": 0},
+            {"options.numbers[0].width", "options.neighbours"},
+        ),
+        ({"numbers": [{"column": "x", "relative": 0.1}]}, {"options.numbers[0].relative"}),
+        ({"numbers": [{"column": "z", "width": 1}]}, {"options.numbers[0].column"}),
+        ({"numbers": [{"column": "sort", "width": 1}]}, {"options.numbers[0].column"}),
+        ({"numbers": [{"column": "x", "width": 1}] * 2}, {"options.numbers"}),
+        ({"unit": "x"}, {"options.unit"}),
+    ],
+)
+def test_what_is_wrong_with_numbers_has_its_path(stub, given, wrong):
+    assert set(paths(lambda: stub.AssessMicrodata(requests(ipc(lattice()), **{**NEAR, **given})))) == wrong
+
+
+def test_more_pairs_of_numbers_than_a_caller_waits_for_are_not_compared(stub, monkeypatch):
+    monkeypatch.setattr("sdcgate.wire.microdata.MOST_PAIRS", 900.0**2 - 1)
+    answer = stub.AssessMicrodata(requests(ipc(lattice()), **NEAR))
+    assert not answer.HasField("numbers")
+    assert "more key variables" in {one.what: one.reason for one in answer.not_computed}["numbers"]
+
+
 def test_the_pieces_of_a_file_may_be_of_any_size(stub):
     whole = stub.AssessMicrodata(requests(ipc(table()), piece=LARGEST))
     assert stub.AssessMicrodata(requests(ipc(table()), piece=13)) == whole

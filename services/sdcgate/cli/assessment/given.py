@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sdcgate.engine.descriptor import DeclaredScenario, Descriptor
     from sdcgate.engine.large_files import CountedFile
     from sdcgate.engine.microdata import MicrodataColumns
+    from sdcgate.methods.risk.file_numbers import NumberWidth
     from sdcgate.methods.risk.microdata import Microdata
 
 DESCRIPTORS = (".yaml", ".yml", ".json")
@@ -21,6 +22,7 @@ TOLD_BY_DESCRIPTOR = (
     "sensitive",
     "recodings",
     "interest",
+    "near",
 )
 
 
@@ -45,6 +47,7 @@ class Given:
     recodings: Path | None = None
     """File with coarser levels of key variables."""
     interest: str = ""
+    near: "tuple[NumberWidth, ...]" = ()
 
 
 def counted_of(given: Given, asked: bool) -> "CountedFile | None":
@@ -99,6 +102,7 @@ def _columns(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Microd
         missing=given.missing_text,
         scenarios=scenarios,
         interest=given.interest,
+        numbers=given.near,
     )
 
 
@@ -113,6 +117,7 @@ def beside(given: Given, file: Path | None, keys: tuple[str, ...]) -> Given:
         scenarios=None,
         recodings=None,
         interest="",
+        near=(),
     )
 
 

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from sdcgate.cli.assessment.estimates import estimates_section, log_linear_section, uniqueness_section
+from sdcgate.cli.assessment.numbers import numbers_section
 from sdcgate.cli.assessment.parts import Bars, Section, Table, count, one_in, percent, plural
 from sdcgate.cli.assessment.recodings import recoding_section
 from sdcgate.cli.assessment.release import release_sections
@@ -46,6 +47,8 @@ def report_sections(found: FileAssessment, options: Options) -> tuple[Section, .
     if found.sensitive:
         sections.append(sensitive_section(found.sensitive, found.facts, found.key_cells))
     sections += release_sections(found, titles)
+    if found.numbers is not None:
+        sections.append(numbers_section(found.numbers, found.facts))
     if found.recodings is not None:
         sections.append(recoding_section(found.recodings))
     if found.not_computed:

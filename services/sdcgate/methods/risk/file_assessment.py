@@ -23,6 +23,7 @@ from sdcgate.methods.risk.file_models import (
     recommended_section,
     smoothing_section,
 )
+from sdcgate.methods.risk.file_numbers import NumbersSection, numbers_section
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
 from sdcgate.methods.risk.file_release import (
     RuleSet,
@@ -117,6 +118,7 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
         worst_tables=attempt("worst table", lambda: worst_tables_section(units, options.dimensions)),
         weights=attempt("weights as a channel", lambda: weights_section(units)),
         rule_sets=attempt("rule sets", lambda: _rule_sets(file)) or (),
+        numbers=attempt("numbers", lambda: _numbers(file, options)),
         not_computed=tuple(missing),
     )
 
@@ -139,6 +141,12 @@ def _scenario_risks(
         except (ValueError, ArithmeticError) as error:
             missing.append(NotComputed(f"scenario {scenario.name}", str(error)))
     return tuple(found)
+
+
+def _numbers(file: Microdata, options: Options) -> NumbersSection | None:
+    if file.numbers is None:
+        return None
+    return numbers_section(file.numbers, file.codes, options.neighbours, options.most_pairs)
 
 
 def _rule_sets(file: Microdata) -> tuple[RuleSet, ...]:

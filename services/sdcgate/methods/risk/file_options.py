@@ -1,6 +1,7 @@
 """What an agency chooses where a file is assessed."""
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 from sdcgate.methods.risk.keys import Missing
@@ -40,6 +41,10 @@ class Options:
     """Key variables that are ordered, by name: the risk is smoothed along them."""
     most_visits: float = MOST_VISITS
     """Cells that the fit of a log-linear model, or the search for one, may visit: a bound of its time."""
+    neighbours: int = 3
+    """Numbers: how many others a record must be confused with."""
+    most_pairs: float = inf
+    """Numbers: pairs of records with the same key that may be compared: a bound of its time."""
     riskiest: int = 0
     """So many of the riskiest records are named by their numbers in the file."""
 
@@ -56,6 +61,8 @@ class Options:
             problems.append("suda_size must be at least 1")
         if not 0 <= self.accepted_share <= 1:
             problems.append("accepted_share must be 0 to 1")
+        if self.neighbours < 1:
+            problems.append("neighbours must be at least 1")
         if self.riskiest < 0:
             problems.append("riskiest must not be negative")
         if problems:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.file_level import FileRisk, RiskHistogram, RiskThreshold
+from sdcgate.methods.risk.file_numbers import NumbersSection
 from sdcgate.methods.risk.file_release import RuleSet, WeightsSection, WorstTablesSection
 from sdcgate.methods.risk.household import HierarchicalFileRisk, SizeRisks
 from sdcgate.methods.risk.loglinear import Criteria
@@ -240,3 +241,5 @@ class FileAssessment:
     rule_sets: tuple[RuleSet, ...] = ()
     smoothing: SmoothingSection | None = None
     """None, too, where no key variable is said to be ordered."""
+    numbers: NumbersSection | None = None
+    """None, too, where no numbers were named."""

@@ -10,6 +10,7 @@ from sdcgate.methods.risk.keys import checked_codes, checked_weights
 from sdcgate.methods.risk.units import group_ids, level_of_units, order_within_units, reduce_to_units
 
 if TYPE_CHECKING:
+    from sdcgate.methods.risk.file_numbers import FileNumbers
     from sdcgate.methods.risk.release_rules import ReleaseFile
     from sdcgate.methods.risk.scenarios import Scenario
 
@@ -62,6 +63,8 @@ class Microdata:
     """Disclosure scenarios beside the one of `keys`."""
     release: "ReleaseFile | None" = field(default=None, repr=False)
     """The file as rules for the release of files judge it, where its variables are declared."""
+    numbers: "FileNumbers | None" = None
+    """Numbers that an intruder knows nearly; each record is a unit then."""
 
     def __post_init__(self) -> None:
         columns = checked_codes(self.codes)
@@ -79,6 +82,10 @@ class Microdata:
             self.interest.shape != (len(columns),) or not np.isfinite(self.interest).all()
         ):
             raise ValueError(f"interest: must be a finite number a record, {len(columns)}")
+        if self.numbers is not None and self.units is not None:
+            raise ValueError("units: leave them out where there are numbers, which are compared by record")
+        if self.numbers is not None and len(self.numbers.values) != len(columns):
+            raise ValueError(f"numbers: must be a row a record, {len(columns)}")
         for scenario in self.scenarios:
             own = checked_codes(scenario.codes)
             if own.shape != (len(columns), len(scenario.keys)):
