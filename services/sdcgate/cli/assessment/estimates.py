@@ -49,6 +49,7 @@ def estimates_section(found: FileAssessment) -> Section:
         words.append(f"Recommended: {chosen.says}")
         low, high = chosen.interval
         told = "the models disagree: a compromise" if chosen.doubtful else "bias taken off"
+        told = "of fewer keys: too low" if chosen.fewer else told
         rows.insert(0, ("recommended", count(chosen.tau_2), f"{count(low)} to {count(high)}", told))
     words.append(
         "The expected number of correct matches of sample uniques (tau_2), by every estimator that applies. "

@@ -6,6 +6,7 @@ Several sections rest on the same fits: `FileModels` makes each of them once.
 import numpy as np
 
 from sdcgate.methods.risk import loglinear
+from sdcgate.methods.risk.fewer_keys import recommend_by_fewer
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
 from sdcgate.methods.risk.file_report import LogLinearSection, SmoothingSection
 from sdcgate.methods.risk.forward_search import Search, forward_search
@@ -82,7 +83,10 @@ def log_linear_section(models: FileModels) -> tuple[LogLinearSection, ...]:
 
 
 def recommended_section(models: FileModels) -> Recommendation:
-    """The estimate of tau_2 to trust."""
+    """The estimate of tau_2 to trust; of fewer keys, and too low, where all possible ones are too many."""
+    units, options = models.units, models.options
+    if units.weights is not None and _possible(units) > options.largest_table:
+        return recommend_by_fewer(units, options.largest_table, options.most_visits)
     table = models.table
     return recommend_from(
         table,
@@ -115,9 +119,13 @@ def smoothing_section(units: UnitFile, options: Options) -> SmoothingSection | N
     )
 
 
-def _check_possible(units: UnitFile, options: Options) -> None:
+def _possible(units: UnitFile) -> float:
     lacking = (units.codes < 0).any(axis=0)
-    possible = float(np.prod(units.codes.max(axis=0) + 1.0 + lacking))
+    return float(np.prod(units.codes.max(axis=0) + 1.0 + lacking))
+
+
+def _check_possible(units: UnitFile, options: Options) -> None:
+    possible = _possible(units)
     if possible > options.largest_table:
         raise ValueError(
             f"{possible:.1e} keys are possible, more than {options.largest_table:.1e}: "

@@ -4,9 +4,11 @@ From independence, which fits too little and overstates the risk, interactions a
 one under which Skinner and Shlomo's criterion B_2, standardised, is nearest to 0; first of two variables, and
 when these bring it no nearer to 0, of three whose pairs are all in. Only interactions with enough records for
 their margin are looked at: the criterion takes fitted means for given, and trusts a model that has as many
-margins as records. The search ends when the criterion no longer sees a bias, or when no interaction brings it
-nearer to 0. Sources: Skinner and Shlomo (2008); Handbook on SDC, 3.3.6. They add terms until the test accepts
-the model; which term comes next, and from how many records, are our own rules.
+margins as records. Which one comes next is told by one step of a fit, see `interaction_trials`; only that one
+is fitted, and where it then brings the criterion no nearer to 0, up to two runners-up. The search ends when
+the criterion no longer sees a bias, or when no interaction brings it nearer to 0. Sources: Skinner and Shlomo
+(2008); Handbook on SDC, 3.3.6. They add terms until the test accepts the model; which term comes next, and
+from how many records, are our own rules.
 """
 
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from enum import StrEnum
 from itertools import combinations
 from math import comb, prod
 
+from sdcgate.methods.risk.interaction_trials import CRITERION_VISITS, Trials
 from sdcgate.methods.risk.loglinear import (
     TOLERANCE,
     Criteria,
@@ -27,10 +30,8 @@ from sdcgate.methods.risk.loglinear import (
 )
 from sdcgate.methods.risk.proportional_fitting import MOST_VISITS
 
-TRIAL_TOLERANCE = 1.0
-"""Records by which margins of a model that is only tried may differ; a thousandth of the file if more."""
-CRITERIA_VISITS = 15
-"""What the criteria of a cell cost, in visits of a fit."""
+RUNNERS_UP = 3
+"""Interactions that are fitted for a step before it is given up."""
 LARGEST_ORDER = 3
 LEAST_FILLED = 5.0
 """Records for each cell of the margin that an interaction must have on average."""
@@ -110,8 +111,7 @@ class _Walk:
         """Steps until one of the ends is met."""
         size, ended = 2, self._ended()
         while ended is None and size <= min(self._order, self._variables):
-            chosen = self._best(size)
-            if chosen is None or not self._add(chosen):
+            if not any(self._add(one) for one in self._best(size)):
                 size += 1
             ended = self._ended()
         if ended is None:
@@ -124,22 +124,21 @@ class _Walk:
             return Ended.FITS
         return Ended.WORK if self._visits >= self._most else None
 
-    def _best(self, size: int) -> Generator | None:
-        """The interaction under which the criterion is nearest to 0, by fits that are only about right.
+    def _best(self, size: int) -> list[Generator]:
+        """The interactions of `size` variables that promise to bring the criterion nearest to 0, best first.
 
-        None where there is none of `size` variables, or no work left to try them all.
+        None of them where no work is left to try them all.
         """
-        tolerance = max(TRIAL_TOLERANCE, 1e-3 * float(self._table.keys.counts.sum()))
-        found: list[tuple[float, Generator]] = []
+        trials, found = Trials(self._table, self._model), list[tuple[float, Generator]]()
+        before = self._visits
         for one in combinations(range(self._variables), size):
             if one in self._in or not self._possible(one):
                 continue
             if self._visits >= self._most:
-                return None
-            model = self._fit((*self._in, one), tolerance)
-            found.append((abs(criteria(self._table, model).standardised_2), one))
-            self._visits += CRITERIA_VISITS * prod(self._table.shape)
-        return min(found)[1] if found else None
+                return []
+            found.append((abs(trials.standardised(one)), one))
+            self._visits = before + trials.visits
+        return [one for _, one in sorted(found)[:RUNNERS_UP]]
 
     def _possible(self, one: Generator) -> bool:
         """Whether all its parts are in, and its margin is well filled."""
@@ -149,8 +148,11 @@ class _Walk:
 
     def _add(self, one: Generator) -> bool:
         """Go on to the model with one more interaction, unless the criterion is then further from 0."""
-        model = self._fit((*self._in, one), TOLERANCE)
+        if self._visits >= self._most:
+            return False
+        model = self._fit((*self._in, one))
         found = criteria(self._table, model)
+        self._visits += CRITERION_VISITS * prod(self._table.shape)
         if not model.converged or abs(found.standardised_2) >= abs(self._criteria.standardised_2):
             return False
         self._model, self._criteria = model, found
@@ -158,7 +160,7 @@ class _Walk:
         self._steps.append(Step(one, model.generators, found.standardised_2))
         return True
 
-    def _fit(self, generators: tuple[Generator, ...], tolerance: float) -> LogLinear:
+    def _fit(self, generators: tuple[Generator, ...]) -> LogLinear:
         named = hierarchical(generators, self._variables)
         left = max(0.0, self._most - self._visits)
         model = fit(
@@ -166,7 +168,7 @@ class _Walk:
             named,
             pseudo=self._pseudo,
             start=self._model,
-            tolerance=tolerance,
+            tolerance=TOLERANCE,
             most_visits=left,
         )
         self._visits += model.visits

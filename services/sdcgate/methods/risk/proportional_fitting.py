@@ -165,7 +165,7 @@ class _Cycle:
             sums = np.zeros(len(counts))
             table.visit(sums, own_strides)
             deviation = max(deviation, float(np.abs(sums - counts).max()))
-            table.scale(_factors(counts, sums), own_strides)
+            table.scale(factors_to(counts, sums), own_strides)
         if self.rest is not None:
             before = np.zeros(prod(self.rest.shape))
             table.visit(before, self.rest_strides)
@@ -173,10 +173,11 @@ class _Cycle:
             smaller = _Table(after, self.rest.shape)
             deviation = max(deviation, self.rest.run(smaller))
             smaller.finish()
-            table.scale(_factors(after, before), self.rest_strides)
+            table.scale(factors_to(after, before), self.rest_strides)
         return deviation
 
 
-def _factors(wanted: FloatArray, sums: FloatArray) -> FloatArray:
+def factors_to(wanted: FloatArray, sums: FloatArray) -> FloatArray:
+    """What a margin's cells are to be multiplied by, 0 where nothing is expected."""
     factors: FloatArray = np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
     return factors

@@ -57,23 +57,26 @@ class Recommendation:
     interval: tuple[float, float]
     """About 95% for the true sum of 1/F_k over sample uniques."""
     doubtful: bool
-    """Whether the models disagree so much that the estimate is a compromise and the interval spans them."""
+    """Whether the models disagree so much that the estimate is a compromise and the interval spans them, or
+    it rests on fewer keys than the file has."""
     sample_uniques: int
     candidates: tuple[Candidate, ...]
     """Design-based, main effects, all two-way, and the smoothed models."""
     risks: FloatArray = field(repr=False)
-    """E(1/F_k | f_k) of each key, shape (K,), in line with tau_2."""
+    """E(1/F_k | f_k) of each key that was fitted, shape (K,), in line with tau_2."""
+    fewer: str = ""
+    """Where it rests on fewer keys than the file has, see `fewer_keys`: on which, and how it errs."""
 
     @property
     def says(self) -> str:
         """The recommendation in words."""
         low, high = self.interval
         unfinished = [candidate.name for candidate in self.candidates if not candidate.converged]
-        text = (
+        text = self.fewer or (
             f"About {self.tau_2:.0f} of the {self.sample_uniques} sample uniques would be matched correctly "
             f"(95%: {low:.0f} to {high:.0f}); the design-based estimate is {self.candidates[0].tau_2:.0f}."
         )
-        if self.doubtful:
+        if self.doubtful and not self.fewer:
             text += " The models disagree: treat the upper end as the estimate."
         if unfinished:
             text += f" Not fitted to the end: {', '.join(unfinished)}."
