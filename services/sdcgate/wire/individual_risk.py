@@ -10,6 +10,7 @@ from sdcgate.methods.risk.individual import individual_risk, sampling_probabilit
 from sdcgate.methods.risk.individual_approximations import Approximation, approximate_individual_risk
 from sdcgate.methods.risk.keys import frequencies
 from sdcgate.methods.risk.risk_factors import Factors, final_risk
+from sdcgate.methods.risk.small_weights import small_weights
 from sdcgate.wire.microdata import MISSING, factors_from_message, file_risk_to_message
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems
 from sdcgate.wire.tables import floats, integers
@@ -72,6 +73,7 @@ def estimates_to_message(
         ],
         frequencies=f.tolist() if by_codes else (),
         weight_sums=sums.tolist() if by_codes else (),
+        warnings=small_weights(f, sums, f if asked.units is None else asked.units),
     )
 
 

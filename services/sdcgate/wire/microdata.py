@@ -99,6 +99,7 @@ def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
         not_computed=[pb.NotComputed(what=one.what, reason=one.reason) for one in found.not_computed],
         recommended=_recommended(found.recommended) if found.recommended is not None else None,
         smoothed=_smoothed(found.smoothing) if found.smoothing is not None else None,
+        warnings=found.warnings,
         numbers=_numbers(found.numbers) if found.numbers is not None else None,
         sensitive=[
             pb.SensitiveVariable(

@@ -293,6 +293,13 @@ def test_records_whose_numbers_stand_alone_are_counted(tmp_path: Path) -> None:
     assert told == {"neighbours": 8, "isolated": 116, "outside": 0, "largest": 59}
 
 
+def test_weights_below_one_are_warned_of_in_the_report(file: Path) -> None:
+    frame = pd.read_csv(file).assign(w=0.5)
+    frame.to_csv(file, index=False)
+    text = " ".join(assess(str(file), "--keys", "sex,age", "--weight", "w").stdout.split())
+    assert "Warning: 90 of 90 units have a weight below 1, and 90 of 90 units have a key" in text
+
+
 def test_a_width_in_percent_is_of_the_value(tmp_path: Path) -> None:
     file = tmp_path / "sales.csv"
     pd.DataFrame({"sales": [100, 110, 1000, 1100, 5000], "sort": "a"}).to_csv(file, index=False)

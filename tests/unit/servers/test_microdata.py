@@ -246,6 +246,18 @@ def test_risks_of_keys_are_those_of_the_method(stub):
     assert list(answer.approximations[0].risks) == pytest.approx([0.5 / total for total in sums], rel=1e-14)
 
 
+def test_weights_that_add_up_to_less_than_the_file_are_warned_of(stub):
+    answer = stub.EstimateIndividualRisk(
+        pb.EstimateIndividualRiskRequest(frequencies=[1, 4], weight_sums=[9.5, 2.0])
+    )
+    assert list(answer.risks)[1] == 0.25
+    assert "4 of 5 units have a key whose weights add up to less" in answer.warnings[0]
+    made = table().set_column(3, "w", pa.array([0.5] * PEOPLE))
+    told = stub.AssessMicrodata(requests(ipc(made))).warnings
+    assert f"{PEOPLE} of {PEOPLE} units have a weight below 1, and {PEOPLE} of" in told[0]
+    assert not stub.AssessMicrodata(requests(ipc(table()))).warnings
+
+
 def test_records_by_codes_get_the_risk_of_their_key(stub):
     columns = [pb.KeyCodes(codes=[0, 0, 1, -1]), pb.KeyCodes(codes=[0, 0, 0, 0])]
     asked = pb.EstimateIndividualRiskRequest(columns=columns, weights=[10, 20, 5, 8])

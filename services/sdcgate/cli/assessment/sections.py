@@ -29,7 +29,10 @@ MANY = 1000
 def report_sections(found: FileAssessment, options: Options) -> tuple[Section, ...]:
     """All sections of the report, in their order."""
     titles = tuple(one.key.title for one in found.facts.keys)
-    sections = [file_section(found.facts), keys_section(found.facts, found.key_cells, options)]
+    sections = [
+        file_section(found.facts, found.warnings),
+        keys_section(found.facts, found.key_cells, options),
+    ]
     if found.individual is not None:
         sections.append(individual_section(found.individual, found.facts, options))
     if found.individual is not None or found.log_linear or found.uniqueness is not None:
@@ -56,8 +59,8 @@ def report_sections(found: FileAssessment, options: Options) -> tuple[Section, .
     return tuple(sections)
 
 
-def file_section(facts: FileFacts) -> Section:
-    """What the file is."""
+def file_section(facts: FileFacts, warnings: tuple[str, ...] = ()) -> Section:
+    """What the file is, and what is odd about it."""
     words = [f"{plural(facts.records, 'record')} of {plural(facts.units, 'unit')}."]
     if facts.most_records > 1:
         words.append(
@@ -79,6 +82,7 @@ def file_section(facts: FileFacts) -> Section:
         )
     else:
         words.append("The file is a census: every unit of the population is in it.")
+    words += [f"Warning: {one}" for one in warnings]
     many = [one.key.title for one in facts.keys if one.categories > MANY]
     if many:
         words.append(f"{', '.join(many)}: more than {MANY:,} values. Is that a number? Put it into bands.")

@@ -25,6 +25,7 @@ from sdcgate.methods.risk.individual import individual_risk, sampling_probabilit
 from sdcgate.methods.risk.keys import Keys, Missing, group_keys
 from sdcgate.methods.risk.microdata import KeyVariable
 from sdcgate.methods.risk.risk_factors import final_risk
+from sdcgate.methods.risk.small_weights import small_weights
 from sdcgate.methods.risk.wildcards import compatible_frequencies
 
 NEEDS_RECORDS = "only the keys of so large a file are counted: take a sample of its records for this measure"
@@ -113,7 +114,15 @@ def assess_counted_keys(counted: CountedKeys, options: Options | None = None) ->
         sensitive=(),
         recodings=None,
         not_computed=tuple(missing),
+        warnings=_warnings(counted, options.missing),
     )
+
+
+def _warnings(counted: CountedKeys, missing: Missing) -> tuple[str, ...]:
+    if not counted.weighted:
+        return ()
+    f, sums = _agreeing(counted, missing)
+    return small_weights(f, sums, counted.counts)
 
 
 def _agreeing(counted: CountedKeys, missing: Missing) -> tuple[IntArray, FloatArray]:

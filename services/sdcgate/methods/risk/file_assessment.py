@@ -55,6 +55,7 @@ from sdcgate.methods.risk.recoding_comparison import (
 )
 from sdcgate.methods.risk.risk_factors import final_risk
 from sdcgate.methods.risk.scenarios import ScenarioRisk, scenario_risk, together
+from sdcgate.methods.risk.small_weights import small_weights
 from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, dis_suda, special_uniques
 from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
 
@@ -119,6 +120,7 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
         weights=attempt("weights as a channel", lambda: weights_section(units)),
         rule_sets=attempt("rule sets", lambda: _rule_sets(file)) or (),
         numbers=attempt("numbers", lambda: _numbers(file, options)),
+        warnings=small_weights(common.f, common.weight_sums, weights=units.weights) if units.weighted else (),
         not_computed=tuple(missing),
     )
 

@@ -243,3 +243,5 @@ class FileAssessment:
     """None, too, where no key variable is said to be ordered."""
     numbers: NumbersSection | None = None
     """None, too, where no numbers were named."""
+    warnings: tuple[str, ...] = ()
+    """What is odd about the file, and what was assumed."""

@@ -68,6 +68,22 @@ def test_without_weights_what_needs_a_population_is_left_out_and_says_so():
     assert found.special_uniques.dis is None
 
 
+def test_weights_below_one_are_warned_of_with_what_was_assumed():
+    codes = np.array([[0], [0], [1], [1], [1], [2]])
+    weights = np.array([0.5, 0.7, 0.9, 5.0, 6.0, 1.0])
+    found = assess_file(Microdata(names(1), codes, weights=weights))
+    (told,) = found.warnings
+    assert told.startswith(
+        "3 of 6 units have a weight below 1, and 2 of 6 units have a key whose weights add"
+    )
+    assert "(F_k = f_k), and the risk 1/f_k" in told
+    assert found.individual.risks[:2] == pytest.approx([0.5, 0.5])
+    (told,) = assess_file(Microdata(names(1), codes[2:], weights=weights[2:])).warnings
+    assert "1 of 4 units have a weight below 1; the weights of every key add up" in told
+    assert assess_file(Microdata(names(1), codes, weights=np.full(6, 1 - 1e-12))).warnings == ()
+    assert assess_file(Microdata(names(1), codes, fraction=0.5)).warnings == ()
+
+
 def test_a_census_has_no_doubt():
     codes = people()
     found = assess_file(Microdata(names(), codes, fraction=1.0))
