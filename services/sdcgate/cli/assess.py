@@ -71,6 +71,10 @@ def assess(
         typer.Option(help="Recodings: who may have one with such a share, public=0.0001; widest first."),
     ] = [],  # noqa: B006
     threshold: Annotated[float, typer.Option(help="Individual risk from which a unit is unsafe.")] = 0.1,
+    target_rate: Annotated[
+        float | None,
+        typer.Option(help="Re-identification rate xi* of the file: which threshold on the risk keeps it?"),
+    ] = None,
     minimum: Annotated[int, typer.Option(help="Threshold rule: how often each value must occur.")] = 3,
     dimensions: Annotated[int, typer.Option(help="Threshold rule: combinations of up to so many.")] = 3,
     suda_size: Annotated[
@@ -146,6 +150,7 @@ def assess(
             missing=Missing(missing.value),
             factors=Factors(quality, coverage, attempt),
             risk_threshold=threshold,
+            target_rate=target_rate,
             minimum=minimum,
             dimensions=dimensions,
             suda_size=suda_size,

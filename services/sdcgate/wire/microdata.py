@@ -48,6 +48,7 @@ def options_from_message(message: pb.MicrodataOptions) -> Options:
         missing=MISSING[message.missing],
         factors=factors_from_message(message),
         risk_threshold=given(message, "risk_threshold", usual.risk_threshold),
+        target_rate=given(message, "target_rate", None),
         minimum=given(message, "minimum", usual.minimum),
         dimensions=given(message, "dimensions", usual.dimensions),
         suda_size=given(message, "suda_size", None),
@@ -159,6 +160,14 @@ def _individual(found: IndividualSection) -> pb.IndividualRisks:
         units=found.histogram.units.tolist(),
         threshold=found.threshold.risk,
         unsafe_units=found.threshold.unsafe_units,
+        rate=found.threshold.rate,
+        target=None
+        if found.target is None
+        else pb.TargetThreshold(
+            rate=found.target.rate,
+            threshold=found.target.risk,
+            unsafe_units=found.target.unsafe_units,
+        ),
     )
 
 

@@ -300,6 +300,14 @@ def test_weights_below_one_are_warned_of_in_the_report(file: Path) -> None:
     assert "Warning: 90 of 90 units have a weight below 1, and 90 of 90 units have a key" in text
 
 
+def test_a_target_rate_is_answered_with_its_threshold(file: Path) -> None:
+    given = [str(file), "--keys", "sex,age", "--weight", "w", "--target-rate"]
+    told = json.loads(assess(*given, "0.001", "--json").stdout)["individual"]["target"]
+    text = " ".join(assess(*given, "0.001").stdout.split())
+    assert f"For a rate xi* = 0.001 the threshold on the risk is {told['threshold']:.4g}:" in text
+    assert "keeps the rate xi* = 0.9 as it is" in " ".join(assess(*given, "0.9").stdout.split())
+
+
 def test_a_width_in_percent_is_of_the_value(tmp_path: Path) -> None:
     file = tmp_path / "sales.csv"
     pd.DataFrame({"sales": [100, 110, 1000, 1100, 5000], "sort": "a"}).to_csv(file, index=False)

@@ -258,6 +258,18 @@ def test_weights_that_add_up_to_less_than_the_file_are_warned_of(stub):
     assert not stub.AssessMicrodata(requests(ipc(table()))).warnings
 
 
+def test_a_target_rate_is_answered_with_its_threshold(stub):
+    found = stub.AssessMicrodata(requests(ipc(table()), target_rate=0.01)).individual
+    again = stub.AssessMicrodata(requests(ipc(table()), risk_threshold=found.target.threshold)).individual
+    assert again.rate == pytest.approx(0.01, rel=1e-12)
+    assert again.unsafe_units == found.target.unsafe_units > 0
+    assert not again.HasField("target")
+    kept = stub.AssessMicrodata(requests(ipc(table()), target_rate=0.9)).individual.target
+    assert (kept.HasField("threshold"), kept.unsafe_units) == (False, 0)
+    wrong = paths(lambda: stub.AssessMicrodata(requests(ipc(table()), target_rate=1.0)))
+    assert set(wrong) == {"options.target_rate"}
+
+
 def test_records_by_codes_get_the_risk_of_their_key(stub):
     columns = [pb.KeyCodes(codes=[0, 0, 1, -1]), pb.KeyCodes(codes=[0, 0, 0, 0])]
     asked = pb.EstimateIndividualRiskRequest(columns=columns, weights=[10, 20, 5, 8])

@@ -7,7 +7,7 @@ from sdcgate.cli.assessment.numbers import numbers_section
 from sdcgate.cli.assessment.parts import Bars, Section, Table, count, one_in, percent, plural
 from sdcgate.cli.assessment.recodings import recoding_section
 from sdcgate.cli.assessment.release import release_sections
-from sdcgate.methods.risk.file_level import FileRisk
+from sdcgate.methods.risk.file_level import FileRisk, RiskThreshold
 from sdcgate.methods.risk.file_options import Options
 from sdcgate.methods.risk.file_report import (
     FileAssessment,
@@ -139,8 +139,10 @@ def individual_section(found: IndividualSection, facts: FileFacts, options: Opti
         f"Of the {facts.units:,} units {count(risk.expected_matches)} are expected to be matched correctly: "
         f"the re-identification rate xi is {risk.reidentification_rate:.6f}, psi {_psi(risk)}.",
         f"{plural(threshold.unsafe_units, 'unit has', 'units have')} a risk of {options.risk_threshold:g} "
-        "or more, the threshold.",
+        f"or more, the threshold; once they are protected xi is {threshold.rate:.6f} at most.",
     ]
+    if found.target is not None:
+        words.append(_target(found.target, options.target_rate or 0.0))
     factors = options.factors
     if (factors.quality, factors.coverage, factors.attempt) != (1.0, 1.0, 1.0):
         words.append(
@@ -170,6 +172,17 @@ def individual_section(found: IndividualSection, facts: FileFacts, options: Opti
         "risk above, up to",
     )
     return Section("Individual risk", tuple(words), (figures, bars))
+
+
+def _target(found: RiskThreshold, rate: float) -> str:
+    """Which threshold keeps the rate that was asked for."""
+    if found.risk is None:
+        return f"The file keeps the rate xi* = {rate:g} as it is: no unit has to be protected for it."
+    units = plural(found.unsafe_units, "unit has", "units have")
+    return (
+        f"For a rate xi* = {rate:g} the threshold on the risk is {found.risk:.4g}: {units} to be protected "
+        "until theirs is below."
+    )
 
 
 def household_section(found: HouseholdSection, options: Options) -> Section:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.risk.file_estimates import uniqueness_models
-from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram
+from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram, target_threshold
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
 from sdcgate.methods.risk.file_report import (
     FileAssessment,
@@ -190,6 +190,7 @@ def _individual(counted: CountedKeys, options: Options) -> IndividualSection:
         risk=replace(file_risk(found.f, found.risks, n), key_cells=len(n)),
         histogram=risk_histogram(found.risks, n),
         threshold=rate_for_threshold(found.risks, n, options.risk_threshold),
+        target=target_threshold(found.risks, n, options.target_rate),
         riskiest=counted.first[riskiest] + 1,
         risks=found.risks,
     )

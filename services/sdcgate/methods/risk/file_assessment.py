@@ -16,7 +16,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.risk import household
 from sdcgate.methods.risk.anonymity import Ground, l_diversity, t_closeness
 from sdcgate.methods.risk.file_estimates import uniqueness_section
-from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram
+from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram, target_threshold
 from sdcgate.methods.risk.file_models import (
     FileModels,
     log_linear_section,
@@ -207,6 +207,7 @@ def individual_section(
         risk=replace(file_risk(common.f, risks, ones), key_cells=len(keys)),
         histogram=risk_histogram(risks, ones),
         threshold=rate_for_threshold(risks, ones, options.risk_threshold),
+        target=target_threshold(risks, ones, options.target_rate),
         riskiest=units.first[riskiest] + 1,
         risks=risks,
     )

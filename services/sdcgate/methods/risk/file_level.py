@@ -143,6 +143,11 @@ def threshold_for_rate(risks: FloatArray, units: IntArray, rate: float) -> RiskT
     return rate_for_threshold(r, n, min(threshold, float(r_sorted[first])))
 
 
+def target_threshold(risks: FloatArray, units: IntArray, rate: float | None) -> RiskThreshold | None:
+    """`threshold_for_rate`, or None where no rate is asked for."""
+    return None if rate is None else threshold_for_rate(risks, units, rate)
+
+
 def rate_for_threshold(risks: FloatArray, units: IntArray, threshold: float) -> RiskThreshold:
     """The re-identification rate that a threshold r* on the risk of a unit leaves, and what it makes unsafe.
 

@@ -25,6 +25,8 @@ class Options:
     """Of the individual risk: each one number."""
     risk_threshold: float = 0.1
     """r*: units with a risk at it or above are unsafe."""
+    target_rate: float | None = None
+    """xi*: re-identification rate that the file is to keep; the threshold on r_k that does is told."""
     minimum: int = 3
     """Threshold rule: a value is safe if at least so many units of the file have it."""
     dimensions: int = 3
@@ -53,6 +55,8 @@ class Options:
         problems = []
         if not 0 < self.risk_threshold <= 1:
             problems.append("risk_threshold must be above 0 and at most 1")
+        if self.target_rate is not None and not 0 < self.target_rate < 1:
+            problems.append("target_rate must be above 0 and below 1")
         if self.minimum < 1:
             problems.append("minimum must be at least 1")
         if self.dimensions < 1:

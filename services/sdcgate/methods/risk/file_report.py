@@ -67,6 +67,8 @@ class IndividualSection:
     risk: FileRisk
     histogram: RiskHistogram
     threshold: RiskThreshold
+    target: RiskThreshold | None
+    """The threshold for the target rate xi*; None where none was asked for."""
     riskiest: IntArray = field(repr=False)
     """Numbers of the riskiest records in the file, from 1."""
     risks: FloatArray = field(repr=False)

@@ -84,6 +84,19 @@ def test_weights_below_one_are_warned_of_with_what_was_assumed():
     assert assess_file(Microdata(names(1), codes, fraction=0.5)).warnings == ()
 
 
+def test_a_target_rate_gives_the_threshold_that_keeps_it():
+    codes = people()
+    found = assess_file(Microdata(names(), codes, fraction=0.1), Options(target_rate=0.02)).individual
+    at = found.target.risk
+    assert np.minimum(found.risks, at).mean() == pytest.approx(0.02, rel=1e-12) == found.target.rate
+    assert found.target.unsafe_units == (found.risks >= at * (1 - 1e-9)).sum() > 0
+    kept = assess_file(Microdata(names(), codes, fraction=0.1), Options(target_rate=0.9)).individual
+    assert (kept.target.risk, kept.target.unsafe_units) == (None, 0)
+    assert assess_file(Microdata(names(), codes, fraction=0.1)).individual.target is None
+    with pytest.raises(ValueError, match="target_rate must be above 0 and below 1"):
+        assess_file(Microdata(names(), codes), Options(target_rate=1.0))
+
+
 def test_a_census_has_no_doubt():
     codes = people()
     found = assess_file(Microdata(names(), codes, fraction=1.0))
