@@ -69,7 +69,15 @@ def test_the_report_on_rand_has_the_figures_of_the_methods(client: Client, peopl
         "all two-way interactions",
         "forward search",
     ]
-    assert [one["what"] for one in report["not_computed"]] == ["household risk", "recodings"]
+    assert [one["what"] for one in report["not_computed"]] == [
+        "household risk",
+        "recodings",
+        "smoothing",
+        "sensitive variables",
+        "scenarios",
+        "weights as a channel",
+        "rule sets",
+    ]
 
 
 def test_the_command_line_gives_the_same_report(client: Client, people: pd.DataFrame, tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ def assess(*words: str) -> Result:
 def test_every_section_is_there_where_all_is_given(file: Path) -> None:
     levels = file.parent / "levels.yaml"
     levels.write_text("age: {ten_years: 10}\n")
+    scenarios = file.parent / "scenarios.yaml"
+    scenarios.write_text("- {name: roll, kind: INDIVIDUAL_ARCHIVE, keys: [sex, age]}\n")
     given = [
         "--keys",
         "sex,size,age,name",
@@ -54,6 +56,10 @@ def test_every_section_is_there_where_all_is_given(file: Path) -> None:
         "sick",
         "--recodings",
         str(levels),
+        "--ordinal",
+        "age",
+        "--scenarios",
+        str(scenarios),
     ]
     shown = assess(str(file), *given)
     assert shown.exit_code == 0, shown.output
@@ -61,7 +67,9 @@ def test_every_section_is_there_where_all_is_given(file: Path) -> None:
                   "Uniqueness in the population", "Log-linear models", "Households", "Threshold rule",
                   "Special uniques", "Sensitive variables", "Recodings"):  # fmt: skip
         assert f"\n{title}\n" in shown.stdout
-    assert "\nNot computed\n" not in shown.stdout
+    lacking = shown.stdout[shown.stdout.index("\nNot computed\n") :]
+    assert "rule sets" in lacking
+    assert not any(one in lacking for one in ("risk", "smoothing", "sensitive", "scenarios", "recodings"))
     assert "name = Bern" in shown.stdout
     assert RARE not in shown.stdout
 

@@ -24,6 +24,7 @@ from sdcgate.methods.risk.file_report import (
 from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
 from sdcgate.methods.risk.keys import Keys, Missing, group_keys
 from sdcgate.methods.risk.microdata import KeyVariable
+from sdcgate.methods.risk.not_given import RULE_SETS, SCENARIOS, SENSITIVE
 from sdcgate.methods.risk.risk_factors import final_risk
 from sdcgate.methods.risk.small_weights import small_weights
 from sdcgate.methods.risk.wildcards import compatible_frequencies
@@ -100,7 +101,7 @@ def assess_counted_keys(counted: CountedKeys, options: Options | None = None) ->
         missing.append(NotComputed("individual risk", str(error)))
     if facts.fraction is not None:
         models = UniquenessSection(None, uniqueness_models(_as_keys(counted), facts.fraction, missing))
-    missing.append(NotComputed(", ".join(LEFT_OUT), NEEDS_RECORDS))
+    missing += [NotComputed(", ".join(LEFT_OUT), NEEDS_RECORDS), SENSITIVE, SCENARIOS, RULE_SETS]
     return FileAssessment(
         facts=facts,
         key_cells=_key_cells(counted, options.missing),

@@ -48,6 +48,7 @@ from sdcgate.methods.risk.file_report import (
 from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
 from sdcgate.methods.risk.keys import Frequencies, Keys, frequencies, group_keys
 from sdcgate.methods.risk.microdata import Microdata, UnitFile, by_units
+from sdcgate.methods.risk.not_given import not_given
 from sdcgate.methods.risk.recoding_comparison import (
     ComparisonOptions,
     RecodingComparison,
@@ -121,7 +122,7 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
         rule_sets=attempt("rule sets", lambda: _rule_sets(file)) or (),
         numbers=attempt("numbers", lambda: _numbers(file, options)),
         warnings=small_weights(common.f, common.weight_sums, weights=units.weights) if units.weighted else (),
-        not_computed=tuple(missing),
+        not_computed=(*missing, *not_given(file, units, options)),
     )
 
 

@@ -97,6 +97,19 @@ def test_a_target_rate_gives_the_threshold_that_keeps_it():
         assess_file(Microdata(names(), codes), Options(target_rate=1.0))
 
 
+def test_what_was_not_given_is_named_with_what_to_give():
+    codes, weights = people(), np.random.default_rng(2).uniform(1, 30, PEOPLE)
+    bare = assess_file(Microdata(names(), codes, weights=np.full(PEOPLE, 9.0)))
+    reasons = {one.what: one.reason for one in bare.not_computed}
+    assert {"smoothing", "sensitive variables", "scenarios", "rule sets"} < set(reasons)
+    assert reasons["weights as a channel"] == "all weights are the same: they tell nothing"
+    by_fraction = assess_file(Microdata(names(), codes, fraction=0.1)).not_computed
+    assert "name their column" in {one.what: one.reason for one in by_fraction}["weights as a channel"]
+    given = Microdata(names(), codes, weights=weights, sensitive=(("ill", codes[:, 0]),))
+    named = {one.what for one in assess_file(given, Options(ordinal=("b",))).not_computed}
+    assert named == {"household risk", "recodings", "scenarios", "rule sets"}
+
+
 def test_a_census_has_no_doubt():
     codes = people()
     found = assess_file(Microdata(names(), codes, fraction=1.0))
