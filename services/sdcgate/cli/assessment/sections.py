@@ -139,8 +139,10 @@ def individual_section(found: IndividualSection, facts: FileFacts, options: Opti
         f"Of the {facts.units:,} units {count(risk.expected_matches)} are expected to be matched correctly: "
         f"the re-identification rate xi is {risk.reidentification_rate:.6f}, psi {_psi(risk)}.",
         f"{plural(threshold.unsafe_units, 'unit has', 'units have')} a risk of {options.risk_threshold:g} "
-        f"or more, the threshold; once they are protected xi is {threshold.rate:.6f} at most.",
+        "or more, the threshold.",
     ]
+    if threshold.unsafe_units:
+        words.append(f"Once they are protected, xi is {threshold.rate:.6f} at most.")
     if found.target is not None:
         words.append(_target(found.target, options.target_rate or 0.0))
     factors = options.factors
