@@ -81,7 +81,8 @@ class CheckCalls:
             keys: Columns of the key variables, such as `["sex", "age", "region"]`.
             options: `weight`, `unit`, `wave`, `household`: columns; `fraction` or `population` without
                 weights; `missing`, `missing_texts`, `risk_threshold`, `target_rate`, `minimum`, `dimensions`,
-                `suda_size`, `quality`, `coverage`, `attempt`; `ordinal`, the key variables that are ordered;
+                or `minimums` by size such as `[100, 10, 3]`, `suda_size`, `quality`, `coverage`, `attempt`;
+                `ordinal`, the key variables that are ordered;
                 `scenarios`, such as `[{"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["sex",
                 "age"]}]`, as in `GET /openapi.json`; `numbers`, such as `[{"column": "sales", "relative":
                 0.1}, {"column": "staff", "width": 5}]`, with `neighbours`.

@@ -14,7 +14,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 COLUMNS = ("weight", "unit", "wave", "household")
 """Options that name one column each."""
 
-LISTS = ("sensitive", "missing_texts", "ordinal", "scenarios", "numbers")
+LISTS = ("sensitive", "missing_texts", "ordinal", "scenarios", "numbers", "minimums")
 """Options that hold several values."""
 
 JSON = "application/json"

@@ -75,7 +75,12 @@ def assess(
         float | None,
         typer.Option(help="Re-identification rate xi* of the file: which threshold on the risk keeps it?"),
     ] = None,
-    minimum: Annotated[int, typer.Option(help="Threshold rule: how often each value must occur.")] = 3,
+    minimum: Annotated[
+        str,
+        typer.Option(
+            help="Threshold rule: how often each value must occur; by size of the combination 1:100,2:10,3:3."
+        ),
+    ] = "3",
     dimensions: Annotated[int, typer.Option(help="Threshold rule: combinations of up to so many.")] = 3,
     suda_size: Annotated[
         int | None, typer.Option(help="SUDA: most variables of a minimal sample unique.")
@@ -120,6 +125,7 @@ def assess(
     with told():
         from sdcgate.cli.assessment.given import Given, beside, counted_of, microdata_of
         from sdcgate.cli.assessment.levels import access_bounds
+        from sdcgate.cli.assessment.minimums import minimums_of
         from sdcgate.cli.assessment.numbers import near_of
         from sdcgate.cli.assessment.several_files import linked_releases
         from sdcgate.methods.risk.file_assessment import assess_file
@@ -146,12 +152,14 @@ def assess(
             near=tuple(near_of(text) for text in near),
             release_date=datetime.now(UTC).date() if release_date is None else release_date.date(),
         )
+        rule = minimums_of(minimum)
         options = Options(
             missing=Missing(missing.value),
             factors=Factors(quality, coverage, attempt),
             risk_threshold=threshold,
             target_rate=target_rate,
-            minimum=minimum,
+            minimum=rule.minimum,
+            minimums=rule.by_size,
             dimensions=dimensions,
             suda_size=suda_size,
             accepted_share=accepted,

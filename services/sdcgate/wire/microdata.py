@@ -50,6 +50,7 @@ def options_from_message(message: pb.MicrodataOptions) -> Options:
         risk_threshold=given(message, "risk_threshold", usual.risk_threshold),
         target_rate=given(message, "target_rate", None),
         minimum=given(message, "minimum", usual.minimum),
+        minimums=tuple(message.minimums),
         dimensions=given(message, "dimensions", usual.dimensions),
         suda_size=given(message, "suda_size", None),
         largest_table=LARGEST_TABLE,
@@ -268,8 +269,9 @@ def _households(found: HouseholdSection) -> pb.HouseholdRisk:
 
 def _threshold(found: ThresholdSection) -> pb.ThresholdRule:
     return pb.ThresholdRule(
-        minimum=found.minimum,
-        dimensions=found.dimensions,
+        minimum=max(found.minimums),
+        minimums=found.minimums,
+        dimensions=len(found.minimums),
         combinations=found.looked_at,
         unsafe_units=found.unsafe_units,
         worst=[

@@ -316,6 +316,15 @@ def test_a_target_rate_is_answered_with_its_threshold(file: Path) -> None:
     assert "keeps the rate xi* = 0.9 as it is" in " ".join(assess(*given, "0.9").stdout.split())
 
 
+def test_a_minimum_for_each_size_is_read(file: Path) -> None:
+    given = [str(file), "--keys", "sex,age", "--weight", "w", "--minimum"]
+    text = " ".join(assess(*given, "1:50,2:4").stdout.split())
+    assert "occur often enough, of 1 variable 50, of 2 variables 4 times or more" in text
+    assert json.loads(assess(*given, "2:4,1:50", "--json").stdout)["threshold_rule"]["minimums"] == [50, 4]
+    for wrong in ("2:4", "1:x", "1:3,1:4", "many", "1:"):
+        assert "write one number, or one for each size" in " ".join(assess(*given, wrong).stderr.split())
+
+
 def test_a_width_in_percent_is_of_the_value(tmp_path: Path) -> None:
     file = tmp_path / "sales.csv"
     pd.DataFrame({"sales": [100, 110, 1000, 1100, 5000], "sort": "a"}).to_csv(file, index=False)

@@ -270,6 +270,18 @@ def test_a_target_rate_is_answered_with_its_threshold(stub):
     assert set(wrong) == {"options.target_rate"}
 
 
+def test_a_minimum_for_each_size_is_asked_for(stub):
+    found = stub.AssessMicrodata(requests(ipc(table()), minimums=[100, 10])).threshold_rule
+    own = assess_file(
+        Microdata(tuple(KeyVariable(name) for name in ("sex", "age", "region")), people()[0]),
+        Options(minimums=(100, 10)),
+    ).threshold
+    assert (list(found.minimums), found.minimum, found.dimensions) == ([100, 10], 100, 2)
+    assert found.unsafe_units == own.unsafe_units > 0
+    wrong = paths(lambda: stub.AssessMicrodata(requests(ipc(table()), minimums=[3, 0])))
+    assert set(wrong) == {"options.minimums[1]"}
+
+
 def test_records_by_codes_get_the_risk_of_their_key(stub):
     columns = [pb.KeyCodes(codes=[0, 0, 1, -1]), pb.KeyCodes(codes=[0, 0, 0, 0])]
     asked = pb.EstimateIndividualRiskRequest(columns=columns, weights=[10, 20, 5, 8])

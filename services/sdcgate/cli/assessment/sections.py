@@ -217,9 +217,8 @@ def household_section(found: HouseholdSection, options: Options) -> Section:
 
 def threshold_section(found: ThresholdSection, titles: tuple[str, ...]) -> Section:
     """Combinations of a few variables with rare values."""
-    upto = plural(found.dimensions, "variable")
     words = (
-        f"Every combination of up to {upto} must occur {found.minimum} times or more in the file: "
+        f"{_asked(found.minimums)} times or more in the file: "
         f"{plural(found.looked_at, 'combination')} were looked at, "
         f"{plural(found.unsafe_units, 'unit has', 'units have')} a rare value in at least one.",
     )
@@ -236,6 +235,15 @@ def threshold_section(found: ThresholdSection, titles: tuple[str, ...]) -> Secti
         ("combination", "values", "rare values", "units"), rows, "The combinations with the most units."
     )
     return Section("Threshold rule", words, (table,) if rows else ())
+
+
+def _asked(minimums: tuple[int, ...]) -> str:
+    if len(set(minimums)) == 1:
+        return f"Every combination of up to {plural(len(minimums), 'variable')} must occur {minimums[0]}"
+    sizes = ", ".join(
+        f"of {plural(size, 'variable')} {least}" for size, least in enumerate(minimums, start=1)
+    )
+    return f"Every combination must occur often enough, {sizes}"
 
 
 def special_uniques_section(found: SpecialUniquesSection, whole: FileAssessment) -> Section:

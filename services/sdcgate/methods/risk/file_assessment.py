@@ -261,23 +261,21 @@ def threshold_section(units: UnitFile, options: Options) -> ThresholdSection:
     Raises ValueError where there are more than `MOST_COMBINATIONS`, before any of them is made.
     """
     variables = len(units.keys)
-    dimensions = min(options.dimensions, variables)
-    number = sum(comb(variables, size) for size in range(1, dimensions + 1))
+    minimums = options.by_size[:variables]
+    number = sum(comb(variables, size) for size in range(1, len(minimums) + 1))
     if number > MOST_COMBINATIONS:
         raise ValueError(
             f"{number} combinations of {variables} key variables are too many to look at: "
             "take fewer key variables or fewer dimensions"
         )
-    combined = combinations_up_to(len(units.keys), (options.minimum,) * dimensions)
+    combined = combinations_up_to(len(units.keys), minimums)
     found = threshold_rule(units.codes, combined, missing=options.missing, named=0)
     unsafe = [
         UnsafeCombination(one.keys, one.cells, one.unsafe_cells, one.unsafe_units)
         for one in sorted(found.combinations, key=lambda one: (-one.unsafe_units, one.keys))
         if one.unsafe_cells
     ]
-    return ThresholdSection(
-        options.minimum, dimensions, len(combined), found.unsafe_units, tuple(unsafe[:NAMED])
-    )
+    return ThresholdSection(minimums, len(combined), found.unsafe_units, tuple(unsafe[:NAMED]))
 
 
 def special_uniques_section(units: UnitFile, options: Options) -> SpecialUniquesSection:

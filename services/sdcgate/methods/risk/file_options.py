@@ -29,6 +29,8 @@ class Options:
     """xi*: re-identification rate that the file is to keep; the threshold on r_k that does is told."""
     minimum: int = 3
     """Threshold rule: a value is safe if at least so many units of the file have it."""
+    minimums: tuple[int, ...] = ()
+    """Threshold rule: the minimum of one, two, ... key variables, in place of `minimum` and `dimensions`."""
     dimensions: int = 3
     """Threshold rule: over all combinations of up to so many key variables."""
     suda_size: int | None = None
@@ -50,6 +52,11 @@ class Options:
     riskiest: int = 0
     """So many of the riskiest records are named by their numbers in the file."""
 
+    @property
+    def by_size(self) -> tuple[int, ...]:
+        """Threshold rule: the minimum of combinations of one, two, ... key variables."""
+        return self.minimums or (self.minimum,) * self.dimensions
+
     def check(self) -> None:
         """Raises ValueError with all that is out of range."""
         problems = []
@@ -59,6 +66,8 @@ class Options:
             problems.append("target_rate must be above 0 and below 1")
         if self.minimum < 1:
             problems.append("minimum must be at least 1")
+        if any(one < 1 for one in self.minimums):
+            problems.append("minimums must be at least 1")
         if self.dimensions < 1:
             problems.append("dimensions must be at least 1")
         if self.suda_size is not None and self.suda_size < 1:

@@ -154,8 +154,8 @@ class UnsafeCombination:
 class ThresholdSection:
     """The threshold rule."""
 
-    minimum: int
-    dimensions: int
+    minimums: tuple[int, ...]
+    """How often the values of one, two, ... key variables must occur."""
     looked_at: int
     """Combinations that were looked at."""
     unsafe_units: int

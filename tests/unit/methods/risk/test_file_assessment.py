@@ -110,6 +110,20 @@ def test_what_was_not_given_is_named_with_what_to_give():
     assert named == {"household risk", "recodings", "scenarios", "rule sets"}
 
 
+def test_the_threshold_rule_takes_a_minimum_for_each_size():
+    codes = people()
+    found = assess_file(Microdata(names(), codes), Options(minimums=(35, 6))).threshold
+    unsafe = np.zeros(PEOPLE, dtype=bool)
+    for least, sets in ((35, [[a] for a in range(4)]), (6, [[a, b] for a in range(4) for b in range(a)])):
+        for keys in sets:
+            group = group_keys(codes[:, keys])
+            unsafe |= group.counts[group.group] < least
+    assert (found.minimums, found.looked_at) == ((35, 6), 10)
+    assert 0 < found.unsafe_units == unsafe.sum() < PEOPLE
+    with pytest.raises(ValueError, match="minimums must be at least 1"):
+        assess_file(Microdata(names(), codes), Options(minimums=(3, 0)))
+
+
 def test_a_census_has_no_doubt():
     codes = people()
     found = assess_file(Microdata(names(), codes, fraction=1.0))
