@@ -124,6 +124,19 @@ def test_records_whose_numbers_stand_alone_are_counted(client: Client, people: p
     assert [path for path, _ in refused.value.errors] == ["options.numbers[0]"]
 
 
+def test_numbers_in_the_address_are_numbers_in_lists_too(client: Client, people: pd.DataFrame) -> None:
+    how = {"fraction": FRACTION, "minimums": [40, 10], "target_rate": 0.0001}
+    report = client.assess_microdata(people, ["site", "female", "age"], **how)
+    assert report["threshold_rule"]["minimums"] == [40, 10]
+    assert report["individual"]["target"]["unsafe_units"] > 0
+    with pytest.raises(InvalidRequest) as refused:
+        client.assess_microdata(people, ["site"], minimums=["x", 3], target_rate=2)
+    assert [path for path, _ in refused.value.errors] == ["minimums[0]"]
+    with pytest.raises(InvalidRequest) as refused:
+        client.assess_microdata(people, ["site"], minimums=[3, 0], target_rate=2)
+    assert {path for path, _ in refused.value.errors} == {"options.minimums[1]", "options.target_rate"}
+
+
 def test_a_file_with_its_options_in_the_address_or_in_a_form_gives_the_same_report(
     house: ServedHouse, client: Client, people: pd.DataFrame
 ) -> None:

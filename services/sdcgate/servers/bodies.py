@@ -117,7 +117,7 @@ def parameters(request: Request, route: Route) -> dict[str, Any]:
         if field is None or name not in route.in_query:
             problems.append(FieldProblem(name[:40], "is not known in the address"))
         elif field.is_repeated and field.message_type is None:
-            value[name] = texts
+            value[name] = [_number(field, text) for text in texts]
         elif len(texts) > 1:
             problems.append(FieldProblem(name, "stands more than once"))
         elif field.message_type is not None:
