@@ -4,11 +4,11 @@ From independence, which fits too little and overstates the risk, interactions a
 one under which Skinner and Shlomo's criterion B_2, standardised, is nearest to 0; first of two variables, and
 when these bring it no nearer to 0, of three whose pairs are all in. Only interactions with enough records for
 their margin are looked at: the criterion takes fitted means for given, and trusts a model that has as many
-margins as records. Which one comes next is told by one step of a fit, see `interaction_trials`; only that one
-is fitted, and where it then brings the criterion no nearer to 0, up to two runners-up. The search ends when
-the criterion no longer sees a bias, or when no interaction brings it nearer to 0. Sources: Skinner and Shlomo
-(2008); Handbook on SDC, 3.3.6. They add terms until the test accepts the model; which term comes next, and
-from how many records, are our own rules.
+margins as records. Which one comes next is told by one step of a fit, see `interaction_trials`; the five that
+promise most are fitted, in a large table only up to the first that brings the criterion nearer to 0. The
+search ends when the criterion no longer sees a bias, or when no interaction brings it nearer to 0. Sources:
+Skinner and Shlomo (2008); Handbook on SDC, 3.3.6. They add terms until the test accepts the model; which term
+comes next, and from how many records, are our own rules.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,10 @@ from sdcgate.methods.risk.loglinear import (
 )
 from sdcgate.methods.risk.proportional_fitting import MOST_VISITS
 
-RUNNERS_UP = 3
-"""Interactions that are fitted for a step before it is given up."""
+FITTED = 5
+"""Interactions that are fitted for a step: the most promising ones."""
+LARGE = 2_000_000
+"""Possible keys above which the first of them that brings the criterion nearer to 0 is taken."""
 LARGEST_ORDER = 3
 LEAST_FILLED = 5.0
 """Records for each cell of the margin that an interaction must have on average."""
@@ -111,7 +113,7 @@ class _Walk:
         """Steps until one of the ends is met."""
         size, ended = 2, self._ended()
         while ended is None and size <= min(self._order, self._variables):
-            if not any(self._add(one) for one in self._best(size)):
+            if not self._add(self._best(size)):
                 size += 1
             ended = self._ended()
         if ended is None:
@@ -138,7 +140,7 @@ class _Walk:
                 return []
             found.append((abs(trials.standardised(one)), one))
             self._visits = before + trials.visits
-        return [one for _, one in sorted(found)[:RUNNERS_UP]]
+        return [one for _, one in sorted(found)[:FITTED]]
 
     def _possible(self, one: Generator) -> bool:
         """Whether all its parts are in, and its margin is well filled."""
@@ -146,18 +148,25 @@ class _Walk:
         filled = float(self._table.keys.counts.sum()) >= LEAST_FILLED * cells
         return filled and self._in.issuperset(combinations(one, len(one) - 1))
 
-    def _add(self, one: Generator) -> bool:
-        """Go on to the model with one more interaction, unless the criterion is then further from 0."""
-        if self._visits >= self._most:
+    def _add(self, promising: list[Generator]) -> bool:
+        """Go on to the model with the one of them that brings the criterion nearest to 0, if one does."""
+        best: tuple[Generator, LogLinear, Criteria] | None = None
+        nearest = abs(self._criteria.standardised_2)
+        for one in promising:
+            if self._visits >= self._most:
+                break
+            model = self._fit((*self._in, one))
+            found = criteria(self._table, model)
+            self._visits += CRITERION_VISITS * prod(self._table.shape)
+            if model.converged and abs(found.standardised_2) < nearest:
+                best, nearest = (one, model, found), abs(found.standardised_2)
+                if len(model.table) > LARGE:
+                    break
+        if best is None:
             return False
-        model = self._fit((*self._in, one))
-        found = criteria(self._table, model)
-        self._visits += CRITERION_VISITS * prod(self._table.shape)
-        if not model.converged or abs(found.standardised_2) >= abs(self._criteria.standardised_2):
-            return False
-        self._model, self._criteria = model, found
+        one, self._model, self._criteria = best
         self._in.add(one)
-        self._steps.append(Step(one, model.generators, found.standardised_2))
+        self._steps.append(Step(one, self._model.generators, self._criteria.standardised_2))
         return True
 
     def _fit(self, generators: tuple[Generator, ...]) -> LogLinear:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sdcgate.methods.risk import forward_search as module
 from sdcgate.methods.risk.forward_search import Ended, forward_search
 from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.loglinear import criteria, fit, key_table, main_effects, risk
@@ -98,6 +99,28 @@ def test_all_interactions_may_be_in():
     codes = np.repeat([[0, 0], [1, 1], [0, 1], [1, 0]], [40, 40, 1, 1], axis=0)
     found = forward_search(key_table(codes, fraction=0.5))
     assert found.ended in (Ended.ALL_IN, Ended.FITS)
+
+
+def test_in_a_large_table_only_what_a_trial_promises_is_fitted(monkeypatch):
+    rng = np.random.default_rng(7)
+    hidden = rng.integers(0, 5, 100_000)
+    table, _ = sample(np.column_stack([following(hidden, n, rng) for n in (4, 5, 6, 8, 9)]), 0.04, rng)
+    fitted = []
+
+    def counted(*given, **options):
+        fitted.append(given[1])
+        return fit(*given, **options)
+
+    monkeypatch.setattr(module, "fit", counted)
+    every = forward_search(table)
+    tried = len(fitted)
+    monkeypatch.setattr(module, "LARGE", 1)
+    quick = forward_search(table)
+    assert len(fitted) - tried < tried / 2
+    assert quick.visits < every.visits
+    assert quick.ended is every.ended is Ended.FITS
+    assert quick.steps[1] == every.steps[1]
+    assert risk(table, quick.model).tau_2 == pytest.approx(risk(table, every.model).tau_2, rel=0.1)
 
 
 def test_a_wrong_start_is_refused():
