@@ -153,6 +153,15 @@ def test_what_is_wrong_with_numbers_has_its_path(stub, given, wrong):
     assert set(paths(lambda: stub.AssessMicrodata(requests(ipc(lattice()), **{**NEAR, **given})))) == wrong
 
 
+def test_a_width_that_no_number_can_be_measured_by_is_told(stub):
+    near = {**NEAR, "numbers": [{"column": "x", "width": 1e-308}]}
+    answer = stub.AssessMicrodata(requests(ipc(lattice()), **near))
+    assert not answer.HasField("numbers")
+    assert ("numbers", "widths are too small for the numbers") in [
+        (one.what, one.reason) for one in answer.not_computed
+    ]
+
+
 def test_more_pairs_of_numbers_than_a_caller_waits_for_are_not_compared(stub, monkeypatch):
     monkeypatch.setattr("sdcgate.wire.microdata.MOST_PAIRS", 900.0**2 - 1)
     answer = stub.AssessMicrodata(requests(ipc(lattice()), **NEAR))

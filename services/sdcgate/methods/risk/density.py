@@ -65,7 +65,10 @@ def neighbourhoods(
         raise ValueError("widths must be one finite number above 0 for each of the numbers")
     if minimum < 1:
         raise ValueError("minimum must be at least 1")
-    points = values / limits
+    with np.errstate(over="ignore"):
+        points = values / limits
+    if not np.isfinite(points).all():
+        raise ValueError("widths are too small for the numbers")
     count = len(points)
     found = Density(
         np.zeros(count, dtype=np.int64),
