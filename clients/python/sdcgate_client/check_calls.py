@@ -3,13 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import httpx
-
 from sdcgate_client.checks import own_problem
+from sdcgate_client.connection import Connection
 from sdcgate_client.contents import json_of, object_of
 from sdcgate_client.files import (
-    Form,
-    Parameters,
     arrow_stream,
     columns_stream,
     file_form,
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class CheckCalls:
+class CheckCalls(Connection):
     """What a client sends to be checked."""
 
     def assess_table(
@@ -202,23 +199,3 @@ class CheckCalls:
             "time_limit_ms": time_limit_ms,
         }
         return object_of(self._call("POST", "/v1/protection:auditTable", body))
-
-    def _call(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        parameters: Parameters | None = None,
-    ) -> Any:
-        raise NotImplementedError
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        parameters: Parameters | None = None,
-        content: bytes | None = None,
-        form: Form | None = None,
-    ) -> httpx.Response:
-        raise NotImplementedError

@@ -1,7 +1,6 @@
 """The client: one method for each thing that the gateway does."""
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
@@ -10,12 +9,9 @@ import httpx
 from sdcgate_client.answer import Answer
 from sdcgate_client.check_calls import CheckCalls
 from sdcgate_client.contents import json_of, object_of
-from sdcgate_client.errors import UnexpectedAnswer, Unreachable, error_of
-from sdcgate_client.files import ARROW, Form, Parameters
+from sdcgate_client.errors import UnexpectedAnswer
+from sdcgate_client.files import Parameters
 from sdcgate_client.requests import Dimensions, Figures, Filter, table_request
-
-CONNECTION_ATTEMPTS = 2
-"""Further attempts to connect. What was sent is not sent again: that is for the caller to decide."""
 
 
 class Client(CheckCalls):
@@ -27,38 +23,6 @@ class Client(CheckCalls):
         timeout: Seconds to wait for an answer.
         transport: How requests travel; for tests and proxies.
     """
-
-    def __init__(
-        self,
-        base_url: str,
-        api_key: str = "",
-        timeout: float = 60.0,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        headers = {"Accept": "application/json, application/problem+json"}
-        if api_key:
-            headers["Authorization"] = f"Bearer {api_key}"
-        self._http = httpx.Client(
-            base_url=base_url,
-            headers=headers,
-            timeout=timeout,
-            transport=transport or httpx.HTTPTransport(retries=CONNECTION_ATTEMPTS),
-        )
-
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes the connections."""
-        self._http.close()
 
     def datasets(self) -> list[dict[str, Any]]:
         """All datasets, each in its newest version."""
@@ -175,43 +139,6 @@ class Client(CheckCalls):
     def status(self) -> dict[str, Any]:
         """Whether queries can be answered, the software's version, and the certificates' public key."""
         return object_of(self._call("GET", "/v1/status"))
-
-    def _call(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        parameters: Parameters | None = None,
-    ) -> Any:
-        return json_of(self._send(method, path, body, parameters))
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        parameters: Parameters | None = None,
-        content: bytes | None = None,
-        form: Form | None = None,
-    ) -> httpx.Response:
-        headers = None if content is None else {"Content-Type": ARROW}
-        try:
-            response = self._http.request(
-                method,
-                path,
-                json=body,
-                params=parameters or None,
-                content=content,
-                files=form,
-                headers=headers,
-            )
-        except httpx.TimeoutException as error:
-            raise Unreachable(f"{self._http.base_url} did not answer in time") from error
-        except httpx.HTTPError as error:
-            raise Unreachable(f"{self._http.base_url} cannot be reached: {error}") from error
-        if response.is_error:
-            raise error_of(response)
-        return response
 
 
 def _segment(name: str) -> str:

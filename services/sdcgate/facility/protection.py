@@ -53,11 +53,13 @@ def make_problem(
     computed: Computed,
     facts: Facts,
     known: Mapping[str, BoolArray],
-    absent: BoolArray,
     known_sums: Mapping[str, tuple[IntArray, ...]],
     costs: FloatArray,
 ) -> Problem:
-    """What an intruder can know of the table, quantity by quantity, and how uncertain he must stay."""
+    """What an intruder can know of the table, quantity by quantity, and how uncertain he must stay.
+
+    All totals are in it, asked for or not.
+    """
     policy = plan.policy
     return Problem(
         axes=computed.axes,
@@ -71,7 +73,7 @@ def make_problem(
         known_measures=np.array([known[measure.name] for measure in facts.measures], dtype=np.bool_).reshape(
             len(facts.measures), len(facts)
         ),
-        absent=absent,
+        absent=np.zeros(len(facts), dtype=np.bool_),
         known_sums=known_sums[COUNTS],
         known_measure_sums=tuple(known_sums[measure.name] for measure in facts.measures),
         costs=costs,
@@ -104,10 +106,10 @@ def protect(
     remaining: Callable[[], float],
 ) -> Protected:
     """Withhold the unsafe cells and what would reveal them, until nothing unsafe can be formed."""
-    must, known = unsafe & ~problem.absent, problem.wholly_known
+    must, known = unsafe, problem.wholly_known
     for _ in range(ROUNDS):
         pattern = _pattern(problem, must & ~known, plan, service, remaining)
-        withheld = (pattern.withheld | must) & ~problem.absent
+        withheld = pattern.withheld | must
         if pattern.proof is not Proof.PROVED:
             break
         residuals = _residuals_to_break(plan, problem, withheld, inspector)
@@ -115,7 +117,7 @@ def protect(
             # What everybody knows needs no proof, and with its mark it tells nothing more.
             proved = _proved(problem, withheld & ~known, pattern)
             marked = _with_shares(withheld, denominators(problem.axes, plan.layout))
-            return Protected(withheld, marked & ~problem.absent, proved)
+            return Protected(withheld, marked, proved)
         if not (residuals & ~withheld & ~known).any():
             break
         must = withheld | residuals
@@ -195,7 +197,7 @@ def _cell_to_add(problem: Problem, withheld: BoolArray, parent: int, parts: IntA
         line = lines.parts(int(relation))
         if not np.isin(parts, line).all():
             continue
-        free = line[~withheld[line] & ~problem.wholly_known[line] & ~problem.absent[line]]
+        free = line[~withheld[line] & ~problem.wholly_known[line]]
         free = free[problem.facts.records[free] > 0]
         if len(free):
             return int(free[np.argmin(problem.prices[free])])

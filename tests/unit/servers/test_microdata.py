@@ -5,20 +5,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from risk_server import served_risk, told
 from sdcgate.methods.risk.file_assessment import assess_file
 from sdcgate.methods.risk.file_options import Options
 from sdcgate.methods.risk.individual import individual_risk
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import service_authenticator
-from sdcgate.servers.channels import connect
-from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.microdata import FileAssessor
 from sdcgate.servers.received_files import FileLane
-from sdcgate.servers.risk import SERVICE, RiskServicer, warm_up
-from sdcgate.servers.settings import GrpcServer
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 
 SECRET = "Zwicky of Glarus"
 LARGEST = 100_000
@@ -54,29 +49,13 @@ def requests(content, piece=777, **options):
 
 
 def paths(call):
-    with pytest.raises(grpc.RpcError) as caught:
-        call()
-    problem = errors.from_rpc_error(caught.value)
-    assert isinstance(problem, errors.InvalidArgument)
-    assert SECRET not in str(caught.value)
-    return {field.path: field.message for field in problem.fields}
+    return told(call, SECRET)
 
 
 @pytest.fixture(scope="module")
 def stub():
-    servicer = RiskServicer(files=FileLane(LARGEST, 1))
-    running = Running(
-        "risk",
-        lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server),
-        [SERVICE],
-        GrpcServer(),
-        service_authenticator("t" * 43),
-    )
-    running.start(warm_up)
-    channel = connect(running.address, "t" * 43)
-    yield risk_pb2_grpc.RiskServiceStub(channel)
-    channel.close()
-    running.stop(0)
+    with served_risk(LARGEST, 1) as made:
+        yield made
 
 
 def test_the_report_has_the_figures_of_the_methods(stub):

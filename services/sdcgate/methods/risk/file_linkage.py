@@ -159,12 +159,7 @@ def by_intervals(
     Records of the released file without an original are left out. Raises ValueError where the truth is not
     known or nobody is in both files, and as `interval_disclosure`.
     """
-    if files.truth is None:
-        raise ValueError("it must be known who is who: name an id, or say that the order is the same")
-    asked = np.flatnonzero(files.truth >= 0)
-    if not len(asked):
-        raise ValueError("no record of the released file has its original")
-    before, after = files.original.numbers[files.truth[asked]], files.released.numbers[asked]
+    before, after = _known_numbers(files)
     found = []
     for width in widths:
         if heed is not None:
@@ -188,17 +183,25 @@ def by_errors(
     Raises ValueError where the truth is not known or nobody is in both files, and as
     `measurement_error_risk`.
     """
-    if files.truth is None:
-        raise ValueError("it must be known who is who: name an id, or say that the order is the same")
-    known = np.flatnonzero(files.truth >= 0)
-    if not len(known):
-        raise ValueError("no record of the released file has its original")
-    before, after = files.original.numbers[files.truth[known]], files.released.numbers[known]
+    before, after = _known_numbers(files)
     if errors is None:
-        if len(known) < 2 or (np.std(after - before, axis=0) == 0).any():
+        if len(after) < 2 or (np.std(after - before, axis=0) == 0).any():
             raise ValueError("the differences of the files have no variance: give each variable its error")
         covariance = np.atleast_2d(np.cov(after - before, rowvar=False))
     else:
         covariance = np.diag(np.square(np.asarray(errors, dtype=np.float64)))
     found = measurement_error_risk(before, after, covariance, outside)
     return found, np.sqrt(np.diag(covariance))
+
+
+def _known_numbers(files: LinkedFiles) -> tuple[FloatArray, FloatArray]:
+    """Original and released numbers of the records whose original is known.
+
+    Raises ValueError where the truth is not known or nobody is in both files.
+    """
+    if files.truth is None:
+        raise ValueError("it must be known who is who: name an id, or say that the order is the same")
+    known = np.flatnonzero(files.truth >= 0)
+    if not len(known):
+        raise ValueError("no record of the released file has its original")
+    return files.original.numbers[files.truth[known]], files.released.numbers[known]

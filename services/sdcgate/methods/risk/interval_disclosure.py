@@ -60,7 +60,7 @@ def interval_disclosure(
     Raises ValueError where the shapes differ, for no records, values that are not finite and a width that is
     not finite and above 0 (by rank: at most 1).
     """
-    before, after = _checked(original, "original"), _checked(masked, "masked")
+    before, after = checked_numbers(original, "original"), checked_numbers(masked, "masked")
     if before.shape != after.shape:
         raise ValueError("original and masked must have the same shape: the same records in the same order")
     largest = 1.0 if interval is Interval.RANK else float("inf")
@@ -80,8 +80,8 @@ def interval_disclosure(
     return IntervalDisclosure((lower <= before) & (before <= upper))
 
 
-def _checked(values: FloatArray, name: str) -> FloatArray:
-    """The values as floating-point numbers. Raises ValueError where they are not usable."""
+def checked_numbers(values: FloatArray, name: str) -> FloatArray:
+    """Numbers of the shape (records, variables) as floats. Raises ValueError where they are not usable."""
     numbers = np.asarray(values)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iuf" or not numbers.size:
         raise ValueError(f"{name} must be numbers of the shape (records, variables), at least one")

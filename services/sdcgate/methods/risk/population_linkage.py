@@ -11,6 +11,7 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.positions import at_positions
+from sdcgate.methods.risk.interval_disclosure import checked_numbers
 from sdcgate.methods.risk.keys import checked_codes, group_keys
 
 LARGEST = 50_000
@@ -190,14 +191,8 @@ def _root(error: FloatArray, variables: int) -> FloatArray:
 
 
 def _checked(numbers: FloatArray, name: str) -> FloatArray:
-    """The numbers of a file. Raises ValueError where they are not usable."""
-    values = np.asarray(numbers)
-    if values.ndim != 2 or values.dtype.kind not in "iuf" or not values.size:
-        raise ValueError(f"{name} must be numbers of the shape (records, variables), at least one")
+    """The numbers of a file. Raises ValueError where they are not usable, or too many."""
+    values = checked_numbers(numbers, name)
     if len(values) > LARGEST:
         raise ValueError(f"{name} must have at most {LARGEST} records: take a sample, or parts that differ")
-    values = values.astype(np.float64)
-    wrong = at_positions(np.asarray(~np.isfinite(values).all(axis=1)), f"{name} must be finite")
-    if wrong:
-        raise ValueError(wrong[0])
     return values
