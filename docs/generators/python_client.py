@@ -51,7 +51,7 @@ def _class(kind: type) -> str:
         if dataclasses.is_dataclass(kind)
         else []
     )
-    made = "" if rows else _code(_signature(kind.__name__, kind.__init__))
+    made = "" if rows else _code(_signature(kind.__name__, inspect.getattr_static(kind, "__init__")))
     listed = table(("field", "type", "means"), rows) if rows else ""
     return joined(f"## {kind.__name__}", made, _text(kind), listed, *members)
 
