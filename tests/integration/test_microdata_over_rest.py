@@ -159,6 +159,34 @@ def test_a_file_with_its_options_in_the_address_or_in_a_form_gives_the_same_repo
     assert client.assess_microdata(people, keys, scenarios=SCENARIOS, **how) == by_form.json()
 
 
+def test_two_releases_of_one_source_are_linked_as_on_the_command_line(
+    house: ServedHouse, client: Client, people: pd.DataFrame, tmp_path: Path
+) -> None:
+    first, second = ["site", "age"], ["site", "female", "num"]
+    part = people.sample(frac=0.5, random_state=1)
+    how = {"unit": "zper", "fraction": 1.0}
+    report = client.assess_microdata(
+        people, first, other=part, other_keys=second, other_name="two.parquet", **how
+    )
+    people.to_parquet(tmp_path / "one.parquet")
+    part.to_parquet(tmp_path / "two.parquet")
+    command = ["assess", str(tmp_path / "one.parquet"), "--keys", "site,age", "--unit", "zper"]
+    command += ["--fraction", "1", "--with", str(tmp_path / "two.parquet")]
+    command += ["--with-keys", ",".join(second), "--json"]
+    shown = CliRunner().invoke(main, command)
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["linked_releases"] == report["linked_releases"]
+    linked = report["linked_releases"]
+    assert (linked["units"], linked["other_units"], linked["common_units"]) == (5638, len(part), len(part))
+    assert [one["name"] for one in linked["shared"]] == ["site"]
+    # Of a census as many units are matched as there are cells.
+    assert linked["expected_matches"] == pytest.approx(people.groupby(first).ngroups, rel=1e-12)
+    assert linked["expected_matches_union"] > linked["expected_matches_other"]
+    with pytest.raises(InvalidRequest) as caught:
+        client.assess_microdata(people, first, other=part, other_keys="num", **how)
+    assert [path for path, _ in caught.value.errors] == ["options.other.keys"]
+
+
 def test_options_longer_than_an_address_may_be_go_into_a_form(
     house: ServedHouse, client: Client, people: pd.DataFrame
 ) -> None:

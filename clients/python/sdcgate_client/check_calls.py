@@ -14,8 +14,10 @@ from sdcgate_client.files import (
     form,
     linkage_columns,
     linkage_options,
+    release_stream,
 )
 from sdcgate_client.recodings import Levels, recoding_columns, recoding_options
+from sdcgate_client.requests import items
 
 if TYPE_CHECKING:
     import pandas
@@ -67,6 +69,10 @@ class CheckCalls(Connection):
         self,
         data: "bytes | pandas.DataFrame | pyarrow.Table",
         keys: str | Sequence[str],
+        *,
+        other: "bytes | pandas.DataFrame | pyarrow.Table | None" = None,
+        other_keys: str | Sequence[str] = (),
+        other_name: str = "",
         **options: Any,
     ) -> dict[str, Any]:
         """Assesses the disclosure risk of a file by every measure that applies. Nothing of it is kept.
@@ -76,6 +82,10 @@ class CheckCalls(Connection):
         Args:
             data: The file; bytes are an Arrow IPC stream.
             keys: Columns of the key variables, such as `["sex", "age", "region"]`.
+            other: Another release of the same source, to be linked with the file through columns of the
+                same names; name the `unit` of both, or nothing tells who is who.
+            other_keys: Its key variables, where they are others. Without `other` it is this file with them.
+            other_name: What the report calls it.
             options: `weight`, `unit`, `wave`, `household`: columns; `fraction` or `population` without
                 weights; `missing`, `missing_texts`, `risk_threshold`, `target_rate`, `minimum`, `dimensions`,
                 or `minimums` by size such as `[100, 10, 3]`, `suda_size`, `quality`, `coverage`, `attempt`;
@@ -87,14 +97,19 @@ class CheckCalls(Connection):
         Returns:
             The report: `file`, `key_cells`, `individual`, `uniqueness`, `log_linear`, `smoothed`,
             `numbers`, `households`, `threshold_rule`, `special_uniques`, `scenarios`, `worst_tables`,
-            `weights`; `not_computed` says what is left out and why.
+            `weights`, `linked_releases`; `not_computed` says what is left out and why.
 
         Raises:
             ValueError: a column is not there.
         """
-        content = arrow_stream(data, keys, options)
-        if options.get("scenarios") or options.get("numbers"):
-            how: dict[str, Any] = {"form": file_form(keys, options, content)}
+        of_other = items(other_keys)
+        content = arrow_stream(data, [*items(keys), *(of_other if other is None else ())], options)
+        if other is not None or of_other:
+            asked = {**options, "other": {"name": other_name, "keys": list(of_other)}}
+            second = {} if other is None else {"other": release_stream(other, of_other or keys, options)}
+            how: dict[str, Any] = {"form": file_form(keys, asked, arrow=content, **second)}
+        elif options.get("scenarios") or options.get("numbers"):
+            how = {"form": file_form(keys, options, arrow=content)}
         else:
             how = {"parameters": file_options(keys, options), "content": content}
         return object_of(json_of(self._send("POST", "/v1/risk:assessMicrodata", **how)))

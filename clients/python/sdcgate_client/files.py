@@ -33,11 +33,11 @@ def file_options(keys: str | Sequence[str], options: Mapping[str, Any]) -> Param
     return found
 
 
-def file_form(keys: str | Sequence[str], options: Mapping[str, Any], content: bytes) -> Form:
+def file_form(keys: str | Sequence[str], options: Mapping[str, Any], **files: bytes) -> Form:
     """An assessment as a form, for options that hold objects and may be long; None left out."""
     given = {name: value for name, value in options.items() if value is not None}
     listed = {name: list(items(given[name])) for name in LISTS if name in given}
-    return form({"keys": list(items(keys)), **given, **listed}, arrow=content)
+    return form({"keys": list(items(keys)), **given, **listed}, **files)
 
 
 def arrow_stream(
@@ -52,6 +52,18 @@ def arrow_stream(
     known = [key for scenario in options.get("scenarios") or () for key in scenario.get("keys", ())]
     known += [one["column"] for one in options.get("numbers") or () if "column" in one]
     return columns_stream(data, [*items(keys), *items(options.get("sensitive", ())), *known, *named])
+
+
+def release_stream(
+    data: "bytes | pandas.DataFrame | pyarrow.Table", keys: str | Sequence[str], options: Mapping[str, Any]
+) -> bytes:
+    """The columns of another release: its keys, and who is who and for how many people.
+
+    Raises:
+        ValueError: a column is not there.
+    """
+    named = [str(options[name]) for name in ("weight", "unit", "wave") if options.get(name)]
+    return columns_stream(data, [*items(keys), *named])
 
 
 def columns_stream(data: "bytes | pandas.DataFrame | pyarrow.Table", columns: Sequence[str]) -> bytes:

@@ -11,10 +11,10 @@ import typer
 from sdcgate.cli.connection import told
 
 if TYPE_CHECKING:
-    from sdcgate.cli.assessment.several_files import Linked
     from sdcgate.engine.large_files import CountedFile
     from sdcgate.methods.risk.file_options import Options
     from sdcgate.methods.risk.file_report import FileAssessment
+    from sdcgate.methods.risk.several_files import LinkedReleases
 
 
 class MissingValues(StrEnum):
@@ -123,11 +123,10 @@ def assess(
 ) -> None:
     """Assess the disclosure risk of a file, here, by every measure that applies. No service is asked."""
     with told():
-        from sdcgate.cli.assessment.given import Given, beside, counted_of, microdata_of
+        from sdcgate.cli.assessment.given import Given, counted_of, linked_of, microdata_of
         from sdcgate.cli.assessment.levels import access_bounds
         from sdcgate.cli.assessment.minimums import minimums_of
         from sdcgate.cli.assessment.numbers import near_of
-        from sdcgate.cli.assessment.several_files import linked_releases
         from sdcgate.methods.risk.file_assessment import assess_file
         from sdcgate.methods.risk.file_options import Options
         from sdcgate.methods.risk.keys import Missing
@@ -181,9 +180,7 @@ def assess(
         microdata = microdata_of(given)
         linked = None
         if other is not None or with_keys:
-            given = beside(given, other, _names(with_keys))
-            name = file.name if other is None else other.name
-            linked = linked_releases(microdata, microdata_of(given), name, other is None, options.missing)
+            linked = linked_of(given, microdata, other, _names(with_keys), options.missing)
         _show(file.name, assess_file(microdata, options), options, linked, html, as_json)
 
 
@@ -205,7 +202,7 @@ def _show(
     name: str,
     found: "FileAssessment",
     options: "Options",
-    linked: "Linked | None",
+    linked: "LinkedReleases | None",
     html: Path | None,
     as_json: bool,
 ) -> None:
@@ -223,12 +220,13 @@ def _show(
         made = f"Made by sdcgate assess on {now:%d %B %Y, %H:%M} UTC. It shows no value of a single record."
         html.write_text(html_page(title, made, sections), encoding="utf-8")
     if as_json:
+        from sdcgate.wire.file_release import linked_to_message
         from sdcgate.wire.json import to_value
         from sdcgate.wire.microdata import assessment_to_message
 
         message = assessment_to_message(found)
         if linked is not None:
-            message.linked_releases.CopyFrom(linked.message())
+            message.linked_releases.CopyFrom(linked_to_message(linked))
         typer.echo(json.dumps(to_value(message, {}), indent=2, ensure_ascii=False))
     else:
         print_report(title, sections)

@@ -1,6 +1,7 @@
 """Two releases of one source as they are linked: what they share, at which levels, and who is who."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +9,10 @@ import numpy as np
 from sdcgate.engine.code_lists import quoted
 from sdcgate.engine.microdata import MicrodataUnusable
 from sdcgate.methods.cells import IntArray
+from sdcgate.methods.risk.keys import Missing
 from sdcgate.methods.risk.level_agreement import Release, Shared
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata, UnitFile, by_units
+from sdcgate.methods.risk.several_files import LinkedReleases, several_files
 
 _BAND = re.compile(r"(-?\d{1,9})(?:\s*-\s*(-?\d{1,9}))?")
 LARGEST_BAND = 100_000
@@ -38,6 +41,24 @@ class TwoReleases:
     variables: tuple[SharedVariable, ...]
 
 
+def linked_releases(
+    first: Microdata,
+    second: Microdata,
+    other: str,
+    same_file: bool,
+    missing: Missing,
+    heed: Callable[[], None] | None = None,
+) -> LinkedReleases:
+    """Link two releases; `same_file`, `missing` and `heed` as in `two_releases` and `several_files`.
+
+    Raises MicrodataUnusable where nothing is shared, ValueError where too much would have to be compared.
+    """
+    both = two_releases(first, second, same_file)
+    found = several_files(both.first, both.second, both.shared, missing, heed)
+    titles = tuple(one.title for one in both.variables)
+    return LinkedReleases(other, titles, (len(both.first.codes), len(both.second.codes)), found)
+
+
 def two_releases(first: Microdata, second: Microdata, same_file: bool) -> TwoReleases:
     """Two releases, of one file with different keys or of two files.
 
@@ -57,14 +78,14 @@ def two_releases(first: Microdata, second: Microdata, same_file: bool) -> TwoRel
         levels = _levels(key, others.keys[at])
         if levels is None:
             problems.append(
-                ("with-keys", f"the values of {key.title} have nothing in common: declare levels")
+                ("other.keys", f"the values of {key.title} have nothing in common: declare levels")
             )
         else:
             shared.append(Shared(column, at, *levels))
             variables.append(SharedVariable(key.title, others.keys[at].title))
     if not shared and not problems:
         named = quoted([key.title for key in own.keys])
-        problems.append(("with-keys", f"no variable is shared; the first release has {named}"))
+        problems.append(("other.keys", f"no variable is shared; the first release has {named}"))
     if problems:
         raise MicrodataUnusable(problems)
     return TwoReleases(

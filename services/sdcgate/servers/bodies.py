@@ -124,7 +124,8 @@ def parameters(request: Request, route: Route) -> dict[str, Any]:
             try:
                 value[name] = parse(texts[0].encode())
             except InvalidMessageError:
-                problems.append(FieldProblem(name, "must be JSON: a list of objects"))
+                shape = "a list of objects" if field.is_repeated else "an object"
+                problems.append(FieldProblem(name, f"must be JSON: {shape}"))
         else:
             value[name] = _number(field, texts[0])
     if problems:

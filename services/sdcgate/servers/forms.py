@@ -201,8 +201,10 @@ def _not(problem: str) -> InvalidMessageError:
     return InvalidMessageError([FieldProblem("", f"the body {problem}")])
 
 
-def form_schema(options: dict[str, Any], files: dict[str, str], example: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a form: its options, and each of its files with what it is."""
+def form_schema(
+    options: dict[str, Any], files: dict[str, str], optional: tuple[str, ...], example: dict[str, Any]
+) -> dict[str, Any]:
+    """The schema of a form: its options, and each of its files with what it is; not all need be there."""
     binary = {"type": "string", "format": "binary"}
     shown = {**options, "description": "What is asked; the first part of the form.", "examples": [example]}
     return {
@@ -211,5 +213,5 @@ def form_schema(options: dict[str, Any], files: dict[str, str], example: dict[st
             OPTIONS: shown,
             **{name: {**binary, "description": text} for name, text in files.items()},
         },
-        "required": [OPTIONS, *files],
+        "required": [OPTIONS, *(name for name in files if name not in optional)],
     }

@@ -43,7 +43,8 @@ WITH_BODY: tuple[type[Problem], ...] = (
 )
 EITHER = (
     "The file, with its options in the query string; or a form with the options and the file, and no query "
-    f"string: for scenarios, and whatever else may be longer than {MAXIMUM_QUERY_BYTES:,} bytes."
+    "string: for scenarios, another release of the source, and whatever else may be longer than "
+    f"{MAXIMUM_QUERY_BYTES:,} bytes."
 )
 FILE: Schema = {"type": "string", "format": "binary", "description": "An Arrow IPC stream, not compressed."}
 REQUEST_ID_HEADER: Schema = {
@@ -112,7 +113,8 @@ def _sent(route: Route, schemas: Schemas) -> Schema:
     if not route.files:
         return schemas.sent(route.request_type, route.parameters)
     files = dict.fromkeys(route.files, str(FILE["description"]))
-    return form_schema(schemas.sent(route.options_type), files, openapi_file_examples.FORMS[route.rpc])
+    example = openapi_file_examples.FORMS[route.rpc]
+    return form_schema(schemas.sent(route.options_type), files, route.optional, example)
 
 
 def _errors(route: Route) -> tuple[type[Problem], ...]:

@@ -57,7 +57,7 @@ class FileLane:
             for name in files:
                 contents[name] += getattr(request, name)
             if sum(map(len, contents.values())) > self._maximum:
-                what = "file" if len(files) == 1 else "files together"
+                what = "file" if sum(map(bool, contents.values())) == 1 else "files together"
                 raise TooLarge(f"The {what} must have at most {self._maximum} bytes")
         if options is None:
             raise InvalidArgument([FieldProblem("options", "must be in the first message")])

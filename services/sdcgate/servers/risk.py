@@ -72,7 +72,7 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         context: grpc.ServicerContext,
     ) -> microdata_pb2.AssessMicrodataResponse:
         """Assess a file by every measure that applies."""
-        return self._files.assess(request_iterator)
+        return self._files.assess(request_iterator, heeding(context))
 
     def CompareRecodings(
         self,

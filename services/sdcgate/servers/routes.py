@@ -62,6 +62,8 @@ class Route:
 
     Where `file` is named, too, a caller may send either.
     """
+    optional: tuple[str, ...] = ()
+    """Those of the files that a form need not have."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -240,7 +242,8 @@ ROUTES: tuple[Route, ...] = (
         _as_it_is,
         service="risk",
         file="arrow",
-        files=("arrow",),
+        files=("arrow", "other"),
+        optional=("other",),
     ),
     Route(
         "POST",

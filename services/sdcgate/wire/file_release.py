@@ -1,12 +1,10 @@
 """Scenarios, worst tables, weights and rule sets of a file's assessment as messages."""
 
-from collections.abc import Sequence
-
 from sdcgate.methods.risk.file_release import RuleSet, WeightsSection, WorstTablesSection
 from sdcgate.methods.risk.file_report import FileAssessment
 from sdcgate.methods.risk.release_rules import Outcome
 from sdcgate.methods.risk.scenarios import ScenarioKind, ScenarioRisk, ScenarioTarget, Together
-from sdcgate.methods.risk.several_files import SeveralFiles
+from sdcgate.methods.risk.several_files import LinkedReleases
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
 
 KINDS = {
@@ -72,13 +70,12 @@ def together_to_message(found: Together) -> pb.ScenariosTogether:
     )
 
 
-def linked_to_message(
-    other: str, variables: Sequence[str], units: tuple[int, int], found: SeveralFiles
-) -> pb.LinkedReleases:
-    """What two releases tell together as a message; `variables` are the names of what they share."""
+def linked_to_message(linked: LinkedReleases) -> pb.LinkedReleases:
+    """What two releases tell together as a message."""
+    found = linked.found
     risk, links = found.risk, found.links
     message = pb.LinkedReleases(
-        other=other,
+        other=linked.other,
         shared=[
             pb.SharedVariable(
                 name=name,
@@ -87,10 +84,10 @@ def linked_to_message(
                 joint_codes=one.joint_codes,
                 coherent=one.coherent,
             )
-            for name, one in zip(variables, found.coherence, strict=True)
+            for name, one in zip(linked.variables, found.coherence, strict=True)
         ],
-        units=units[0],
-        other_units=units[1],
+        units=linked.units[0],
+        other_units=linked.units[1],
         single_links=links.single,
         one_to_one=links.one_to_one,
         expected_links=links.expected,

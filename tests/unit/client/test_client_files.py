@@ -105,6 +105,23 @@ def test_numbers_go_in_a_form_with_their_columns():
     assert files == {"arrow": ["area", "income", "age", "w"]}
 
 
+def test_another_release_goes_with_what_links_it_and_the_same_one_only_with_its_keys():
+    path, options, files = sent(
+        lambda client: client.assess_microdata(
+            PEOPLE, ["age", "area"], weight="w", unit="id", sensitive="name",
+            other=PEOPLE, other_keys="income", other_name="taxes",
+        )
+    )  # fmt: skip
+    assert path == "/v1/risk:assessMicrodata"
+    assert options["other"] == {"name": "taxes", "keys": ["income"]}
+    assert files == {"arrow": ["age", "area", "name", "w", "id"], "other": ["income", "w", "id"]}
+    _, options, files = sent(lambda client: client.assess_microdata(PEOPLE, "age", other_keys=["area"]))
+    assert options["other"] == {"name": "", "keys": ["area"]}
+    assert files == {"arrow": ["age", "area"]}
+    _, _, files = sent(lambda client: client.assess_microdata(PEOPLE, "age", other=PEOPLE))
+    assert files == {"arrow": ["age"], "other": ["age"]}
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from sdcgate.engine.large_files import CountedFile
     from sdcgate.engine.microdata import MicrodataColumns
     from sdcgate.methods.risk.file_numbers import NumberWidth
+    from sdcgate.methods.risk.keys import Missing
     from sdcgate.methods.risk.microdata import Microdata
+    from sdcgate.methods.risk.several_files import LinkedReleases
 
 DESCRIPTORS = (".yaml", ".yml", ".json")
 TOLD_BY_DESCRIPTOR = (
@@ -106,9 +108,17 @@ def _columns(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Microd
     )
 
 
-def beside(given: Given, file: Path | None, keys: tuple[str, ...]) -> Given:
-    """Another release of the same source: another file, or other keys of the same one."""
-    return replace(
+def linked_of(
+    given: Given, microdata: "Microdata", file: Path | None, keys: tuple[str, ...], missing: "Missing"
+) -> "LinkedReleases":
+    """What is assessed beside another release: another file, or other keys of the same one.
+
+    Raises ValueError where nothing is shared, and as `microdata_of`.
+    """
+    from sdcgate.engine.microdata import MicrodataUnusable
+    from sdcgate.engine.releases import linked_releases
+
+    second = replace(
         given,
         file=file or given.file,
         keys=keys or given.keys,
@@ -119,6 +129,11 @@ def beside(given: Given, file: Path | None, keys: tuple[str, ...]) -> Given:
         interest="",
         near=(),
     )
+    other = microdata_of(second)
+    try:
+        return linked_releases(microdata, other, second.file.name, file is None, missing)
+    except MicrodataUnusable as error:
+        raise ValueError("; ".join(f"--with-keys: {message}" for _, message in error.problems)) from None
 
 
 def descriptor_of(file: Path) -> "Descriptor":

@@ -1,50 +1,14 @@
 """Two releases of one source in words."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from sdcgate.cli.assessment.parts import Bars, Section, Table, count, percent, plural
-from sdcgate.engine.releases import SharedVariable, two_releases
-from sdcgate.methods.risk.keys import Missing
-from sdcgate.methods.risk.microdata import Microdata
-from sdcgate.methods.risk.several_files import LinkedRisk, SeveralFiles, several_files
-from sdcgate.wire.file_release import linked_to_message
-
-if TYPE_CHECKING:
-    from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
+from sdcgate.methods.risk.several_files import LinkedReleases, LinkedRisk
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Linked:
-    """Two releases of one source, linked."""
-
-    other: str
-    """Name of the other release."""
-    variables: tuple[SharedVariable, ...]
-    units: tuple[int, int]
-    """Units of both releases."""
-    found: SeveralFiles
-
-    def message(self) -> "pb.LinkedReleases":
-        """What both tell together as a message."""
-        names = [one.title for one in self.variables]
-        return linked_to_message(self.other, names, self.units, self.found)
-
-
-def linked_releases(
-    first: Microdata, second: Microdata, other: str, same_file: bool, missing: Missing
-) -> Linked:
-    """Link two releases. Raises ValueError where nothing is shared."""
-    both = two_releases(first, second, same_file)
-    found = several_files(both.first, both.second, both.shared, missing)
-    return Linked(other, both.variables, (len(both.first.codes), len(both.second.codes)), found)
-
-
-def several_files_section(linked: Linked) -> Section:
+def several_files_section(linked: LinkedReleases) -> Section:
     """What can be linked, which levels lie crosswise, and what the linked file risks."""
     other, variables, units, found = linked.other, linked.variables, linked.units, linked.found
     links = found.links
-    named = ", ".join(one.title for one in variables)
+    named = ", ".join(variables)
     words = [
         f"This release has {plural(units[0], 'unit')}, the other ({other}) {units[1]:,}. Who has both "
         f"links them by what they share: {named}.",
@@ -54,7 +18,7 @@ def several_files_section(linked: Linked) -> Section:
         "It does not apply to files of different people, and takes values that both show to be the same; "
         "one more release can only add to it.",
     ]
-    crosswise = [one.title for one, own in zip(variables, found.coherence, strict=True) if not own.coherent]
+    crosswise = [one for one, own in zip(variables, found.coherence, strict=True) if not own.coherent]
     if crosswise:
         words.append(
             f"The levels of {', '.join(crosswise)} lie crosswise: both codes together tell finer ones than "
@@ -64,7 +28,7 @@ def several_files_section(linked: Linked) -> Section:
         ("shared variable", "codes", "codes of the other", "both together", "levels"),
         tuple(
             (
-                one.title,
+                one,
                 count(own.first_codes),
                 count(own.second_codes),
                 count(own.joint_codes),

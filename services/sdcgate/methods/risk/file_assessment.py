@@ -13,10 +13,10 @@ from typing import TypeVar
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.risk import household
 from sdcgate.methods.risk.anonymity import Ground, l_diversity, t_closeness
 from sdcgate.methods.risk.file_estimates import uniqueness_section
 from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram, target_threshold
+from sdcgate.methods.risk.file_levels import household_section
 from sdcgate.methods.risk.file_models import (
     FileModels,
     log_linear_section,
@@ -34,7 +34,6 @@ from sdcgate.methods.risk.file_release import (
 from sdcgate.methods.risk.file_report import (
     FileAssessment,
     FileFacts,
-    HouseholdSection,
     IndividualSection,
     KeyCells,
     KeyFacts,
@@ -60,7 +59,6 @@ from sdcgate.methods.risk.small_weights import small_weights
 from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, dis_suda, special_uniques
 from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
 
-NO_HOUSEHOLDS = "the file has no household: name its column"
 NO_LEVELS = "no key variable has a coarser level: give levels to compare"
 MOST_SETS = 255
 """Sets of variables that SUDA searches where no size is asked for: all of 8 variables."""
@@ -77,12 +75,15 @@ ROUNDING = 1e-9
 Section = TypeVar("Section")
 
 
-def assess_file(file: Microdata, options: Options | None = None) -> FileAssessment:
+def assess_file(
+    file: Microdata, options: Options | None = None, heed: Callable[[], None] | None = None
+) -> FileAssessment:
     """Assess a file by every measure that applies to it.
 
     A measure that cannot be computed (no weights, too many possible keys, a likelihood without a maximum) is
-    named in `not_computed` with the reason, never replaced by another. Raises ValueError where the file or
-    the options are wrong.
+    named in `not_computed` with the reason, never replaced by another. `heed` is called before each measure
+    and now and then within the long ones: what it raises, but a ValueError or ArithmeticError, ends the work.
+    Raises ValueError where the file or the options are wrong.
     """
     options = options or Options()
     options.check()
@@ -93,6 +94,8 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
     missing: list[NotComputed] = []
 
     def attempt(what: str, make: Callable[[], Section]) -> Section | None:
+        if heed is not None:
+            heed()
         try:
             return make()
         except (ValueError, ArithmeticError) as error:
@@ -101,7 +104,7 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
 
     individual = attempt("individual risk", lambda: individual_section(units, keys, common, options))
     scenarios = _scenario_risks(file, options, missing)
-    models = FileModels(units, options)
+    models = FileModels(units, options, heed)
     return FileAssessment(
         facts=file_facts(units, keys),
         key_cells=key_cells(keys, common),
@@ -111,8 +114,8 @@ def assess_file(file: Microdata, options: Options | None = None) -> FileAssessme
         log_linear=attempt("log-linear models", lambda: log_linear_section(models)) or (),
         smoothing=attempt("smoothing", lambda: smoothing_section(units, options)),
         households=attempt("household risk", lambda: household_section(units, individual, options)),
-        threshold=attempt("threshold rule", lambda: threshold_section(units, options)),
-        special_uniques=attempt("special uniques", lambda: special_uniques_section(units, options)),
+        threshold=attempt("threshold rule", lambda: threshold_section(units, options, heed)),
+        special_uniques=attempt("special uniques", lambda: special_uniques_section(units, options, heed)),
         sensitive=tuple(sensitive_variable(name, codes, keys) for name, codes in units.sensitive),
         recodings=attempt("recodings", lambda: recoding_section(units, options)),
         scenarios=scenarios,
@@ -234,28 +237,9 @@ def recoding_section(units: UnitFile, options: Options) -> RecodingComparison:
     return compare_recodings(units, ComparisonOptions(options.accepted_share, access=options.access))
 
 
-def household_section(
-    units: UnitFile, individual: IndividualSection | None, options: Options
-) -> HouseholdSection:
-    """What it adds that who finds one member of a household finds them all."""
-    if units.households is None:
-        raise ValueError(NO_HOUSEHOLDS)
-    if individual is None:
-        raise ValueError("it needs the individual risks")
-    found = household.household_risk(individual.risks, units.households)
-    unsafe = household.unsafe_households(found, individual.risks, options.risk_threshold)
-    return HouseholdSection(
-        risk=household.hierarchical_file_risk(found),
-        largest=int(found.sizes.max()),
-        unsafe_households=int(unsafe.households.sum()),
-        unsafe_units=int(unsafe.units.sum()),
-        sizes=household.household_size_risk(
-            found.sizes, _household_weights(units, found), options.risk_threshold
-        ),
-    )
-
-
-def threshold_section(units: UnitFile, options: Options) -> ThresholdSection:
+def threshold_section(
+    units: UnitFile, options: Options, heed: Callable[[], None] | None = None
+) -> ThresholdSection:
     """Combinations of up to some key variables with values that too few units of the file have.
 
     Raises ValueError where there are more than `MOST_COMBINATIONS`, before any of them is made.
@@ -269,7 +253,7 @@ def threshold_section(units: UnitFile, options: Options) -> ThresholdSection:
             "take fewer key variables or fewer dimensions"
         )
     combined = combinations_up_to(len(units.keys), minimums)
-    found = threshold_rule(units.codes, combined, missing=options.missing, named=0)
+    found = threshold_rule(units.codes, combined, missing=options.missing, named=0, heed=heed)
     unsafe = [
         UnsafeCombination(one.keys, one.cells, one.unsafe_cells, one.unsafe_units)
         for one in sorted(found.combinations, key=lambda one: (-one.unsafe_units, one.keys))
@@ -278,11 +262,13 @@ def threshold_section(units: UnitFile, options: Options) -> ThresholdSection:
     return ThresholdSection(minimums, len(combined), found.unsafe_units, tuple(unsafe[:NAMED]))
 
 
-def special_uniques_section(units: UnitFile, options: Options) -> SpecialUniquesSection:
+def special_uniques_section(
+    units: UnitFile, options: Options, heed: Callable[[], None] | None = None
+) -> SpecialUniquesSection:
     """Minimal sample uniques, which variables and frequent values they are made of, and DIS."""
     variables = len(units.keys)
     size = min(options.suda_size, variables) if options.suda_size else quick_size(variables)
-    found = special_uniques(units.codes, size)
+    found = special_uniques(units.codes, size, heed=heed)
     smallest = np.bincount(found.smallest, minlength=size + 1)
     fraction = units.fraction
     shared = None if fraction is None else dis_suda(units.codes, found, fraction)
@@ -320,15 +306,6 @@ def _uniques_without(units: UnitFile, keys: Keys, position: int) -> int:
     coarser = group_keys(rest)
     units_of = np.bincount(coarser.group, keys.counts, len(coarser))
     return int((units_of == 1).sum())
-
-
-def _household_weights(units: UnitFile, found: household.HouseholdRisks) -> FloatArray | None:
-    """The smallest weight of each household's members: a smaller one is a larger risk."""
-    if units.weights is None:
-        return None
-    smallest = np.full(len(found), np.inf)
-    np.minimum.at(smallest, found.household, units.weights)
-    return smallest
 
 
 def _frequent_values(units: UnitFile, found: SpecialUniques) -> tuple[ValueShare, ...]:

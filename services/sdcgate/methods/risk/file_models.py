@@ -3,6 +3,8 @@
 Several sections rest on the same fits: `FileModels` makes each of them once.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sdcgate.methods.risk import loglinear
@@ -20,8 +22,8 @@ FORWARD = "forward search"
 class FileModels:
     """The table of a file's keys, and the models that more than one section fits to it."""
 
-    def __init__(self, units: UnitFile, options: Options) -> None:
-        self.units, self.options = units, options
+    def __init__(self, units: UnitFile, options: Options, heed: Callable[[], None] | None = None) -> None:
+        self.units, self.options, self._heed = units, options, heed
         self._table: loglinear.KeyTable | None = None
         self._fits: dict[tuple[str, bool], loglinear.LogLinear] = {}
 
@@ -57,6 +59,8 @@ class FileModels:
         start: loglinear.LogLinear | None,
     ) -> loglinear.LogLinear:
         if (name, pseudo) not in self._fits:
+            if self._heed is not None:
+                self._heed()
             self._fits[name, pseudo] = loglinear.fit(
                 self.table, generators, pseudo=pseudo, start=start, most_visits=self.options.most_visits
             )

@@ -4,6 +4,7 @@ A level is told by the code of every finest code, and a code stands for the fine
 records agree where, of every shared variable, their codes have a finest code in common. See `several_files`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,15 +95,18 @@ class Agreement:
         self._block = joint[: len(self.first)], joint[len(self.first) :]
         self._crosswise = [(place, level.table()) for place, level in enumerate(levels) if not level.grouped]
 
-    def counts(self) -> tuple[IntArray, IntArray, IntArray]:
+    def counts(self, heed: Callable[[], None] | None = None) -> tuple[IntArray, IntArray, IntArray]:
         """Units of the second that each key of the first agrees with, and the other way round.
 
-        And, where that is one unit, the key of the second that a key of the first agrees with.
+        And, where that is one unit, the key of the second that a key of the first agrees with. `heed` is
+        called before each part of the pairs.
         """
         candidates = np.zeros(len(self.first), dtype=np.int64)
         back = np.zeros(len(self.second), dtype=np.int64)
         only = np.full(len(self.first), -1, dtype=np.int64)
         for rows, columns in self._pairs():
+            if heed is not None:
+                heed()
             if not self._crosswise:
                 candidates[rows] = self.second.counts[columns].sum()
                 back[columns] += self.first.counts[rows].sum()

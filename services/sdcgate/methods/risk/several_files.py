@@ -6,6 +6,7 @@ Internet, Israel CBS, 2003, I; Handbook on Statistical Disclosure Control, 3.2.2
 coded crosswise, ages 0-9 in one and 5-14 in the other, both codes together tell ages 5-9.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -81,12 +82,31 @@ class SeveralFiles:
     """None where no ids tell who is who."""
 
 
+@dataclass(frozen=True, slots=True)
+class LinkedReleases:
+    """What is told of a release beside another one."""
+
+    other: str
+    """Name of the other release."""
+    variables: tuple[str, ...]
+    """What they share, as both call it; `age / age:ten_years` where the levels differ."""
+    units: tuple[int, int]
+    """Units of both."""
+    found: SeveralFiles
+
+
 def several_files(
-    first: Release, second: Release, shared: tuple[Shared, ...], missing: Missing = Missing.CATEGORY
+    first: Release,
+    second: Release,
+    shared: tuple[Shared, ...],
+    missing: Missing = Missing.CATEGORY,
+    heed: Callable[[], None] | None = None,
 ) -> SeveralFiles:
     """What can be linked between two releases of one source, and what risk the linked file has.
 
     A missing value of a shared variable agrees with a missing one, or with `Missing.WILDCARD` with all.
+    `heed` is called before each part of the pairs that are compared: it may raise to end it.
+
     Raises ValueError where nothing is shared, columns or levels do not fit the codes, only one release has
     ids, or crosswise levels make too many pairs of keys.
     """
@@ -94,7 +114,7 @@ def several_files(
         raise ValueError("shared: name at least one variable that both releases have")
     if (first.ids is None) != (second.ids is None):
         raise ValueError("ids: give them for both releases or for none")
-    links, partners = _linked(first, second, shared, missing)
+    links, partners = _linked(first, second, shared, missing, heed)
     risk = None if partners is None else _risk(first, second, shared, partners)
     return SeveralFiles(tuple(coherence(one) for one in shared), links, risk)
 
@@ -116,10 +136,14 @@ class _Partners:
 
 
 def _linked(
-    first: Release, second: Release, shared: tuple[Shared, ...], missing: Missing
+    first: Release,
+    second: Release,
+    shared: tuple[Shared, ...],
+    missing: Missing,
+    heed: Callable[[], None] | None,
 ) -> tuple[Links, _Partners | None]:
     agreement = Agreement(first, second, shared, missing)
-    candidates, back, only = agreement.counts()
+    candidates, back, only = agreement.counts(heed)
     mutual = (candidates == 1) & (only >= 0)
     mutual[mutual] = back[only[mutual]] == 1
     of_units = candidates[agreement.first.group]

@@ -6,6 +6,7 @@ in the population than who needs seven. Sources: Handbook on SDC, 3.3.7; Elliot,
 Elliot et al. (2005); Skinner and Elliot (2002) for the DIS measure.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import combinations
@@ -52,13 +53,17 @@ class SpecialUniques:
 
 
 def special_uniques(
-    codes: IntArray, maximum_size: int | None = None, scaling: Scaling = Scaling.SUBSETS
+    codes: IntArray,
+    maximum_size: int | None = None,
+    scaling: Scaling = Scaling.SUBSETS,
+    heed: Callable[[], None] | None = None,
 ) -> SpecialUniques:
     """All minimal sample uniques of up to `maximum_size` variables, all m by default, and their scores.
 
     `codes` (records, variables); missing (-1) is a category. Sets are searched by size; a record that is
     unique on a part of a set agrees with nobody on the set, and leaves the search of all that hold it.
-    Memory is a byte for each key and set of one size, at worst.
+    Memory is a byte for each key and set of one size, at worst. `heed` is called before each set: it may
+    raise to end the search.
 
     Raises ValueError for wrong codes, a size out of range, and more than `LARGEST_SEARCH` sets.
     """
@@ -82,6 +87,8 @@ def special_uniques(
         value = score_of(size, variables, largest, scaling)
         level: dict[tuple[int, ...], BoolArray] = {}
         for chosen in combinations(range(variables), size):
+            if heed is not None:
+                heed()
             below = np.logical_or.reduce([settled[chosen[:at] + chosen[at + 1 :]] for at in range(size)])
             if below.all():
                 level[chosen] = below

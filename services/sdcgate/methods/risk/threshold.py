@@ -4,7 +4,7 @@ Handbook on Statistical Disclosure Control, 3.3.4 (mu-ARGUS), after the nosy nei
 who is rare with respect to a few visible variables, so that every combination of a few has to occur often.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from itertools import combinations, product
@@ -116,13 +116,15 @@ def threshold_rule(
     weights: FloatArray | None = None,
     missing: Missing = Missing.CATEGORY,
     named: int = 100,
+    heed: Callable[[], None] | None = None,
 ) -> ThresholdFindings:
     """Which values of which combinations occur less often than their minimum, and whose they are.
 
     `codes` (units, keys), -1 where missing: a value like others, or with `Missing.WILDCARD` one that agrees
     with all, so that a unit is looked at by what it has. `base` says whether minimums count units of the file
     or their weights, `weights` (units,) finite and above 0; without weights the file is the population.
-    Of each combination at most `named` unsafe values are listed. Values that nobody has are safe.
+    Of each combination at most `named` unsafe values are listed. Values that nobody has are safe. `heed` is
+    called before each combination: it may raise to end the work.
 
     Raises ValueError where codes, weights or combinations are wrong, or combinations are too many.
     """
@@ -133,6 +135,8 @@ def threshold_rule(
     violations = np.zeros(len(columns), dtype=np.int64)
     found = []
     for combination in combined:
+        if heed is not None:
+            heed()
         table = tables.of(combination.keys)
         if missing is Missing.WILDCARD:
             table = _with_wildcards(table)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from sdcgate.methods.risk import loglinear, recommendation
-from sdcgate.methods.risk.file_assessment import NO_HOUSEHOLDS, NO_LEVELS, assess_file, quick_size
+from sdcgate.methods.risk.file_assessment import NO_LEVELS, assess_file, quick_size
 from sdcgate.methods.risk.file_level import file_risk
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
 from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
 from sdcgate.methods.risk.keys import Missing, frequencies, group_keys
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.methods.risk.risk_factors import Factors
+from sdcgate.methods.risk.scenarios import NO_HOUSEHOLDS
 from sdcgate.methods.risk.smoothing import smooth, smoothed_risk
 from sdcgate.methods.risk.special_uniques import dis_suda, special_uniques
 
