@@ -16,7 +16,7 @@ from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.loglinear import fit, key_table, main_effects, risk
 from sdcgate.methods.risk.recommendation import recommend
 from sdcgate.methods.risk.smoothing import smooth, smoothed_risk
-from trust_study import health_insurance, household_survey
+from trust_populations import health_insurance, household_survey
 
 HEADER = (
     "scenario",

@@ -313,7 +313,9 @@ class Criteria:
     standardised_1: float
     standardised_2: float
     variance_2: float
-    """Variance of bias_2."""
+    """Variance of bias_2 where the model holds."""
+    squares_2: float
+    """Sum of the squares of what each possible key adds to bias_2: a variance that needs no model."""
 
     @property
     def fits(self) -> bool:
@@ -334,15 +336,15 @@ def criteria(table: KeyTable, model: LogLinear) -> Criteria:
 
     fraction = table.fraction
     if fraction >= 1.0:
-        return Criteria(0.0, 0.0, 0.0, 0.0, 0.0)
-    bias_1, variance_1, bias_2, variance_2 = criteria_of_empty_cells(model.table, fraction)
+        return Criteria(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    bias_1, variance_1, bias_2, variance_2, squares_2 = criteria_of_empty_cells(model.table, fraction)
     means = model.table[table.cells]
     counts = table.keys.counts.astype(np.float64)
     counts = table.population * fraction if model.pseudo else counts
-    more_1, more_2 = criteria_of_filled_cells(means, counts, fraction)
-    bias_1, bias_2 = bias_1 + more_1, bias_2 + more_2
+    more_1, more_2, more_squares = criteria_of_filled_cells(means, counts, fraction)
+    bias_1, bias_2, squares_2 = bias_1 + more_1, bias_2 + more_2, squares_2 + more_squares
     standardised = _standardised(bias_1, variance_1), _standardised(bias_2, variance_2)
-    return Criteria(float(bias_1), float(bias_2), *standardised, float(variance_2))
+    return Criteria(float(bias_1), float(bias_2), *standardised, float(variance_2), float(squares_2))
 
 
 def _standardised(bias: float, variance: float) -> float:

@@ -8,7 +8,7 @@ was held against.
 """
 
 from dataclasses import dataclass, field
-from math import comb, prod, sqrt
+from math import comb, exp, prod, sqrt
 
 import numpy as np
 
@@ -31,8 +31,11 @@ from sdcgate.methods.risk.proportional_fitting import MOST_VISITS
 NORMAL_95 = 1.959963984540054
 EQUAL_WEIGHTS = 1e-9
 """Relative spread of the weights below which they count as equal."""
-DOUBTFUL = 1.0 / 3.0
+DOUBTFUL = 0.25
 """A bias that is a larger share of the estimate than this is not known well enough to be taken off alone."""
+MODEL_ERROR = 0.01
+"""What a model of the keys is off by at best: one standard deviation, as a share of the estimate from a small
+sample. Intervals of large samples were too short without it."""
 LARGEST_THREE_WAY = 2_000_000_000
 """Cells times margins up to which interactions of three variables are fitted."""
 
@@ -92,9 +95,11 @@ def recommend(
     fitted to the counts; where weights differ each key has its own inclusion probability, f_k over its sum of
     weights, and the bias is taken as the same share as under the mean one.
 
-    tau_2 = tau(smoothed) - B_2, and where B_2 is more than a third of it, the mean of that and the smoothed
-    two-way estimate. Its variance is that of the sum of 1/F_k given the model plus that of B_2. Raises
-    ValueError for wrong arguments and for a table too large to fit, see `key_table`.
+    tau_2 is tau of the smoothed model without its bias: tau - B_2 where B_2 is below 0, else
+    tau exp(-B_2/tau), which is the same for a small one and cannot fall to 0. Where B_2 is more than a
+    quarter of tau, it is the mean of that and the smoothed two-way estimate. Its variance is that of the sum
+    of 1/F_k given the model, plus that of B_2 (the larger of the model's and the one that is seen), plus
+    `MODEL_ERROR`. Raises ValueError for wrong arguments and for a table too large to fit, see `key_table`.
     """
     table = key_table(codes, weights, fraction)
     simple = fit(table, main_effects(len(table.shape)))
@@ -135,8 +140,10 @@ def _chosen(
     plain = risk(table, model).tau_2
     scale = found.tau_2 / plain if plain > 0 else 1.0
     bias = scale * criterion.bias_2
-    value, simpler = found.tau_2 - bias, candidates[-2].tau_2
-    half = NORMAL_95 * sqrt(found.variance + scale**2 * criterion.variance_2)
+    value, simpler = _without(bias, found.tau_2), candidates[-2].tau_2
+    of_bias = scale**2 * max(criterion.variance_2, criterion.squares_2)
+    of_model = (1.0 - table.fraction) * (MODEL_ERROR * value) ** 2
+    half = NORMAL_95 * sqrt(found.variance + of_bias + of_model)
     low, high = value - half, value + half
     unfinished = not all(candidate.converged for candidate in candidates)
     doubtful = unfinished or abs(bias) > DOUBTFUL * found.tau_2
@@ -148,6 +155,10 @@ def _chosen(
     risks = np.minimum(np.where(single, found.risks * share, found.risks), 1.0 / table.keys.counts)
     interval = (max(0.0, low), min(uniques, high))
     return Recommendation(value, interval, doubtful, int(uniques), candidates, risks)
+
+
+def _without(bias: float, tau: float) -> float:
+    return tau * exp(-bias / tau) if bias > 0 and tau > 0 else tau - bias
 
 
 def _bears_three_way(table: KeyTable) -> bool:

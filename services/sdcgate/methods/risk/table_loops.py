@@ -86,8 +86,11 @@ def criterion_weights(mean: float, fraction: float) -> tuple[float, float, float
 
 @compiled("float64[::1](float64[::1], float64)")
 def criteria_of_empty_cells(means: FloatArray, fraction: float) -> FloatArray:
-    """What cells of expected count mu that nobody is in add to B_1, its variance, B_2 and its variance."""
-    found = np.zeros(4, dtype=np.float64)
+    """What cells of expected count mu that nobody is in add to B_1, its variance, B_2 and its variance.
+
+    Last, the squares of what they add to B_2.
+    """
+    found = np.zeros(5, dtype=np.float64)
     for cell in range(len(means)):
         mean = means[cell]
         if mean > 0.0:
@@ -96,21 +99,27 @@ def criteria_of_empty_cells(means: FloatArray, fraction: float) -> FloatArray:
             found[1] += first_1 * first_1 * mean + 2.0 * second_1 * second_1 * mean * mean
             found[2] += -first_2 * mean + second_2 * mean * mean
             found[3] += first_2 * first_2 * mean + 2.0 * second_2 * second_2 * mean * mean
+            found[4] += (-first_2 * mean + second_2 * mean * mean) ** 2
     return found
 
 
-@compiled("UniTuple(float64, 2)(float64[::1], float64[::1], float64)")
-def criteria_of_filled_cells(means: FloatArray, counts: FloatArray, fraction: float) -> tuple[float, float]:
-    """What cells with f records add to B_1 and B_2 beyond what they would add if they were empty."""
-    bias_1, bias_2 = 0.0, 0.0
+@compiled("UniTuple(float64, 3)(float64[::1], float64[::1], float64)")
+def criteria_of_filled_cells(
+    means: FloatArray, counts: FloatArray, fraction: float
+) -> tuple[float, float, float]:
+    """What cells with f records add to B_1, B_2 and its squares beyond what they would add if empty."""
+    bias_1, bias_2, squares_2 = 0.0, 0.0, 0.0
     for cell in range(len(means)):
         mean, count = means[cell], counts[cell]
         if mean > 0.0:
             first_1, second_1, first_2, second_2 = criterion_weights(mean, fraction)
             quadratic = (count - mean) ** 2 - count - mean * mean
             bias_1 += first_1 * count + second_1 * quadratic
-            bias_2 += first_2 * count + second_2 * quadratic
-    return bias_1, bias_2
+            more = first_2 * count + second_2 * quadratic
+            empty = -first_2 * mean + second_2 * mean * mean
+            bias_2 += more
+            squares_2 += more * (more + 2.0 * empty)
+    return bias_1, bias_2, squares_2
 
 
 @compiled("void(int64[::1], float64[::1], float64[::1], float64[::1])")

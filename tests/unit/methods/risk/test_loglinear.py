@@ -65,6 +65,25 @@ def test_dependence_that_a_model_leaves_out_shows_in_the_criteria():
     assert abs(risk(table, rich).tau_2 - tau_2) < abs(risk(table, simple).tau_2 - tau_2)
 
 
+def test_criterion_b2_and_its_squares_are_the_sums_over_all_possible_keys():
+    """Written out: P(f = 1) [-h'(f - mu)/pi + h''((f - mu)^2 - f)/(2 pi^2)], h = (1 - e^-t)/t."""
+    rng = np.random.default_rng(8)
+    fraction = 0.05
+    table = key_table(people(3_000, (4, 6, 9), 1.5, rng), fraction=fraction)
+    model = fit(table, main_effects(3))
+    counts = np.zeros(table.shape).reshape(-1)
+    counts[table.cells] = table.keys.counts
+    mu = model.table
+    t = (1 - fraction) * mu / fraction
+    slope = (1 - fraction) * (np.exp(-t) * (1 + t) - 1) / t**2
+    curve = (1 - fraction) ** 2 * (2 - np.exp(-t) * (t**2 + 2 * t + 2)) / t**3
+    linear, quadratic = counts - mu, (counts - mu) ** 2 - counts
+    added = mu * np.exp(-mu) * (-slope * linear / fraction + curve * quadratic / (2 * fraction**2))
+    found = criteria(table, model)
+    assert found.bias_2 == pytest.approx(added.sum(), rel=1e-9)
+    assert found.squares_2 == pytest.approx((added**2).sum(), rel=1e-9)
+
+
 def test_margins_are_met_and_the_start_of_a_simpler_model_saves_passes():
     rng = np.random.default_rng(3)
     table = key_table(people(5_000, (3, 4, 5), 1.5, rng), fraction=0.5)

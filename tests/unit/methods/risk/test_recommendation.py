@@ -20,6 +20,20 @@ def classes(count, shape, number, rng):
     return np.column_stack(columns)
 
 
+def chain(count, shape, concentration, rng):
+    """Each variable depends on the two before it together."""
+    people = np.zeros((count, len(shape)), dtype=np.int64)
+    for variable, categories in enumerate(shape):
+        before = people[:, max(0, variable - 2) : variable]
+        of_group = group_keys(before).group if variable else np.zeros(count, dtype=np.int64)
+        base = rng.dirichlet(np.full(categories, 1.5)) * concentration * categories
+        chances = rng.dirichlet(base + 0.02, of_group.max() + 1).cumsum(axis=1)
+        people[:, variable] = (
+            (rng.random(count)[:, None] > chances[of_group]).sum(axis=1).clip(max=categories - 1)
+        )
+    return people
+
+
 def true_matches(people, chosen):
     keys = group_keys(people)
     own = group_keys(people[chosen])
@@ -73,6 +87,22 @@ def test_models_that_disagree_are_told_and_the_interval_spans_them():
     assert found.doubtful
     assert "treat the upper end as the estimate" in found.says
     assert found.interval[0] <= true_matches(people, chosen) <= found.interval[1]
+
+
+def test_intervals_hold_where_more_records_share_a_key_than_the_model_expects():
+    """With the variance that B_2 has under the model alone four of them miss the truth."""
+    rng = np.random.default_rng(303)
+    people = chain(200_000, (2, 4, 6, 7, 8, 9), 1.2, rng)
+    for _ in range(24):
+        chosen = rng.random(len(people)) < 0.03
+        found = recommend(people[chosen], fraction=0.03)
+        assert found.interval[0] <= true_matches(people, chosen) <= found.interval[1]
+
+
+def test_of_a_census_the_matches_are_known_and_the_interval_has_no_width():
+    found = recommend(classes(400, (4, 6, 9), 3, np.random.default_rng(13)), fraction=1.0)
+    assert found.sample_uniques > 20
+    assert found.tau_2 == found.interval[0] == found.interval[1] == found.sample_uniques
 
 
 def test_margins_without_dependence_are_drawn_to_independence_and_clear_ones_are_kept():
