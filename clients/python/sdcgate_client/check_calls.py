@@ -14,6 +14,7 @@ from sdcgate_client.files import (
     form,
     linkage_columns,
     linkage_options,
+    model_of,
     release_stream,
 )
 from sdcgate_client.recodings import Levels, recoding_columns, recoding_options
@@ -86,10 +87,11 @@ class CheckCalls(Connection):
                 same names; name the `unit` of both, or nothing tells who is who.
             other_keys: Its key variables, where they are others. Without `other` it is this file with them.
             other_name: What the report calls it.
-            options: `weight`, `unit`, `wave`, `household`: columns; `fraction` or `population` without
-                weights; `missing`, `missing_texts`, `risk_threshold`, `target_rate`, `minimum`, `dimensions`,
-                or `minimums` by size such as `[100, 10, 3]`, `suda_size`, `quality`, `coverage`, `attempt`;
-                `ordinal`, the key variables that are ordered;
+            options: `weight`, `unit`, `wave`, `household`, `stratum`, `psu`: columns; `fraction` or
+                `population` without weights; `missing`, `missing_texts`, `risk_threshold`, `target_rate`,
+                `minimum`, `dimensions`, or `minimums` by size such as `[100, 10, 3]`, `suda_size`, `quality`, `coverage`, `attempt`;
+                `ordinal`, the key variables that are ordered; `models`, log-linear models beside the usual
+                ones, by their interactions such as `["age*sex,region*sex"]`;
                 `scenarios`, such as `[{"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["sex",
                 "age"]}]`, as in `GET /openapi.json`; `numbers`, such as `[{"column": "sales", "relative":
                 0.1}, {"column": "staff", "width": 5}]`, with `neighbours`.
@@ -97,18 +99,20 @@ class CheckCalls(Connection):
         Returns:
             The report: `file`, `key_cells`, `individual`, `uniqueness`, `log_linear`, `smoothed`,
             `numbers`, `households`, `threshold_rule`, `special_uniques`, `scenarios`, `worst_tables`,
-            `weights`, `linked_releases`; `not_computed` says what is left out and why.
+            `weights`, `strata`, `psu_labels`, `psus`, `linked_releases`; `not_computed` tells why not.
 
         Raises:
             ValueError: a column is not there.
         """
         of_other = items(other_keys)
+        if options.get("models"):
+            options = {**options, "models": [model_of(one) for one in items(options["models"])]}
         content = arrow_stream(data, [*items(keys), *(of_other if other is None else ())], options)
         if other is not None or of_other:
             asked = {**options, "other": {"name": other_name, "keys": list(of_other)}}
             second = {} if other is None else {"other": release_stream(other, of_other or keys, options)}
             how: dict[str, Any] = {"form": file_form(keys, asked, arrow=content, **second)}
-        elif options.get("scenarios") or options.get("numbers"):
+        elif any(options.get(name) for name in ("scenarios", "numbers", "models")):
             how = {"form": file_form(keys, options, arrow=content)}
         else:
             how = {"parameters": file_options(keys, options), "content": content}

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 ARROW = "application/vnd.apache.arrow.stream"
-COLUMNS = ("weight", "unit", "wave", "household")
+COLUMNS = ("weight", "unit", "wave", "household", "stratum", "psu")
 """Options that name one column each."""
 
-LISTS = ("sensitive", "missing_texts", "ordinal", "scenarios", "numbers", "minimums")
+LISTS = ("sensitive", "missing_texts", "ordinal", "scenarios", "numbers", "minimums", "models")
 """Options that hold several values."""
 
 JSON = "application/json"
@@ -52,6 +52,13 @@ def arrow_stream(
     known = [key for scenario in options.get("scenarios") or () for key in scenario.get("keys", ())]
     known += [one["column"] for one in options.get("numbers") or () if "column" in one]
     return columns_stream(data, [*items(keys), *items(options.get("sensitive", ())), *known, *named])
+
+
+def model_of(model: str | Mapping[str, Any]) -> dict[str, Any]:
+    """A log-linear model as JSON, from its interactions as they are written: `age*sex,region*sex`."""
+    if isinstance(model, Mapping):
+        return dict(model)
+    return {"interactions": [{"keys": one.strip().split("*")} for one in model.split(",")]}
 
 
 def release_stream(

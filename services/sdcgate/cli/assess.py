@@ -39,6 +39,8 @@ def assess(
     unit: Annotated[str, typer.Option(help="Column of the unit's id; without it each record is one.")] = "",
     wave: Annotated[str, typer.Option(help="Column of the wave, where units have several records.")] = "",
     household: Annotated[str, typer.Option(help="Column of the household's id.")] = "",
+    stratum: Annotated[str, typer.Option(help="Column of the stratum: what does it tell?")] = "",
+    psu: Annotated[str, typer.Option(help="Column of the primary sampling unit.")] = "",
     sensitive: Annotated[list[str], typer.Option(help="Sensitive variables, separated by commas.")] = [],  # noqa: B006
     fraction: Annotated[
         float | None, typer.Option(help="Sampling fraction, without weights; 1 for a census.")
@@ -49,6 +51,10 @@ def assess(
     ordinal: Annotated[
         list[str],
         typer.Option(help="Ordered key variables, separated by commas: the risk is smoothed along them."),
+    ] = [],  # noqa: B006
+    model: Annotated[
+        list[str],
+        typer.Option(help="A log-linear model more, by its interactions: age*sex,region*sex; repeatable."),
     ] = [],  # noqa: B006
     missing: Annotated[
         MissingValues, typer.Option(help="A missing value is a value of its own, or agrees with all.")
@@ -126,6 +132,7 @@ def assess(
         from sdcgate.cli.assessment.given import Given, counted_of, linked_of, microdata_of
         from sdcgate.cli.assessment.levels import access_bounds
         from sdcgate.cli.assessment.minimums import minimums_of
+        from sdcgate.cli.assessment.models import interactions_of
         from sdcgate.cli.assessment.numbers import near_of
         from sdcgate.methods.risk.file_assessment import assess_file
         from sdcgate.methods.risk.file_options import Options
@@ -139,6 +146,8 @@ def assess(
             unit=unit,
             wave=wave,
             household=household,
+            stratum=stratum,
+            psu=psu,
             sensitive=_names(sensitive),
             fraction=fraction,
             population=population,
@@ -163,6 +172,7 @@ def assess(
             suda_size=suda_size,
             accepted_share=accepted,
             ordinal=_names(ordinal),
+            models=tuple(interactions_of(text) for text in model),
             access=access_bounds(access),
             neighbours=neighbours,
             riskiest=records,

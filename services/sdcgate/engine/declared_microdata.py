@@ -28,6 +28,10 @@ class DeclaredKey:
     """Names of variables; all identifying ones where empty. `age:ten_years` names a level too."""
     wave: str = ""
     """The variable that tells the wave of a record; records are numbered as they stand where empty."""
+    stratum: str = ""
+    """The variable that is the stratum of a record, at its finest level."""
+    psu: str = ""
+    """The variable that is its primary sampling unit."""
     release_date: date | None = None
     """When the file would be released, for the rules that ask."""
 
@@ -48,7 +52,9 @@ def declared_microdata(
     columns = [_codes(reading, position, variable, level) for position, variable, level in levels]
     named = reading.unit_ids()
     weights = reading.weights()
-    waves = _waves(reading, descriptor, asked)
+    waves = _positions(reading, descriptor, asked.wave)
+    strata = _positions(reading, descriptor, asked.stratum)
+    psus = _positions(reading, descriptor, asked.psu)
     scenarios = scenarios_of(descriptor.scenarios, lambda _, key: _named_key(reading, key))
     by_id = descriptor.household is not None and bool(descriptor.household.column)
     households = reading.household() if by_id else None
@@ -68,6 +74,8 @@ def declared_microdata(
         unit_names=named[0] if descriptor.unit.column else (),
         waves=waves,
         households=households,
+        strata=strata,
+        psus=psus,
         sensitive=_sensitive(reading, descriptor),
         scenarios=scenarios,
         release=released(
@@ -105,8 +113,10 @@ def _levels(
         else:
             place = places[variable]
             found.append((place, descriptor.variables[place], chosen or listed[0]))
-    if asked.wave and asked.wave not in places:
-        problems.append(("wave", f"{asked.wave!r} is no variable of the descriptor"))
+    for option in ("wave", "stratum", "psu"):
+        name = getattr(asked, option)
+        if name and name not in places:
+            problems.append((option, f"{name!r} is no variable of the descriptor"))
     if not found and not problems:
         problems.append(("keys", "the descriptor declares no identifying variable: name the key variables"))
     if len({place for place, _, _ in found}) < len(found):
@@ -169,10 +179,11 @@ def _sensitive(reading: RecordColumns, descriptor: Descriptor) -> tuple[tuple[st
     return tuple(found)
 
 
-def _waves(reading: RecordColumns, descriptor: Descriptor, asked: DeclaredKey) -> IntArray | None:
-    if not asked.wave:
+def _positions(reading: RecordColumns, descriptor: Descriptor, name: str) -> IntArray | None:
+    """The finest code of a variable that tells the wave, stratum or PSU of a record, from 1."""
+    if not name:
         return None
-    place = next(at for at, one in enumerate(descriptor.variables) if one.name == asked.wave)
+    place = next(at for at, one in enumerate(descriptor.variables) if one.name == name)
     positions = reading.variable(place, descriptor.variables[place])
     return None if positions is None else positions + 1
 

@@ -29,7 +29,7 @@ MEMORY = "1GB"
 """What DuckDB may take; what does not fit is put on disk for the moment."""
 _ROWS, _PARTS = 1 << 17, 16
 """Rows of risks that are held at once: so many, or this part of the file."""
-_NOT_COUNTED = ("unit", "wave", "household", "interest")
+_NOT_COUNTED = ("unit", "wave", "household", "interest", "stratum", "psu")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAXIMUM_KEYS = 200
-ONE_COLUMN = ("weight", "unit", "wave", "household", "interest")
+ONE_COLUMN = ("weight", "unit", "wave", "household", "interest", "stratum", "psu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,9 @@ class MicrodataColumns:
     """A variable of interest, of which recodings lose between-group variance."""
     numbers: tuple[NumberWidth, ...] = ()
     """Columns of numbers that an intruder knows nearly."""
+    stratum: str = ""
+    psu: str = ""
+    """Primary sampling unit."""
 
     @property
     def named(self) -> tuple[tuple[str, str], ...]:
@@ -108,7 +111,10 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
     weights = reading.numbers("weight", columns.weight)
     unit_names, units = reading.ids("unit", columns.unit) or ((), None)
     waves = reading.numbers("wave", columns.wave)
-    _, households = reading.ids("household", columns.household) or ((), None)
+    households, strata, psus = (
+        (reading.ids(name, getattr(columns, name)) or ((), None))[1]
+        for name in ("household", "stratum", "psu")
+    )
     interest = reading.numbers("interest", columns.interest)
     sensitive = []
     for position, name in enumerate(columns.sensitive):
@@ -132,6 +138,8 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
             unit_names=unit_names,
             waves=None if waves is None else waves.astype(np.int64),
             households=households,
+            strata=strata,
+            psus=psus,
             sensitive=tuple(sensitive),
             interest=interest,
             scenarios=scenarios,

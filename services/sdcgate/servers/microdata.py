@@ -41,9 +41,10 @@ class FileAssessor:
         self, requests: Iterable[pb.AssessMicrodataRequest], heed: Heed | None
     ) -> pb.AssessMicrodataResponse:
         from sdcgate.methods.risk.file_assessment import assess_file
-        from sdcgate.wire.microdata import assessment_to_message, options_from_message
+        from sdcgate.wire.microdata import assessment_to_message, check_key_names, options_from_message
 
         options, (content, other) = self._lane.received(requests, "arrow", "other")
+        check_key_names(options)
         columns = _columns(options)
         table = table_of(content, "arrow")
         file = _file(table, columns)
@@ -114,7 +115,16 @@ def _linked(
 
 def _of_other(columns: "MicrodataColumns", keys: tuple[str, ...]) -> "MicrodataColumns":
     """The columns of another release: who is who, what they stand for, and its key."""
-    return replace(columns, keys=keys or columns.keys, household="", sensitive=(), scenarios=(), numbers=())
+    return replace(
+        columns,
+        keys=keys or columns.keys,
+        household="",
+        stratum="",
+        psu="",
+        sensitive=(),
+        scenarios=(),
+        numbers=(),
+    )
 
 
 def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
@@ -130,6 +140,8 @@ def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
         unit=options.unit,
         wave=options.wave,
         household=options.household,
+        stratum=options.stratum,
+        psu=options.psu,
         fraction=given(options, "fraction", None),
         population=given(options, "population", None),
         sensitive=tuple(options.sensitive),

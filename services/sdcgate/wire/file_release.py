@@ -1,5 +1,7 @@
 """Scenarios, worst tables, weights and rule sets of a file's assessment as messages."""
 
+from dataclasses import asdict
+
 from sdcgate.methods.risk.file_release import RuleSet, WeightsSection, WorstTablesSection
 from sdcgate.methods.risk.file_report import FileAssessment
 from sdcgate.methods.risk.release_rules import Outcome
@@ -32,6 +34,12 @@ def add_release(message: pb.AssessMicrodataResponse, found: FileAssessment) -> N
         message.worst_tables.CopyFrom(worst_tables_to_message(found.worst_tables))
     if found.weights is not None:
         message.weights.CopyFrom(_weights(found.weights))
+    if found.strata is not None:
+        message.strata.CopyFrom(_weights(found.strata))
+    if found.psu_labels is not None:
+        message.psu_labels.CopyFrom(_weights(found.psu_labels))
+    if found.psus is not None:
+        message.psus.CopyFrom(pb.PsuRisk(**asdict(found.psus)))
     message.rule_sets.extend(rule_set_to_message(one) for one in found.rule_sets)
 
 

@@ -58,7 +58,30 @@ def options_from_message(message: pb.MicrodataOptions) -> Options:
         most_pairs=MOST_PAIRS,
         neighbours=given(message, "neighbours", usual.neighbours),
         ordinal=tuple(message.ordinal),
+        models=tuple(
+            tuple(tuple(interaction.keys) for interaction in model.interactions) for model in message.models
+        ),
     )
+
+
+def check_key_names(message: pb.MicrodataOptions) -> None:
+    """Raises InvalidMessageError for each name that should be a key variable and is none."""
+    named = [(f"options.ordinal[{place}]", name) for place, name in enumerate(message.ordinal)]
+    problems = []
+    for at, model in enumerate(message.models):
+        for place, interaction in enumerate(model.interactions):
+            path = f"options.models[{at}].interactions[{place}]"
+            named += [(f"{path}.keys[{number}]", name) for number, name in enumerate(interaction.keys)]
+            if len(set(interaction.keys)) < len(interaction.keys):
+                problems.append(FieldProblem(f"{path}.keys", "a key variable stands more than once"))
+    known = ", ".join(message.keys)
+    problems += [
+        FieldProblem(path, f"{name!r} is no key variable; they are {known}")
+        for path, name in named
+        if name not in message.keys
+    ]
+    if problems:
+        raise InvalidMessageError(problems)
 
 
 def number_widths(message: pb.MicrodataOptions) -> tuple[NumberWidth, ...]:

@@ -177,6 +177,36 @@ def test_what_another_release_adds_is_told_before_all_else(file: Path, tmp_path:
     assert linked["expected_matches_union"] > linked["expected_matches"]
 
 
+def test_strata_psus_and_a_model_of_ones_own_have_their_place(file: Path) -> None:
+    given = ["--keys", "sex,age,size", "--weight", "w", "--stratum", "sick", "--psu", "household"]
+    shown = assess(str(file), *given, "--model", "sex*age, age*size")
+    assert shown.exit_code == 0, shown.output
+    text = re.sub(r"\s+", " ", shown.stdout)
+    assert "Strata as a channel" in text
+    assert "without the stratum" in text
+    assert "30 PSUs of 3 to 3 units." in text
+    told = json.loads(assess(str(file), *given, "--model", "sex*age,age*size", "--json").stdout)
+    assert told["log_linear"][-1]["model"] == "sex*age + age*size"
+    assert told["psus"]["psus"] == 30
+    assert told["strata"]["values"] == 2
+
+
+@pytest.mark.parametrize("model", ["sex", "sex*", "sex*sex", "sex*aeg"])
+def test_what_is_no_model_is_told(file: Path, model: str) -> None:
+    shown = assess(str(file), "--keys", "sex,age", "--weight", "w", "--model", model)
+    assert shown.exit_code == 2
+    assert "model" in shown.output
+
+
+def test_strata_of_a_descriptor_are_its_variables() -> None:
+    given = [str(RANDHIE), "--keys", "female,education", "--stratum", "site", "--json"]
+    told = json.loads(assess(*given).stdout)
+    assert told["strata"]["values"] == 6
+    wrong = assess(*given[:3], "--psu", "sites")
+    assert wrong.exit_code == 2
+    assert "psu: 'sites' is no variable of the descriptor" in wrong.output
+
+
 def test_what_is_missing_is_named_with_what_to_give(file: Path) -> None:
     shown = assess(str(file), "--keys", "sex,age")
     assert "\nNot computed\n" in shown.stdout

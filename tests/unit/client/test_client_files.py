@@ -105,6 +105,16 @@ def test_numbers_go_in_a_form_with_their_columns():
     assert files == {"arrow": ["area", "income", "age", "w"]}
 
 
+def test_models_are_sent_by_their_interactions_and_labels_with_their_columns():
+    _, options, files = sent(
+        lambda client: client.assess_microdata(
+            PEOPLE, ["age", "area", "name"], psu="id", models=["age*area, age*name"]
+        )
+    )
+    assert options["models"] == [{"interactions": [{"keys": ["age", "area"]}, {"keys": ["age", "name"]}]}]
+    assert files == {"arrow": ["age", "area", "name", "id"]}
+
+
 def test_another_release_goes_with_what_links_it_and_the_same_one_only_with_its_keys():
     path, options, files = sent(
         lambda client: client.assess_microdata(

@@ -87,7 +87,91 @@ def test_ordered_keys_are_smoothed_and_one_that_is_no_key_is_refused(stub):
     assert answer.smoothed.dispersion == own.dispersion
     assert answer.log_linear[-1].ended
     refused = paths(lambda: stub.AssessMicrodata(requests(ipc(table()), ordinal=["w"])))
-    assert refused == {"": "ordinal: w is no key variable; they are sex, age, region"}
+    assert refused == {"options.ordinal[0]": "'w' is no key variable; they are sex, age, region"}
+
+
+def model(*interactions):
+    return pb.LogLinearModel(interactions=[pb.KeyInteraction(keys=keys) for keys in interactions])
+
+
+def test_any_hierarchical_model_is_fitted_beside_the_usual_ones(stub):
+    asked = [model(["sex", "age"], ["sex", "region"]), model(["sex", "age", "region"])]
+    answer = stub.AssessMicrodata(requests(ipc(table()), weight="", fraction=0.1, models=asked))
+    conditional, saturated = answer.log_linear[-2:]
+    assert (conditional.model, saturated.model) == ("sex*age + sex*region", "sex*age*region")
+    assert [list(one.keys) for one in conditional.interactions] == [[0, 1], [0, 2]]
+    # Age and region are independent given sex: n(sex, age) n(sex, region) / n(sex) is the fit.
+    codes, _, _ = people()
+    keys, counts = np.unique(codes, axis=0, return_counts=True)
+    alone = keys[counts == 1]
+    means = [
+        ((codes[:, :2] == key[:2]).all(axis=1).sum() * (codes[:, [0, 2]] == key[[0, 2]]).all(axis=1).sum())
+        / (codes[:, 0] == key[0]).sum()
+        for key in alone
+    ]
+    unseen = np.array(means) * (1 - 0.1) / 0.1
+    assert conditional.tau_1 == pytest.approx(np.exp(-unseen).sum(), rel=1e-6)
+    assert conditional.tau_2 == pytest.approx((-np.expm1(-unseen) / unseen).sum(), rel=1e-6)
+    # The saturated model has a mean of 1 for who is alone.
+    assert saturated.tau_1 == pytest.approx(len(alone) * np.exp(-9.0), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("asked", "wrong"),
+    [
+        ([model(["sex", "w"])], {"options.models[0].interactions[0].keys[1]"}),
+        ([model(["sex", "age"]), model(["sex", "sex"])], {"options.models[1].interactions[0].keys"}),
+        ([model(["sex"])], {"options.models[0].interactions[0].keys"}),
+        ([model()], {"options.models[0].interactions"}),
+    ],
+)
+def test_a_model_of_what_is_no_key_variable_has_its_path(stub, asked, wrong):
+    assert set(paths(lambda: stub.AssessMicrodata(requests(ipc(table()), models=asked)))) == wrong
+
+
+def test_strata_and_psus_tell_what_their_units_have_in_common(stub):
+    """The stratum is the region's half, the PSU the region: both are known where the file shows them."""
+    made = table()
+    regions = made["region"].to_numpy()
+    made = made.append_column("half", [np.where(regions < 6, "n", "s")]).append_column("area", [regions])
+    options = {"keys": ["sex", "age"], "weight": "", "fraction": 0.2, "sensitive": ["region"]}
+    answer = stub.AssessMicrodata(requests(ipc(made), stratum="half", psu="area", **options))
+    strata = {one.variable: one for one in answer.strata.variables}
+    psus = {one.variable: one for one in answer.psu_labels.variables}
+    assert answer.strata.values == 2
+    assert not answer.strata.HasField("classes")
+    assert psus["region"].share_told == psus["region"].guessed == 1.0
+    assert strata["region"].share_told == 0.0
+    assert strata["region"].guessed_without < strata["region"].guessed < 1.0
+    codes, _, _ = people()
+    whole = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+    counts = np.bincount(whole)
+    known = float(individual_risk(counts, np.full(len(counts), 0.2)) @ counts)
+    assert answer.psus.expected_matches_known == pytest.approx(known, rel=1e-12)
+    assert answer.psu_labels.expected_matches_with_weight == answer.psus.expected_matches_known
+    sizes = np.bincount(codes[:, 2])
+    assert (answer.psus.psus, answer.psus.smallest, answer.psus.largest) == (12, sizes.min(), sizes.max())
+
+
+def test_a_psu_is_found_through_any_of_its_units(stub):
+    """A census of pairs: who is alone with his key is found for certain, others with one half."""
+    made = pa.table({"key": [1, 2, 2, 3, 3, 4], "area": ["a", "a", "b", "b", "c", "d"]})
+    options = {"keys": ["key"], "weight": "", "household": "", "fraction": 1.0, "psu": "area"}
+    found = stub.AssessMicrodata(requests(ipc(made), **options)).psus
+    assert found.located == pytest.approx(1.0 + 0.75 + 0.5 + 1.0, rel=1e-12)
+    assert (found.maximum, found.expected_matches, found.expected_matches_known) == (1.0, 4.0, 6.0)
+
+
+def test_dis_suda_of_too_many_variables_is_named(stub):
+    made = pa.table({f"k{place}": np.arange(40) % (place + 2) for place in range(28)})
+    options = {"keys": made.column_names, "weight": "", "household": "", "fraction": 0.1, "suda_size": 2}
+    answer = stub.AssessMicrodata(requests(ipc(made), **options))
+    assert not answer.special_uniques.HasField("largest_dis_suda")
+    assert answer.special_uniques.HasField("dis")
+    assert "up to 27 key variables" in {one.what: one.reason for one in answer.not_computed}["DIS-SUDA"]
+    options["keys"] = made.column_names[:27]
+    answer = stub.AssessMicrodata(requests(ipc(made), **options))
+    assert answer.special_uniques.HasField("largest_dis_suda")
 
 
 def lattice(rows=30):

@@ -38,6 +38,8 @@ class Given:
     unit: str = ""
     wave: str = ""
     household: str = ""
+    stratum: str = ""
+    psu: str = ""
     sensitive: tuple[str, ...] = ()
     fraction: float | None = None
     population: float | None = None
@@ -98,6 +100,8 @@ def _columns(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Microd
         unit=given.unit,
         wave=given.wave,
         household=given.household,
+        stratum=given.stratum,
+        psu=given.psu,
         fraction=given.fraction,
         population=given.population,
         sensitive=given.sensitive,
@@ -123,6 +127,8 @@ def linked_of(
         file=file or given.file,
         keys=keys or given.keys,
         household="",
+        stratum="",
+        psu="",
         sensitive=(),
         scenarios=None,
         recodings=None,
@@ -156,7 +162,7 @@ def _declared(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Micro
     descriptor = descriptor_of(given.file)
     if scenarios:
         descriptor = descriptor.model_copy(update={"scenarios": scenarios})
-    asked = DeclaredKey(given.keys, given.wave, given.release_date)
+    asked = DeclaredKey(given.keys, given.wave, given.stratum, given.psu, given.release_date)
     try:
         return declared_microdata(descriptor, given.data_root or given.file.parent, asked)
     except DescriptorInvalid as error:

@@ -2,7 +2,7 @@
 
 from sdcgate.cli.assessment.parts import Bars, Section, Table, count, one_in, percent, plural
 from sdcgate.methods.risk.file_release import RuleSet, WeightsSection, WorstTablesSection
-from sdcgate.methods.risk.file_report import FileAssessment
+from sdcgate.methods.risk.file_report import FileAssessment, PsuSection
 from sdcgate.methods.risk.release_rules import Outcome, RuleFinding
 from sdcgate.methods.risk.scenarios import Measure, ScenarioRisk, ScenarioTarget, Together
 
@@ -18,6 +18,12 @@ def release_sections(found: FileAssessment, titles: tuple[str, ...]) -> list[Sec
         sections.append(worst_tables_section(found.worst_tables, titles))
     if found.weights is not None:
         sections.append(weights_section(found.weights))
+    if found.strata is not None:
+        sections.append(label_section(found.strata, "stratum", "Strata as a channel"))
+    if found.psu_labels is not None:
+        sections.append(label_section(found.psu_labels, "PSU", "PSUs as a channel"))
+    if found.psus is not None:
+        sections.append(psu_section(found.psus))
     if found.rule_sets:
         sections.append(rule_sets_section(found.rule_sets))
     return sections
@@ -110,6 +116,37 @@ def weights_section(found: WeightsSection) -> Section:
         f"Who knows everybody's weight beside the key is expected to match {count(with_label)} units "
         f"correctly in place of {count(without)}.",
     )
+    return Section("Weights as a channel", words, (_told(found, "weight"),))
+
+
+def label_section(found: WeightsSection, label: str, title: str) -> Section:
+    """Strata or PSUs as a channel."""
+    without, with_label = found.risk.without.expected_matches, found.risk.with_label.expected_matches
+    words = (
+        f"Where the file shows the {label}, as a label or by who has the same one, it tells what its units "
+        f"have in common, also what is left out or coarser. There are {count(found.values)} of them. It says "
+        "nothing about variables that the file does not have.",
+        f"Who knows everybody's {label} beside the key is expected to match {count(with_label)} units "
+        f"correctly in place of {count(without)}.",
+    )
+    return Section(title, words, (_told(found, label),))
+
+
+def psu_section(found: PsuSection) -> Section:
+    """PSUs as a level above units."""
+    words = (
+        f"{plural(found.psus, 'PSU')} of {count(found.smallest)} to {count(found.largest)} units. Who "
+        "matches one unit of a PSU knows the area of all its units, which is a key variable more. It does not "
+        "apply where the file does not show which units are of one PSU.",
+        f"By the individual risks {count(found.located)} PSUs are expected to be found through one unit at "
+        f"least, one of them with probability {found.maximum:.4g}. Where all areas are known, "
+        f"{count(found.expected_matches_known)} units are expected to be matched correctly in place of "
+        f"{count(found.expected_matches)}.",
+    )
+    return Section("PSUs", words, ())
+
+
+def _told(found: WeightsSection, label: str) -> Table:
     rows = tuple(
         (
             one.name,
@@ -119,8 +156,7 @@ def weights_section(found: WeightsSection) -> Section:
         )
         for one in found.variables
     )
-    headers = ("variable", "told for certain", "guessed right", "without the weight")
-    return Section("Weights as a channel", words, (Table(headers, rows),))
+    return Table(("variable", "told for certain", "guessed right", f"without the {label}"), rows)
 
 
 def rule_sets_section(found: tuple[RuleSet, ...]) -> Section:

@@ -16,7 +16,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.risk.anonymity import Ground, l_diversity, t_closeness
 from sdcgate.methods.risk.file_estimates import uniqueness_section
 from sdcgate.methods.risk.file_level import file_risk, rate_for_threshold, risk_histogram, target_threshold
-from sdcgate.methods.risk.file_levels import household_section
+from sdcgate.methods.risk.file_levels import household_section, psu_section
 from sdcgate.methods.risk.file_models import (
     FileModels,
     log_linear_section,
@@ -27,6 +27,7 @@ from sdcgate.methods.risk.file_numbers import NumbersSection, numbers_section
 from sdcgate.methods.risk.file_options import NO_WEIGHTS, Options
 from sdcgate.methods.risk.file_release import (
     RuleSet,
+    label_section,
     rule_sets,
     weights_section,
     worst_tables_section,
@@ -87,7 +88,7 @@ def assess_file(
     """
     options = options or Options()
     options.check()
-    _check_ordinal(file, options)
+    _check_names(file, options)
     units = by_units(file)
     keys = group_keys(units.codes)
     common = frequencies(units.codes, units.weights, options.missing)
@@ -115,13 +116,18 @@ def assess_file(
         smoothing=attempt("smoothing", lambda: smoothing_section(units, options)),
         households=attempt("household risk", lambda: household_section(units, individual, options)),
         threshold=attempt("threshold rule", lambda: threshold_section(units, options, heed)),
-        special_uniques=attempt("special uniques", lambda: special_uniques_section(units, options, heed)),
+        special_uniques=attempt(
+            "special uniques", lambda: special_uniques_section(units, options, missing, heed)
+        ),
         sensitive=tuple(sensitive_variable(name, codes, keys) for name, codes in units.sensitive),
         recodings=attempt("recodings", lambda: recoding_section(units, options)),
         scenarios=scenarios,
         scenarios_together=together(scenarios) if len(scenarios) > 1 else None,
         worst_tables=attempt("worst table", lambda: worst_tables_section(units, options.dimensions)),
         weights=attempt("weights as a channel", lambda: weights_section(units)),
+        strata=attempt("strata as a channel", lambda: label_section(units, units.strata)),
+        psu_labels=attempt("PSUs as a channel", lambda: label_section(units, units.psus)),
+        psus=attempt("PSUs", lambda: psu_section(units, individual)),
         rule_sets=attempt("rule sets", lambda: _rule_sets(file)) or (),
         numbers=attempt("numbers", lambda: _numbers(file, options)),
         warnings=small_weights(common.f, common.weight_sums, weights=units.weights) if units.weighted else (),
@@ -129,11 +135,15 @@ def assess_file(
     )
 
 
-def _check_ordinal(file: Microdata, options: Options) -> None:
+def _check_names(file: Microdata, options: Options) -> None:
     names = [key.name for key in file.keys]
-    unknown = [name for name in options.ordinal if name not in names]
-    if unknown:
-        raise ValueError(f"ordinal: {', '.join(unknown)} is no key variable; they are {', '.join(names)}")
+    of_models = [name for model in options.models for interaction in model for name in interaction]
+    for option, given in (("ordinal", options.ordinal), ("models", of_models)):
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ValueError(
+                f"{option}: {', '.join(unknown)} is no key variable; they are {', '.join(names)}"
+            )
 
 
 def _scenario_risks(
@@ -263,15 +273,26 @@ def threshold_section(
 
 
 def special_uniques_section(
-    units: UnitFile, options: Options, heed: Callable[[], None] | None = None
+    units: UnitFile,
+    options: Options,
+    missing: list[NotComputed],
+    heed: Callable[[], None] | None = None,
 ) -> SpecialUniquesSection:
-    """Minimal sample uniques, which variables and frequent values they are made of, and DIS."""
+    """Minimal sample uniques, which variables and frequent values they are made of, and DIS.
+
+    Where DIS cannot be shared out to units by their scores, that is added to `missing`.
+    """
     variables = len(units.keys)
     size = min(options.suda_size, variables) if options.suda_size else quick_size(variables)
     found = special_uniques(units.codes, size, heed=heed)
     smallest = np.bincount(found.smallest, minlength=size + 1)
     fraction = units.fraction
-    shared = None if fraction is None else dis_suda(units.codes, found, fraction)
+    shared = None
+    if fraction is not None:
+        try:
+            shared = dis_suda(units.codes, found, fraction)
+        except ValueError as error:
+            missing.append(NotComputed("DIS-SUDA", str(error)))
     return SpecialUniquesSection(
         maximum_size=size,
         units=int((found.smallest > 0).sum()),

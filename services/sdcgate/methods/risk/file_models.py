@@ -4,6 +4,7 @@ Several sections rest on the same fits: `FileModels` makes each of them once.
 """
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from sdcgate.methods.risk.recommendation import NORMAL_95, Recommendation, recom
 from sdcgate.methods.risk.smoothing import smooth, smoothed_risk
 
 FORWARD = "forward search"
+Interactions = tuple[tuple[str, ...], ...]
+"""The interactions of a hierarchical model, each by the names of its key variables."""
 
 
 class FileModels:
@@ -51,6 +54,14 @@ class FileModels:
         pairs = loglinear.all_two_way(len(self.table.shape))
         return self._fit("rich", pairs, pseudo, self.simple(pseudo))
 
+    def asked(self, interactions: Interactions, pseudo: bool) -> loglinear.LogLinear:
+        """A model by the names of its interactions. A variable of several waves stands for each of them."""
+        places: dict[str, list[int]] = {}
+        for place, key in enumerate(self.units.keys):
+            places.setdefault(key.name, []).append(place)
+        generators = [one for names in interactions for one in product(*(places[name] for name in names))]
+        return self._fit(model_name(interactions), tuple(generators), pseudo, self.simple(pseudo))
+
     def _fit(
         self,
         name: str,
@@ -83,7 +94,15 @@ def log_linear_section(models: FileModels) -> tuple[LogLinearSection, ...]:
             most_visits=models.options.most_visits,
         )
         found.append(_log_linear(models.table, FORWARD, search.model, search))
+    found += [
+        _log_linear(models.table, model_name(one), models.asked(one, pseudo)) for one in models.options.models
+    ]
     return tuple(found)
+
+
+def model_name(interactions: Interactions) -> str:
+    """A hierarchical model as its interactions are written: `age*sex + region*sex`."""
+    return " + ".join("*".join(one) for one in interactions)
 
 
 def recommended_section(models: FileModels) -> Recommendation:

@@ -43,6 +43,8 @@ class Options:
     """Recodings: up to what risk a file may have an access level, the widest first."""
     ordinal: tuple[str, ...] = ()
     """Key variables that are ordered, by name: the risk is smoothed along them."""
+    models: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    """Hierarchical log-linear models beside the usual ones, each by its interactions of key variables."""
     most_visits: float = MOST_VISITS
     """Cells that the fit of a log-linear model, or the search for one, may visit: a bound of its time."""
     neighbours: int = 3

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from sdcgate.methods.cells import IntArray
+from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.file_options import NO_WEIGHTS
 from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.microdata import UnitFile
@@ -54,10 +54,10 @@ class ToldByWeight:
 
 @dataclass(frozen=True, slots=True)
 class WeightsSection:
-    """Weights as a channel."""
+    """Weights, or another label that the design gives, as a channel."""
 
     values: int
-    """Different weights."""
+    """Different weights, strata or PSUs."""
     classes: int | None
     """Classes that they were put into, as nearly all differ; None where equal weights were compared."""
     variables: tuple[ToldByWeight, ...]
@@ -109,15 +109,33 @@ def weights_section(units: UnitFile) -> WeightsSection | None:
     values = weight_classes(units.weights)
     classes = CLASSES if _own(values) > OWN_WEIGHTS else None
     labels = values if classes is None else weight_classes(units.weights, classes)
+    return _channel(units, units.weights, labels, len(np.unique(values)), classes)
+
+
+def label_section(units: UnitFile, labels: IntArray | None) -> WeightsSection | None:
+    """What the stratum or the PSU (units,) tells of key and sensitive variables; the risk with it as a key.
+
+    None where the file has none. Raises ValueError where nothing tells how many people a unit stands for.
+    """
+    if labels is None:
+        return None
+    if units.weights is None:
+        raise ValueError(NO_WEIGHTS)
+    return _channel(units, units.weights, labels, len(np.unique(labels)), None)
+
+
+def _channel(
+    units: UnitFile, weights: FloatArray, labels: IntArray, values: int, classes: int | None
+) -> WeightsSection:
     named = [(key.title, codes) for key, codes in zip(units.keys, units.codes.T, strict=True)]
     return WeightsSection(
-        values=len(np.unique(values)),
+        values=values,
         classes=classes,
         variables=tuple(
             ToldByWeight(name, prediction(labels, np.asarray(codes, dtype=np.int64)))
             for name, codes in (*named, *units.sensitive)
         ),
-        risk=risk_by_weight(units.codes, labels, units.weights),
+        risk=risk_by_weight(units.codes, labels, weights),
     )
 
 

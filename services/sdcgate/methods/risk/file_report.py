@@ -141,6 +141,24 @@ class HouseholdSection:
 
 
 @dataclass(frozen=True, slots=True)
+class PsuSection:
+    """What PSUs add to the risk: who finds one member knows the area of all others."""
+
+    psus: int
+    smallest: int
+    """Units of the smallest."""
+    largest: int
+    located: float
+    """Expected PSUs of which at least one unit is matched correctly, where units are independent."""
+    maximum: float
+    """Largest probability of that."""
+    expected_matches: float
+    """Of all units, by the key."""
+    expected_matches_known: float
+    """The same with the PSU among the key variables."""
+
+
+@dataclass(frozen=True, slots=True)
 class UnsafeCombination:
     """One combination of key variables under the threshold rule."""
 
@@ -240,6 +258,12 @@ class FileAssessment:
     worst_tables: WorstTablesSection | None = None
     weights: WeightsSection | None = None
     """None, too, where the weights cannot tell anything: there are none, or all are the same."""
+    strata: WeightsSection | None = None
+    """What the stratum tells, as the weight; None, too, where none was named."""
+    psu_labels: WeightsSection | None = None
+    """What the PSU's label tells."""
+    psus: PsuSection | None = None
+    """PSUs as a level above units; None, too, where none was named."""
     rule_sets: tuple[RuleSet, ...] = ()
     smoothing: SmoothingSection | None = None
     """None, too, where no key variable is said to be ordered."""

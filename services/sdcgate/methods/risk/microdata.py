@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.keys import checked_codes, checked_weights
-from sdcgate.methods.risk.units import group_ids, level_of_units, order_within_units, reduce_to_units
+from sdcgate.methods.risk.units import Units, group_ids, level_of_units, order_within_units, reduce_to_units
 
 if TYPE_CHECKING:
     from sdcgate.methods.risk.file_numbers import FileNumbers
@@ -55,6 +55,10 @@ class Microdata:
     """The wave of each record; None: records of a unit are numbered as they stand."""
     households: IntArray | None = field(default=None, repr=False)
     """The household of each record, any integers."""
+    strata: IntArray | None = field(default=None, repr=False)
+    """The stratum of each record, any integers."""
+    psus: IntArray | None = field(default=None, repr=False)
+    """The primary sampling unit of each record, any integers."""
     sensitive: tuple[tuple[str, IntArray], ...] = field(default=(), repr=False)
     """Sensitive variables: names, and the code of each record, -1 where missing, shape (records,)."""
     interest: FloatArray | None = field(default=None, repr=False)
@@ -90,7 +94,7 @@ class Microdata:
             own = checked_codes(scenario.codes)
             if own.shape != (len(columns), len(scenario.keys)):
                 raise ValueError(f"scenarios: {scenario.name} must have a code a record for each of its keys")
-        for name in ("units", "waves", "households"):
+        for name in ("units", "waves", "households", "strata", "psus"):
             ids = getattr(self, name)
             if ids is not None:
                 group_ids(ids, len(columns), name)
@@ -116,6 +120,10 @@ class UnitFile:
     records: int
     most_records: int
     """Records of the unit that has the most."""
+    strata: IntArray | None = field(default=None, repr=False)
+    """Stratum of each unit, from 0, shape (units,)."""
+    psus: IntArray | None = field(default=None, repr=False)
+    """Primary sampling unit of each unit, from 0, shape (units,)."""
     interest: FloatArray | None = field(default=None, repr=False)
     """The variable of interest, the mean of each unit's records, shape (units,)."""
 
@@ -131,8 +139,8 @@ class UnitFile:
 def by_units(file: Microdata) -> UnitFile:
     """The file by units: a key variable that varies within units becomes one for each wave.
 
-    Raises ValueError where a unit has two records in a wave or belongs to several households, and where the
-    vectors of the waves would not fit.
+    Raises ValueError where a unit has two records in a wave or belongs to several households, strata or PSUs,
+    and where the vectors of the waves would not fit.
     """
     if file.units is None:
         return _unit_file(file)
@@ -144,7 +152,9 @@ def by_units(file: Microdata) -> UnitFile:
         codes=units.codes,
         weights=units.weights if units.weights is not None else _equal(len(units), file.fraction),
         weighted=file.weights is not None,
-        households=None if file.households is None else level_of_units(units, file.households),
+        households=_level_of_units(units, file.households, "household"),
+        strata=_level_of_units(units, file.strata, "stratum"),
+        psus=_level_of_units(units, file.psus, "psu"),
         sensitive=tuple((name, codes[units.first]) for name, codes in file.sensitive),
         first=units.first,
         records=len(file.codes),
@@ -164,12 +174,26 @@ def _unit_file(file: Microdata) -> UnitFile:
         weights=weights,
         weighted=file.weights is not None,
         households=file.households,
+        strata=_numbered(file.strata, records),
+        psus=_numbered(file.psus, records),
         sensitive=file.sensitive,
         first=np.arange(records),
         records=records,
         most_records=1,
         interest=file.interest,
     )
+
+
+def _level_of_units(units: Units, ids: IntArray | None, name: str) -> IntArray | None:
+    """The level of each unit, from 0. Raises ValueError, which calls it by its name."""
+    try:
+        return None if ids is None else level_of_units(units, ids)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _numbered(ids: IntArray | None, records: int) -> IntArray | None:
+    return None if ids is None else group_ids(ids, records, "ids").group
 
 
 def _equal(units: int, fraction: float | None) -> FloatArray | None:

@@ -20,6 +20,8 @@ from sdcgate.methods.risk.keys import checked_codes, group_keys
 _LARGEST = 1 << 62
 LARGEST_SEARCH = 200_000
 """Subsets of the key variables that are searched."""
+MOST_VARIABLES = 27
+"""Key variables up to which DIS-SUDA ranks by scores: its exponent is 0 for 28, and above 0 beyond."""
 
 
 class Scaling(Enum):
@@ -136,8 +138,12 @@ def dis_suda(codes: IntArray, found: SpecialUniques, fraction: float) -> FloatAr
     1/DIS. 0 without a score. The handbook (3.3.7) calls the method heuristic and prints no formula: this one
     and a = 1.4 - 0.05 m for m variables are what the outputs of sdcMicro's suda2 agree with.
 
-    Raises ValueError for a fraction out of range.
+    Raises ValueError for a fraction out of range, and for more than `MOST_VARIABLES`.
     """
+    if found.contributions.shape[1] > MOST_VARIABLES:
+        raise ValueError(
+            f"its exponent 1.4 - 0.05 m ranks by scores only up to {MOST_VARIABLES} key variables: take fewer"
+        )
     measure = dis(codes, fraction)
     confidence = np.zeros(len(found.scores))
     scored = found.scores > 0
