@@ -89,7 +89,8 @@ class CheckCalls(Connection):
             other_name: What the report calls it.
             options: `weight`, `unit`, `wave`, `household`, `stratum`, `psu`: columns; `fraction` or
                 `population` without weights; `missing`, `missing_texts`, `risk_threshold`, `target_rate`,
-                `minimum`, `dimensions`, or `minimums` by size such as `[100, 10, 3]`, `suda_size`, `quality`, `coverage`, `attempt`;
+                `minimum`, `dimensions`, or `minimums` by size such as `[100, 10, 3]`, `suda_size`, `quality`,
+                `coverage`, `attempt`;
                 `ordinal`, the key variables that are ordered; `models`, log-linear models beside the usual
                 ones, by their interactions such as `["age*sex,region*sex"]`;
                 `scenarios`, such as `[{"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["sex",

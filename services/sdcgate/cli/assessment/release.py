@@ -136,8 +136,8 @@ def psu_section(found: PsuSection) -> Section:
     """PSUs as a level above units."""
     words = (
         f"{plural(found.psus, 'PSU')} of {count(found.smallest)} to {count(found.largest)} units. Who "
-        "matches one unit of a PSU knows the area of all its units, which is a key variable more. It does not "
-        "apply where the file does not show which units are of one PSU.",
+        "matches one unit of a PSU knows the area of all its units, which is a key variable more. It does "
+        "not apply where the file does not show which units are of one PSU.",
         f"By the individual risks {count(found.located)} PSUs are expected to be found through one unit at "
         f"least, one of them with probability {found.maximum:.4g}. Where all areas are known, "
         f"{count(found.expected_matches_known)} units are expected to be matched correctly in place of "
