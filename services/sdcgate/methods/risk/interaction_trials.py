@@ -59,7 +59,7 @@ class Trials:
             self._classes = np.empty(len(means), dtype=np.uint16)
             class_means(means, LOWEST, TO_A_DOUBLING, CLASSES, self._classes)
             self.visits += CLASSING_VISITS * len(means)
-        sums, counts = np.zeros(cells), np.zeros((cells, CLASSES), dtype=np.int64)
+        sums, counts = np.zeros(cells), np.zeros((cells, CLASSES), dtype=np.int32)
         count_classes(means, self._classes, self._axes, own, sums, counts)
         factors = factors_to(margin.counts, sums)
         self.visits += 2 * len(means) + CRITERION_VISITS * int(np.count_nonzero(counts))

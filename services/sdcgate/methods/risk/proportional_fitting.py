@@ -1,9 +1,10 @@
 """Iterative proportional fitting of margins to the table of all possible keys.
 
 A margin that does not contain a variable can be fitted on the table summed over that variable: the factors
-are the same. A round fits the margins that contain one variable on the whole table, sums it over that
-variable, goes on with the rest on the smaller table in the same way, and multiplies the factors into the
-whole one. All two-way margins of 8 variables take 8 passes over the whole table in place of 28.
+are the same. A round deals the variables into groups, sums the whole table over one group, fits the margins
+that are without it on the smaller table in the same way, multiplies the factors into the whole one, and goes
+on with the next group. All two-way margins of 8 variables take 3 passes over the whole table in place of 28,
+all three-way ones 4 in place of 56.
 """
 
 from dataclasses import dataclass, field
@@ -118,44 +119,36 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Cycle:
-    """A round over one table: margins that are fitted on it, and a cycle over a smaller one for the rest."""
+    """A round over one table: margins fitted on it, and cycles over smaller tables for the others."""
 
     shape: tuple[int, ...]
     margins: tuple[tuple[FloatArray, IntArray], ...]
     """Counts, and strides on this table."""
-    rest: "_Cycle | None"
-    rest_strides: IntArray
+    parts: tuple[tuple["_Cycle", IntArray], ...]
+    """Cycles, and strides of their tables on this one."""
     visits: float
 
     @classmethod
     def over(cls, variables: tuple[int, ...], sizes: tuple[int, ...], margins: list[Margin]) -> "_Cycle":
         """The cycle over the table of some variables, named in order; `sizes` of all variables."""
         shape = tuple(sizes[variable] for variable in variables)
-        cells = float(prod(shape))
-
-        def cost(variable: int) -> float:
-            own = sum(variable in margin.variables for margin in margins)
-            return cells * (own + 1.0) + (len(margins) - own + 1.0) * cells / sizes[variable]
-
-        summed = min(variables, key=cost)
-        here, later = margins, list[Margin]()
-        if cost(summed) < cells * len(margins):
-            here = [margin for margin in margins if summed in margin.variables]
-            later = [margin for margin in margins if summed not in margin.variables]
-        left = tuple(variable for variable in variables if variable != summed)
-        rest = cls.over(left, sizes, later) if later else None
         places = {variable: place for place, variable in enumerate(variables)}
 
         def own_strides(names: tuple[int, ...]) -> IntArray:
             return strides(tuple(places[name] for name in names), shape)
 
+        here, parts = list[Margin](), list[tuple[_Cycle, IntArray]]()
+        for names, own in _shared_out(variables, sizes, margins):
+            if len(own) == 1:
+                here += own
+            else:
+                parts.append((cls.over(names, sizes, own), own_strides(names)))
         return cls(
             shape=shape,
             margins=tuple((margin.counts, own_strides(margin.variables)) for margin in here),
-            rest=rest,
-            rest_strides=own_strides(left) if rest else np.zeros(len(shape), dtype=np.int64),
-            visits=cells * (len(here) + (rest is not None))
-            + (rest.visits + prod(rest.shape) if rest else 0.0),
+            parts=tuple(parts),
+            visits=float(prod(shape)) * (len(here) + len(parts))
+            + sum(part.visits + prod(part.shape) for part, _ in parts),
         )
 
     def run(self, table: _Table) -> float:
@@ -166,15 +159,60 @@ class _Cycle:
             table.visit(sums, own_strides)
             deviation = max(deviation, float(np.abs(sums - counts).max()))
             table.scale(factors_to(counts, sums), own_strides)
-        if self.rest is not None:
-            before = np.zeros(prod(self.rest.shape))
-            table.visit(before, self.rest_strides)
+        for part, own_strides in self.parts:
+            before = np.zeros(prod(part.shape))
+            table.visit(before, own_strides)
             after = before.copy()
-            smaller = _Table(after, self.rest.shape)
-            deviation = max(deviation, self.rest.run(smaller))
+            smaller = _Table(after, part.shape)
+            deviation = max(deviation, part.run(smaller))
             smaller.finish()
-            table.scale(factors_to(after, before), self.rest_strides)
+            table.scale(factors_to(after, before), own_strides)
         return deviation
+
+
+def _shared_out(
+    variables: tuple[int, ...], sizes: tuple[int, ...], margins: list[Margin]
+) -> list[tuple[tuple[int, ...], list[Margin]]]:
+    """Margins shared out to smaller tables, each with its variables, such that a round visits fewest cells.
+
+    Variables are dealt into groups of about the same number of cells, and each smaller table leaves one group
+    out. A margin of r variables is in at least one of the tables of r + 1 groups.
+    """
+    cells = float(prod(sizes[variable] for variable in variables))
+    best, least = [(margin.variables, [margin]) for margin in margins], cells * len(margins)
+    largest = max((len(margin.variables) for margin in margins), default=0)
+    for number in range(2, min(largest + 1, len(variables)) + 1):
+        groups = _dealt(variables, sizes, number)
+        own: list[list[Margin]] = [[] for _ in groups]
+        for margin in margins:
+            free = (place for place, group in enumerate(groups) if group.isdisjoint(margin.variables))
+            place = next(free, None)
+            if place is None:
+                break
+            own[place].append(margin)
+        else:
+            shared = [(_together(one), one) for one in own if one]
+            visits = sum(
+                cells + (len(one) > 1) * (len(one) + 2.0) * prod(sizes[name] for name in names)
+                for names, one in shared
+            )
+            if visits < least:
+                best, least = shared, visits
+    return best
+
+
+def _dealt(variables: tuple[int, ...], sizes: tuple[int, ...], number: int) -> list[set[int]]:
+    """Variables in so many groups, the largest first, each to the group of fewest cells so far."""
+    groups, cells = [set[int]() for _ in range(number)], [1] * number
+    for variable in sorted(variables, key=lambda one: -sizes[one]):
+        place = cells.index(min(cells))
+        groups[place].add(variable)
+        cells[place] *= sizes[variable]
+    return [group for _, group in sorted(zip(cells, groups, strict=True), key=lambda one: -one[0])]
+
+
+def _together(margins: list[Margin]) -> tuple[int, ...]:
+    return tuple(sorted({variable for margin in margins for variable in margin.variables}))
 
 
 def factors_to(wanted: FloatArray, sums: FloatArray) -> FloatArray:

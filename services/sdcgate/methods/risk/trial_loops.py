@@ -19,7 +19,7 @@ def class_means(means: FloatArray, lowest: float, steps: float, classes: int, fo
         found[cell] = int(min(max(place, 0.0), classes - 1.0))
 
 
-@compiled("void(float64[::1], uint16[::1], int64[::1], int64[::1], float64[::1], int64[:, ::1])")
+@compiled("void(float64[::1], uint16[::1], int64[::1], int64[::1], float64[::1], int32[:, ::1])")
 def count_classes(
     means: FloatArray,
     classes: IntArray,
@@ -34,10 +34,17 @@ def count_classes(
     last, step = shape[axes - 1], strides[axes - 1]
     at, begin = 0, 0
     while begin < len(means):
-        for place in range(last):
-            cell = at + place * step
-            sums[cell] += means[begin + place]
-            counts[cell, classes[begin + place]] += 1
+        if step == 0:
+            total = 0.0
+            for place in range(begin, begin + last):
+                total += means[place]
+                counts[at, classes[place]] += 1
+            sums[at] += total
+        else:
+            for place in range(last):
+                cell = at + place * step
+                sums[cell] += means[begin + place]
+                counts[cell, classes[begin + place]] += 1
         begin += last
         axis = axes - 2
         while axis >= 0:
@@ -50,7 +57,7 @@ def count_classes(
             axis -= 1
 
 
-@compiled("UniTuple(float64, 2)(int64[:, ::1], float64[::1], float64[::1], float64)")
+@compiled("UniTuple(float64, 2)(int32[:, ::1], float64[::1], float64[::1], float64)")
 def criterion_of_classes(
     counts: IntArray, middles: FloatArray, factors: FloatArray, fraction: float
 ) -> tuple[float, float]:
