@@ -3,6 +3,7 @@
 from math import floor, log2
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.compiling import compiled
@@ -26,7 +27,7 @@ def count_classes(
     shape: IntArray,
     strides: IntArray,
     sums: FloatArray,
-    counts: IntArray,
+    counts: NDArray[np.int32],
 ) -> None:
     """For each cell of a margin, the sum of its means and how many of them are of each class."""
     axes = len(shape)
@@ -59,7 +60,7 @@ def count_classes(
 
 @compiled("UniTuple(float64, 2)(int32[:, ::1], float64[::1], float64[::1], float64)")
 def criterion_of_classes(
-    counts: IntArray, middles: FloatArray, factors: FloatArray, fraction: float
+    counts: NDArray[np.int32], middles: FloatArray, factors: FloatArray, fraction: float
 ) -> tuple[float, float]:
     """What cells without records add to B_2 and its variance, each class at its middle times the factor."""
     bias, variance = 0.0, 0.0
