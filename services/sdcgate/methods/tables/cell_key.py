@@ -86,6 +86,35 @@ def noise_of_counts(counts: IntArray, fractions: FloatArray, table: PTable) -> I
     return noise
 
 
+def counts_behind_noise(true: IntArray, noisy: IntArray, table: PTable) -> tuple[IntArray, IntArray]:
+    """Least and greatest count that each noisy count can come from, for whoever knows the table.
+
+    Of counts that are possible only a run without gaps around the true one is taken: a narrower interval is
+    more than an intruder knows. Shapes (cells,).
+    """
+    most = table.maximum_noise
+    lower, upper = true.copy(), true.copy()
+    for step, ends in ((-1, lower), (1, upper)):
+        going = np.ones(len(true), dtype=np.bool_)
+        for distance in range(1, 2 * most + 1):
+            going &= _may_become(true + step * distance, noisy, table)
+            ends[going] = true[going] + step * distance
+    return lower, upper
+
+
+def _may_become(counts: IntArray, noisy: IntArray, table: PTable) -> BoolArray:
+    """Whether counts can get the noise that makes them others."""
+    most = table.maximum_noise
+    possible = np.zeros((table.last_count + 1, 2 * most + 1), dtype=np.bool_)
+    drawn = table.probabilities > 0
+    possible[table.counts[drawn], table.noise[drawn] + most] = True
+    noise = noisy - counts
+    inside = (counts >= 0) & (np.abs(noise) <= most)
+    rows = np.clip(counts, 0, table.last_count)
+    found: BoolArray = inside & possible[rows, np.clip(noise, -most, most) + most]
+    return found
+
+
 def noisy_weight_sums(weight_sums: FloatArray, counts: IntArray, noise: IntArray) -> FloatArray:
     """Weighted counts with the noise of the counts, each step of it worth the cell's mean weight."""
     means = np.divide(weight_sums, counts, out=np.zeros(len(counts)), where=counts > 0)

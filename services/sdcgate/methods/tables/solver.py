@@ -101,6 +101,18 @@ class Rows:
         return least, most
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Best:
+    """What became of an integer program within its time."""
+
+    values: FloatArray | None = field(repr=False)
+    """The best solution found, shape (columns,); None where none was."""
+    bound: float
+    """No solution has a greater value; infinite where nothing is known."""
+    infeasible: bool
+    """Whether it is shown that there is no solution."""
+
+
 class Program:
     """Maximise a cost over columns under rows. Anything but an optimal solution is None.
 
@@ -195,6 +207,30 @@ class Program:
             return None
         values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
         return values if np.all(np.isfinite(values)) else None
+
+    @property
+    def prices(self) -> FloatArray:
+        """What one more on the right of each row would have added to the last optimum, shape (rows,)."""
+        return np.asarray(self._solver.getSolution().row_dual, dtype=np.float64)
+
+    def best(self, cost: FloatArray, lower: FloatArray, upper: FloatArray, deadline: Deadline) -> Best:
+        """The best solution of an integer program that is found in time, and what is known of better ones."""
+        import highspy
+
+        if np.any(lower > upper):
+            return Best(None, -INFINITY, infeasible=True)
+        if deadline.over:
+            return Best(None, INFINITY, infeasible=False)
+        self._solver.setOptionValue("mip_rel_gap", 0.0)
+        self._change(cost, lower, upper)
+        status = self._run(deadline)
+        info = self._solver.getInfo()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return Best(None, -INFINITY, infeasible=True)
+        if info.primal_solution_status != self._feasible:
+            return Best(None, INFINITY, infeasible=False)
+        values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
+        return Best(values, float(info.mip_dual_bound), infeasible=False)
 
     def _change(self, cost: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
         """Tell the solver what is not as it was."""
