@@ -125,6 +125,11 @@ WITH_NUMBERS = {
     "numbers": [{"column": "age", "width": 2.0}, {"column": "weight", "relative": 0.1}],
     "neighbours": 2,
 }
+BESIDE = {
+    "other": {"version": 1, "keys": ["region", "age:five"]},
+    "numbers": [{"column": "income", "relative": 0.1}],
+    "neighbours": 2,
+}
 RECODED = {
     "keys": [
         {"column": "age", "levels": [{"name": "five", "band_width": 5}, {"name": "ten", "band_width": 10}]},
@@ -208,6 +213,7 @@ def prepare(house: "HouseUnderFire") -> None:
         "AssessDataset": [
             from_value({"dataset": "people", "scenarios": SCENARIOS}, pb.AssessDatasetRequest),
             pb.AssessDatasetRequest(dataset="people"),
+            from_value({"dataset": "people", **BESIDE}, pb.AssessDatasetRequest),
         ],
         "GetQuery": [pb.GetQueryRequest(query=query)],
         "ListQueries": [pb.ListQueriesRequest(verdicts=[1, 2], page_size=10, page_token=query)],

@@ -270,6 +270,23 @@ def test_a_registered_dataset_is_assessed_for_its_steward_only(house: ServedHous
         assert steward.assess_dataset("randhie", body["scenarios"]) == told
 
 
+def test_a_registered_dataset_is_held_against_other_levels_of_its_own(house: ServedHouse) -> None:
+    assert house.register_randhie().status_code in (200, 201)
+    with Client(house.supervisor.url, house.keys["stefan"]) as steward:
+        other = {"keys": ["site", "education:stages", "plan"]}
+        told = steward.assess_dataset("randhie", other=other, numbers=[{"column": "meddol", "width": 1}])
+        linked = told["linked_releases"]
+        assert (linked["other"], linked["common_units"]) == ("randhie version 1", 5912)
+        assert {"name": "site", "codes": 6, "other_codes": 6, "joint_codes": 6, "coherent": True} in linked[
+            "shared"
+        ]
+        assert linked["expected_matches_union"] >= linked["expected_matches"]
+        assert "several records" in {one["what"]: one["reason"] for one in told["not_computed"]}["numbers"]
+        with pytest.raises(InvalidRequest) as caught:
+            steward.assess_dataset("randhie", other={"version": 9}, numbers=[{"column": "meddoll"}])
+        assert {path for path, _ in caught.value.errors} == {"other.version", "numbers[0]"}
+
+
 def test_wrong_options_come_back_with_their_paths(client: Client, people: pd.DataFrame) -> None:
     with pytest.raises(InvalidRequest) as caught:
         client.assess_microdata(people, KEYS, fraction=2, mising="WILDCARD")

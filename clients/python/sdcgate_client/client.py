@@ -40,19 +40,35 @@ class Client(CheckCalls):
         """
         return object_of(self._call("POST", "/v1/datasets", {"descriptor": dict(descriptor)}))
 
-    def assess_dataset(self, name: str, scenarios: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    def assess_dataset(
+        self,
+        name: str,
+        scenarios: Sequence[Mapping[str, Any]] = (),
+        *,
+        other: Mapping[str, Any] | None = None,
+        numbers: Sequence[Mapping[str, Any]] = (),
+        neighbours: int | None = None,
+    ) -> dict[str, Any]:
         """The risk of a registered dataset as a file; needs a steward's key. No verdict; nothing is kept.
 
         Args:
             name: The dataset.
             scenarios: In place of those of its descriptor, such as `[{"name": "roll", "kind":
                 "INDIVIDUAL_ARCHIVE", "keys": ["site", "age:ten_years"]}]`.
+            other: Another registered release of the same source, such as `{"dataset": "health", "version":
+                2, "keys": ["site", "age:broad"]}`; what is left out is this dataset, the newest version,
+                all identifying variables.
+            numbers: Measures that an intruder knows nearly, such as `[{"column": "sales", "relative": 0.1}]`.
+            neighbours: How many others of its key a unit must be confused with by them; 3 where left out.
 
         Returns:
-            `key`, `scenarios`, `scenarios_together`, `worst_tables`, `recodings`, `rule_sets`; `not_computed`
-            says what is left out and why.
+            `key`, `scenarios`, `scenarios_together`, `worst_tables`, `recodings`, `rule_sets`,
+            `linked_releases`, `numbers`; `not_computed` says what is left out and why.
         """
-        body = {"scenarios": [dict(one) for one in scenarios]}
+        body: dict[str, Any] = {"scenarios": [dict(one) for one in scenarios]}
+        body |= {} if other is None else {"other": dict(other)}
+        body |= {"numbers": [dict(one) for one in numbers]} if numbers else {}
+        body |= {} if neighbours is None else {"neighbours": neighbours}
         return object_of(self._call("POST", f"/v1/datasets/{_segment(name)}:assess", body))
 
     def table(

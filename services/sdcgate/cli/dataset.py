@@ -64,14 +64,33 @@ def assess(
     scenarios: Annotated[
         Path | None, typer.Option(help="YAML file with scenarios, in place of those of the descriptor.")
     ] = None,
+    other: Annotated[
+        str,
+        typer.Option(
+            "--with", help="Another registered release of the source: NAME, NAME@VERSION or @VERSION."
+        ),
+    ] = "",
+    with_keys: Annotated[
+        str, typer.Option(help="Its key variables, separated by commas, as variable or variable:level.")
+    ] = "",
+    near: Annotated[
+        list[str],
+        typer.Option(help="Measures that identify, with the width that confuses them; sales=10%, staff=5."),
+    ] = [],  # noqa: B006
+    neighbours: Annotated[int, typer.Option(help="Numbers: how many others one must be confused with.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
 ) -> None:
     """The risk of a registered dataset as a file, by scenario; needs a steward's key."""
     with connected(url, api_key) as client:
-        declared = [] if scenarios is None else read_scenarios(scenarios)
-        told = client.assess_dataset(name, declared)
+        told = client.assess_dataset(
+            name,
+            [] if scenarios is None else read_scenarios(scenarios),
+            other=read_release(other, with_keys) if other or with_keys else None,
+            numbers=[read_number(text) for text in near],
+            neighbours=neighbours if near else None,
+        )
     if as_json:
         typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
         return
@@ -87,6 +106,26 @@ def read_scenarios(path: Path) -> list[dict[str, Any]]:
 
     declared = scenarios_of_file(path)
     return [one.model_dump(mode="json", exclude_defaults=True, exclude_none=True) for one in declared]
+
+
+def read_release(text: str, keys: str) -> dict[str, Any]:
+    """Another registered release as the JSON of an assessment: `NAME`, `NAME@VERSION` or `@VERSION`.
+
+    Raises ValueError where the version is no number.
+    """
+    name, at, version = text.partition("@")
+    if at and not (version.isascii() and version.isdigit()):
+        raise ValueError(f"--with {text}: write NAME, NAME@VERSION or @VERSION, such as health@2")
+    named = [key for key in keys.split(",") if key]
+    return {"dataset": name, "version": int(version or 0), "keys": named}
+
+
+def read_number(text: str) -> dict[str, Any]:
+    """A number with its width as the JSON of an assessment: `sales=10%` or `staff=5`."""
+    from sdcgate.cli.assessment.numbers import near_of
+
+    one = near_of(text)
+    return {"column": one.name, "relative" if one.relative else "width": one.width}
 
 
 def read_descriptor(path: Path) -> dict[str, Any]:

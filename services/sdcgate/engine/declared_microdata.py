@@ -16,6 +16,7 @@ from sdcgate.engine.registration import read_declared
 from sdcgate.engine.release import ReleasedRecords, released
 from sdcgate.engine.scenarios import scenarios_of
 from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.risk.file_numbers import SEVERAL_RECORDS, FileNumbers, NumberWidth
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.methods.risk.units import order_within_units
 
@@ -32,6 +33,8 @@ class DeclaredKey:
     """The variable that is the stratum of a record, at its finest level."""
     psu: str = ""
     """The variable that is its primary sampling unit."""
+    numbers: tuple[NumberWidth, ...] = ()
+    """Measures that an intruder knows nearly."""
     release_date: date | None = None
     """When the file would be released, for the rules that ask."""
 
@@ -56,6 +59,7 @@ def declared_microdata(
     strata = _positions(reading, descriptor, asked.stratum)
     psus = _positions(reading, descriptor, asked.psu)
     scenarios = scenarios_of(descriptor.scenarios, lambda _, key: _named_key(reading, key))
+    numbers = _numbers(reading, descriptor, asked.numbers)
     by_id = descriptor.household is not None and bool(descriptor.household.column)
     households = reading.household() if by_id else None
     if problems or named is None:
@@ -70,12 +74,13 @@ def declared_microdata(
         codes=np.column_stack([codes for codes in columns if codes is not None]),
         weights=own,
         fraction=fraction,
-        units=named[1] if descriptor.unit.column else None,
+        units=named[1] if descriptor.unit.column and numbers is None else None,
         unit_names=named[0] if descriptor.unit.column else (),
         waves=waves,
         households=households,
         strata=strata,
         psus=psus,
+        numbers=numbers,
         sensitive=_sensitive(reading, descriptor),
         scenarios=scenarios,
         release=released(
@@ -91,6 +96,40 @@ def declared_microdata(
             asked.release_date,
         ),
     )
+
+
+def _numbers(
+    reading: RecordColumns, descriptor: Descriptor, widths: tuple[NumberWidth, ...]
+) -> FileNumbers | None:
+    """Measures as numbers that identify.
+
+    Raises MicrodataUnusable where a unit has two records or no value.
+    """
+    if not widths:
+        return None
+    places = {measure.name: place for place, measure in enumerate(descriptor.measures)}
+    named = reading.unit_ids()
+    columns, problems = [], []
+    if named is not None and len(named[0]) < len(named[1]):
+        problems.append(("numbers", SEVERAL_RECORDS))
+    for position, one in enumerate(widths):
+        path = f"numbers[{position}]"
+        if one.name not in places:
+            problems.append((path, f"{one.name!r} is no measure; they are {quoted(list(places))}"))
+            continue
+        place = places[one.name]
+        found = reading.measure(place, descriptor.measures[place])
+        if found is not None:
+            scaled, valid = found
+            values = scaled / 10.0 ** descriptor.measures[place].decimals
+            lacking = int((~valid | (one.relative & (values <= 0))).sum())
+            if lacking:
+                what = "without a number above 0" if one.relative else "without a number"
+                problems.append((path, f"{one.name} has {lacking} records {what}"))
+            columns.append(values)
+    if problems:
+        raise MicrodataUnusable(problems)
+    return FileNumbers(widths, np.column_stack(columns)) if columns else None
 
 
 def _levels(

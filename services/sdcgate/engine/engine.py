@@ -29,8 +29,10 @@ from sdcgate.engine.margins import CellArrays, facts_of
 from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.engine.record_keys import unit_keys
 from sdcgate.engine.regions import involved_columns, region_members
+from sdcgate.engine.registered_files import registered_numbers, registered_releases
 from sdcgate.engine.registration import Prepared, prepare
 from sdcgate.engine.release import release_file
+from sdcgate.engine.releases import TwoReleases
 from sdcgate.engine.snapshot import (
     SnapshotDamaged,
     data_file,
@@ -48,7 +50,8 @@ from sdcgate.engine.table_plan import (
     plan_statements,
     plan_table,
 )
-from sdcgate.methods.cells import Facts, shape_of
+from sdcgate.methods.cells import Facts, IntArray, shape_of
+from sdcgate.methods.risk.file_numbers import FileNumbers, NumberWidth
 from sdcgate.methods.risk.release_rules import ReleaseFile
 from sdcgate.methods.risk.scenarios import CountedUnits
 
@@ -265,6 +268,26 @@ class Engine:
         return release_file(
             dataset, self._store, release_date=release_date, weights_released=dataset.weighted
         )
+
+    def releases(self, first: tuple[Dataset, Levels], second: tuple[Dataset, Levels]) -> TwoReleases:
+        """Two datasets of one source by units, at some levels, and what they share.
+
+        Raises MicrodataUnusable where nothing is shared, SnapshotDamaged.
+        """
+        for dataset in (first[0], second[0]):
+            self._attach(dataset)
+        own, other = ((one, data_file(self._store, one), levels) for one, levels in (first, second))
+        return registered_releases(own, other)
+
+    def numbers(
+        self, dataset: Dataset, levels: Levels, widths: Sequence[NumberWidth]
+    ) -> tuple[FileNumbers, IntArray]:
+        """Measures of a dataset as numbers that an intruder knows nearly, and the key, by units.
+
+        Raises ValueError where units have several records or no value, SnapshotDamaged.
+        """
+        self._attach(dataset)
+        return registered_numbers(dataset, data_file(self._store, dataset), levels, widths)
 
     def _run(
         self, kind: Statement, shape: Shape, cell: int, projection: str, members: "pa.Table | None" = None

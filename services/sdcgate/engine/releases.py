@@ -1,7 +1,7 @@
 """Two releases of one source as they are linked: what they share, at which levels, and who is who."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +53,13 @@ def linked_releases(
 
     Raises MicrodataUnusable where nothing is shared, ValueError where too much would have to be compared.
     """
-    both = two_releases(first, second, same_file)
+    return linked_to(two_releases(first, second, same_file), other, missing, heed)
+
+
+def linked_to(
+    both: TwoReleases, other: str, missing: Missing, heed: Callable[[], None] | None = None
+) -> LinkedReleases:
+    """Link two releases, the second of which has a name."""
     found = several_files(both.first, both.second, both.shared, missing, heed)
     titles = tuple(one.title for one in both.variables)
     return LinkedReleases(other, titles, (len(both.first.codes), len(both.second.codes)), found)
@@ -69,31 +75,38 @@ def two_releases(first: Microdata, second: Microdata, same_file: bool) -> TwoRel
     """
     own, others = by_units(first), by_units(second)
     ids = _ids(first, second, own, others, same_file)
-    place = {(_variable(key), key.wave): at for at, key in enumerate(others.keys)}
+    return releases_of(
+        Release(own.codes, own.weights, None if ids is None else ids[0]),
+        own.keys,
+        Release(others.codes, others.weights, None if ids is None else ids[1]),
+        others.keys,
+    )
+
+
+def releases_of(
+    first: Release, keys: Sequence[KeyVariable], second: Release, other_keys: Sequence[KeyVariable]
+) -> TwoReleases:
+    """Two releases with the key variables of their columns, and what they share; see `two_releases`."""
+    place = {(_variable(key), key.wave): at for at, key in enumerate(other_keys)}
     shared, variables, problems = [], [], []
-    for column, key in enumerate(own.keys):
+    for column, key in enumerate(keys):
         at = place.get((_variable(key), key.wave))
         if at is None:
             continue
-        levels = _levels(key, others.keys[at])
+        levels = _levels(key, other_keys[at])
         if levels is None:
             problems.append(
                 ("other.keys", f"the values of {key.title} have nothing in common: declare levels")
             )
         else:
             shared.append(Shared(column, at, *levels))
-            variables.append(SharedVariable(key.title, others.keys[at].title))
+            variables.append(SharedVariable(key.title, other_keys[at].title))
     if not shared and not problems:
-        named = quoted([key.title for key in own.keys])
+        named = quoted([key.title for key in keys])
         problems.append(("other.keys", f"no variable is shared; the first release has {named}"))
     if problems:
         raise MicrodataUnusable(problems)
-    return TwoReleases(
-        Release(own.codes, own.weights, None if ids is None else ids[0]),
-        Release(others.codes, others.weights, None if ids is None else ids[1]),
-        tuple(shared),
-        tuple(variables),
-    )
+    return TwoReleases(first, second, tuple(shared), tuple(variables))
 
 
 def _variable(key: KeyVariable) -> str:

@@ -15,12 +15,16 @@ import numpy as np
 
 from sdcgate.engine.counted_units import together as counted_together
 from sdcgate.engine.dataset import Dataset
-from sdcgate.engine.descriptor import DeclaredScenario, parse_scenarios
+from sdcgate.engine.descriptor import DeclaredScenario
 from sdcgate.engine.engine import Engine
-from sdcgate.engine.scenarios import check_declared_scenarios, scenario_of, target_of
-from sdcgate.facility.errors import InvalidRequest, Unavailable
+from sdcgate.engine.releases import linked_to
+from sdcgate.engine.scenarios import scenario_of, target_of
+from sdcgate.facility.assessment_requests import Asked, OtherRelease, identifying
+from sdcgate.facility.errors import Unavailable
+from sdcgate.methods.risk.file_numbers import NumbersSection, numbers_section
 from sdcgate.methods.risk.file_release import RuleSet, WorstTablesSection, rule_sets, worst_tables
 from sdcgate.methods.risk.file_report import NotComputed
+from sdcgate.methods.risk.keys import Missing
 from sdcgate.methods.risk.recoding import Lattice
 from sdcgate.methods.risk.recoding_comparison import (
     ComparisonOptions,
@@ -35,15 +39,16 @@ from sdcgate.methods.risk.scenarios import (
     counted_scenario_risk,
     together,
 )
+from sdcgate.methods.risk.several_files import LinkedReleases
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.wire.file_release import (
+    linked_to_message,
     rule_set_to_message,
     scenario_to_message,
     together_to_message,
     worst_tables_to_message,
 )
-from sdcgate.wire.json import to_value
-from sdcgate.wire.problems import FieldProblem
+from sdcgate.wire.microdata import numbers_to_message
 from sdcgate.wire.recodings import comparison_to_message
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2
@@ -56,6 +61,10 @@ RECODED_KEYS = 50_000_000
 """Keys times recodings that are measured while queries are answered beside it."""
 LARGEST_RELEASE = 50_000_000
 """Values of a file that the rules for its release look at, which they do unit by unit."""
+
+TOO_LARGE = "the dataset is too large to be looked at unit by unit: use `sdcgate assess` on its file"
+MOST_PAIRS = 2.5e8
+"""Pairs of units of one key whose numbers are compared while queries are answered beside it: seconds."""
 
 T = TypeVar("T")
 
@@ -73,6 +82,9 @@ class DatasetRisk:
     recodings: RecodingComparison | None
     """Of the key, over the registered levels."""
     rule_sets: tuple[RuleSet, ...]
+    linked: LinkedReleases | None
+    """Beside another release, of the finest levels of the key; None where none was named."""
+    numbers: NumbersSection | None
     not_computed: tuple[NotComputed, ...]
 
 
@@ -83,22 +95,20 @@ class Assessor:
         self._engine = engine
         self._running = Semaphore(1)
 
-    def assess(self, dataset: Dataset, scenarios: Sequence[DeclaredScenario], dimensions: int) -> DatasetRisk:
-        """The risk of a dataset under scenarios, which are declared by its variables and levels.
+    def assess(self, dataset: Dataset, asked: Asked, dimensions: int) -> DatasetRisk:
+        """The risk of a dataset under scenarios, beside another release, and by numbers, as it is asked.
 
         Raises Unavailable while another one is being assessed, SnapshotDamaged.
         """
         if not self._running.acquire(blocking=False):
             raise Unavailable("Another dataset is being assessed; try again.")
         try:
-            return self._assessed(dataset, scenarios, dimensions)
+            return self._assessed(dataset, asked, dimensions)
         finally:
             self._running.release()
 
-    def _assessed(
-        self, dataset: Dataset, declared: Sequence[DeclaredScenario], dimensions: int
-    ) -> DatasetRisk:
-        own = [one.name for one in dataset.descriptor.variables if one.identifying != "NO"]
+    def _assessed(self, dataset: Dataset, asked: Asked, dimensions: int) -> DatasetRisk:
+        own, declared = identifying(dataset), asked.scenarios
         wanted = dict.fromkeys([*own, *(_named(dataset, key) for one in declared for key in one.keys)])
         missing: list[NotComputed] = []
         found: list[ScenarioRisk] = []
@@ -123,14 +133,46 @@ class Assessor:
             worst_tables=next(iter(tables), None),
             recodings=next(iter(recodings), None),
             rule_sets=self._rules(dataset, missing),
+            linked=self._linked(dataset, asked.other, missing),
+            numbers=self._numbers(dataset, asked, missing),
             not_computed=tuple(missing),
         )
+
+    def _linked(
+        self, dataset: Dataset, other: OtherRelease | None, missing: list[NotComputed]
+    ) -> LinkedReleases | None:
+        """What can be linked between the key of a dataset and another release."""
+        if other is None:
+            return None
+        own = [(name, "") for name in identifying(dataset)]
+
+        def link() -> LinkedReleases:
+            values = dataset.n_records * len(own) + other.dataset.n_records * len(other.levels)
+            if values > LARGEST_RELEASE:
+                raise ValueError(TOO_LARGE)
+            both = self._engine.releases((dataset, own), (other.dataset, other.levels))
+            return linked_to(both, other.name, Missing.CATEGORY)
+
+        return next(iter(_attempted(missing, "several files of one source", link)), None)
+
+    def _numbers(self, dataset: Dataset, asked: Asked, missing: list[NotComputed]) -> NumbersSection | None:
+        """Units that stand alone with their numbers among those of the key."""
+        if not asked.numbers:
+            return None
+        levels = [(name, "") for name in identifying(dataset)]
+
+        def compare() -> NumbersSection:
+            if dataset.n_records * (len(levels) + len(asked.numbers)) > LARGEST_RELEASE:
+                raise ValueError(TOO_LARGE)
+            numbers, codes = self._engine.numbers(dataset, levels, asked.numbers)
+            return numbers_section(numbers, codes, asked.neighbours, MOST_PAIRS)
+
+        return next(iter(_attempted(missing, "numbers", compare)), None)
 
     def _rules(self, dataset: Dataset, missing: list[NotComputed]) -> tuple[RuleSet, ...]:
         values = dataset.n_records * len(dataset.descriptor.variables)
         if values > LARGEST_RELEASE:
-            reason = "the dataset is too large to be looked at unit by unit: use `sdcgate assess` on its file"
-            missing.append(NotComputed("rules for release", reason))
+            missing.append(NotComputed("rules for release", TOO_LARGE))
             return ()
         today = datetime.now(UTC).date()
         sets = _attempted(
@@ -189,22 +231,6 @@ def _attempted(missing: list[NotComputed], what: str, make: Callable[[], T]) -> 
         return []
 
 
-def asked_scenarios(dataset: Dataset, request: pb.AssessDatasetRequest) -> tuple[DeclaredScenario, ...]:
-    """The scenarios that a request has, else those of the descriptor.
-
-    Raises:
-        InvalidRequest: with all that is wrong with them.
-    """
-    if not request.scenarios:
-        return dataset.descriptor.scenarios
-    scenarios = parse_scenarios([to_value(one, {}) for one in request.scenarios])
-    descriptor = dataset.descriptor.model_copy(update={"scenarios": scenarios})
-    found = check_declared_scenarios(descriptor)
-    if found:
-        raise InvalidRequest([FieldProblem(one.path, one.message) for one in found])
-    return scenarios
-
-
 def assessed_to_message(
     dataset: Dataset, policy: EffectivePolicy, found: DatasetRisk
 ) -> pb.AssessDatasetResponse:
@@ -228,4 +254,8 @@ def assessed_to_message(
         message.worst_tables.CopyFrom(worst_tables_to_message(found.worst_tables))
     if found.recodings is not None and found.key is not None:
         message.recodings.CopyFrom(comparison_to_message(found.recodings, found.key.units))
+    if found.linked is not None:
+        message.linked_releases.CopyFrom(linked_to_message(found.linked))
+    if found.numbers is not None:
+        message.numbers.CopyFrom(numbers_to_message(found.numbers))
     return message

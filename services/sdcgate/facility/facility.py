@@ -14,7 +14,8 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
 from sdcgate.facility.asked import Asked, asked_output, asked_table, without_facts
-from sdcgate.facility.assessing import Assessor, asked_scenarios, assessed_to_message
+from sdcgate.facility.assessing import Assessor, assessed_to_message
+from sdcgate.facility.assessment_requests import asked_of
 from sdcgate.facility.binding import Unbound, bind
 from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimeOver, Unavailable
@@ -127,14 +128,15 @@ class Facility:
 
         Raises:
             NotFound: there is none of this name.
-            InvalidRequest: scenarios that its descriptor could not have.
+            InvalidRequest: scenarios that its descriptor could not have, numbers or another release that are
+                not registered.
             Unavailable: another one is being assessed.
         """
         require(caller, "assess_datasets")
         dataset = datasets.find(self._engine, request.dataset)
-        scenarios = asked_scenarios(dataset, request)
+        asked = asked_of(self._engine, dataset, request)
         policy = self._policies.of(dataset)
-        found = self._assessor.assess(dataset, scenarios, policy.maximum_dimensions)
+        found = self._assessor.assess(dataset, asked, policy.maximum_dimensions)
         return assessed_to_message(dataset, policy, found)
 
     def is_ready(self) -> bool:

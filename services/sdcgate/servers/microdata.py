@@ -146,6 +146,6 @@ def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
         population=given(options, "population", None),
         sensitive=tuple(options.sensitive),
         missing=tuple(options.missing_texts),
-        numbers=number_widths(options),
+        numbers=number_widths(options.numbers, "options.numbers"),
         scenarios=parse_scenarios(scenarios) if scenarios else (),
     )

@@ -1,5 +1,6 @@
 """The assessment of files, and the individual risk of keys, between messages and the methods' shapes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from sdcgate.methods.risk.file_level import FileRisk
@@ -84,13 +85,16 @@ def check_key_names(message: pb.MicrodataOptions) -> None:
         raise InvalidMessageError(problems)
 
 
-def number_widths(message: pb.MicrodataOptions) -> tuple[NumberWidth, ...]:
-    """The numbers that identify. Raises InvalidMessageError where one has no width, or two."""
+def number_widths(numbers: Iterable[pb.NumberWidth], path: str) -> tuple[NumberWidth, ...]:
+    """The numbers that identify; `path` is where they stand.
+
+    Raises InvalidMessageError where one has no width, or two.
+    """
     problems, found = [], []
-    for position, one in enumerate(message.numbers):
+    for position, one in enumerate(numbers):
         relative = one.HasField("relative")
         if relative == one.HasField("width"):
-            problems.append(FieldProblem(f"options.numbers[{position}]", "give a width or a relative one"))
+            problems.append(FieldProblem(f"{path}[{position}]", "give a width or a relative one"))
         found.append(NumberWidth(one.column, one.relative if relative else one.width, relative))
     if problems:
         raise InvalidMessageError(problems)
@@ -125,7 +129,7 @@ def assessment_to_message(found: FileAssessment) -> pb.AssessMicrodataResponse:
         recommended=_recommended(found.recommended) if found.recommended is not None else None,
         smoothed=_smoothed(found.smoothing) if found.smoothing is not None else None,
         warnings=found.warnings,
-        numbers=_numbers(found.numbers) if found.numbers is not None else None,
+        numbers=numbers_to_message(found.numbers) if found.numbers is not None else None,
         sensitive=[
             pb.SensitiveVariable(
                 name=one.name,
@@ -247,7 +251,8 @@ def _smoothed(found: SmoothingSection) -> pb.SmoothedRisk:
     )
 
 
-def _numbers(found: NumbersSection) -> pb.NumbersRisk:
+def numbers_to_message(found: NumbersSection) -> pb.NumbersRisk:
+    """Records that stand alone with their numbers as a message."""
     return pb.NumbersRisk(
         neighbours=found.minimum,
         isolated=found.isolated,

@@ -234,6 +234,44 @@ def test_the_risk_of_a_dataset_is_shown_by_scenario_with_its_worst_table(
     assert json.loads(run(gateway, "dataset", "assess", "randhie", "--json").stdout) == told
 
 
+def test_another_release_and_numbers_of_a_dataset_are_asked_for_and_told(gateway: Gateway) -> None:
+    told = json.loads(to_json(answer("AssessDataset", 200)))
+    told["key"] = {**told["scenarios"][0], "name": "identifying variables"}
+    told["linked_releases"] = {
+        "other": "health version 2",
+        "shared": [{"name": "age / age:broad", "codes": 9, "other_codes": 3, "joint_codes": 11}],
+        **dict.fromkeys(("units", "other_units", "common_units", "single_links", "one_to_one"), 5),
+        **{f"expected_{name}": 2.5 for name in ("links", "matches", "matches_shared", "matches_other")},
+        **{f"expected_matches_{name}": 4.5 for name in ("union", "through_links")},
+    }
+    told["numbers"] = {"neighbours": 4, "isolated": 12, "outside": 3, "largest": 6}
+    gateway.answers["POST", "/v1/datasets/randhie:assess"] = 200, told
+    asked = [
+        "--with",
+        "health@2",
+        "--with-keys",
+        "site,age:broad",
+        "--near",
+        "sales=10%",
+        "--neighbours",
+        "4",
+    ]
+    shown = run(gateway, "dataset", "assess", "randhie", *asked)
+    assert shown.exit_code == 0, (shown.output, shown.exception)
+    text = re.sub(r"\s+", " ", shown.stdout)
+    assert gateway.asked[0][2] == {
+        "scenarios": [],
+        "other": {"dataset": "health", "version": 2, "keys": ["site", "age:broad"]},
+        "numbers": [{"column": "sales", "relative": 0.1}],
+        "neighbours": 4,
+    }
+    assert "the other (health version 2) 5, of which 5 are in both. Both show age / age:broad." in text
+    assert "The levels of age / age:broad lie crosswise" in text
+    assert "both, linked without error 4.50" in text
+    assert "12 units are within the widths of fewer than 4 others of their key" in text
+    assert run(gateway, "dataset", "assess", "randhie", "--with", "health@new").exit_code == 2
+
+
 def test_a_descriptor_s_problems_are_told_before_it_is_sent(tmp_path: Path) -> None:
     file = tmp_path / "survey.yaml"
     file.write_text("name: survey\ndat: {}\ndesign: {coverage: PART}\n")

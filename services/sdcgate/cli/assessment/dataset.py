@@ -10,8 +10,12 @@ OUTCOMES: dict[str, str] = {"MET": "met", "VIOLATED": "VIOLATED", "UNDECIDED": "
 def dataset_sections(told: dict[str, Any]) -> tuple[Section, ...]:
     """The sections of `POST /v1/datasets/{dataset}:assess`."""
     sections = [_scenarios(told)]
+    if "linked_releases" in told:
+        sections.append(_linked(told["linked_releases"]))
     if "worst_tables" in told:
         sections.append(_worst_tables(told))
+    if "numbers" in told:
+        sections.append(_numbers(told["numbers"]))
     if "recodings" in told:
         sections.append(_recodings(told["recodings"]))
     for one in told.get("rule_sets", ()):
@@ -60,6 +64,42 @@ def _scenarios(told: dict[str, Any]) -> Section:
         )
     headers = ("scenario", "keys", "uniques", "matches", "rate", "largest risk", "threshold", "units at it")
     return Section("Scenarios", tuple(words), (Table(headers, rows),) if rows else ())
+
+
+def _linked(told: dict[str, Any]) -> Section:
+    """Another registered release of the same source."""
+    crosswise = [one["name"] for one in told["shared"] if not one.get("coherent")]
+    words = [
+        f"This release has {count(told['units'])} units, the other ({told['other']}) "
+        f"{count(told['other_units'])}, of which {count(told['common_units'])} are in both. Both show "
+        f"{', '.join(one['name'] for one in told['shared'])}.",
+        f"{count(told['single_links'])} units agree with exactly one of the other release by what both show, "
+        f"{count(told['one_to_one'])} of them one to one; {count(told['expected_links'])} links at random "
+        "are expected to be right.",
+    ]
+    if crosswise:
+        words.append(f"The levels of {', '.join(crosswise)} lie crosswise: both together tell finer codes.")
+    rows = tuple(
+        (name, count(told[f"expected_matches{field}"]))
+        for name, field in (
+            ("this release", ""),
+            ("the other release", "_other"),
+            ("what they share", "_shared"),
+            ("both, linked without error", "_union"),
+            ("both, by links at random", "_through_links"),
+        )
+    )
+    return Section("Several files of one source", tuple(words), (Table(("key", "matches"), rows),))
+
+
+def _numbers(told: dict[str, Any]) -> Section:
+    """Units that stand alone with their numbers."""
+    words = (
+        f"{count(told['isolated'])} units are within the widths of fewer than {told['neighbours']} others of "
+        f"their key, {count(told['outside'])} of them near nobody who is not; {count(told['largest'])} are "
+        "among the three largest of their key in some number.",
+    )
+    return Section("Numbers", words, ())
 
 
 def _worst_tables(told: dict[str, Any]) -> Section:

@@ -24,7 +24,6 @@ TOLD_BY_DESCRIPTOR = (
     "sensitive",
     "recodings",
     "interest",
-    "near",
 )
 
 
@@ -162,7 +161,7 @@ def _declared(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Micro
     descriptor = descriptor_of(given.file)
     if scenarios:
         descriptor = descriptor.model_copy(update={"scenarios": scenarios})
-    asked = DeclaredKey(given.keys, given.wave, given.stratum, given.psu, given.release_date)
+    asked = DeclaredKey(given.keys, given.wave, given.stratum, given.psu, given.near, given.release_date)
     try:
         return declared_microdata(descriptor, given.data_root or given.file.parent, asked)
     except DescriptorInvalid as error:

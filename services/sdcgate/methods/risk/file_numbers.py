@@ -10,6 +10,7 @@ from sdcgate.methods.risk.keys import group_keys
 
 LARGEST = 3
 """Units that everybody knows, for they are the largest of their categories."""
+SEVERAL_RECORDS = "units have several records: numbers are compared where each unit has one"
 ONE_RECORD = "numbers are compared where each record is a unit: leave out the unit"
 
 
