@@ -10,9 +10,11 @@ from sdcgate.methods.rules import (
     Consequence,
     Dominance,
     EqualValues,
+    LinearSensitivity,
     MinimumHouseholds,
     MinimumUnits,
     PPercent,
+    PriorPosterior,
     Rules,
 )
 from sdcgate.methods.tables.assessment import assess_table
@@ -24,6 +26,9 @@ SINGLE_RULES = {
     "dominance of one": Rules(dominance=(Dominance(1, 0.5, PROTECT),)),
     "dominance of two": Rules(dominance=(Dominance(2, 0.8, PROTECT),)),
     "p percent": Rules(p_percent=PPercent(0.1, PROTECT)),
+    "p percent of two who collude": Rules(p_percent=PPercent(0.3, PROTECT, 2)),
+    "prior posterior": Rules(prior_posterior=PriorPosterior(0.1, 0.4, PROTECT)),
+    "linear measure": Rules(linear_sensitivity=(LinearSensitivity((0.1, -0.3), -0.4, PROTECT),)),
     "equal values": Rules(equal_values=EqualValues(0.01, PROTECT)),
 }
 """One rule at a time, so that none hides behind another."""

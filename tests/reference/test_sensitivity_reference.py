@@ -10,6 +10,7 @@ from sdcgate.methods.rules import (
     EqualValues,
     MinimumUnits,
     PPercent,
+    PriorPosterior,
     ReasonCode,
     Rules,
 )
@@ -300,3 +301,79 @@ def test_gausssuppressions_primary_cells_by_p_percent_with_p_10() -> None:
 def test_the_verdicts_do_not_depend_on_the_unit_of_measurement(scale: float) -> None:
     largest, sums = contributions(magnitude1_by_company())
     assert estimable(largest * scale, sums * scale, 0.1).tolist() == [row[6] for row in MAGNITUDE1_CELLS]
+
+
+def required_levels(cells: dict[str, list[float]], rules: Rules) -> dict[str, tuple[float, float, float]]:
+    """Upper, lower and sliding level of each unsafe cell, of values that are not negative."""
+    largest, sums = contributions(list(cells.values()))
+    units = np.array([len(cell) for cell in cells.values()])
+    measure = MeasureFacts("v", sums, units, units, largest, sums, np.zeros(0), np.zeros(0), lower_bound=0.0)
+    axis = Axis("cell", "cell", tuple(cells), (-1,) * len(cells))
+    facts = Facts(units, units, measures=(measure,))
+    (finding,) = assess_table((axis,), facts, rules, None, None).findings
+    levels, zeros = finding.levels, (0.0,) * len(finding.cells)
+    rows = zip(levels.upper or zeros, levels.lower or zeros, levels.sliding or zeros, strict=True)
+    return {list(cells)[cell]: row for cell, row in zip(finding.cells, rows, strict=True)}
+
+
+# What an audit of sdcTable 0.34.0's patterns on microdata1 by value required upwards of each primary cell,
+# by the formulas of Hundepool et al., Statistical Disclosure Control (2012), for p = 30; (2, 30); p = 30 and
+# q = 60. Downwards a sum of values that are not negative cannot be asked for more than it is.
+SDCTABLE_LEVELS = [
+    (Rules(p_percent=PPercent(0.3, Consequence.PROTECT)), {"A|female": 3.3, "D|male": 9.0}, {}),
+    (
+        Rules(dominance=(Dominance(2, 0.3, Consequence.PROTECT),)),
+        {"total|male": 191.3333, "A|female": 46.6667, "D|total": 475.3333, "D|male": 604.0},
+        {"A|female": 20.0, "D|male": 366.0},
+    ),
+    (
+        Rules(prior_posterior=PriorPosterior(0.3, 0.6, Consequence.PROTECT)),
+        {"A|female": 5.5, "D|male": 65.0},
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("rules", "upper", "lower"), SDCTABLE_LEVELS, ids=["p", "nk", "pq"])
+def test_unsafe_cells_of_microdata1_ask_for_the_published_protection_levels(
+    rules: Rules, upper: dict[str, float], lower: dict[str, float]
+) -> None:
+    found = required_levels(microdata1_cells(), rules)
+    assert {cell: round(row[0], 4) for cell, row in found.items()} == upper
+    assert {cell: round(row[1], 4) for cell, row in found.items()} == {**upper, **lower}
+    assert {row[2] for row in found.values()} == {0.0}
+
+
+# GaussSuppression 1.2.3 on magnitude1 by company, p = 10, with protection intervals: geo, sector4, and what
+# the interval of a primary cell must reach below and above its value.
+GAUSS_INTERVALS = [
+    ("Iceland", "Total", 37.1, 36.36, 37.84),
+    ("Portugal", "Total", 162.5, 162.31, 162.69),
+    ("Total", "Agriculture", 240.2, 222.95, 257.45),
+    ("nonEU", "Total", 37.1, 36.36, 37.84),
+    ("Iceland", "private", 37.1, 36.36, 37.84),
+    ("Portugal", "private", 138.9, 137.01, 140.79),
+    ("Portugal", "public", 23.6, 21.44, 25.76),
+    ("Spain", "public", 9.2, 8.55, 9.85),
+    ("EU", "Agriculture", 240.2, 222.95, 257.45),
+    ("nonEU", "Entertainment", 16.8, 15.12, 18.48),
+]
+
+
+def test_companies_are_one_respondent_and_ask_for_the_protection_intervals_of_gausssuppression() -> None:
+    cells: dict[str, list[float]] = {}
+    for geo, sector, *_ in MAGNITUDE1_CELLS:
+        by_company: dict[str, float] = {}
+        for sector4, sector2, place, eu, company, value in MAGNITUDE1:
+            if geo in ("Total", place, eu) and sector in ("Total", sector4, sector2):
+                by_company[company] = by_company.get(company, 0.0) + value
+        cells[f"{geo}|{sector}"] = list(by_company.values())
+    found = required_levels(cells, Rules(p_percent=PPercent(0.1, Consequence.PROTECT)))
+    intervals = {
+        cell: (sum(cells[cell]) - lower, sum(cells[cell]) + upper)
+        for cell, (upper, lower, _) in found.items()
+    }
+    expected = {f"{geo}|{sector}": (low, high) for geo, sector, _, low, high in GAUSS_INTERVALS}
+    assert intervals.keys() == expected.keys()
+    for cell, interval in intervals.items():
+        assert interval == pytest.approx(expected[cell], abs=1e-9)

@@ -11,9 +11,16 @@ import numpy as np
 
 from sdcgate.engine.queries import Region
 from sdcgate.facility.knowledge import ReleasedTable
-from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, MeasureFacts
+from sdcgate.methods.cells import Axis, BoolArray, Contributors, Facts, FloatArray, MeasureFacts
 from sdcgate.methods.rules import Finding, Rules
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.concentration import (
+    excess,
+    ranks_of,
+    rules_on_contributions,
+    sensitive,
+    with_ranks,
+)
 from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.nesting import Nested
 from sdcgate.methods.tables.released_cells import Near, ReleasedCells
@@ -150,36 +157,40 @@ def _near(new: Facts, old: Facts, inspector: Inspector) -> Near:
 def _dominated(outer: MeasureFacts, rules: Rules) -> FloatArray:
     """Up to which sum a part of each cell could be dominated by the cell's largest contributors."""
     least = np.full(len(outer.absolute_sums), 0.0 if rules.equal_values else -np.inf)
-    if outer.lower_bound is None or outer.lower_bound < 0:
+    if not _bounded(outer, rules):
         return np.full(len(least), np.inf)
-    for rule in rules.dominance:
-        share = max(rule.share, 1e-300)
-        least = np.maximum(least, outer.largest[:, : rule.largest].sum(axis=1) / share)
-    if rules.p_percent:
-        largest = outer.largest[:, :2].sum(axis=1) + rules.p_percent.share * outer.largest[:, 0]
-        least = np.maximum(least, largest)
+    for rule in rules_on_contributions(rules):
+        largest = with_ranks(outer.largest, ranks_of(rule))
+        contributors = Contributors(largest, largest.sum(axis=1))
+        least = np.maximum(least, contributors.totals + excess(rule, contributors))
     return least * (1 + ROOM) + ROOM
+
+
+def _bounded(measure: MeasureFacts, rules: Rules) -> bool:
+    """Whether a unit's part of a difference is at most its part of the larger box: no value is negative.
+
+    What a weighted contribution to an earlier release was is not kept.
+    """
+    low = measure.lower_bound
+    return low is not None and low >= 0 and not rules.contributions.weighted
 
 
 def _could_be_dominated(new: MeasureFacts, old: MeasureFacts, pairs: Nested, rules: Rules) -> BoolArray:
     """Whether the largest contributors of the larger box could dominate what is left; others cannot."""
     mine, theirs = new.absolute_sums[pairs.new_cells], old.absolute_sums[pairs.old_cells]
     total = np.where(pairs.new_inside_old, theirs - mine, mine - theirs)
+    if not _bounded(new, rules):
+        return np.ones(len(total), dtype=np.bool_)
     ranks = min(new.largest.shape[1], old.largest.shape[1])
-    largest: FloatArray = np.where(
+    outer: FloatArray = np.where(
         pairs.new_inside_old[:, None],
         old.largest[pairs.old_cells, :ranks],
         new.largest[pairs.new_cells, :ranks],
     )
-    # A unit's part of the difference is at most its part of the larger box if no value is negative.
-    if new.lower_bound is None or new.lower_bound < 0:
-        return np.ones(len(total), dtype=np.bool_)
     possible = np.zeros(len(total), dtype=np.bool_)
-    for rule in rules.dominance:
-        possible |= largest[:, : rule.largest].sum(axis=1) >= rule.share * total * (1 - 1e-9)
-    if rules.p_percent:
-        remainder = total - largest[:, :2].sum(axis=1)
-        possible |= remainder <= rules.p_percent.share * largest[:, 0] * (1 + 1e-9)
+    for rule in rules_on_contributions(rules):
+        at_most = Contributors(with_ranks(outer, ranks_of(rule)), total)
+        possible |= ~(total > 0) | sensitive(rule, at_most)
     if rules.equal_values:
         possible |= total <= 0
     return possible

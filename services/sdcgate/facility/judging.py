@@ -21,6 +21,7 @@ from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 
 RANKS = 3
+"""Largest contributors that are computed at least, whatever the rules: they bound later differences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +45,7 @@ class Judge:
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""
-        computed = self._engine.compute(plan.dataset, plan.cells(RANKS))
+        computed = self._engine.compute(plan.dataset, plan.cells(_ranks(plan)))
         base = int(computed.facts.units[-1])
         return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
 
@@ -120,7 +121,7 @@ class Judge:
                 )
                 for region in regions
             ]
-            return self._engine.region_facts(plan.dataset, found, tuple(measures), RANKS)
+            return self._engine.region_facts(plan.dataset, found, tuple(measures), _ranks(plan))
 
         def judge(facts: Facts) -> Sequence[Finding]:
             axes = region_axis(len(facts))
@@ -156,6 +157,11 @@ def applicable(plan: Plan) -> Rules:
     return rules if plan.dataset.household else replace(rules, minimum_households=None)
 
 
+def _ranks(plan: Plan) -> int:
+    """How many of the largest contributors of a cell its rules look at."""
+    return max(RANKS, plan.policy.rules.ranks)
+
+
 def _key_cells(computed: Computed) -> BoolArray:
     """Inner cells along identifying axes, totals along the others."""
     axes = computed.axes
@@ -174,5 +180,8 @@ def _cell_rules(rules: Rules) -> Rules:
         minimum_households=rules.minimum_households,
         dominance=rules.dominance,
         p_percent=rules.p_percent,
+        prior_posterior=rules.prior_posterior,
+        linear_sensitivity=rules.linear_sensitivity,
+        contributions=rules.contributions,
         equal_values=rules.equal_values,
     )

@@ -8,8 +8,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sdcgate.methods.cells import Facts, IntArray, MeasureFacts
+from sdcgate.methods.cells import Contributors, Facts, IntArray, MeasureFacts
 from sdcgate.methods.rules import Rules
+from sdcgate.methods.tables.concentration import (
+    contributors_of,
+    ranks_of,
+    rules_on_contributions,
+    sensitive,
+    with_ranks,
+)
 
 
 def surely_safe(facts: Facts, parts: IntArray, measures: Iterable[MeasureFacts], rules: Rules) -> bool:
@@ -23,30 +30,37 @@ def surely_safe(facts: Facts, parts: IntArray, measures: Iterable[MeasureFacts],
 
 
 def _enough(facts: Facts, parts: IntArray, rules: Rules) -> bool:
-    """A union has at least the units and households of its largest part."""
-    if rules.minimum_units and facts.units[parts].max() < rules.minimum_units.units:
+    """A union has at least the units, holdings and households of its largest part."""
+    if rules.minimum_units and not _reaches(facts.units, facts.holdings, parts, rules.minimum_units.units):
         return False
     if rules.minimum_households is None or facts.households is None:
         return True
     return bool(facts.households[parts].max() >= rules.minimum_households.households * (1 + 1e-9))
 
 
+def _reaches(units: IntArray, holdings: IntArray | None, parts: IntArray, minimum: int) -> bool:
+    respondents = units if holdings is None else np.minimum(units, holdings)
+    return bool(respondents[parts].max() >= minimum)
+
+
 def _spread_out(facts: Facts, measure: MeasureFacts, parts: IntArray, rules: Rules) -> bool:
     """No unit can dominate, and the values are not equal; bounds hold where no value is negative."""
     if measure.lower_bound is None or measure.lower_bound < 0:
         return False
-    if rules.minimum_units and measure.valid_units[parts].max() < rules.minimum_units.units:
+    enough = rules.minimum_units
+    if enough and not _reaches(measure.valid_units, measure.valid_holdings, parts, enough.units):
         return False
     if np.any(measure.valid_records[parts] < facts.records[parts]):
         return False
-    total = measure.absolute_sums[parts].sum()
-    largest = measure.largest[parts].sum(axis=0)
-    for rule in rules.dominance:
-        if rule.largest > len(largest) or largest[: rule.largest].sum() >= rule.share * total * (1 - 1e-9):
-            return False
-    if rules.p_percent:
-        remainder = total - largest[:2].sum()
-        if len(largest) < 2 or remainder <= rules.p_percent.share * largest[0] * (1 + 1e-9):
+    contributors, absent = contributors_of(measure, rules.contributions)
+    on_contributions = rules_on_contributions(rules)
+    if absent and on_contributions:
+        return False
+    for rule in on_contributions:
+        largest = with_ranks(contributors.largest, ranks_of(rule))[parts].sum(axis=0)
+        # Whoever gave a waiver is taken for one who gave none: that finds more unsafe.
+        at_most = Contributors(largest[None], contributors.totals[parts].sum(keepdims=True))
+        if at_most.totals[0] <= 0 or sensitive(rule, at_most)[0]:
             return False
     return rules.equal_values is None or _differ(measure, parts, rules.equal_values.tolerance)
 

@@ -120,6 +120,22 @@ def additive_relations(axes: tuple[Axis, ...]) -> Relations:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Contributors:
+    """Contributions of single respondents to cells, none below zero; empty or None where unknown.
+
+    A respondent is a unit, or a holding where units belong to holdings. Hidden from repr: they may be
+    withheld.
+    """
+
+    largest: FloatArray = field(repr=False)
+    """The largest, shape (cells, ranks), largest first, 0 where fewer."""
+    totals: FloatArray = field(repr=False)
+    """Sums of all, shape (cells,)."""
+    unwaived: FloatArray | None = field(default=None, repr=False)
+    """The largest of those who gave no waiver, shape as `largest`; None where nobody gave one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MeasureFacts:
     """True facts of one measure, a value a cell; empty or None where unknown.
 
@@ -131,7 +147,7 @@ class MeasureFacts:
     valid_records: IntArray = field(repr=False)
     valid_units: IntArray = field(repr=False)
     largest: FloatArray = field(repr=False)
-    """Largest absolute contributions of single units, shape (cells, ranks), largest first, 0 where fewer."""
+    """Largest absolute contributions of single respondents, (cells, ranks), largest first, 0 where fewer."""
     absolute_sums: FloatArray = field(repr=False)
     minima: FloatArray = field(repr=False)
     maxima: FloatArray = field(repr=False)
@@ -141,6 +157,14 @@ class MeasureFacts:
     valid_weight_sums: FloatArray | None = field(default=None, repr=False)
     lacking_units: IntArray | None = field(default=None, repr=False)
     """Units with at least one record that lacks the measure; a unit may both have and lack it."""
+    unwaived_largest: FloatArray | None = field(default=None, repr=False)
+    """As `largest`, of those who gave no waiver; None where nobody gave one."""
+    shifted: Contributors | None = None
+    """Contributions as far as values lie above the lower bound; None where unknown."""
+    weighted: Contributors | None = None
+    """Absolute contributions times weights; None where unknown."""
+    valid_holdings: IntArray | None = field(default=None, repr=False)
+    """Holdings with a unit that has the measure; None where units belong to no holdings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,6 +181,10 @@ class Facts:
     weight_sums: FloatArray | None = field(default=None, repr=False)
     unit_weight_sums: FloatArray | None = field(default=None, repr=False)
     measures: tuple[MeasureFacts, ...] = field(default=(), repr=False)
+    holdings: IntArray | None = field(default=None, repr=False)
+    """Distinct holdings, a unit of none counted as one itself; None where units belong to no holdings."""
+    structural_zeros: BoolArray | None = field(default=None, repr=False)
+    """Cells that everybody knows nobody can be in; None where there are none."""
     marks: IntArray | None = field(default=None, repr=False)
     """Sum of secret record marks modulo 2^62: equal marks and equal records mean the same population."""
 

@@ -1,6 +1,6 @@
 """The rules of an effective policy, and what they find; the numbers of the enums are those of the wire."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 
@@ -34,6 +34,17 @@ class ReasonCode(IntEnum):
     REVIEW = 15
     MAXIMUM_CELLS = 16
     BINDING = 17
+    PRIOR_POSTERIOR = 18
+    LINEAR_SENSITIVITY = 19
+
+
+class NegativeValues(IntEnum):
+    """How contributions below zero are measured; unspecified is read as absolute."""
+
+    UNSPECIFIED = 0
+    ABSOLUTE = 1
+    SHIFTED = 2
+    """By how far values lie above the measure's lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +82,42 @@ class Dominance:
 
 @dataclass(frozen=True, slots=True)
 class PPercent:
-    """Unsafe if the total without the two largest units is less than the share p of the largest."""
+    """Unsafe if a coalition of the largest others can estimate the largest unit to within the share p.
+
+    With a coalition of one: if the total without the two largest is less than p times the largest.
+    """
 
     share: float
     consequence: Consequence
+    coalition: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PriorPosterior:
+    """(p,q): p% where everybody knows each contribution to within the share q beforehand."""
+
+    p: float
+    q: float
+    consequence: Consequence
+    coalition: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSensitivity:
+    """Unsafe if weights of the largest units and a negative one of all others sum to more than 0."""
+
+    weights: tuple[float, ...]
+    rest: float
+    consequence: Consequence
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """What counts as a unit's contribution to a cell, for dominance, p%, (p,q) and linear measures."""
+
+    negative: NegativeValues = NegativeValues.ABSOLUTE
+    weighted: bool = False
+    """Whether it is weight times value: then what is judged is the weighted total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +154,33 @@ class Rules:
     minimum_base: MinimumBase | None = None
     dominance: tuple[Dominance, ...] = ()
     p_percent: PPercent | None = None
+    prior_posterior: PriorPosterior | None = None
+    linear_sensitivity: tuple[LinearSensitivity, ...] = ()
+    contributions: Contributions = Contributions()
     group_disclosure: GroupDisclosure | None = None
     equal_values: EqualValues | None = None
     individual_risk: IndividualRisk | None = None
+
+    @property
+    def ranks(self) -> int:
+        """How many of the largest contributors of a cell the rules look at."""
+        of_coalitions = [rule.coalition + 1 for rule in (self.p_percent, self.prior_posterior) if rule]
+        of_linear = [len(rule.weights) for rule in self.linear_sensitivity]
+        return max([rule.largest for rule in self.dominance] + of_coalitions + of_linear, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectionLevels:
+    """How uncertain each unsafe cell has to stay, in the order of a finding's cells; () is 0 in all.
+
+    Of a finding on a measure they are about the sum, otherwise about the number of units. It must be
+    possible that the true value is `upper` more, and that it is `lower` less than it is; and its least and
+    greatest possible value must lie `sliding` apart, wherever they lie.
+    """
+
+    upper: tuple[float, ...] = ()
+    lower: tuple[float, ...] = ()
+    sliding: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +193,4 @@ class Finding:
     measure: str = ""
     figure: float = 0.0
     bound: float = 0.0
+    levels: ProtectionLevels = field(default=ProtectionLevels(), repr=False)

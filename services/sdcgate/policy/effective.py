@@ -10,23 +10,34 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sdcgate.methods.rules import (
     Consequence,
+    Contributions,
     Dominance,
     EqualValues,
     GroupDisclosure,
     IndividualRisk,
+    LinearSensitivity,
     MinimumBase,
     MinimumHouseholds,
     MinimumUnits,
+    NegativeValues,
     PPercent,
+    PriorPosterior,
     Rules,
 )
 from sdcgate.policy.explanation import explain
 
 if TYPE_CHECKING:
-    from sdcgate.policy.model import LevelPolicy, RuleSet
+    from sdcgate.policy.model import LevelPolicy
+    from sdcgate.policy.rule_set import RuleSet
 
 HASH_FORMAT = 1
 """Raised when a parameter changes its meaning, so that decisions before and after do not share a hash."""
+ADDED_RULES: dict[str, Any] = {
+    "prior_posterior": None,
+    "linear_sensitivity": (),
+    "contributions": Contributions(),
+}
+"""Rules that the first policies did not have, with what stands for their absence."""
 NOT_HASHED = ("hash", "rules", "latency_step_ms")
 """When an answer leaves changes no decision: tuning it must not make every query a new one."""
 
@@ -123,17 +134,32 @@ def canonical_text(policy: EffectivePolicy) -> str:
     content: dict[str, Any] = {
         name: getattr(policy, name) for name in policy.__dataclass_fields__ if name not in NOT_HASHED
     }
-    content["rules"] = asdict(policy.rules)
+    content["rules"] = _told(policy.rules)
     content["format"] = HASH_FORMAT
     return json.dumps(
         _plain(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
 
 
+def _told(rules: Rules) -> dict[str, Any]:
+    """Rules as the text has them: what came after others were recorded stands there where it is used.
+
+    So a policy that uses none of it keeps its hash, and what was answered under it is found again.
+    """
+    content = asdict(rules)
+    for name, unused in ADDED_RULES.items():
+        if getattr(rules, name) == unused:
+            del content[name]
+    if rules.p_percent and rules.p_percent.coalition == 1:
+        del content["p_percent"]["coalition"]
+    return content
+
+
 def _rules(rules: "RuleSet") -> Rules:
     units, households, base = rules.minimum_units, rules.minimum_households, rules.minimum_base
-    p_percent, group, equal, risk = (
+    p_percent, prior, group, equal, risk = (
         rules.p_percent,
+        rules.prior_posterior,
         rules.group_disclosure,
         rules.equal_values,
         rules.individual_risk,
@@ -148,7 +174,19 @@ def _rules(rules: "RuleSet") -> Rules:
             Dominance(rule.largest, rule.share, _consequence(rule))
             for rule in sorted(rules.dominance, key=lambda rule: (rule.largest, rule.share))
         ),
-        p_percent=PPercent(p_percent.share, _consequence(p_percent)) if p_percent else None,
+        p_percent=PPercent(p_percent.share, _consequence(p_percent), p_percent.coalition)
+        if p_percent
+        else None,
+        prior_posterior=PriorPosterior(prior.p, prior.q, _consequence(prior), prior.coalition)
+        if prior
+        else None,
+        linear_sensitivity=tuple(
+            LinearSensitivity(rule.weights, rule.rest, _consequence(rule))
+            for rule in sorted(rules.linear_sensitivity, key=lambda rule: (rule.weights, rule.rest))
+        ),
+        contributions=Contributions(
+            NegativeValues[rules.contributions.negative.upper()], rules.contributions.weighted
+        ),
         group_disclosure=GroupDisclosure(group.share, _consequence(group)) if group else None,
         equal_values=EqualValues(equal.tolerance, _consequence(equal)) if equal else None,
         individual_risk=IndividualRisk(risk.maximum_share, risk.over == "all-cells", _consequence(risk))

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field, ValidationError, WithJsonSchema, mod
 
 from sdcgate.methods.rules import ReasonCode
 from sdcgate.policy.files import EXAMPLES, read_file, text_of
-from sdcgate.policy.model import AccessLevel, Model, Name
+from sdcgate.policy.model import AccessLevel, Name
+from sdcgate.policy.rule_set import Model
 from sdcgate.policy.validation import errors_of, read_plain, require_none
 
 REASONS = tuple(code.name for code in ReasonCode if code is not ReasonCode.UNSPECIFIED)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sdcgate.methods.rules import Consequence, Rules
+from sdcgate.methods.rules import Consequence, NegativeValues, Rules
 
 if TYPE_CHECKING:
     from sdcgate.policy.effective import EffectivePolicy
@@ -59,12 +59,7 @@ def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
         yield "minimum_base", f"A table on fewer than {base.units} units is {_WORDS[base.consequence]}."
     if rules.dominance:
         yield "dominance", " ".join(_dominance(rules))
-    if (p_percent := rules.p_percent) is not None:
-        yield (
-            "p_percent",
-            "A cell in which the second largest unit could estimate the largest to within "
-            f"{_percent(p_percent.share)} is {_WORDS[p_percent.consequence]}.",
-        )
+    yield from _estimates(rules)
     if (group := rules.group_disclosure) is not None:
         yield (
             "group_disclosure",
@@ -84,6 +79,42 @@ def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
             f"A table with more expected correct matches over {over} than "
             f"{_percent(risk.maximum_share)} of its units is {_WORDS[risk.consequence]}.",
         )
+
+
+def _estimates(rules: Rules) -> Iterator[tuple[str, str]]:
+    """The other rules on contributions, and what contributions are."""
+    if (p_percent := rules.p_percent) is not None:
+        yield (
+            "p_percent",
+            f"A cell in which {_coalition(p_percent.coalition)} could estimate the largest to within "
+            f"{_percent(p_percent.share)} is {_WORDS[p_percent.consequence]}.",
+        )
+    if (prior := rules.prior_posterior) is not None:
+        yield (
+            "prior_posterior",
+            f"A cell in which {_coalition(prior.coalition)} could estimate the largest to within "
+            f"{_percent(prior.p)}, where everybody knows all to within {_percent(prior.q)} beforehand, is "
+            f"{_WORDS[prior.consequence]}.",
+        )
+    if rules.linear_sensitivity:
+        yield (
+            "linear_sensitivity",
+            " ".join(
+                f"A cell whose largest units, weighted {', '.join(map(_number, rule.weights))}, come to more "
+                f"than {_number(-rule.rest)} of all others is {_WORDS[rule.consequence]}."
+                for rule in rules.linear_sensitivity
+            ),
+        )
+    shifted = rules.contributions.negative is NegativeValues.SHIFTED
+    above = "measured by how far they lie above a measure's lower bound" if shifted else "absolute"
+    weighted = (
+        " times their weights, where only weighted figures are asked" if rules.contributions.weighted else ""
+    )
+    yield "contributions", f"Contributions to sums are {above}{weighted}."
+
+
+def _coalition(members: int) -> str:
+    return "the second largest unit" if members == 1 else f"the {members} largest others together"
 
 
 def _dominance(rules: Rules) -> Iterator[str]:

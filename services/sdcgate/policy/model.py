@@ -8,16 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sdcgate.policy.effective import EffectivePolicy, effective_policy
+from sdcgate.policy.rule_set import Model, RuleSet, TableConsequence
 
 AccessLevel = Literal["public", "licensed", "remote", "on-site"]
 ACCESS_LEVELS: tuple[AccessLevel, ...] = get_args(AccessLevel)
-
-CellConsequence = Literal["protect", "refer", "refuse"]
-TableConsequence = Literal["refer", "refuse"]
-"""A rule about the whole table cannot be met by withholding cells."""
 
 StatisticName = Literal[
     "UNITS",
@@ -34,7 +31,6 @@ StatisticName = Literal[
 
 Tree = dict[str, Any]
 Name = Annotated[str, Field(min_length=1, max_length=128)]
-Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Problem(NamedTuple):
@@ -61,111 +57,6 @@ class PolicyInvalid(ValueError):
 
 class AccessLevelUnknown(LookupError):
     """The policy says nothing about this access level, so nothing is allowed at it."""
-
-
-class Model(BaseModel):
-    """Strict and frozen: no unknown keys, no texts read as numbers, no infinities."""
-
-    model_config = ConfigDict(
-        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
-
-
-class MinimumUnitsRule(Model):
-    """A cell that is not empty has at least so many units."""
-
-    units: int = Field(ge=1, le=1_000_000)
-    """The smallest number of units, counted without weights."""
-    consequence: CellConsequence
-    """What happens where a cell has fewer."""
-
-
-class MinimumHouseholdsRule(Model):
-    """A cell has at least so many households; not judged for a dataset that has none."""
-
-    households: float = Field(gt=0, le=1_000_000)
-    """The smallest number of households; may be a fraction."""
-    consequence: CellConsequence
-    """What happens where a cell has fewer."""
-
-
-class MinimumBaseRule(Model):
-    """The population that the filter leaves has at least so many units."""
-
-    units: int = Field(ge=1)
-    """The smallest number of units."""
-    consequence: TableConsequence
-    """What happens to a table on fewer."""
-
-
-class DominanceRule(Model):
-    """(n,k): the largest n units of a cell do not hold more than the share k of a measure's sum."""
-
-    largest: int = Field(ge=1, le=16)
-    """How many of the largest units are taken together, n."""
-    share: Share
-    """What they may hold of the sum, k: 0.5 is half."""
-    consequence: CellConsequence
-    """What happens where they hold more."""
-
-
-class PPercentRule(Model):
-    """A measure's sum without its two largest units is not less than this share of the largest."""
-
-    share: Share
-    """How closely nobody may estimate the largest unit: 0.1 is to within 10%."""
-    consequence: CellConsequence
-    """What happens where the second largest unit could."""
-
-
-class GroupDisclosureRule(Model):
-    """No category of a sensitive variable holds this share of its line's units or more."""
-
-    share: Share
-    """The share from which on a group is disclosed; 1 means everybody."""
-    consequence: CellConsequence
-    """What happens where one does."""
-
-
-class EqualValuesRule(Model):
-    """The values beneath a figure differ by more than this share of the largest of them."""
-
-    tolerance: float = Field(ge=0, le=1)
-    """How close values count as the same; 0 means equal."""
-    consequence: CellConsequence
-    """What happens where they are the same."""
-
-
-class IndividualRiskRule(Model):
-    """The expected correct matches do not exceed this share of the filtered base's units."""
-
-    maximum_share: float = Field(ge=0, le=1)
-    """The largest share of expected correct matches."""
-    over: Literal["sample-uniques", "all-cells"]
-    """Over which cells of the identifying variables the matches are summed."""
-    consequence: TableConsequence
-    """What happens to a table with more."""
-
-
-class RuleSet(Model):
-    """What cells and tables must fulfil; a rule that is left out or null is not judged."""
-
-    minimum_units: MinimumUnitsRule
-    """The least units of a cell; every policy has it."""
-    minimum_households: MinimumHouseholdsRule | None = None
-    """The least households of a cell."""
-    minimum_base: MinimumBaseRule | None = None
-    """The least units of a filtered population."""
-    dominance: tuple[DominanceRule, ...] = ()
-    """Dominance of the largest units in a measure; any number of such rules."""
-    p_percent: PPercentRule | None = None
-    """The p% rule of a measure."""
-    group_disclosure: GroupDisclosureRule | None = None
-    """Categories that hold nearly all of their line."""
-    equal_values: EqualValuesRule | None = None
-    """Figures over values that are all the same."""
-    individual_risk: IndividualRiskRule | None = None
-    """The risk of re-identification of the table as a whole."""
 
 
 class DimensionLimits(Model):

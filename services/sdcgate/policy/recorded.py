@@ -7,14 +7,18 @@ from typing import Any
 
 from sdcgate.methods.rules import (
     Consequence,
+    Contributions,
     Dominance,
     EqualValues,
     GroupDisclosure,
     IndividualRisk,
+    LinearSensitivity,
     MinimumBase,
     MinimumHouseholds,
     MinimumUnits,
+    NegativeValues,
     PPercent,
+    PriorPosterior,
     Rules,
 )
 from sdcgate.policy.effective import HASH_FORMAT, EffectivePolicy, hash_of_text
@@ -30,6 +34,9 @@ _KINDS: dict[str, Callable[..., Any]] = {
     "minimum_base": MinimumBase,
     "dominance": Dominance,
     "p_percent": PPercent,
+    "prior_posterior": PriorPosterior,
+    "linear_sensitivity": LinearSensitivity,
+    "contributions": Contributions,
     "group_disclosure": GroupDisclosure,
     "equal_values": EqualValues,
     "individual_risk": IndividualRisk,
@@ -70,7 +77,14 @@ def _rules(written: Mapping[str, Any]) -> Rules:
 
 
 def _rule(name: str, written: Mapping[str, Any]) -> Any:
-    return _KINDS[name](**{**written, "consequence": Consequence[written["consequence"]]})
+    read: Members = {
+        field: tuple(value) if isinstance(value, list) else value for field, value in written.items()
+    }
+    if name == "contributions":
+        read["negative"] = NegativeValues[read["negative"]]
+    else:
+        read["consequence"] = Consequence[read["consequence"]]
+    return _KINDS[name](**read)
 
 
 def _read(name: str, value: Any) -> Any:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from enum import IntEnum
 from typing import Any
 
 from sdcgate.methods.rules import Consequence, Rules
@@ -118,7 +119,15 @@ def _rule(members: Tree) -> Tree:
     if "all_cells" in members:
         over = "all-cells" if members.pop("all_cells") else "sample-uniques"
         members = {"maximum_share": members["maximum_share"], "over": over, **members}
-    return {**members, "consequence": _name(members["consequence"])}
+    consequence = members.pop("consequence", None)
+    told = {name: _plain(value) for name, value in members.items()}
+    return told if consequence is None else {**told, "consequence": _name(consequence)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, IntEnum):
+        return value.name.lower()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _name(consequence: Consequence) -> str:

@@ -69,16 +69,16 @@ def table_to_assess(message: risk_pb2.AssessTableRequest, most_cells: int = MAXI
     facts = read and problems.of(
         given_facts_from_message, message.facts, number_of_cells(axes), "facts", order
     )
+    rules = problems.of(rules_from_message, message.rules)
     key = problems.of(_key_from_message, message.key) if message.HasField("key") else None
     if problems.found and facts is not None:
         # Otherwise they are looked at when they are judged.
         unsound = FactsError(fact_problems(facts, number_of_cells(axes)))
         problems.found.extend(facts_problems(unsound, message.facts, order))
     problems.check()
-    if facts is None:
-        raise RuntimeError("no facts, and no problem")
+    if facts is None or rules is None:
+        raise RuntimeError("no facts or no rules, and no problem")
     base_units = message.base_units if message.HasField("base_units") else None
-    rules = rules_from_message(message.rules)
     return TableToAssess(axes, with_stand_ins(facts), rules, base_units, key, order)
 
 

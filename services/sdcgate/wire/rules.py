@@ -1,12 +1,16 @@
 """Rules of a policy and their findings between messages and dataclasses."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import cast
 
+import numpy as np
+
 from sdcgate.methods import rules as r
 from sdcgate.methods.risk.individual import TableRisk
+from sdcgate.methods.tables.linear_sensitivity import misweighted
 from sdcgate.wire.dimensions import CellOrder
+from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 _CONSEQUENCES = frozenset(r.Consequence) - {r.Consequence.UNSPECIFIED}
@@ -27,6 +31,7 @@ def rules_to_message(rules: r.Rules) -> policy_pb2.Rules:
         message.dominance.add(largest=rule.largest, share=rule.share, consequence=_wire(rule.consequence))
     if (percent := rules.p_percent) is not None:
         message.p_percent.share, message.p_percent.consequence = percent.share, _wire(percent.consequence)
+        message.p_percent.coalition = _coalition(percent.coalition)
     if (group := rules.group_disclosure) is not None:
         message.group_disclosure.share = group.share
         message.group_disclosure.consequence = _wire(group.consequence)
@@ -37,11 +42,32 @@ def rules_to_message(rules: r.Rules) -> policy_pb2.Rules:
         message.individual_risk.maximum_share = risk.maximum_share
         message.individual_risk.all_cells = risk.all_cells
         message.individual_risk.consequence = _wire(risk.consequence)
+    if (prior := rules.prior_posterior) is not None:
+        message.prior_posterior.p, message.prior_posterior.q = prior.p, prior.q
+        message.prior_posterior.consequence = _wire(prior.consequence)
+        message.prior_posterior.coalition = _coalition(prior.coalition)
+    for linear in rules.linear_sensitivity:
+        message.linear_sensitivity.add(
+            weights=linear.weights, rest=linear.rest, consequence=_wire(linear.consequence)
+        )
+    if (how := rules.contributions) != r.Contributions():
+        message.contributions.negative = cast("policy_pb2.NegativeValues", int(how.negative))
+        message.contributions.weighted = how.weighted
     return message
 
 
-def rules_from_message(message: policy_pb2.Rules) -> r.Rules:
-    """Read rules; what is not set is not judged."""
+def _coalition(members: int) -> int:
+    """A coalition of one is not written, as before there were others."""
+    return 0 if members == 1 else members
+
+
+def rules_from_message(message: policy_pb2.Rules, path: str = "rules") -> r.Rules:
+    """Read rules; what is not set is not judged.
+
+    Raises InvalidMessageError with every rule that no table can be judged by.
+    """
+    if unsound := list(_unsound(message, path)):
+        raise InvalidMessageError(unsound)
     return r.Rules(
         minimum_units=r.MinimumUnits(
             message.minimum_units.units, consequence(message.minimum_units.consequence)
@@ -59,7 +85,11 @@ def rules_from_message(message: policy_pb2.Rules) -> r.Rules:
         dominance=tuple(
             r.Dominance(rule.largest, rule.share, consequence(rule.consequence)) for rule in message.dominance
         ),
-        p_percent=r.PPercent(message.p_percent.share, consequence(message.p_percent.consequence))
+        p_percent=r.PPercent(
+            message.p_percent.share,
+            consequence(message.p_percent.consequence),
+            message.p_percent.coalition or 1,
+        )
         if message.HasField("p_percent")
         else None,
         group_disclosure=r.GroupDisclosure(
@@ -75,7 +105,41 @@ def rules_from_message(message: policy_pb2.Rules) -> r.Rules:
         individual_risk=_individual_risk(message.individual_risk)
         if message.HasField("individual_risk")
         else None,
+        prior_posterior=_prior_posterior(message.prior_posterior)
+        if message.HasField("prior_posterior")
+        else None,
+        linear_sensitivity=tuple(
+            r.LinearSensitivity(tuple(rule.weights), rule.rest, consequence(rule.consequence))
+            for rule in message.linear_sensitivity
+        ),
+        contributions=_contributions(message.contributions),
     )
+
+
+def _prior_posterior(message: policy_pb2.Rules.PriorPosterior) -> r.PriorPosterior:
+    return r.PriorPosterior(message.p, message.q, consequence(message.consequence), message.coalition or 1)
+
+
+def _contributions(message: policy_pb2.Rules.Contributions) -> r.Contributions:
+    negative = r.NegativeValues(message.negative) or r.NegativeValues.ABSOLUTE
+    return r.Contributions(negative, message.weighted)
+
+
+def _unsound(message: policy_pb2.Rules, path: str) -> Iterator[FieldProblem]:
+    """What the envelope cannot say of rules on contributions."""
+    prior, how = message.prior_posterior, message.contributions
+    negative = int(how.negative)
+    if prior.p > prior.q:
+        text = "must not exceed q: what everybody knows beforehand cannot be kept from anybody"
+        yield FieldProblem(f"{path}.prior_posterior.p", text)
+    for place, rule in enumerate(message.linear_sensitivity):
+        if wrong := misweighted(tuple(rule.weights), rule.rest):
+            yield FieldProblem(f"{path}.linear_sensitivity[{place}].weights", wrong)
+    if negative not in list(r.NegativeValues):
+        yield FieldProblem(f"{path}.contributions.negative", "is not known; send ABSOLUTE or SHIFTED")
+    if how.weighted and negative == r.NegativeValues.SHIFTED:
+        text = "weighted contributions are absolute; send ABSOLUTE, or leave the weights out"
+        yield FieldProblem(f"{path}.contributions.negative", text)
 
 
 def _individual_risk(message: policy_pb2.Rules.IndividualRisk) -> r.IndividualRisk:
@@ -101,7 +165,32 @@ def finding_to_message(finding: r.Finding, order: CellOrder | None = None) -> po
         measure=finding.measure,
         figure=finding.figure,
         bound=finding.bound,
+        levels=None if finding.levels == r.ProtectionLevels() else _levels_to_message(finding, order),
     )
+
+
+def _levels_to_message(finding: r.Finding, order: CellOrder | None) -> policy_pb2.ProtectionLevels:
+    """Write levels in the order in which the finding's cells are told."""
+    cells = np.array(finding.cells, dtype=np.int64)
+    ascending = np.argsort(cells if order is None else order.cells_at(cells))
+
+    def told(levels: tuple[float, ...]) -> list[float]:
+        listed: list[float] = np.array(levels)[ascending].tolist() if levels else []
+        return listed
+
+    levels = finding.levels
+    return policy_pb2.ProtectionLevels(
+        upper=told(levels.upper), lower=told(levels.lower), sliding=told(levels.sliding)
+    )
+
+
+def _levels_from_message(message: policy_pb2.Finding) -> r.ProtectionLevels:
+    """Read levels. Raises ValueError where they are not one a cell."""
+    levels = message.levels
+    columns = (levels.upper, levels.lower, levels.sliding)
+    if any(len(column) not in (0, len(message.cells)) for column in columns):
+        raise ValueError("protection levels of a finding are not one for each of its cells")
+    return r.ProtectionLevels(tuple(levels.upper), tuple(levels.lower), tuple(levels.sliding))
 
 
 def findings_from_messages(messages: Iterable[policy_pb2.Finding]) -> tuple[r.Finding, ...]:
@@ -114,6 +203,7 @@ def findings_from_messages(messages: Iterable[policy_pb2.Finding]) -> tuple[r.Fi
             measure=message.measure,
             figure=message.figure,
             bound=message.bound,
+            levels=_levels_from_message(message),
         )
         for message in messages
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, Facts, FloatArray, IntArray, MeasureFacts
+from sdcgate.methods.cells import BoolArray, Contributors, Facts, FloatArray, IntArray, MeasureFacts
 from sdcgate.methods.positions import FactsError, named
 from sdcgate.wire.dimensions import CellOrder
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, join
@@ -82,6 +82,8 @@ def facts_to_message(facts: Facts) -> table_pb2.CellFacts:
         weight_sums=_listed(facts.weight_sums),
         unit_weight_sums=_listed(facts.unit_weight_sums),
         measures=[_measure_to_message(measure) for measure in facts.measures],
+        holdings=_listed(facts.holdings),
+        structural_zeros=[] if facts.structural_zeros is None else listed(facts.structural_zeros),
     )
 
 
@@ -99,7 +101,26 @@ def _measure_to_message(measure: MeasureFacts) -> table_pb2.MeasureFacts:
         lower_bound=measure.lower_bound,
         upper_bound=measure.upper_bound,
         lacking_units=_listed(measure.lacking_units),
+        unwaived_largest=_flat(measure.unwaived_largest),
+        shifted=_contributors_to_message(measure.shifted),
+        weighted=_contributors_to_message(measure.weighted),
+        valid_holdings=_listed(measure.valid_holdings),
     )
+
+
+def _contributors_to_message(contributors: Contributors | None) -> table_pb2.Contributors | None:
+    if contributors is None:
+        return None
+    return table_pb2.Contributors(
+        largest=_flat(contributors.largest),
+        totals=contributors.totals.tolist(),
+        unwaived=_flat(contributors.unwaived),
+    )
+
+
+def _flat(rows: FloatArray | None) -> list[Any]:
+    found: list[Any] = [] if rows is None else rows.reshape(-1).tolist()
+    return found
 
 
 def _listed(values: FloatArray | IntArray | None) -> list[Any]:
@@ -174,6 +195,8 @@ class _Columns:
                 self.measure(measure, f"{path}.measures[{position}]")
                 for position, measure in enumerate(message.measures)
             ),
+            holdings=self.some_counts(message.holdings, join(path, "holdings")),
+            structural_zeros=self.cells(message.structural_zeros, join(path, "structural_zeros")),
         )
         names = [measure.name for measure in facts.measures]
         if len(set(names)) != len(names):
@@ -199,10 +222,43 @@ class _Columns:
             maxima=self.values(message.maxima, join(path, "maxima")),
             lower_bound=lower,
             upper_bound=upper,
-            lacking_units=self.counts(message.lacking_units, join(path, "lacking_units"))
-            if message.lacking_units
-            else None,
+            lacking_units=self.some_counts(message.lacking_units, join(path, "lacking_units")),
+            unwaived_largest=self.some_rows(
+                message.unwaived_largest, join(path, "unwaived_largest"), message.ranks
+            ),
+            shifted=self.contributors(message, "shifted", path),
+            weighted=self.contributors(message, "weighted", path),
+            valid_holdings=self.some_counts(message.valid_holdings, join(path, "valid_holdings")),
         )
+
+    def contributors(self, measure: table_pb2.MeasureFacts, name: str, path: str) -> Contributors | None:
+        """The columns of other contributions of a measure, or None."""
+        if not measure.HasField(name):
+            return None
+        message, path = getattr(measure, name), join(path, name)
+        return Contributors(
+            largest=self.rows(message.largest, join(path, "largest"), measure.ranks),
+            totals=self.values(message.totals, join(path, "totals")),
+            unwaived=self.some_rows(message.unwaived, join(path, "unwaived"), measure.ranks),
+        )
+
+    def cells(self, values: Any, path: str) -> BoolArray | None:
+        """The cells that a sender names as a mask, or None where he names none."""
+        if not len(values):
+            return None
+        try:
+            return mask(values, self.count, path, self._order)
+        except InvalidMessageError as error:
+            self.problems.extend(error.problems)
+            return None
+
+    def some_counts(self, values: Any, path: str) -> IntArray | None:
+        """Counts, one a cell, or None."""
+        return self.counts(values, path) if len(values) else None
+
+    def some_rows(self, values: Any, path: str, width: int) -> FloatArray | None:
+        """Finite values, a row of `width` a cell, or None."""
+        return self.rows(values, path, width) if len(values) else None
 
     def counts(self, values: Any, path: str) -> IntArray:
         """Counts, one a cell, or none."""

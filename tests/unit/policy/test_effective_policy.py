@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdcgate.methods.rules import Consequence, Dominance, IndividualRisk, MinimumBase, MinimumUnits
-from sdcgate.policy import AccessLevelUnknown, bundled_policies, load_policy, parse_policy
+from sdcgate.policy import AccessLevelUnknown, PolicyInvalid, bundled_policies, load_policy, parse_policy
+from sdcgate.policy.effective import canonical_text
+from sdcgate.policy.recorded import read_canonical
 
 OWN = """
 name: own
@@ -113,6 +115,42 @@ def test_the_hash_is_of_what_applies_and_not_of_how_it_is_written() -> None:
     rewritten = rewritten.replace("  remote: {}", "  remote: {output: {digits: 1}}")
     assert parse_policy(rewritten).effective("remote", "x").hash == policy.effective("remote", "x").hash
     assert re.fullmatch("sha256:[0-9a-f]{64}", policy.effective("remote", "x").hash)
+
+
+@pytest.mark.parametrize(
+    ("rule", "field"),
+    [
+        ("prior_posterior: {p: 0.1, q: 0.5, consequence: protect}", "prior_posterior"),
+        ("linear_sensitivity: [{weights: [1], rest: -1, consequence: refer}]", "linear_sensitivity"),
+        ("contributions: {negative: shifted}", "contributions"),
+        ("p_percent: {share: 0.1, coalition: 2, consequence: protect}", "p_percent"),
+    ],
+)
+def test_rules_that_came_later_are_in_the_hash_where_they_are_used(rule: str, field: str) -> None:
+    base = OWN.replace("  dimensions:", "    p_percent: {share: 0.1, consequence: protect}\n  dimensions:", 1)
+    without = base if field == "p_percent" else OWN
+    used = OWN.replace("  dimensions:", f"    {rule}\n  dimensions:", 1)
+    one, other = (parse_policy(text).effective("remote", "x") for text in (without, used))
+    assert getattr(one.rules, field) != getattr(other.rules, field)
+    assert one.hash != other.hash
+    assert read_canonical(canonical_text(other)) == other
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ("prior_posterior: {p: 0.5, q: 0.1, consequence: protect}", "p must not exceed q"),
+        (
+            "prior_posterior: {p: 0.1, q: 0.5, coalition: 16, consequence: protect}",
+            "less than or equal to 15",
+        ),
+        ("linear_sensitivity: [{weights: [0.1, 0.2], rest: -1, consequence: refer}]", "must not rise"),
+        ("contributions: {negative: shifted, weighted: true}", "weighted contributions are absolute"),
+    ],
+)
+def test_rules_on_contributions_that_no_table_can_be_judged_by_are_told(rule: str, problem: str) -> None:
+    with pytest.raises(PolicyInvalid, match=problem):
+        parse_policy(OWN.replace("  dimensions:", f"    {rule}\n  dimensions:", 1))
 
 
 def test_the_hash_of_a_known_policy_stays_what_it_is() -> None:

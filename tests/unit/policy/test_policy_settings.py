@@ -24,7 +24,10 @@ defaults:
     minimum_households: {households: 2.5, consequence: refer}
     minimum_base: {units: 5, consequence: refuse}
     dominance: [{largest: 2, share: 0.75, consequence: protect}, {largest: 1, share: 0.5, consequence: refer}]
-    p_percent: {share: 0.1, consequence: protect}
+    p_percent: {share: 0.1, coalition: 2, consequence: protect}
+    prior_posterior: {p: 0.1, q: 0.5, coalition: 3, consequence: refer}
+    linear_sensitivity: [{weights: [0.5, 0.2], rest: -0.1, consequence: protect}]
+    contributions: {negative: shifted, weighted: false}
     group_disclosure: {share: 0.9, consequence: protect}
     equal_values: {tolerance: 0, consequence: protect}
     individual_risk: {maximum_share: 0.001, over: all-cells, consequence: refer}
@@ -53,7 +56,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 27
+    assert len(names) == 30
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 
@@ -136,4 +139,23 @@ def test_a_rule_that_is_not_judged_and_a_limit_that_is_none_are_said_too() -> No
     }
     assert said["rules.minimum_households"] == NOT_JUDGED
     assert said["rules.dominance"] == "A cell whose largest unit holds more than 50% of a total is withheld."
+    assert said["rules.p_percent"].startswith("A cell in which the second largest unit could estimate")
+    assert said["rules.contributions"] == "Contributions to sums are absolute."
     assert said["allowed.variables"] == "All variables of the dataset."
+
+
+def test_rules_on_contributions_are_said_in_words() -> None:
+    said = {setting.name: setting.explanation for setting in settings(POLICIES[0])}
+    assert said["rules.p_percent"] == (
+        "A cell in which the 2 largest others together could estimate the largest to within 10% is withheld."
+    )
+    assert said["rules.prior_posterior"] == (
+        "A cell in which the 3 largest others together could estimate the largest to within 10%, where "
+        "everybody knows all to within 50% beforehand, is referred to an output checker."
+    )
+    assert said["rules.linear_sensitivity"] == (
+        "A cell whose largest units, weighted 0.5, 0.2, come to more than 0.1 of all others is withheld."
+    )
+    assert said["rules.contributions"] == (
+        "Contributions to sums are measured by how far they lie above a measure's lower bound."
+    )

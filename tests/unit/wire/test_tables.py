@@ -1,3 +1,4 @@
+import dataclasses
 import time
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdcgate.methods.cells import Axis, Facts, MeasureFacts, number_of_cells
+from sdcgate.methods.cells import Axis, Contributors, Facts, MeasureFacts, number_of_cells
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.witnesses import Witnesses
 from sdcgate.wire import protection, tables
@@ -51,6 +52,44 @@ def test_facts_come_back_as_they_went_and_secret_marks_stay():
     assert np.array_equal(measure.lacking_units, sent.measures[0].lacking_units)
     assert measure.lower_bound == 0.0
     assert measure.upper_bound is None
+
+
+def test_contributions_of_all_kinds_come_back_as_they_went():
+    rows = np.arange(12.0).reshape(6, 2)
+    sent = facts()
+    measure = dataclasses.replace(
+        sent.measures[0],
+        unwaived_largest=rows,
+        shifted=Contributors(rows + 1, np.arange(6.0), rows + 2),
+        weighted=Contributors(rows + 3, np.arange(6.0) + 1),
+        valid_holdings=np.arange(6),
+    )
+    zeros = np.array([False, True, False, False, False, True])
+    sent = dataclasses.replace(sent, measures=(measure,), holdings=np.arange(6), structural_zeros=zeros)
+    message = tables.facts_to_message(sent)
+    read = tables.facts_from_message(message, 6)
+    assert tables.facts_to_message(read) == message
+    assert read.structural_zeros.tolist() == zeros.tolist()
+    (again,) = read.measures
+    assert again.shifted.unwaived.tolist() == (rows + 2).tolist()
+    assert again.weighted.unwaived is None
+
+
+def test_contributions_of_a_wrong_length_are_named_with_all_else():
+    message = tables.facts_to_message(facts())
+    message.structural_zeros.extend([1, 6])
+    measure = message.measures[0]
+    measure.unwaived_largest.extend([1.0] * 11)
+    measure.shifted.totals.extend([1.0] * 5)
+    measure.weighted.unwaived.extend([float("nan")] * 12)
+    with pytest.raises(InvalidMessageError) as caught:
+        tables.facts_from_message(message, 6)
+    assert paths(caught) == {
+        "facts.structural_zeros",
+        "facts.measures[0].unwaived_largest",
+        "facts.measures[0].shifted.totals",
+        "facts.measures[0].weighted.unwaived",
+    }
 
 
 def test_columns_that_are_not_known_stay_unknown():

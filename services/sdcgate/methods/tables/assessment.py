@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import ceil
 
 import numpy as np
 
 from sdcgate.methods.cells import (
     Axis,
-    BoolArray,
     Facts,
     FloatArray,
     IntArray,
@@ -17,31 +17,19 @@ from sdcgate.methods.cells import (
 from sdcgate.methods.positions import FactProblem, FactsError
 from sdcgate.methods.risk.individual import TableRisk, table_risk
 from sdcgate.methods.rules import Consequence, Finding, IndividualRisk, MinimumBase, ReasonCode, Rules
+from sdcgate.methods.tables.concentration import concentration
 from sdcgate.methods.tables.fact_checks import fact_problems
-from sdcgate.methods.tables.group_disclosure import group_disclosing
+from sdcgate.methods.tables.group_disclosure import group_widths
+from sdcgate.methods.tables.judged import Judged, Unjudged, found
 from sdcgate.methods.tables.margins import margin_problems
+from sdcgate.methods.tables.protection_levels import Levels
 from sdcgate.methods.tables.sensitivity import (
     CLOSE,
-    dominated,
     equal_values,
-    estimable,
     few_households,
     few_units,
     few_with_or_without,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Unjudged:
-    """A rule that could not be judged, or not of every cell and measure, for want of a fact."""
-
-    rule: ReasonCode
-    fact: str
-    """As callers know it: `units`, `valid_units of income`."""
-
-
-Judged = Finding | Unjudged
-"""What judging a rule yields."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +90,7 @@ def assess_table(
         _minimum_units(facts, rules),
         _minimum_households(facts, rules),
         _minimum_base(base_units, rules.minimum_base),
-        *(_concentration(measure, rules) for measure in facts.measures),
+        *(concentration(measure, rules) for measure in facts.measures),
         _group_disclosure(axes, facts, rules),
         *(_equal_values(measure, rules) for measure in facts.measures),
         _individual_risk(risk, base_units, rules.individual_risk),
@@ -126,8 +114,9 @@ def _minimum_units(facts: Facts, rules: Rules) -> Iterator[Judged]:
     code = ReasonCode.MINIMUM_UNITS
     if not facts.units.size:
         yield Unjudged(code, "units")
-    few = few_units(_first_known(facts.units, facts.records), rule.units)
-    yield from _found(code, rule.consequence, few, bound=bound)
+    few = few_units(_respondents(facts.holdings, _first_known(facts.units, facts.records)), rule.units)
+    levels = Levels(sliding=np.full(len(few), bound))
+    yield from found(code, rule.consequence, few, bound=bound, levels=levels)
     for measure in facts.measures:
         absent = [name for name in ("valid_units", "valid_records") if not getattr(measure, name).size]
         yield from (Unjudged(code, f"{name} of {measure.name}") for name in absent)
@@ -135,12 +124,21 @@ def _minimum_units(facts: Facts, rules: Rules) -> Iterator[Judged]:
             unsafe = few_units(_first_known(measure.valid_units, measure.valid_records), rule.units)
         else:
             unsafe = few_with_or_without(facts, measure, rule.units)
-        yield from _found(code, rule.consequence, unsafe, measure.name, bound)
+        if measure.valid_holdings is not None and measure.valid_holdings.size:
+            unsafe = unsafe | few_units(measure.valid_holdings, rule.units)
+        yield from found(code, rule.consequence, unsafe, measure.name, bound)
 
 
 def _first_known(*counts: IntArray) -> IntArray:
     """The first column that is known; an empty one where none is."""
     return next((column for column in counts if column.size), counts[0])
+
+
+def _respondents(holdings: IntArray | None, units: IntArray) -> IntArray:
+    """Units that belong to one holding are one respondent."""
+    if holdings is None or not holdings.size:
+        return units
+    return np.minimum(holdings, units) if units.size else holdings
 
 
 def _minimum_households(facts: Facts, rules: Rules) -> Iterator[Judged]:
@@ -157,7 +155,9 @@ def _minimum_households(facts: Facts, rules: Rules) -> Iterator[Judged]:
         yield Unjudged(code, "units")
         occupants = np.zeros(len(facts.households), dtype=np.int64)
     unsafe = few_households(facts.households, occupants, rule.households)
-    yield from _found(code, rule.consequence, unsafe, bound=rule.households)
+    # Each household has at least one unit.
+    levels = Levels(sliding=np.full(len(unsafe), float(ceil(rule.households * (1 - CLOSE)))))
+    yield from found(code, rule.consequence, unsafe, bound=rule.households, levels=levels)
 
 
 def _minimum_base(base_units: int | None, rule: MinimumBase | None) -> Iterator[Judged]:
@@ -170,27 +170,6 @@ def _minimum_base(base_units: int | None, rule: MinimumBase | None) -> Iterator[
         yield Finding(ReasonCode.MINIMUM_BASE, consequence, figure=float(base_units), bound=float(rule.units))
 
 
-def _concentration(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
-    largest, sums = measure.largest, measure.absolute_sums
-    ranks = largest.shape[1] if largest.size and sums.size else 0
-    absent = f"{'largest' if sums.size else 'absolute_sums'} of {measure.name}"
-    for rule in rules.dominance:
-        if ranks < rule.largest:
-            yield Unjudged(ReasonCode.DOMINANCE, absent)
-            continue
-        unsafe = dominated(largest, sums, rule.largest, rule.share)
-        yield from _found(ReasonCode.DOMINANCE, rule.consequence, unsafe, measure.name, rule.share)
-    if rules.p_percent is None:
-        return
-    if ranks < 2:
-        yield Unjudged(ReasonCode.P_PERCENT, absent)
-        return
-    unsafe = estimable(largest, sums, rules.p_percent.share)
-    yield from _found(
-        ReasonCode.P_PERCENT, rules.p_percent.consequence, unsafe, measure.name, rules.p_percent.share
-    )
-
-
 def _group_disclosure(axes: tuple[Axis, ...], facts: Facts, rules: Rules) -> Iterator[Judged]:
     rule = rules.group_disclosure
     if rule is None or not any(axis.sensitive for axis in axes):
@@ -198,8 +177,11 @@ def _group_disclosure(axes: tuple[Axis, ...], facts: Facts, rules: Rules) -> Ite
     if not facts.units.size:
         yield Unjudged(ReasonCode.GROUP_DISCLOSURE, "units")
         return
-    unsafe = group_disclosing(axes, facts.units, rule.share)
-    yield from _found(ReasonCode.GROUP_DISCLOSURE, rule.consequence, unsafe, bound=rule.share)
+    widths = group_widths(axes, facts.units, rule.share, facts.structural_zeros)
+    levels = Levels(sliding=widths.astype(np.float64))
+    yield from found(
+        ReasonCode.GROUP_DISCLOSURE, rule.consequence, widths > 0, bound=rule.share, levels=levels
+    )
 
 
 def _equal_values(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
@@ -216,7 +198,9 @@ def _equal_values(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
         yield Unjudged(code, f"valid_records of {measure.name}")
         valid = ((smallest != 0) | (greatest != 0)).astype(np.int64)
     unsafe = equal_values(smallest, greatest, valid, rule.tolerance)
-    yield from _found(code, rule.consequence, unsafe, measure.name, rule.tolerance)
+    # Who knows how many values there are knows each as closely as their sum.
+    levels = Levels(sliding=rule.tolerance * np.abs(measure.sums)) if measure.sums.size else None
+    yield from found(code, rule.consequence, unsafe, measure.name, rule.tolerance, levels)
 
 
 def _individual_risk(
@@ -233,15 +217,6 @@ def _individual_risk(
     if not (figure == 0 or figure < bound * (1 - CLOSE)):
         consequence = _for_whole_table(rule.consequence)
         yield Finding(ReasonCode.INDIVIDUAL_RISK, consequence, figure=figure, bound=bound)
-
-
-def _found(
-    rule: ReasonCode, consequence: Consequence, unsafe: BoolArray, measure: str = "", bound: float = 0.0
-) -> Iterator[Finding]:
-    """The finding on unsafe cells, if there are any."""
-    if unsafe.any():
-        cells = tuple(np.flatnonzero(unsafe).tolist())
-        yield Finding(rule, consequence or Consequence.REFUSE, cells, measure, bound=bound)
 
 
 def _for_whole_table(consequence: Consequence) -> Consequence:

@@ -32,7 +32,8 @@ def with_stand_ins(facts: Facts) -> Facts:
     """The facts with what follows from those that were given.
 
     Units without records have one record each, and so have those that have a measure. If no value of a
-    measure is below 0 its absolute sums are its sums.
+    measure is below 0 its absolute sums are its sums; what lies above its lower bound is its sums less the
+    bound of each record.
     """
     alone = facts.units.size > 0 and not facts.records.size
     measures = tuple(_with_stand_ins(measure, alone) for measure in facts.measures)
@@ -45,7 +46,10 @@ def _with_stand_ins(measure: MeasureFacts, one_record_each: bool) -> MeasureFact
         units, records = units if units.size else records, records if records.size else units
     if not absolute.size and measure.lower_bound is not None and measure.lower_bound >= 0:
         absolute = measure.sums
-    return replace(measure, valid_units=units, valid_records=records, absolute_sums=absolute)
+    shifted, low = measure.shifted, measure.lower_bound
+    if shifted and not shifted.totals.size and low is not None and measure.sums.size and records.size:
+        shifted = replace(shifted, totals=np.maximum(measure.sums - low * records, 0.0))
+    return replace(measure, valid_units=units, valid_records=records, absolute_sums=absolute, shifted=shifted)
 
 
 def protectable(

@@ -1,8 +1,8 @@
 """Sensitivity of single cells: thresholds, concentration, equal values.
 
 Every function takes true facts, a value a cell, and says of each cell whether it is unsafe. Sources:
-Skinner, Statistical Disclosure Control for Survey Data, 2.1 (thresholds) and 2.2.1 (linear sensitivity
-measures: dominance, p%); equal values are the numeric case of group disclosure.
+Skinner, Statistical Disclosure Control for Survey Data, 2.1 (thresholds) and 2.2.1 (dominance, p% and the
+prior-posterior rule); equal values are the numeric case of group disclosure.
 
 Within `CLOSE` relative of a bound counts as unsafe, and comparisons are written such that NaN is unsafe.
 """
@@ -46,18 +46,48 @@ def dominated(largest: FloatArray, absolute_sums: FloatArray, n: int, share: flo
     return unsafe
 
 
-def estimable(largest: FloatArray, absolute_sums: FloatArray, share: float) -> BoolArray:
-    """p% rule: cells where the second largest unit can estimate the largest to within the share p.
+def estimable(
+    largest: FloatArray,
+    absolute_sums: FloatArray,
+    share: float,
+    *,
+    prior: float = 1.0,
+    coalition: int = 1,
+    unwaived: FloatArray | None = None,
+) -> BoolArray:
+    """p% and (p,q) rule: cells where others can estimate a contribution to within the share p.
 
-    Unsafe where the sum without the two largest is less than p times the largest. Shapes as for `dominated`,
-    ranks >= 2. With one or two contributors nothing remains: unsafe. Zeros only: safe, as for `dominated`.
+    `coalition` respondents of the cell put what they contribute together and subtract it from the total; of
+    all others everybody knows the contribution to within the share `prior`, q, beforehand. Unsafe where q
+    times what is left without them and the one that they estimate is less than p times that one: the largest,
+    against the largest others. With q = 1 it is the p% rule. Shapes as for `dominated`, ranks above
+    `coalition`. With no more contributors than one and the coalition nothing remains: unsafe. Zeros only:
+    safe, as for `dominated`. `unwaived`, shape (cells, at least 1), are the largest contributions of those
+    who gave no waiver, where some did: only they need protection, and anybody may be in a coalition.
+    Source: Skinner 2.2.1, eq. (1); the coalition of m: 2.2.
     """
-    if largest.shape[1] < 2:
-        raise ValueError("p% rule: give at least 2 ranks a cell")
-    first, second = largest[:, 0], largest[:, 1]
-    remainder = absolute_sums - first - second
-    unsafe: BoolArray = ~(absolute_sums == 0) & ~(remainder > share * first * (1 + CLOSE))
-    return unsafe
+    target, remainder = against_coalition(largest, absolute_sums, coalition, unwaived)
+    unsafe: BoolArray = ~(absolute_sums == 0) & ~(prior * remainder > share * target * (1 + CLOSE))
+    return unsafe if unwaived is None else unsafe & ~(target == 0)
+
+
+def against_coalition(
+    largest: FloatArray, absolute_sums: FloatArray, coalition: int, unwaived: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """The contribution that a coalition estimates best, and what it does not know; each shape (cells,).
+
+    It is the largest that needs protection, and the coalition are the largest others. Arguments as for
+    `estimable`.
+    """
+    if not 1 <= coalition < largest.shape[1]:
+        raise ValueError(f"p% rule: give at least {max(coalition, 1) + 1} ranks a cell")
+    most = largest[:, : coalition + 1].sum(axis=1)
+    if unwaived is None:
+        return largest[:, 0], absolute_sums - most
+    target = unwaived[:, 0]
+    # Where somebody as large is in the first ranks, those are the one and the coalition.
+    beside = np.where(target >= largest[:, coalition], most - target, most - largest[:, coalition])
+    return target, absolute_sums - target - beside
 
 
 def equal_values(
