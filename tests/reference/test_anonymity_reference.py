@@ -80,3 +80,31 @@ def test_ordered_closeness_is_scipys_wasserstein_distance():
     found = t_closeness(keys, values, Ground.ORDERED)
     expected = [wasserstein_distance(values[keys.group == key], values) for key in range(len(keys))]
     np.testing.assert_allclose(found, np.array(expected) / values.max(), rtol=1e-9)
+
+
+THREE = ["urbrur", "roof", "sex"]
+FIVE = ["urbrur", "roof", "walls", "water", "sex"]
+
+
+# pycanon 1.3.6 on testdata: k_anonymity, l_diversity, entropy_l_diversity, recursive_c_l_diversity's l, and
+# t_closeness of the sensitive variable as text and as a number.
+@pytest.mark.parametrize(
+    ("key", "sensitive", "k", "distinct", "entropy", "equal", "ordered"),
+    [
+        (THREE, "electcon", 2, 1, 1, 0.5199529727914007, 0.5082717500839771),
+        (THREE, "relat", 2, 2, 1, 0.32711393410083367, 0.07640184597062322),
+        (FIVE, "relat", 1, 1, 1, 0.8242358078602621, 0.1900382096069869),
+    ],
+)
+def test_a_file_is_as_anonymous_diverse_and_close_as_pycanon_says(
+    key, sensitive, k, distinct, entropy, equal, ordered
+):
+    file = read_columns("testdata")
+    codes = code_columns(file, key)
+    keys, values = group_keys(codes), code_columns(file, [sensitive])[:, 0]
+    diversity = l_diversity(keys, values)
+    assert k_anonymity(codes, 2).smallest == k
+    assert diversity.distinct.min() == distinct
+    assert int(diversity.entropy.min()) == entropy  # it cuts off what is behind the point
+    assert t_closeness(keys, values, Ground.EQUAL).max() == pytest.approx(equal, rel=1e-12)
+    assert t_closeness(keys, values, Ground.ORDERED).max() == pytest.approx(ordered, rel=1e-12)
