@@ -433,11 +433,11 @@ def test_no_withheld_count_is_the_only_one_that_agrees_with_a_session_of_tables(
     assert not [width for width in widths if width < 1]
 
 
-@is_open("what several tables together bound is left to the joint audit")
+@pytest.mark.parametrize("seed", [3, 5, 8])
 def test_no_withheld_count_is_bounded_more_tightly_than_the_policy_wants_by_a_session_of_tables(
-    house, people
+    house, people, seed
 ):
-    widths = widths_after_a_session(house, people, seed=3)
+    widths = widths_after_a_session(house, people, seed)
     assert len(widths) > 10
     assert not [width for width in widths if width < 10 - 1e-6]
 

@@ -4,7 +4,6 @@ Tables with the same dimensions, filtered by different codes of one variable, di
 atom of a cell is unsafe, it must not be a sum or difference of what has left, although no table shows it.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from sdcgate.engine.queries import Region
 from sdcgate.facility.differencing import Inspector, TooManyDifferences
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable, Shapes
 from sdcgate.methods.cells import State
-from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable
+from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable, divided
 from sdcgate.methods.tables.span import Span
 
 MOST, MOST_LOOKED_AT = 2_000, 200_000
@@ -57,14 +56,6 @@ def _divided_table(table: BoxTable, variable: str, parts: list[int]) -> BoxTable
         records=nothing,
         marks=nothing,
     )
-
-
-def divided(whole: int, masks: Iterable[int]) -> list[int]:
-    """The atoms into which masks divide a whole; each mask is a union of them."""
-    parts = [whole]
-    for mask in masks:
-        parts = [piece for part in parts for piece in (part & mask, part & ~mask) if piece]
-    return parts
 
 
 def _filters(new: ReleasedTable, released: Shapes) -> dict[str, list[int]]:

@@ -11,6 +11,7 @@ from sdcgate.facility.boxes import box_table, quantities
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
+from sdcgate.facility.joint_audit import JointlyUnproved, Width, telling
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService
@@ -20,9 +21,10 @@ from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
 from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
-TURNS = 4
+TURNS = 8
 """How often cells are withheld that would reveal others together with earlier releases."""
 OF_CELLS = frozenset(
     {
@@ -30,8 +32,6 @@ OF_CELLS = frozenset(
         ReasonCode.MINIMUM_HOUSEHOLDS,
         ReasonCode.DOMINANCE,
         ReasonCode.P_PERCENT,
-        ReasonCode.PRIOR_POSTERIOR,
-        ReasonCode.LINEAR_SENSITIVITY,
         ReasonCode.GROUP_DISCLOSURE,
         ReasonCode.EQUAL_VALUES,
     }
@@ -147,9 +147,11 @@ class Attempt:
                 left = self._left(known, found.secret)
                 more = self._revealing(left)
                 if not more.any():
+                    more = self._telling(left, remaining)
+                if not more.any():
                     return self._released(found, left, inspector)
                 must = found.secret | more
-            except SpanBudgetExceeded:
+            except (SpanBudgetExceeded, JointlyUnproved):
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         if must is first:
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
@@ -216,6 +218,18 @@ class Attempt:
                 tables = [table for table in left if table.quantity == quantity]
                 revealing |= self.known.of(quantity).revealing(tables, self.still_time)
         return revealing
+
+    def _telling(self, left: list[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
+        """Cells without which no withheld count is told too closely by all that has left.
+
+        Raises:
+            JointlyUnproved: it cannot be told in time.
+        """
+        policy = self.plan.policy
+        counts = [table for table in left if table.quantity == left[0].quantity]
+        width = Width(policy.count_width, 0 if policy.zeros_withheld else 1)
+        limit = min(policy.protection_time_limit_ms / 1000.0, max(remaining() - 0.5, 0.05))
+        return telling(self.known.of(left[0].quantity), counts, width, Deadline(limit))
 
     def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
         """Released, unless an unsafe group that no table shows would be in the span."""

@@ -10,6 +10,8 @@ import numpy as np
 from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
+from sdcgate.methods.tables.covering import covered_by_cells
+from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.released_cells import ReleasedCells
 from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 from sdcgate.wire.tables import facts_from_message
@@ -20,9 +22,8 @@ MOST_TRIALS = 400
 NOBODY = (0, 0)
 """The population of every empty cell: such cells are the same only by their boxes."""
 
-Axes = tuple[tuple[str, tuple[int, ...]], ...]
 Fixed = tuple[tuple[str, int], ...]
-"""Axes and filters as in `BoxTable`."""
+"""Filters as in `BoxTable`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,10 +74,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shapes:
-    """The tables that left, without their figures: axes and filters, each combination once."""
+    """The tables that left, without their cells: axes and filters, each combination once."""
 
-    published: Mapping[Fixed, Mapping[Axes, BoolArray]] = field(default_factory=dict, repr=False)
-    """Cells that were ever published, by filters and axes."""
     filters: Mapping[frozenset[str], frozenset[Fixed]] = field(default_factory=dict)
     """Filters by the variables on the axes."""
     full: Mapping[str, int] = field(default_factory=dict)
@@ -84,14 +83,10 @@ class Shapes:
 
     def grown(self, table: BoxTable) -> "Shapes":
         """With one more table."""
-        fixed, axes = tuple(sorted(table.fixed)), table.axes
-        cells = table.states == State.PUBLISHED
-        same = self.published.get(fixed, {})
-        before = same.get(axes)
-        published = {**same, axes: cells if before is None else before | cells}
-        names = frozenset(variable for variable, _ in axes)
+        names = frozenset(variable for variable, _ in table.axes)
+        fixed = tuple(sorted(table.fixed))
         filters = {**self.filters, names: self.filters.get(names, frozenset()) | {fixed}}
-        return Shapes({**self.published, fixed: published}, filters, {**self.full, **table.full})
+        return Shapes(filters, {**self.full, **table.full})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +96,8 @@ class KnownQuantity:
     span: Span
     """Of all published cells; it watches those that were withheld."""
     published: ReleasedCells = field(default_factory=ReleasedCells)
-    withheld: Seen = field(default_factory=Seen)
-    """Boxes of cells that were withheld."""
+    boxes: JointBoxes = field(default_factory=JointBoxes)
+    """Boxes of cells that were published, with their records, and of those that were withheld."""
     populations: Seen = field(default_factory=Seen, repr=False)
     """Records and marks of cells that were withheld: the same people under two names count once."""
     shapes: Shapes = field(default_factory=Shapes)
@@ -110,7 +105,7 @@ class KnownQuantity:
     @property
     def empty(self) -> bool:
         """Whether nothing of the quantity has left."""
-        return not self.shapes.published
+        return not self.shapes.filters
 
     def withheld_before(self, new: ReleasedTable) -> BoolArray:
         """Cells of a table that were withheld once, in any shape, and never published; shape (cells,).
@@ -118,10 +113,10 @@ class KnownQuantity:
         A cell that only happens to hold the people of a published one is not known: who sees the total of
         a group does not see that all of it is in one category.
         """
-        if not len(self.withheld):
+        if not self.boxes.secret:
             return np.zeros(len(new.boxes), dtype=np.bool_)
         cells = zip(new.boxes, new.populations(), strict=True)
-        same = [box in self.withheld or people in self.populations for box, people in cells]
+        same = [self.boxes.withheld(box) or people in self.populations for box, people in cells]
         return np.array(same, dtype=np.bool_) & ~self.published.among(new.boxes)
 
     def derivable(self, new: ReleasedTable, pulse: Callable[[], None]) -> BoolArray:
@@ -149,7 +144,7 @@ class KnownQuantity:
         Raises:
             SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
         """
-        if self.empty or not (len(self.withheld) or any(map(_withholds, tables))):
+        if self.empty or not (self.boxes.secret or any(map(_withholds, tables))):
             return False
         return self.with_tables(tables, pulse).caught
 
@@ -191,12 +186,8 @@ class KnownQuantity:
         raise SpanBudgetExceeded("too many cells would reveal something withheld")
 
     def released_sums(self, new: BoxTable) -> tuple[IntArray, ...]:
-        """Sets of inner cells of a new table whose sum was released before at a coarser level."""
-        found: dict[bytes, IntArray] = {}
-        for axes, published in self.shapes.published.get(tuple(sorted(new.fixed)), {}).items():
-            for cells in _unions(new, axes, published):
-                found.setdefault(cells.tobytes(), cells)
-        return tuple(found.values())
+        """Sets of inner cells of a new table whose sum was released before and is none of its cells."""
+        return covered_by_cells(new, self.boxes.within(set(new.variables())))
 
     def grown(self, known: ReleasedTable) -> "KnownQuantity":
         """With one more table."""
@@ -206,11 +197,16 @@ class KnownQuantity:
             self._add(span, known)
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
+        published = np.flatnonzero(states == State.PUBLISHED).tolist()
+        counts = zip(published, known.table.records[published].tolist(), strict=True)
         populations = known.populations()
         return KnownQuantity(
             span,
             self.published.grown(known.table, known.boxes, known.facts, states == State.PUBLISHED),
-            self.withheld.grown(known.boxes[cell] for cell in withheld),
+            self.boxes.grown(
+                ((known.boxes[cell], records) for cell, records in counts),
+                (known.boxes[cell] for cell in withheld),
+            ),
             self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),
             self.shapes.grown(known.table),
         )
@@ -223,7 +219,7 @@ class KnownQuantity:
         """Cells that are withheld for the first time, shape (cells,)."""
         withheld = np.flatnonzero(new.table.states == State.WITHHELD)
         first = np.zeros(len(new.table), dtype=np.bool_)
-        first[[cell for cell in withheld.tolist() if new.boxes[cell] not in self.withheld]] = True
+        first[[cell for cell in withheld.tolist() if not self.boxes.withheld(new.boxes[cell])]] = True
         return first
 
 
@@ -292,45 +288,3 @@ def _tables(stored: StoredRelease) -> tuple[tuple[str, int], list[ReleasedTable]
 
 def _withholds(table: ReleasedTable) -> bool:
     return bool((table.table.states == State.WITHHELD).any())
-
-
-def _unions(new: BoxTable, old_axes: Axes, published: BoolArray) -> list[IntArray]:
-    """Inner cells of `new` that add up to a published cell of an old table that is none of `new` itself."""
-    axes = [variable for variable, _ in new.axes]
-    masks_of = dict(old_axes)
-    if not set(masks_of) <= set(axes):
-        return []
-    # The last code of every computed axis is its total.
-    leaves = [list(range(len(masks) - 1)) for _, masks in new.axes]
-    shape = [len(masks) for _, masks in new.axes]
-    parts_of_code: list[list[list[int] | None]] = []
-    own: list[list[bool]] = []
-    for (variable, masks), inner in zip(new.axes, leaves, strict=True):
-        wanted = masks_of.get(variable, (new.full[variable],))
-        parts_of_code.append([_covering(mask, masks, inner) for mask in wanted])
-        own.append([mask in masks for mask in wanted])
-    if all(all(known) for known in own):
-        return []
-    order = [axes.index(variable) for variable, _ in old_axes]
-    grids = np.indices([len(masks) for _, masks in old_axes]).reshape(len(old_axes), len(published))
-    found = []
-    for cell in np.flatnonzero(published):
-        chosen = [0] * len(axes)
-        for place, axis in enumerate(order):
-            chosen[axis] = int(grids[place, cell])
-        parts = [parts_of_code[axis][code] for axis, code in enumerate(chosen)]
-        is_cell = all(own[axis][code] for axis, code in enumerate(chosen))
-        if not is_cell and all(part for part in parts):
-            mesh = np.meshgrid(*[np.array(part) for part in parts], indexing="ij")
-            cells = np.ravel_multi_index([plane.reshape(-1) for plane in mesh], shape)
-            found.append(np.sort(cells).astype(np.int64))
-    return found
-
-
-def _covering(mask: int, masks: tuple[int, ...], leaves: list[int]) -> list[int] | None:
-    """Leaves whose union is exactly `mask`; None where there are none."""
-    inside = [code for code in leaves if masks[code] & ~mask == 0]
-    covered = 0
-    for code in inside:
-        covered |= masks[code]
-    return inside if covered == mask and inside else None

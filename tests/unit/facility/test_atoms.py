@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdcgate.facility.atoms import divided
+from sdcgate.methods.tables.boxes import divided
 
 
 @given(st.lists(st.integers(0, 2**12 - 1), max_size=6))

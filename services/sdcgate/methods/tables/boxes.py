@@ -87,6 +87,14 @@ def line_union(boxes: Sequence[Box], full: Mapping[str, int]) -> Box:
     return make_box(united, full)
 
 
+def divided(whole: int, masks: Iterable[int]) -> list[int]:
+    """The atoms into which masks divide a whole; each mask is a union of them."""
+    parts = [whole]
+    for mask in masks:
+        parts = [piece for part in parts for piece in (part & mask, part & ~mask) if piece]
+    return parts
+
+
 def digest(box: Box, key: bytes) -> bytes:
     """Keyed BLAKE2b of a box, 16 bytes: equal for equal boxes, meaningless without the key."""
     if not 1 <= len(key) <= 64:

@@ -1,0 +1,116 @@
+"""The joint audit of a table that is about to leave: what all releases together tell of anything withheld.
+
+The linear span finds what can be computed exactly; this finds what can be bounded, by counts that are not
+negative and by published zeros, within as many variables as time allows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
+from sdcgate.methods.cells import BoolArray, State
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.joint_domain import joint_domain
+from sdcgate.methods.tables.joint_intervals import JointIntervals, joint_intervals, told_by
+from sdcgate.methods.tables.joint_system import JointSystem, joint_system
+from sdcgate.methods.tables.solver import Deadline
+
+MOST_ATOMS = 2_000
+"""Joint codes of the variables that are looked at together, beyond the table's own."""
+
+
+class JointlyUnproved(Exception):
+    """What all releases tell together could not be found out in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How uncertain a withheld count must stay."""
+
+    least: int
+    """Least distance of two values that it must be able to have."""
+    floor: int
+    """What everybody knows it to have at least."""
+
+
+def telling(
+    known: KnownQuantity, tables: Sequence[ReleasedTable], width: Width, deadline: Deadline
+) -> BoolArray:
+    """Published cells of new tables without which nothing withheld is told too closely, shape (cells,).
+
+    Args:
+        known: what has left of the quantity.
+        tables: tables of the quantity with the same cells, in the states that they would leave in.
+        width: what is required.
+        deadline: when to give up.
+
+    Raises:
+        JointlyUnproved: it cannot be told in time.
+    """
+    nothing = np.zeros(len(tables[0].table), dtype=np.bool_)
+    full = dict(known.shapes.full)
+    boxes = known.boxes
+    for new in tables:
+        full |= new.table.full
+        boxes = boxes.grown(*_of_states(new))
+    first = frozenset(name for new in tables for name in new.table.variables())
+    domain = joint_domain(first, boxes, full, MOST_ATOMS)
+    secrets = boxes.secrets_within(domain)
+    cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
+    fresh = {box for new in tables for box, _ in _of_states(new)[0] if box not in known.published}
+    if not (secrets and fresh):
+        return nothing
+    published = boxes.within(domain)
+    found = _settled(joint_system(domain, published, secrets, full), width, deadline)
+    narrow = [secrets[secret] for secret in np.flatnonzero(found.narrow)]
+    if not narrow:
+        return nothing
+    before = {box: count for box, count in published.items() if box not in fresh}
+    without = _settled(joint_system(domain, before, narrow, full), width, deadline)
+    narrow = [box for box, already in zip(narrow, without.narrow, strict=True) if not already]
+    # Here empty cells of the tables are rows as well, so that what they tell can be seen.
+    system = joint_system(domain, published, narrow, full, told_apart=fresh)
+    for cell in _covering(_blamed(system, _settled(system, width, deadline), fresh, cells), tables[0]):
+        nothing[cell] = True
+    return nothing
+
+
+def _of_states(new: ReleasedTable) -> tuple[list[tuple[Box, int]], list[Box]]:
+    """Published boxes with their records, and withheld ones."""
+    states, records = new.table.states.tolist(), new.table.records.tolist()
+    cells = list(zip(new.boxes, states, records, strict=True))
+    published = [(box, count) for box, state, count in cells if state == State.PUBLISHED]
+    return published, [box for box, state, _ in cells if state == State.WITHHELD]
+
+
+def _settled(system: JointSystem, width: Width, deadline: Deadline) -> JointIntervals:
+    found = joint_intervals(system, width.least, width.floor, deadline)
+    if found.unproved.any():
+        raise JointlyUnproved
+    return found
+
+
+def _blamed(
+    system: JointSystem, found: JointIntervals, fresh: set[Box], cells: dict[Box, int]
+) -> list[set[int]]:
+    """For each narrow secret the cells of the new tables that help to bound it."""
+    return [
+        {cells[box] for row in told_by(found, int(secret)) if (box := system.published[row]) in fresh}
+        for secret in np.flatnonzero(found.narrow)
+    ]
+
+
+def _covering(blamed: list[set[int]], new: ReleasedTable) -> list[int]:
+    """Cells of which at least one is among those blamed for each secret: few, and small ones."""
+    records, chosen = new.table.records, list[int]()
+    while blamed := [cells for cells in blamed if cells]:
+        counts: dict[int, int] = {}
+        for cells in blamed:
+            for cell in cells:
+                counts[cell] = counts.get(cell, 0) + 1
+        best = max(counts, key=lambda cell: (counts[cell] / (1.0 + float(records[cell])), -cell))
+        chosen.append(best)
+        blamed = [cells for cells in blamed if best not in cells]
+    return chosen

@@ -1,0 +1,82 @@
+"""All boxes of one quantity that have left or were withheld, by the variables that they restrict.
+
+A joint audit is about some variables: it takes every box that restricts no others, whatever table it was in.
+"""
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+
+from sdcgate.methods.tables.boxes import NOBODY, Box
+
+Variables = frozenset[str]
+Masks = Mapping[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointBoxes:
+    """Published boxes with their counts, and withheld ones; never changed, `grown` gives another."""
+
+    published: Mapping[Variables, Mapping[Box, int]] = field(default_factory=dict, repr=False)
+    secret: Mapping[Variables, Mapping[Box, None]] = field(default_factory=dict, repr=False)
+    """Withheld boxes; those that are published too are not secret, and `secrets_within` leaves them out."""
+    masks: Mapping[Variables, Masks] = field(default_factory=dict, repr=False)
+    """The masks on each variable, of all boxes that restrict the same variables."""
+
+    def grown(self, published: Iterable[tuple[Box, int]], secret: Iterable[Box]) -> "JointBoxes":
+        """With more boxes. That nobody is in nobody's box tells nothing."""
+        left, kept, masks = dict(self.published), dict(self.secret), dict(self.masks)
+        counts: dict[Variables, dict[Box, int]] = {}
+        for box, count in published:
+            counts.setdefault(variables_of(box), {})[box] = count
+        withheld: dict[Variables, dict[Box, None]] = {}
+        for box in secret:
+            withheld.setdefault(variables_of(box), {})[box] = None
+        for names, found in counts.items():
+            left[names] = {**left.get(names, {}), **found}
+        for names, hidden in withheld.items():
+            kept[names] = {**kept.get(names, {}), **hidden}
+        for names in {*counts, *withheld}:
+            boxes = (*counts.get(names, ()), *withheld.get(names, ()))
+            before = masks.get(names, {})
+            masks[names] = {
+                name: before.get(name, frozenset()) | {mask for box in boxes for n, mask in box if n == name}
+                for name in names
+            }
+        return JointBoxes(left, kept, masks)
+
+    def withheld(self, box: Box) -> bool:
+        """Whether a box was ever withheld."""
+        return box in self.secret.get(variables_of(box), ())
+
+    def within(self, variables: Set[str]) -> dict[Box, int]:
+        """Published boxes that restrict no other variables, with their counts."""
+        found: dict[Box, int] = {}
+        for names, boxes in self.published.items():
+            if names <= variables:
+                found.update(boxes)
+        found.pop(NOBODY, None)
+        return found
+
+    def secrets_within(self, variables: Set[str]) -> list[Box]:
+        """Withheld boxes that restrict no other variables and never left."""
+        return [
+            box
+            for names, boxes in self.secret.items()
+            if names <= variables
+            for box in boxes
+            if box != NOBODY and box not in self.published.get(names, {})
+        ]
+
+    def masks_within(self, variables: Set[str]) -> dict[str, frozenset[int]]:
+        """The masks that boxes which restrict no other variables have on each of them."""
+        found = dict.fromkeys(variables, frozenset[int]())
+        for names, masks in self.masks.items():
+            if names <= variables:
+                for name, those in masks.items():
+                    found[name] |= those
+        return found
+
+
+def variables_of(box: Box) -> Variables:
+    """The variables that a box restricts."""
+    return frozenset(name for name, _ in box)

@@ -1,0 +1,53 @@
+"""Which variables a joint audit is about: as many of those that tables share as its size allows.
+
+Boxes that restrict variables outside are left out. That takes knowledge from the intruder: what is refuted
+within some variables is refuted, what is not may still be within more.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Set
+from functools import lru_cache
+from math import prod
+
+from sdcgate.methods.tables.boxes import divided
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
+
+
+def joint_domain(first: Set[str], boxes: JointBoxes, full: Mapping[str, int], most_atoms: int) -> Variables:
+    """The first variables, and others as long as the joint codes that boxes tell apart are at most so many.
+
+    One after the other that comes which adds most boxes. `full` has the full mask of every variable. The
+    first variables are taken whatever their size.
+    """
+    domain, too_large = set(first), set[str]()
+    if _atoms(domain, boxes, full) > most_atoms:
+        return frozenset(domain)
+    while candidates := _candidates(first, domain, too_large, boxes):
+        name = min(candidates, key=lambda name: (-candidates[name], name))
+        if _atoms(domain | {name}, boxes, full) <= most_atoms:
+            domain.add(name)
+        else:
+            too_large.add(name)
+    return frozenset(domain)
+
+
+def _candidates(first: Set[str], domain: Set[str], too_large: Set[str], boxes: JointBoxes) -> Counter[str]:
+    """Variables by the number of boxes that one of them alone would add, and that restrict a first one."""
+    found: Counter[str] = Counter()
+    for names in boxes.masks:
+        others = names - domain
+        if len(others) == 1 and not others & too_large and names & first:
+            (name,) = others
+            found[name] += len(boxes.published.get(names, ())) + len(boxes.secret.get(names, ()))
+    return found
+
+
+def _atoms(domain: Set[str], boxes: JointBoxes, full: Mapping[str, int]) -> int:
+    masks = boxes.masks_within(domain)
+    return prod(len(classes(full[name], masks[name])) for name in domain)
+
+
+@lru_cache(maxsize=4096)
+def classes(full: int, masks: frozenset[int]) -> tuple[int, ...]:
+    """The finest codes of a variable as masks of those that no mask tells apart."""
+    return tuple(divided(full, sorted(masks)))

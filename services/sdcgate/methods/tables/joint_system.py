@@ -1,0 +1,140 @@
+"""All tables that agree jointly with what has left: unknown counts of atoms, and sums of them that are known.
+
+Atoms are joint codes of the domain's variables, as far as boxes tell them apart; those that lie in the same
+boxes are one column, which is exact. A published zero empties all its atoms.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.joint_domain import classes
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""The step of Weyl's sequence in SplitMix64 (Steele, Lea and Flood 2014)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Sums of columns, a row each: in row `rows[k]` stands column `columns[k]`."""
+
+    rows: IntArray
+    columns: IntArray
+    shape: tuple[int, int]
+
+    def of(self, values: FloatArray) -> FloatArray:
+        """The sums, shape (rows,), of values of the columns."""
+        return np.bincount(self.rows, values[self.columns], self.shape[0]).astype(np.float64)
+
+    def spread(self, weights: FloatArray) -> FloatArray:
+        """For each column the weights of its rows added up, shape (columns,)."""
+        return np.bincount(self.columns, weights[self.rows], self.shape[1]).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointSystem:
+    """Counts that are not negative, a column each: sums that are known, and others that must not be."""
+
+    published: tuple[Box, ...]
+    """The boxes of the rows of `known`."""
+    counts: FloatArray = field(repr=False)
+    known: Sums = field(repr=False)
+    secret: Sums = field(repr=False)
+
+    @property
+    def columns(self) -> int:
+        """Unknown counts."""
+        return self.known.shape[1]
+
+
+def joint_system(
+    domain: Set[str],
+    published: Mapping[Box, int],
+    secret: Sequence[Box],
+    full: Mapping[str, int],
+    told_apart: Set[Box] = frozenset(),
+) -> JointSystem:
+    """The system of boxes that restrict no variables but the domain's.
+
+    Args:
+        domain: variables.
+        published: boxes with their counts.
+        secret: boxes that must stay uncertain.
+        full: full mask of every variable of the domain.
+        told_apart: published boxes that are rows even where they are empty.
+    """
+    grid = _Grid(domain, [*published, *secret], full)
+    shown = [box for box, count in published.items() if count or box in told_apart]
+    empty = np.zeros(grid.atoms, dtype=np.bool_)
+    for box, count in published.items():
+        if not (count or box in told_apart):
+            empty[grid.inside(box)] = True
+    parts = [grid.inside(box) for box in (*shown, *secret)]
+    rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    atoms = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+    rows, atoms = rows[~empty[atoms]], atoms[~empty[atoms]]
+    chosen = _one_of_each(rows, atoms, grid.atoms)
+    column = np.cumsum(chosen) - 1
+    kept = chosen[atoms]
+    rows, columns, size = rows[kept], column[atoms[kept]], int(chosen.sum())
+    known = rows < len(shown)
+    return JointSystem(
+        tuple(shown),
+        np.array([published[box] for box in shown], dtype=np.float64),
+        Sums(rows[known], columns[known], (len(shown), size)),
+        Sums(rows[~known] - len(shown), columns[~known], (len(secret), size)),
+    )
+
+
+class _Grid:
+    """The atoms of some variables, row-major in alphabetical order of the variables."""
+
+    def __init__(self, domain: Set[str], boxes: Sequence[Box], full: Mapping[str, int]) -> None:
+        masks: dict[str, set[int]] = {name: set() for name in domain}
+        for box in boxes:
+            for name, mask in box:
+                masks[name].add(mask)
+        self._parts = {name: classes(full[name], frozenset(masks[name])) for name in sorted(domain)}
+        self.atoms = prod(len(parts) for parts in self._parts.values())
+        self._codes: dict[tuple[str, int], IntArray] = {}
+
+    def inside(self, box: Box) -> IntArray:
+        """The atoms of a box."""
+        masks = dict(box)
+        atoms = np.zeros(1, dtype=np.int64)
+        for name, parts in self._parts.items():
+            codes = self._inside(name, masks[name]) if name in masks else np.arange(len(parts))
+            atoms = (atoms[:, None] * len(parts) + codes).reshape(-1)
+        return atoms
+
+    def _inside(self, name: str, mask: int) -> IntArray:
+        found = self._codes.get((name, mask))
+        if found is None:
+            found = np.flatnonzero([not part & ~mask for part in self._parts[name]])
+            self._codes[name, mask] = found
+        return found
+
+
+def _one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
+    """The first of all atoms that lie in the same rows, and none of those in no row; flags (count,).
+
+    Two atoms in different rows are taken for one if 64-bit sums of scrambled row numbers agree.
+    """
+    sums = np.zeros(count, dtype=np.uint64)
+    np.add.at(sums, atoms, _scrambled(rows))
+    values, first = np.unique(sums, return_index=True)
+    chosen = np.zeros(count, dtype=np.bool_)
+    chosen[first[values != 0]] = True
+    return chosen
+
+
+def _scrambled(numbers: IntArray) -> np.ndarray:
+    """SplitMix64 of numbers."""
+    mixed = (numbers.astype(np.uint64) + np.uint64(1)) * _ODD
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))

@@ -1,0 +1,61 @@
+"""Which cells of a table are kept back so that no withheld count is bounded too closely by all releases."""
+
+import numpy as np
+import pytest
+
+from people_by_region import BY_REGION, MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
+from sdcgate.facility.joint_audit import JointlyUnproved, Width, telling
+from sdcgate.methods.tables.solver import Deadline
+
+WIDTH = Width(least=3, floor=0)
+BY_BOTH = {**BY_REGION, "sex": (WOMEN, MEN, 0b100, 0b111)}
+
+
+def told(known, *tables, width=WIDTH):
+    return np.flatnonzero(telling(known, tables, width, Deadline(10.0))).tolist()
+
+
+def test_a_table_that_bounds_nothing_leaves_as_it_is():
+    known = knowing(released(BY_REGION, withheld=(0, 2), sex=WOMEN))
+    assert told(known, released(BY_REGION)) == []
+
+
+def test_of_what_bounds_an_earlier_cell_the_smallest_is_kept_back():
+    # Thirteen women are in the west or in no region.
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
+    # With six people in no region, 0 to 6 of them are women, and 7 to 13 in the west.
+    few = released({"region": (0b1000,)})
+    assert told(known, few, width=Width(least=7, floor=0)) == [0]
+    assert told(known, few, width=Width(least=6, floor=0)) == []
+
+
+def test_what_a_table_tells_of_its_own_withheld_cells_with_earlier_ones_is_seen():
+    earlier = released({"sex": (WOMEN, MEN | 0b100, 0b111)}, region=NORTH | SOUTH)
+    new = released(BY_BOTH, withheld=(0, 1, 4, 5))
+    assert told(knowing(), new) == []
+    assert told(knowing(earlier), new, width=Width(least=40, floor=0)) != []
+
+
+def test_an_empty_cell_that_tells_is_kept_back():
+    known = knowing(released({"region": (NORTH, SOUTH | WEST | 0b1000)}, withheld=(0, 1)))
+    known = known.grown(released({"region": (NORTH | SOUTH,)}))
+    nobody = released({"region": (SOUTH,)})
+    nobody.table.records[:] = 0
+    assert told(known, nobody) == [0]
+
+
+def test_a_cell_that_was_bounded_before_is_no_reason_to_keep_anything_back():
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
+    known = known.grown(released({"region": (WEST,)}))
+    assert told(known, released({"region": (NORTH,)}), width=Width(least=12, floor=0)) == []
+
+
+def test_cells_that_left_before_bound_nothing_anew():
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(BY_REGION))
+    assert told(known, released(BY_REGION), width=Width(least=12, floor=0)) == []
+
+
+def test_what_cannot_be_told_in_time_is_unproved():
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
+    with pytest.raises(JointlyUnproved):
+        telling(known, [released(BY_REGION)], WIDTH, Deadline(0.0))

@@ -1,0 +1,159 @@
+"""What released boxes tell together of withheld ones: held against another program over every single code."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from sdcgate.methods.tables.boxes import NOBODY, make_box
+from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_domain import joint_domain
+from sdcgate.methods.tables.joint_intervals import joint_intervals, told_by
+from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.solver import Deadline
+
+FULL = {"age": 0b111, "sex": 0b11, "town": 0b111}
+CODES = list(product(range(3), range(2), range(3)))
+
+
+def box(**masks):
+    return make_box(masks.items(), FULL)
+
+
+def inside(cell):
+    masks = {**FULL, **dict(cell)}
+    return np.array([all(masks[n] >> c & 1 for n, c in zip(FULL, codes, strict=True)) for codes in CODES])
+
+
+def audited(published, secret, width=3, floor=0, seconds=10.0, told_apart=frozenset()):
+    system = joint_system(set(FULL), published, secret, FULL, told_apart)
+    return system, joint_intervals(system, width, floor, Deadline(seconds))
+
+
+def bounds(published, secret, floors=()):
+    """Least and greatest sum of one box, by SciPy over all codes."""
+    known = np.array([inside(cell) for cell in published], dtype=float)
+    least = [-inside(cell).astype(float) for cell in floors]
+    limits = {"A_ub": np.array(least), "b_ub": -np.ones(len(least))} if least else {}
+    found = [
+        linprog(way * inside(secret), A_eq=known, b_eq=list(published.values()), **limits) for way in (1, -1)
+    ]
+    return found[0].fun, -found[1].fun if found[1].status == 0 else np.inf
+
+
+masks = st.fixed_dictionaries({name: st.integers(1, full) for name, full in FULL.items()})
+boxes = masks.map(lambda chosen: box(**chosen))
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    people=st.lists(st.integers(0, 4), min_size=18, max_size=18),
+    shown=st.lists(boxes, min_size=1, max_size=10, unique=True),
+    hidden=st.lists(boxes, min_size=1, max_size=7, unique=True),
+)
+def test_a_box_is_narrow_exactly_where_another_program_bounds_it_more_closely_than_the_width(
+    people, shown, hidden
+):
+    published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
+    secret = [cell for cell in hidden if cell not in published]
+    _, found = audited(published, secret)
+    assert not found.unproved.any()
+    for place, cell in enumerate(secret):
+        low, high = bounds(published, cell)
+        assert found.narrow[place] == (np.floor(high + 1e-6) - np.ceil(low - 1e-6) < 3)
+        assert low - 1e-6 <= found.lowest[place] <= found.highest[place] <= high + 1e-6
+
+
+def test_two_margins_bound_a_cell_as_frechet_says():
+    """max(0, r + c - n) <= x <= min(r, c): Frechet (1940), here with r = 28, c = 27, n = 30."""
+    published = {box(): 30, box(age=1): 28, box(sex=1): 27}
+    _, found = audited(published, [box(age=1, sex=1)])
+    assert (found.lowest[0], found.highest[0], found.narrow[0]) == (25.0, 27.0, True)
+    _, found = audited(published, [box(age=1, sex=1)], width=2)
+    assert not found.narrow[0]
+
+
+def test_two_tables_with_a_common_variable_bound_their_joint_cells_as_for_decomposable_models():
+    """max(0, n_ab + n_bc - n_b) <= n_abc <= min(n_ab, n_bc): Dobra and Fienberg (2000), theorem 3."""
+    published = {box(sex=1): 12, box(age=1, sex=1): 9, box(sex=1, town=2): 8}
+    _, found = audited(published, [box(age=1, sex=1, town=2)])
+    assert not found.narrow[0]
+    _, found = audited({**published, box(sex=1, town=2): 11}, [box(age=1, sex=1, town=2)])
+    assert (found.lowest[0], found.highest[0]) == (8.0, 9.0)
+
+
+def test_a_published_zero_empties_all_that_lies_in_it():
+    published = {
+        box(): 40,
+        box(age=0b011): 25,
+        box(age=0b010, sex=1): 0,
+        box(sex=1): 20,
+        box(age=4, sex=1): 9,
+    }
+    _, found = audited(published, [box(age=1, sex=1)])
+    assert (found.lowest[0], found.highest[0]) == (11.0, 11.0)
+
+
+def test_where_nobody_is_published_everything_is_known_to_be_empty():
+    _, found = audited({box(): 0}, [box(age=1)])
+    assert (found.lowest[0], found.highest[0], found.narrow[0]) == (0.0, 0.0, True)
+    _, found = audited({box(): 0}, [box(age=1)], floor=1)
+    assert found.unproved[0]
+
+
+def test_what_everybody_knows_not_to_be_empty_bounds_its_neighbours():
+    published = {box(sex=1): 4}
+    secret = [box(sex=1, age=1), box(sex=1, age=2)]
+    _, found = audited(published, secret, width=4)
+    assert not found.narrow.any()
+    _, found = audited(published, secret, width=4, floor=1)
+    assert found.narrow.all()
+    assert bounds(published, secret[0], secret) == (1.0, 3.0)
+
+
+def test_three_overlapping_groupings_tell_one_category_and_which_boxes_do():
+    published = {box(age=0b011): 20, box(age=0b110): 21, box(age=0b101): 31, box(): 36, box(sex=1): 17}
+    system, found = audited(published, [box(age=1)])
+    assert (found.lowest[0], found.highest[0]) == (15.0, 15.0)
+    told = {system.published[row] for row in told_by(found, 0)}
+    assert told <= {box(age=0b011), box(age=0b110), box(age=0b101), box()}
+    assert len(told) >= 2
+
+
+def test_an_empty_box_shows_among_those_that_tell_where_it_is_asked_for():
+    published = {box(): 9, box(age=1): 7, box(age=2): 0}
+    system, found = audited(published, [box(age=4)])
+    assert box(age=2) not in system.published
+    system, found = audited(published, [box(age=4)], told_apart={box(age=2)})
+    assert box(age=2) in {system.published[row] for row in told_by(found, 0)}
+
+
+def test_what_contradicts_itself_or_takes_too_long_is_unproved():
+    _, found = audited({box(): 5, box(age=1): 7}, [box(age=2)])
+    assert found.unproved.all()
+    _, found = audited({box(): 5}, [box(age=2)], seconds=0.0)
+    assert found.unproved.all()
+
+
+def test_boxes_are_found_by_the_variables_that_they_restrict():
+    first = JointBoxes().grown([(box(age=1), 4), (box(), 9)], [box(age=2), box(age=1, sex=1)])
+    known = first.grown([(box(age=2), 3), (NOBODY, 0)], [box(town=1)])
+    assert known.within({"age"}) == {box(age=1): 4, box(): 9, box(age=2): 3}
+    assert known.within(set()) == {box(): 9}
+    assert known.secrets_within({"age", "sex"}) == [box(age=1, sex=1)]
+    assert known.masks_within({"age", "town"}) == {"age": frozenset({1, 2}), "town": frozenset({1})}
+    assert known.withheld(box(age=2))
+    assert not known.withheld(box(age=1))
+    assert first.secrets_within({"age"}) == [box(age=2)]
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"), [(1, {"age"}), (6, {"age", "sex"}), (9, {"age", "sex"}), (12, set(FULL))]
+)
+def test_a_domain_grows_by_what_adds_most_boxes_as_far_as_its_size_allows(most, expected):
+    by_sex = [(box(age=a, sex=s), 1) for a in (1, 2, 4) for s in (1, 2)]
+    known = JointBoxes().grown([*by_sex, (box(age=1, town=1), 1)], [])
+    assert joint_domain({"age"}, known, FULL, most) == expected
