@@ -123,6 +123,6 @@ def linkage_columns(options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     both = [*([options["id"]] if options.get("id") else ()), *options.get("blocks", ())]
     original = [one["column"] for one in options["variables"]]
     released = [one.get("released_column") or one["column"] for one in options["variables"]]
-    counts = [options["count"]] if options.get("count") else []
+    counts = [options[name] for name in ("count", "size") if options.get(name)]
     design = [options[name] for name in ("psu", "design_weight") if options.get(name)]
     return [*original, *both, *counts], [*released, *both, *design, *options.get("keys", ())]

@@ -62,7 +62,7 @@ def link(
     ] = [],  # noqa: B006
     metric: Annotated[Metric | None, typer.Option(help="distance: how differences add up.")] = None,
     scale: Annotated[Scale | None, typer.Option(help="distance: what a unit of a difference is.")] = None,
-    one_to_one: Annotated[bool, typer.Option(help="distance: all at once, to 5,000 records.")] = False,
+    one_to_one: Annotated[bool, typer.Option(help="distance, areas: all at once, to 5,000 records.")] = False,
     false_links: Annotated[
         float | None, typer.Option(help="probabilistic: accepted chance that others are linked.")
     ] = None,
@@ -94,6 +94,9 @@ def link(
     ] = [],  # noqa: B006
     design_weight: Annotated[
         str, typer.Option(help="areas: column of the released file with the design weight.")
+    ] = "",
+    size: Annotated[
+        str, typer.Option(help="areas: column of the original with the size that PSUs were drawn by.")
     ] = "",
     missing_text: Annotated[
         list[str], typer.Option(help="Text that stands for a missing value; repeatable.")
@@ -128,6 +131,7 @@ def link(
             "psu": psu,
             "keys": _names(keys),
             "design_weight": design_weight,
+            "size": size,
         }
         options = _options({name: value for name, value in given.items() if value})
         answer = _linked(original, released, options, delimiter)

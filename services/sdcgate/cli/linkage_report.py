@@ -182,6 +182,10 @@ def areas_section(found: pb.AreaLinks) -> Section:
     ]
     if found.HasField("right_matches"):
         words.append(f"Really right are {count(found.right_matches)}.")
+    if found.linked_together:
+        linked = sum(one > 0 for one in found.linked_together)
+        right = f", {count(found.right_together)} rightly" if found.HasField("right_together") else ""
+        words.append(f"Where no two may be in one area, {linked:,} of them are linked at once{right}.")
     if not found.HasField("risk"):
         return Section("PSUs and areas", tuple(words))
     risk = found.risk

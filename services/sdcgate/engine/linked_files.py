@@ -77,6 +77,8 @@ class LinkedColumns:
     """Columns of the released file that are a person's key."""
     design_weight: str = ""
     """Column of the released file with the design weight."""
+    size: str = ""
+    """Column of the original with what PSUs were drawn in proportion to."""
 
     def named(self, file: int) -> list[tuple[str, str]]:
         """All columns of a file (0 the original, 1 the released), each with the option that names it."""
@@ -90,7 +92,9 @@ class LinkedColumns:
         blocks = [(f"blocks[{place}]", name) for place, name in enumerate(self.blocks)]
         single = [("id", self.unit_id)]
         single += (
-            [("psu", self.psu), ("design_weight", self.design_weight)] if file else [("count", self.count)]
+            [("psu", self.psu), ("design_weight", self.design_weight)]
+            if file
+            else [("count", self.count), ("size", self.size)]
         )
         keys = [(f"keys[{place}]", name) for place, name in enumerate(self.keys if file else ())]
         return [*of_variables, *blocks, *keys, *((path, name) for path, name in single if name)]

@@ -37,6 +37,9 @@ def psu_file_of_tables(
         values.append(people.numbers(f"variables[{place}].column", theirs))
     psus = people.ids("psu", columns.psu)
     counts = areas.numbers("count", columns.count)
+    sizes = areas.numbers("size", columns.size)
+    if sizes is not None and not (sizes > 0).all():
+        areas.problems.append(("size", "sizes must be above 0"))
     weights = people.numbers("design_weight", columns.design_weight)
     keys = [people.texts(f"keys[{place}]", name) for place, name in enumerate(columns.keys)]
     if counts is not None and not ((counts >= 1) & (counts == np.rint(counts)) & (counts < 2**53)).all():
@@ -56,6 +59,7 @@ def psu_file_of_tables(
         truth=truth,
         people=None if counts is None else counts.astype(np.int64),
         weights=weights,
+        sizes=sizes,
         codes=np.column_stack([coded(one)[1] for one in keys if one is not None]) if keys else None,
     )
     return file, psus[0]

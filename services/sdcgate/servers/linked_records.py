@@ -21,7 +21,7 @@ ERRORS, AREAS = pb.LINKAGE_METHOD_MEASUREMENT_ERROR, pb.LINKAGE_METHOD_AREAS
 TAKEN_BY = {
     "metric": (DISTANCE,),
     "standardisation": (DISTANCE,),
-    "one_to_one": (DISTANCE,),
+    "one_to_one": (DISTANCE, AREAS),
     "false_links": (PROBABILISTIC,),
     "false_non_links": (PROBABILISTIC,),
     "matches": (PROBABILISTIC,),
@@ -32,6 +32,7 @@ TAKEN_BY = {
     "psu": (AREAS,),
     "keys": (AREAS,),
     "design_weight": (AREAS,),
+    "size": (AREAS,),
     "same_order": (DISTANCE, PROBABILISTIC, INTERVAL, ERRORS, POPULATION),
     "blocks": (DISTANCE, PROBABILISTIC),
 }
@@ -98,7 +99,7 @@ def linked_tables(
         from sdcgate.wire.psu_linkage import areas_to_answer
 
         file, psus = psu_file_of_tables(original, released, columns)
-        return areas_to_answer(by_areas(file), file, psus, options.summary_only)
+        return areas_to_answer(by_areas(file, options.one_to_one), file, psus, options.summary_only)
     from sdcgate.engine.linked_files import linked_files_of_tables
 
     files = linked_files_of_tables(original, released, columns, options.method in OF_CATEGORIES)
@@ -221,4 +222,5 @@ def linked_columns(options: pb.LinkageOptions) -> "LinkedColumns":
         psu=options.psu,
         keys=tuple(options.keys),
         design_weight=options.design_weight,
+        size=options.size,
     )

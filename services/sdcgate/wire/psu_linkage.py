@@ -25,6 +25,10 @@ def areas_to_answer(
     if file.truth is not None:
         message.right_matches = float(links.right(file.truth).sum())
         message.true_probability.extend(links.of_areas(file.truth).tolist())
+    if found.together is not None:
+        message.linked_together.extend((found.together + 1).tolist())
+        if file.truth is not None:
+            message.right_together = found.right_together(file.truth)
     if risk is not None:
         message.risk.without = float(risk.without.sum())
         message.risk.with_areas = float(risk.with_area.sum())

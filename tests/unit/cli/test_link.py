@@ -126,6 +126,8 @@ def test_schools_are_found_by_their_pupils_and_pupils_by_their_schools(tmp_path:
     assert shown.exit_code == 0, shown.output
     assert "Of 3 PSUs 2.50 are expected to be linked rightly to an area; 2 with" in shown.stdout
     assert "Really right are 2.50" in shown.stdout
+    together = link(*map(str, paths), *given, "--id", "school", "--size", "pupils", "--one-to-one").stdout
+    assert "no two may be in one area, 3 of them are linked at once, 3 rightly" in " ".join(together.split())
     risks = pd.read_csv(tmp_path / "risks.csv")["risk"]
     # f = 2 of 301, 452, 620 pupils by 20 records: p = 20 / pupils; the first is one of two schools
     own = individual_risk(np.full(3, 2), 20 / np.array([301.0, 452.0, 620.0])) * [0.5, 1.0, 1.0]

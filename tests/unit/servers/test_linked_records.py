@@ -304,6 +304,33 @@ def test_psus_are_linked_to_areas_as_the_method_links_them_with_their_risk(stub)
     assert found.risk.without < found.risk.with_areas < found.risk.with_known_areas
 
 
+def test_psus_are_linked_all_at_once_and_by_the_sizes_that_they_were_drawn_by(stub):
+    """Two of three areas fit both PSUs. One is three times as large: on their own both are put there."""
+    areas = {"area": ["a", "b", "c"], "rate": [1.0, 1.02, 2.0], "inhabitants": [100.0, 300.0, 50.0]}
+    people = {"psu": ["x", "x", "y"], "tax": [1.0, 1.0, 1.0], "area": ["a", "a", "b"]}
+    how = {"psu": "psu", "id": "area", "size": "inhabitants"}
+    found = linked(stub, areas, people, TAX, "AREAS", **how, one_to_one=True).areas
+    assert list(found.probability) == [0.75, 0.75]
+    assert list(found.linked) == [2, 2]
+    assert list(found.true_probability) == [0.25, 0.75]
+    assert sorted(found.linked_together) == [1, 2]
+    assert found.right_together in (0.0, 2.0)
+    alike = linked(stub, areas, people, TAX, "AREAS", psu="psu").areas
+    assert list(alike.probability) == [0.5, 0.5]
+    assert not alike.linked_together
+    assert not alike.HasField("right_together")
+
+
+def test_psus_that_are_told_apart_leave_the_third_its_area(stub):
+    """Alone the second PSU is in one of two areas; the first takes one of them for certain."""
+    areas = {"rate": [1.0, 1.1], "levy": [5.0, 7.0]}
+    people = {"psu": ["x", "y"], "tax": [1.0, 1.05], "levy": [5.0, 6.0]}
+    both = {"rate": {**TAX["rate"], "rounding": 0.2}, "levy": {"kind": NUMERIC, "rounding": 2.0}}
+    found = linked(stub, areas, people, both, "AREAS", psu="psu", one_to_one=True).areas
+    assert list(found.ties) == [1, 2]
+    assert list(found.linked_together) == [1, 2]
+
+
 def test_numbers_with_errors_are_told_as_bayes_rule_has_them(stub):
     rng = np.random.default_rng(2)
     original = {"id": np.arange(80), "income": rng.normal(10, 2, 80)}
@@ -342,6 +369,7 @@ def test_where_no_error_is_given_it_is_that_of_the_files(stub):
         ("AREAS", TAX, {"psu": "psu", "keys": ["age"]}, "options.keys"),
         ("AREAS", TAX, {"psu": "psu", "same_order": True}, "options.same_order"),
         ("AREAS", TAX, {"psu": "psu", "outside": 3}, "options.outside"),
+        ("AREAS", TAX, {"psu": "psu", "size": "area"}, "options.size"),
         ("AREAS", {"rate": {"kind": NOMINAL}}, {"psu": "psu"}, "options.variables[0].kind"),
         ("AREAS", TAX, {"psu": "nothing"}, "options.psu"),
         ("AREAS", TAX, {"psu": "psu", "count": "rate"}, "options.count"),

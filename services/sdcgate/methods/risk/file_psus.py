@@ -9,6 +9,7 @@ from sdcgate.methods.risk.psu_linkage import (
     AreaRisk,
     PsuLinkage,
     link_psus,
+    link_psus_one_to_one,
     psu_figures,
     risk_with_areas,
 )
@@ -36,6 +37,8 @@ class PsuFile:
     """Design weights of the records, shape (records,)."""
     codes: IntArray | None = field(default=None, repr=False)
     """Keys of the records, shape (records, keys)."""
+    sizes: FloatArray | None = field(default=None, repr=False)
+    """What PSUs were drawn in proportion to, above 0, shape (areas,); None: areas are alike."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,23 +47,33 @@ class PsuFileLinkage:
 
     links: PsuLinkage
     risk: AreaRisk | None
+    together: IntArray | None = field(default=None, repr=False)
+    """The area of each PSU where no two are in one, -1 where none is left, shape (psus,); where asked for."""
+
+    def right_together(self, truth: IntArray) -> int:
+        """PSUs that are then linked to their true area, of `truth` (psus,)."""
+        return 0 if self.together is None else int(((self.together == truth) & (truth >= 0)).sum())
 
 
-def by_areas(file: PsuFile) -> PsuFileLinkage:
+def by_areas(file: PsuFile, one_to_one: bool = False) -> PsuFileLinkage:
     """Link a file's PSUs to areas, and tell what that adds to the risk of its keys.
 
     An area of fewer people than a PSU has records is not possible. The risk is told where people, weights
     and keys are given: by the probability of the true area, where it is known, else of the likeliest; a PSU
-    that is linked to no area adds nothing. Raises ValueError as `psu_linkage`.
+    that is linked to no area adds nothing. With `one_to_one` all PSUs are linked at once, too. Raises
+    ValueError as `psu_linkage`.
     """
     shown = psu_figures(file.psus, file.values, file.weights)
     given = np.array([np.nan if one is None else one for one in file.errors])
     errors = np.where(np.isnan(given), shown.errors, given)
     possible = None if file.people is None else shown.records[:, None] <= file.people
-    links = link_psus(shown.means, file.areas, errors, np.array(file.rounding), possible=possible)
+    prior = None if file.sizes is None else file.sizes / file.sizes.max()
+    links = link_psus(shown.means, file.areas, errors, np.array(file.rounding), prior, possible)
+    together = link_psus_one_to_one(links) if one_to_one else None
     if file.people is None or file.weights is None or file.codes is None:
-        return PsuFileLinkage(links, None)
+        return PsuFileLinkage(links, None, together)
     area = links.best if file.truth is None else file.truth
     chance = links.of_areas(area)
     people = np.where(chance > 0, file.people[np.maximum(area, 0)], shown.records)
-    return PsuFileLinkage(links, risk_with_areas(file.codes, file.psus, file.weights, chance, people))
+    risk = risk_with_areas(file.codes, file.psus, file.weights, chance, people)
+    return PsuFileLinkage(links, risk, together)
