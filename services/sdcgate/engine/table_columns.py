@@ -104,9 +104,19 @@ def by_size(name: str) -> tuple[bool, float, str]:
 def lacking_columns(named: Sequence[tuple[str, str]], present: Sequence[str]) -> list[tuple[str, str]]:
     """Options that name a column which the file does not have, each with what is wrong."""
     problems = []
+    whole = _other_delimiter(present)
     for path, column in named:
         if column not in present:
             near = get_close_matches(column, present, n=3)
-            hint = f"; the nearest are {quoted(near)}" if near else ""
+            hint = f"; the nearest are {quoted(near)}" if near and not whole else whole
             problems.append((path, f"the file has no column {column!r}{hint}"))
     return problems
+
+
+def _other_delimiter(present: Sequence[str]) -> str:
+    """What to do where a header is one column, as its columns are separated by something else."""
+    if len(present) == 1:
+        for delimiter, name in ((";", "';'"), ("\t", "a tab"), ("|", "'|'")):
+            if delimiter in present[0]:
+                return f"; its header is one column with {name} in it: say that this is the delimiter"
+    return ""

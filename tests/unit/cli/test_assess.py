@@ -265,6 +265,35 @@ def test_what_is_wrong_is_told_with_its_option(file: Path, given: list[str], tol
     assert RARE not in shown.output
 
 
+def test_columns_with_another_delimiter_are_told_and_read_once_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("sex;age\n" + "1;30\n2;31\n" * 20)
+    asked = [str(path), "--keys", "sex,age", "--fraction", "0.1"]
+    refused = assess(*asked)
+    assert refused.exit_code == 2
+    assert "its header is one column with ';' in it: say that this is the delimiter" in refused.stderr
+    assert assess(*asked, "--delimiter", ";").exit_code == 0
+
+
+def test_the_report_says_which_uniqueness_models_fit_the_keys_of_one_two_and_three_units(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(1)
+    sizes = rng.poisson(0.05 * np.exp(rng.normal(1.0, 2.0, 40_000)))
+    path, page = tmp_path / "people.csv", tmp_path / "people.html"
+    pd.DataFrame({"place": np.repeat(np.arange(40_000), sizes)}).to_csv(path, index=False)
+    shown = assess(str(path), "--keys", "place", "--fraction", "0.05", "--html", str(page))
+    words = " ".join(shown.stdout.split())
+    found = np.bincount(sizes)[1:4]
+    assert f"that the file has ({' / '.join(f'{one:,}' for one in found)}): gamma does not fit (" in words
+    assert "; lognormal fits; pitman " in words
+    assert "Do not quote a model that does not fit." in words
+    assert re.search(
+        r"uniqueness, gamma +[\d,]+ +- +does not fit \(\d+% too (many|few) keys of", shown.stdout
+    )
+    assert "gamma does not fit (" in page.read_text()
+
+
 def test_a_descriptor_is_not_contradicted() -> None:
     shown = assess(str(RANDHIE), "--weight", "w", "--unit", "zper")
     assert shown.exit_code == 2

@@ -9,9 +9,14 @@ from sdcgate.methods.risk.file_report import (
     SmoothingSection,
     UniquenessSection,
 )
+from sdcgate.methods.risk.uniqueness import Uniqueness
+from sdcgate.methods.risk.uniqueness_fit import size_fit
 
 FITS = 1.96
 """A criterion further from 0 says that the model does not fit, at 95%."""
+
+APART = 1.25
+"""Estimates of models that fit differ if the largest is so many times the smallest."""
 
 ALL_ORDERED = (
     "All key variables are ordered: in our study the smoothed estimate was then nearer to the truth than the "
@@ -41,7 +46,7 @@ def estimates_section(found: FileAssessment) -> Section:
         uniques = found.key_cells.sizes[0]
         for one in found.uniqueness.models:
             estimate = uniques * float(one.theta_s)
-            told = f"{one.expected_sizes[0]:,.0f} uniques expected, {found.key_cells.sizes[0]:,} found"
+            told = _by_sizes(one, found.key_cells)
             rows.append((f"uniqueness, {one.model}", count(estimate), "-", told))
     chosen = found.recommended
     words = []
@@ -95,7 +100,8 @@ def uniqueness_section(found: UniquenessSection, cells: KeyCells) -> Section:
         words.append(
             f"By the design alone, without a model: theta_U = {found.theta_u.value:.4g} "
             f"(95% interval {low:.4g} to {high:.4g}), a match with a sample unique is correct in "
-            f"{one_in(found.theta_u.value)} cases."
+            f"{one_in(found.theta_u.value)} cases. That is for a random person of the population, who mostly "
+            "has a common key; tau_2 above starts from the sample uniques, and is a larger share of them."
         )
     rows = tuple(
         (
@@ -118,10 +124,43 @@ def uniqueness_section(found: UniquenessSection, cells: KeyCells) -> Section:
         "population uniques",
         "keys of 1/2/3 expected",
     )
-    observed = " / ".join(count(size) for size in cells.sizes[:3])
     if rows:
-        words.append(f"The file has {observed} keys of 1, 2 and 3 units.")
+        words.append(_models_by_sizes(found.models, cells))
     return Section("Uniqueness in the population", tuple(words), (Table(headers, rows),) if rows else ())
+
+
+def _models_by_sizes(models: tuple[Uniqueness, ...], cells: KeyCells) -> str:
+    """Which of the models fit the keys of 1, 2 and 3 units, and what that leaves open."""
+    observed = " / ".join(count(size) for size in cells.sizes[:3])
+    verdicts = "; ".join(f"{one.model} {_by_sizes(one, cells)}" for one in models)
+    text = f"Held against the keys of 1, 2 and 3 units that the file has ({observed}): {verdicts}."
+    estimates = [
+        cells.sizes[0] * float(one.theta_s)
+        for one in models
+        if size_fit(one.expected_sizes, cells.sizes).rough
+    ]
+    if not estimates:
+        return f"{text} None of them is to be quoted."
+    if len(estimates) < len(models):
+        text += " Do not quote a model that does not fit."
+    if max(estimates) > APART * min(estimates):
+        text += (
+            f" Those that do give a tau_2 from {count(min(estimates))} to {count(max(estimates))}: how many "
+            "keys there are of each size does not tell which is right."
+        )
+    return text
+
+
+def _by_sizes(model: Uniqueness, cells: KeyCells) -> str:
+    fit = size_fit(model.expected_sizes, cells.sizes)
+    if fit.fits:
+        return "fits"
+    few = "many" if fit.deviation > 0 else "few"
+    units = "1 unit" if fit.size == 1 else f"{fit.size} units"
+    return (
+        f"{'fits roughly' if fit.rough else 'does not fit'} "
+        f"({abs(fit.deviation):.0%} too {few} keys of {units})"
+    )
 
 
 def log_linear_section(models: tuple[LogLinearSection, ...]) -> Section:

@@ -115,8 +115,8 @@ def _in_words(units: UnitFile, chosen: FewerKeys, found: Recommendation, uniques
     low, high = found.interval
     doubt = ", and the models disagree" if found.doubtful else ""
     return (
-        f"At least about {found.tau_2:.0f} of the {uniques} sample uniques would be matched correctly. All "
-        f"key variables span too many possible keys for a model: this is by {len(names)} columns of "
-        f"{len(units.keys)} alone: {', '.join(names)} (95% for these: {low:.0f} to {high:.0f}{doubt}). Fewer "
-        f"keys make the estimate too low: who knows them all finds more, at most {uniques}."
+        f"At least about {found.tau_2:,.0f} of the {uniques:,} sample uniques would be matched correctly. "
+        f"All key variables span too many possible keys for a model: this is by {len(names)} columns of "
+        f"{len(units.keys)} alone: {', '.join(names)} (95% for these: {low:,.0f} to {high:,.0f}{doubt}). "
+        f"Fewer keys make the estimate too low: who knows them all finds more, at most {uniques:,}."
     )

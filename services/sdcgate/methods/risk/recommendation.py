@@ -76,8 +76,9 @@ class Recommendation:
         low, high = self.interval
         unfinished = [candidate.name for candidate in self.candidates if not candidate.converged]
         text = self.fewer or (
-            f"About {self.tau_2:.0f} of the {self.sample_uniques} sample uniques would be matched correctly "
-            f"(95%: {low:.0f} to {high:.0f}); the design-based estimate is {self.candidates[0].tau_2:.0f}."
+            f"About {self.tau_2:,.0f} of the {self.sample_uniques:,} sample uniques would be matched "
+            f"correctly (95%: {low:,.0f} to {high:,.0f}); the design-based estimate is "
+            f"{self.candidates[0].tau_2:,.0f}."
         )
         if self.doubtful and not self.fewer:
             text += " The models disagree: treat the upper end as the estimate."

@@ -33,7 +33,7 @@ def test_the_estimate_is_below_the_truth_of_the_whole_key_and_its_interval_reach
     assert found.doubtful
     assert "by 6 columns of 12 alone: key" in found.says
     assert "Fewer keys make the estimate too low" in found.says
-    assert f"at most {found.sample_uniques}." in found.says
+    assert f"at most {found.sample_uniques:,}." in found.says
     assert "treat the upper end" not in found.says
 
 

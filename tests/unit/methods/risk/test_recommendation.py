@@ -52,7 +52,7 @@ def test_the_estimate_is_near_the_truth_where_the_design_based_one_is_far_off(se
     assert found.interval[0] <= true <= found.interval[1]
     assert [candidate.name for candidate in found.candidates] == NAMES
     assert found.candidates[0].tau_2 < 0.85 * true
-    assert f"About {found.tau_2:.0f} of the {found.sample_uniques} sample uniques" in found.says
+    assert f"About {found.tau_2:,.0f} of the {found.sample_uniques:,} sample uniques" in found.says
 
 
 def test_risks_of_keys_add_up_to_the_estimate_and_are_no_larger_than_one_over_f():
