@@ -287,6 +287,9 @@ def test_the_report_says_which_uniqueness_models_fit_the_keys_of_one_two_and_thr
     found = np.bincount(sizes)[1:4]
     assert f"that the file has ({' / '.join(f'{one:,}' for one in found)}): gamma does not fit (" in words
     assert "; lognormal fits; pitman " in words
+    recommended = re.search(r"\nrecommended +([\d,.]+) ", shown.stdout)
+    assert recommended is not None
+    assert f"The recommended estimate of tau_2 is {recommended[1]}, see below." in words
     assert "Do not quote a model that does not fit." in words
     assert re.search(
         r"uniqueness, gamma +[\d,]+ +- +does not fit \(\d+% too (many|few) keys of", shown.stdout

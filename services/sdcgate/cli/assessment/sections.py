@@ -21,6 +21,7 @@ from sdcgate.methods.risk.file_report import (
     ThresholdSection,
 )
 from sdcgate.methods.risk.keys import Missing
+from sdcgate.methods.risk.recommendation import Recommendation
 
 MANY = 1000
 """Values of a key variable above which it looks like a measured number."""
@@ -34,7 +35,7 @@ def report_sections(found: FileAssessment, options: Options) -> tuple[Section, .
         keys_section(found.facts, found.key_cells, options),
     ]
     if found.individual is not None:
-        sections.append(individual_section(found.individual, found.facts, options))
+        sections.append(individual_section(found.individual, found.facts, options, found.recommended))
     if found.individual is not None or found.log_linear or found.uniqueness is not None:
         sections.append(estimates_section(found))
     if found.uniqueness is not None:
@@ -130,8 +131,10 @@ def keys_section(facts: FileFacts, cells: KeyCells, options: Options) -> Section
     return Section("Keys and sample uniques", words, (sizes, bars) if without else (sizes,))
 
 
-def individual_section(found: IndividualSection, facts: FileFacts, options: Options) -> Section:
-    """Individual risk, histogram, threshold."""
+def individual_section(
+    found: IndividualSection, facts: FileFacts, options: Options, recommended: Recommendation | None
+) -> Section:
+    """Individual risk, histogram, threshold; and the estimate that is to be trusted, where there is one."""
     risk, histogram, threshold = found.risk, found.histogram, found.threshold
     words = [
         "The individual risk of a unit is the probability that a match of its key with the population is "
@@ -141,6 +144,13 @@ def individual_section(found: IndividualSection, facts: FileFacts, options: Opti
         f"{plural(threshold.unsafe_units, 'unit has', 'units have')} a risk of {options.risk_threshold:g} "
         "or more, the threshold.",
     ]
+    if recommended is not None:
+        least = "at least " if recommended.fewer else ""
+        words.append(
+            "All figures of this section are by the design, which sees how many people a unit stands for, "
+            f"not how rare its key is. The recommended estimate of tau_2 is {least}"
+            f"{count(recommended.tau_2)}, see below."
+        )
     if threshold.unsafe_units:
         words.append(f"Once they are protected, xi is {threshold.rate:.6f} at most.")
     if found.target is not None:
