@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import statsmodels
@@ -70,6 +71,32 @@ def test_a_crosstab_is_assessed_protected_and_audited(client: Client, sites: pd.
     told = {leak["cell"]: (leak["lower"], leak["upper"]) for leak in leaking["leaks"]}
     assert set(told) == set(leaking["unprotected"])
     assert all(lower <= sites.n[cell] <= upper for cell, (lower, upper) in told.items())
+
+
+def test_a_crosstab_is_rounded_so_that_it_adds_up(client: Client, sites: pd.DataFrame) -> None:
+    table = own_table(sites, ["site", "plan"], {"units": "n"})
+    method = {"rounding": {"kind": "CONTROLLED", "base": 5}}
+    found = client.protect_table(table, small(sites), method=method, count_width=3)
+    perturbed = found["perturbed"]
+    assert (found["proof"], perturbed["rounded"]["found"]) == ("PROVED", "OPTIMAL")
+    rounded = np.array(perturbed["facts"][0]["values"])
+    assert not np.any(rounded % 5)
+    assert np.abs(rounded - sites.n).max() < 5
+    assert (
+        rounded[position(sites, "All", "All")] == rounded[(sites.site == "All") & (sites.plan != "All")].sum()
+    )
+    assert perturbed["facts"][0]["utility"]["broken_relations"] == 0
+
+
+def test_cell_keys_give_the_same_cells_the_same_noise(client: Client, sites: pd.DataFrame) -> None:
+    table = own_table(sites, ["site", "plan"], {"units": "n"})
+    keys = np.random.default_rng(3).integers(0, 2**64, len(sites), dtype=np.uint64)
+    method = {"cell_keys": {"keys": keys, "noise": {"maximum_noise": 4, "variance": 2}}}
+    first, again = (client.protect_table(table, small(sites), method=method) for _ in range(2))
+    assert first == again
+    noisy = np.array(first["perturbed"]["facts"][0]["values"])
+    assert 0 < np.abs(noisy - sites.n).max() <= 4
+    assert first["proof"] == "PROVED"
 
 
 def test_a_crosstab_in_another_order_gives_the_same_cells(client: Client, sites: pd.DataFrame) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sdcgate_client.checks import own_problem
+from sdcgate_client.checks import own_method, own_problem
 from sdcgate_client.connection import Connection
 from sdcgate_client.contents import json_of, object_of
 from sdcgate_client.files import (
@@ -183,20 +183,31 @@ class CheckCalls(Connection):
         return object_of(json_of(self._send("POST", "/v1/risk:linkRecords", form=parts)))
 
     def protect_table(
-        self, table: Mapping[str, Any], unsafe: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
+        self,
+        table: Mapping[str, Any],
+        unsafe: Iterable[int],
+        *,
+        method: Mapping[str, Mapping[str, Any]] | None = None,
+        time_limit_ms: int = 10_000,
+        **how: Any,
     ) -> dict[str, Any]:
-        """Finds cells to withhold beside the unsafe ones, with a proof. No verdict; nothing is kept.
+        """Finds cells to withhold, or values that hide the unsafe ones. No verdict; nothing is kept.
 
         Args:
             table: Dimensions and facts; see `own_table`.
-            unsafe: Positions of the cells that must be withheld.
+            unsafe: Positions of the cells that must be withheld, or hidden.
+            method: Withholding if none is given. `{"rounding": {"kind": "CONTROLLED", "base": 5}}`; kinds are
+                also `NEAREST`, `RANDOM`, `SMALL_COUNTS`, `INTERVALS`. Or noise by cell keys: `{"cell_keys":
+                {"keys": keys, "noise": {"maximum_noise": 5, "variance": 3}}}`, one 64-bit key a cell.
             time_limit_ms: Milliseconds to spend.
             how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
 
         Returns:
-            `{"withheld": [...], "proof": "PROVED", "witnesses": {...}, "unchecked": [...], ...}`.
+            `{"withheld": [...], "proof": "PROVED", "witnesses": {...}, "unchecked": [...], ...}`; by a method
+            `"perturbed"` has `{"facts": [{"fact": "units", "values": [...], "utility": {...}}], ...}`.
         """
         body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
+        body |= own_method(method or {})
         return object_of(self._call("POST", "/v1/protection:protectTable", body))
 
     def audit_table(

@@ -86,6 +86,14 @@ def own_problem(
     }
 
 
+def own_method(method: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A method that changes values, with keys as whole numbers wherever they came from."""
+    return {
+        name: {**asked, "keys": [int(key) for key in asked["keys"]]} if "keys" in asked else dict(asked)
+        for name, asked in method.items()
+    }
+
+
 def _measure(frame: "pandas.DataFrame", measure: str, given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"measure": measure}
     for name, value in given.items():

@@ -1,10 +1,21 @@
 """The protection service: finds patterns of withheld cells, proves them, audits given ones. Stateless."""
 
+import os
+from dataclasses import replace
+
 import grpc
 import numpy as np
 
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.tables.audit import audit
+from sdcgate.methods.tables.perturbation import (
+    CellKeys,
+    Perturbed,
+    Rounding,
+    RoundingKind,
+    with_cell_keys,
+    with_rounding,
+)
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.servers.authentication import service_token
@@ -12,7 +23,9 @@ from sdcgate.servers.callers import check_side, most_cells
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
+from sdcgate.wire.perturbation import method_from_message, perturbed_to_message
 from sdcgate.wire.protection import (
+    TableToProtect,
     leaks_to_messages,
     proof_to_message,
     table_to_protect,
@@ -36,9 +49,14 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
     def ProtectTable(
         self, request: pb.ProtectTableRequest, context: grpc.ServicerContext
     ) -> pb.ProtectTableResponse:
-        """Find a pattern that withholds the unsafe cells, and prove it."""
+        """Find a pattern that withholds the unsafe cells, and prove it; or values that hide them."""
         table = table_to_protect(request, most_cells(self._maximum_check_cells))
-        found = protect(table.problem, table.cells, _seconds(request.time_limit_ms, context))
+        method = method_from_message(request, table)
+        seconds = _seconds(request.time_limit_ms, context)
+        if method is not None:
+            counts = "units" if request.problem.facts.units else "records"
+            return _perturbed(table, _perturb(table, method, seconds, counts))
+        found = protect(table.problem, table.cells, seconds)
         return pb.ProtectTableResponse(
             withheld=listed(found.withheld, table.order),
             proof=proof_to_message(found.proof),
@@ -61,6 +79,27 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
             unchecked=table.unchecked,
             leaks=leaks_to_messages(found.leaks, table),
         )
+
+
+def _perturb(table: TableToProtect, method: CellKeys | Rounding, seconds: float, units: str) -> Perturbed:
+    """Change values; the keys of a rounding that has none are drawn here, by the system's generator."""
+    if isinstance(method, CellKeys):
+        return with_cell_keys(table.problem, table.cells, method, seconds, units)
+    if method.kind is RoundingKind.RANDOM and method.keys is None:
+        drawn = np.frombuffer(os.urandom(8 * len(table.cells)), dtype=np.uint64)
+        method = replace(method, keys=drawn)
+    return with_rounding(table.problem, table.cells, method, seconds, table.counts)
+
+
+def _perturbed(table: TableToProtect, found: Perturbed) -> pb.ProtectTableResponse:
+    """The answer with changed values."""
+    of_problem = [fact for fact in table.unchecked if fact not in found.unchecked]
+    return pb.ProtectTableResponse(
+        proof=proof_to_message(found.proof),
+        unprotected=listed(found.unprotected, table.order),
+        unchecked=[*of_problem, *found.unchecked],
+        perturbed=perturbed_to_message(found, table.order),
+    )
 
 
 def _seconds(limit_ms: int, context: grpc.ServicerContext) -> float:

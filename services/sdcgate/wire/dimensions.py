@@ -37,6 +37,10 @@ class CellOrder:
         arranged[self.places] = values
         return arranged
 
+    def sent(self, values: npt.NDArray[Number]) -> npt.NDArray[Number]:
+        """Values in row-major order, one a cell, in the sender's."""
+        return values if self.places is None else values[self.places]
+
     def places_of(self, cells: IntArray) -> IntArray:
         """Places of some of the sender's cells."""
         return cells if self.places is None else self.places[cells]

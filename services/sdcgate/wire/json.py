@@ -209,6 +209,10 @@ class _Reader:
                 self.problem(join(path, _shown(name)), _unknown_field(message.DESCRIPTOR))
             else:
                 self._read_field(content, message, field, join(path, name), depth)
+        for group in message.DESCRIPTOR.oneofs:
+            names = [field.name for field in group.fields if field.name in value]
+            for name in names[1:]:
+                self.problem(join(path, name), f"must not stand beside {names[0]}: send one of them")
 
     def _read_field(self, value: Json, message: Message, field: Any, path: str, depth: int) -> None:
         if value is None:

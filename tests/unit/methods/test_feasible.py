@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from made_tables import axis, with_margins
+from made_tables import axis, facts, problem, with_margins
 from sdcgate.methods.tables.cell_key import counts_behind_noise, noise_of_counts
 from sdcgate.methods.tables.feasible import feasible_counts
 from sdcgate.methods.tables.problem import Proof
@@ -14,6 +14,7 @@ from sdcgate.methods.tables.ptable import NoiseParameters, ptable
 from sdcgate.methods.tables.rounding import Intervals, behind_neighbours
 
 AXES = (axis("a", "12"), axis("b", "12"))
+ADDITIVE = problem(AXES, facts([0] * 9, [0] * 9)).equations
 TABLE = ptable(NoiseParameters(3, 1.5, 1))
 
 
@@ -30,7 +31,7 @@ def only(*cells):
 def test_a_count_that_may_move_is_proved_by_tables():
     true = counts(1, 8, 7, 2)
     known = behind_neighbours(3 * np.rint(true / 3), 3)
-    found = feasible_counts(AXES, true, known, only(0, 4), 2, 10)
+    found = feasible_counts(ADDITIVE, true, known, only(0, 4), 2, 10)
     assert found.proof is Proof.PROVED
     assert not found.unprotected.any()
     assert np.all(found.upper[[0, 4]] - found.lower[[0, 4]] >= 2)
@@ -43,14 +44,14 @@ def test_a_count_that_the_margins_give_away_is_refuted_though_its_interval_is_wi
     upper[true == true[2]] = true[2]
     lower[2] = upper[2] = 13
     upper[[3, 4, 5, 6, 7, 8]] += 2
-    found = feasible_counts(AXES, true, Intervals(lower, upper), only(0), 1, 10)
+    found = feasible_counts(ADDITIVE, true, Intervals(lower, upper), only(0), 1, 10)
     assert found.proof is Proof.REFUTED
     assert np.flatnonzero(found.unprotected).tolist() == [0]
 
 
 def test_without_time_nothing_is_proved():
     true = counts(1, 8, 7, 2)
-    found = feasible_counts(AXES, true, behind_neighbours(true.astype(np.float64), 3), only(0), 2, 0.0)
+    found = feasible_counts(ADDITIVE, true, behind_neighbours(true.astype(np.float64), 3), only(0), 2, 0.0)
     assert found.proof is Proof.UNPROVED
     assert found.unprotected[0]
 
@@ -58,9 +59,9 @@ def test_without_time_nothing_is_proved():
 def test_true_counts_that_are_not_among_the_possible_are_an_error():
     true = counts(1, 8, 7, 2)
     with pytest.raises(ValueError, match="lie within"):
-        feasible_counts(AXES, true, Intervals(true + 1.0, true + 2.0), only(0), 1, 1)
-    with pytest.raises(ValueError, match="9 cells"):
-        feasible_counts(AXES, true[:4], Intervals(true + 0.0, true + 0.0), only(0), 1, 1)
+        feasible_counts(ADDITIVE, true, Intervals(true + 1.0, true + 2.0), only(0), 1, 1)
+    with pytest.raises(ValueError, match="4 cells"):
+        feasible_counts(ADDITIVE, true[:4], Intervals(true + 0.0, true + 0.0), only(0), 1, 1)
 
 
 @settings(max_examples=30, deadline=None)
@@ -70,7 +71,7 @@ def test_noise_leaves_two_counts_possible_for_every_cell_or_says_which_it_does_n
     noisy = true + noise_of_counts(true, np.random.default_rng(seed).random(9), TABLE)
     lower, upper = counts_behind_noise(true, noisy, TABLE)
     known = Intervals(lower.astype(np.float64), upper.astype(np.float64))
-    found = feasible_counts(AXES, true, known, true > 0, 1, 10)
+    found = feasible_counts(ADDITIVE, true, known, true > 0, 1, 10)
     assert found.proof in (Proof.PROVED, Proof.REFUTED)
     assert (found.proof is Proof.PROVED) == (not found.unprotected.any())
     # Whatever is shown possible is: the enumeration of all tables agrees on what is not.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sdcgate.wire.json import enum_names, enum_prefix, from_json, from_value, parse, to_json
 from sdcgate.wire.problems import InvalidMessageError
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2, facility_pb2
+from sdcgate_proto.sdcgate.protection.v1 import perturbation_pb2, protection_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
 
 QUERY = facility_pb2.QueryTableRequest
@@ -282,3 +283,17 @@ def _read_or_wrong(body, message_type):
         return list(getattr(from_value(body, message_type), name))
     except InvalidMessageError as error:
         return [problem.path for problem in error.problems]
+
+
+def test_of_fields_that_exclude_each_other_only_one_is_taken():
+    both = {"cell_keys": {}, "rounding": {"base": 3}}
+    found = problems(both, protection_pb2.ProtectTableRequest)
+    assert found == {"rounding": "must not stand beside cell_keys: send one of them"}
+    read = from_json(b'{"rounding": {"base": 3}}', protection_pb2.ProtectTableRequest)
+    assert read.WhichOneof("method") == "rounding"
+
+
+def test_keys_of_64_bits_are_read_as_they_are():
+    key = 2**64 - 1
+    read = from_json(json.dumps({"keys": [key, 0]}).encode(), perturbation_pb2.CellKeys)
+    assert list(read.keys) == [key, 0]

@@ -10,16 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import (
-    Axis,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Relations,
-    additive_relations,
-    number_of_cells,
-)
-from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.problem import Equations, Proof
 from sdcgate.methods.tables.rounding import Intervals
 from sdcgate.methods.tables.solver import Deadline, Program, Rows
 
@@ -44,22 +36,21 @@ class FeasibleCounts:
 
 
 def feasible_counts(
-    axes: tuple[Axis, ...], true: IntArray, known: Intervals, asked: BoolArray, width: int, seconds: float
+    equations: Equations, true: IntArray, known: Intervals, asked: BoolArray, width: int, seconds: float
 ) -> FeasibleCounts:
     """Whether each cell that is asked for may have counts `width` apart.
 
-    Whoever sees the table is taken to know that each count lies in its interval and that counts add up along
-    every axis. Shapes (cells,).
+    Whoever sees the table is taken to know that each count lies in its interval, and the value of each of the
+    equations: that parts add up to totals, and sums known from elsewhere. Shapes (cells,).
 
-    Raises ValueError where shapes do not fit, or where the true table is not among those that are possible.
+    Raises ValueError where shapes do not fit, or where a true count is not within its interval.
     """
-    count = number_of_cells(axes)
+    count = len(true)
     if any(column.shape != (count,) for column in (true, known.lower, known.upper, asked)):
         raise ValueError(f"must be one value for each of {count} cells")
-    relations = additive_relations(axes)
-    if not _possible(relations, true.astype(np.float64), known):
-        raise ValueError("the true counts must add up and lie within what is known of them")
-    search = _Search(relations, known, true)
+    if np.any((true < known.lower) | (true > known.upper)):
+        raise ValueError("the true counts must lie within what is known of them")
+    search = _Search(equations, known, true)
     deadline = Deadline(seconds)
     search.sweep(asked, width, deadline)
     refuted = False
@@ -73,23 +64,16 @@ def feasible_counts(
     return FeasibleCounts(proof, search.lower, search.upper, narrow)
 
 
-def _possible(relations: Relations, values: FloatArray, known: Intervals) -> bool:
-    """Whether a table adds up exactly and lies within the intervals."""
-    if np.any((values < known.lower) | (values > known.upper)):
-        return False
-    if not len(relations):
-        return True
-    sums = np.add.reduceat(values[relations.children], relations.offsets[:-1])
-    return bool(np.all(sums == values[relations.parents]))
-
-
 class _Search:
     """The tables that are known to be possible, and programs that find more."""
 
-    def __init__(self, relations: Relations, known: Intervals, true: IntArray) -> None:
-        self._relations, self._known = relations, known
+    def __init__(self, equations: Equations, known: Intervals, true: IntArray) -> None:
+        self._equations, self._known = equations, known
+        self._sides = equations.residuals(true[None])[0]
         self.lower, self.upper = true.copy(), true.copy()
-        rows = _additive_rows(relations)
+        rows = Rows()
+        rows.start(self._sides.astype(np.float64), self._sides.astype(np.float64))
+        rows.put(equations.rows, equations.cells, equations.signs)
         every = np.ones(len(true), dtype=np.bool_)
         self._linear = Program(rows, len(true))
         self._rough = Program(rows, len(true), every, rough=True)
@@ -141,19 +125,12 @@ class _Search:
 
     def _note(self, found: FloatArray) -> bool:
         """Keep a solution if it is a possible table of whole numbers; says whether it is."""
-        whole = np.rint(found)
-        if np.abs(found - whole).max() > WHOLE or not _possible(self._relations, whole, self._known):
+        counts = np.rint(found).astype(np.int64)
+        outside = (counts < self._known.lower) | (counts > self._known.upper)
+        if np.abs(found - counts).max() > WHOLE or outside.any():
             return False
-        counts = whole.astype(np.int64)
+        if np.any(self._equations.residuals(counts[None])[0] != self._sides):
+            return False
         np.minimum(self.lower, counts, out=self.lower)
         np.maximum(self.upper, counts, out=self.upper)
         return True
-
-
-def _additive_rows(relations: Relations) -> Rows:
-    rows = Rows()
-    zeros = np.zeros(len(relations))
-    rows.start(zeros, zeros)
-    rows.put(np.repeat(np.arange(len(relations)), np.diff(relations.offsets)), relations.children, 1.0)
-    rows.put(np.arange(len(relations)), relations.parents, -1.0)
-    return rows

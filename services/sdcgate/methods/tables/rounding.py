@@ -61,10 +61,13 @@ class Intervals:
     upper: FloatArray = field(repr=False)
 
 
-def interval_classes(counts: FloatArray, base: int) -> Intervals:
-    """The classes published in place of counts: 0 to base - 1, base to 2 base - 1, and so on."""
-    whole, _ = floors(counts, base)
-    return Intervals(base * whole, base * whole + (base - 1))
+def interval_classes(values: FloatArray, base: float, whole: bool = True) -> Intervals:
+    """The classes published in place of values: from a multiple of the base to the next.
+
+    The next one itself is in no class where values are `whole`: 0 to base - 1, base to 2 base - 1, and so on.
+    """
+    below, _ = floors(values, base)
+    return Intervals(base * below, base * below + (base - 1 if whole else base))
 
 
 def behind_nearest(rounded: FloatArray, base: int) -> Intervals:

@@ -1,0 +1,229 @@
+"""Protecting a table by other values: cell keys or rounding, what that loses, and whether it hides enough.
+
+Whoever sees the values is taken to know the method, its parameters and tables, but no keys: of each count an
+interval, that counts add up, and whatever the problem says is known from elsewhere. An unsafe count is hidden
+if it can be either of two that are `count_width` apart. Of sums nothing is proved.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, leaf_cells
+from sdcgate.methods.tables.cell_key import (
+    KeyArray,
+    SumNoise,
+    counts_behind_noise,
+    fractions_of_keys,
+    noise_of_counts,
+    noisy_sums,
+    noisy_weight_sums,
+)
+from sdcgate.methods.tables.controlled_rounding import ControlledTable, controlled_rounding
+from sdcgate.methods.tables.feasible import feasible_counts
+from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.ptable import PTable
+from sdcgate.methods.tables.rounding import (
+    Intervals,
+    behind_nearest,
+    behind_neighbours,
+    behind_small_counts,
+    interval_classes,
+    nearest_multiples,
+    random_multiples,
+)
+from sdcgate.methods.tables.small_counts import small_count_rounding
+from sdcgate.methods.tables.utility import Utility, table_utility
+
+
+class RoundingKind(IntEnum):
+    """Ways of rounding; the numbers are the wire's."""
+
+    UNSPECIFIED = 0
+    NEAREST = 1
+    RANDOM = 2
+    CONTROLLED = 3
+    SMALL_COUNTS = 4
+    INTERVALS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellKeys:
+    """Noise by cell keys, shape (cells,); without `sums` the sums of measures are left out."""
+
+    keys: KeyArray = field(repr=False)
+    table: PTable
+    sums: SumNoise | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounding:
+    """Rounding of the counts, or of the sums of one measure (its number).
+
+    RANDOM needs `keys`, 64 random bits a cell; `released`, for CONTROLLED, are rounded values that have left
+    already, NaN where none has.
+    """
+
+    kind: RoundingKind
+    base: float
+    measure: int | None = None
+    keys: KeyArray | None = field(default=None, repr=False)
+    released: FloatArray | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerturbedFact:
+    """A fact of all cells as it may be published: values, or intervals; `utility` is confidential."""
+
+    fact: str
+    values: FloatArray | None = field(repr=False)
+    intervals: Intervals | None = field(default=None, repr=False)
+    utility: Utility | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Perturbed:
+    """What may be published in place of a table; `unprotected` unsafe cells are not shown to be hidden.
+
+    `unchecked` are published facts of which nothing is proved.
+    """
+
+    facts: tuple[PerturbedFact, ...]
+    proof: Proof
+    unprotected: BoolArray = field(repr=False)
+    unchecked: tuple[str, ...]
+    rounded: ControlledTable | None = None
+
+
+def with_cell_keys(
+    problem: Problem, unsafe: BoolArray, method: CellKeys, seconds: float, counts: str = "units"
+) -> Perturbed:
+    """Give the units of a table noise, with them weighted counts and, if asked, sums.
+
+    `counts` says what the units are called.
+
+    Each measure with sums needs as many largest contributions as there are shares. Raises ValueError where
+    there are fewer.
+    """
+    facts = problem.facts
+    units = facts.units
+    noise = noise_of_counts(units, fractions_of_keys(method.keys), method.table)
+    found = [(counts, units.astype(np.float64), (units + noise).astype(np.float64))]
+    for name in ("weight_sums", "unit_weight_sums"):
+        weights = getattr(facts, name)
+        if weights is not None and weights.size:
+            found.append((name, weights, noisy_weight_sums(weights, units, noise)))
+    if method.sums is not None:
+        for measure in facts.measures:
+            noisy = noisy_sums(measure.sums, measure.largest, method.keys, method.sums, unsafe, measure.name)
+            found.append((f"sums of {measure.name}", measure.sums, noisy))
+    lower, upper = counts_behind_noise(units, units + noise, method.table)
+    behind = Intervals(lower.astype(np.float64), upper.astype(np.float64))
+    proof, unprotected = _hidden(problem, unsafe, units, behind, seconds)
+    changed = tuple(
+        PerturbedFact(name, noisy, utility=table_utility(problem.axes, true, noisy))
+        for name, true, noisy in found
+    )
+    return Perturbed(changed, proof, unprotected, tuple(name for name, _, _ in found[1:]))
+
+
+def with_rounding(
+    problem: Problem, unsafe: BoolArray, method: Rounding, seconds: float, counts: str = "records"
+) -> Perturbed:
+    """Round the records of a table, or the sums of a measure. `counts` says what the records are called.
+
+    Raises ValueError where base, keys or released values do not fit.
+    """
+    facts = problem.facts
+    if method.measure is not None:
+        measure = facts.measures[method.measure]
+        true, fact = measure.sums.astype(np.float64), f"sums of {measure.name}"
+    else:
+        true, fact = facts.records.astype(np.float64), counts
+        if method.base < 2 or method.base != round(method.base):
+            raise ValueError("the base of counts must be a whole number of at least 2")
+    changed, rounded = _rounded(problem, true, method, seconds / 2)
+    if changed is None:
+        return Perturbed((), Proof.UNPROVED, unsafe.copy(), (), rounded)
+    if isinstance(changed, Intervals):
+        of_fact = PerturbedFact(fact, None, intervals=changed)
+    else:
+        of_fact = PerturbedFact(fact, changed, utility=table_utility(problem.axes, true, changed))
+    if method.measure is not None:
+        return Perturbed((of_fact,), Proof.UNPROVED, unsafe.copy(), (fact,), rounded)
+    behind = _behind(problem, changed, method, rounded)
+    proof, unprotected = _hidden(problem, unsafe, facts.records, behind, seconds / 2)
+    return Perturbed((of_fact,), proof, unprotected, (), rounded)
+
+
+def _rounded(
+    problem: Problem, true: FloatArray, method: Rounding, seconds: float
+) -> tuple[FloatArray | Intervals | None, ControlledTable | None]:
+    """Rounded values or intervals, and what is known of a table that was sought."""
+    match method.kind:
+        case RoundingKind.NEAREST:
+            return nearest_multiples(true, method.base), None
+        case RoundingKind.INTERVALS:
+            return interval_classes(true, method.base, whole=method.measure is None), None
+        case RoundingKind.RANDOM:
+            if method.keys is None:
+                raise ValueError("random rounding needs keys")
+            return random_multiples(true, method.base, method.keys), None
+        case RoundingKind.CONTROLLED:
+            found = controlled_rounding(problem.axes, true, method.base, seconds, method.released)
+            return found.values, found
+        case RoundingKind.SMALL_COUNTS:
+            if method.measure is not None:
+                raise ValueError("only counts are rounded where they are small")
+            counts = problem.facts.records
+            found = small_count_rounding(problem.axes, counts, int(method.base), seconds)
+            return found.values, found
+        case _:
+            raise ValueError("the kind of rounding must be told")
+
+
+def _behind(
+    problem: Problem, changed: FloatArray | Intervals, method: Rounding, rounded: ControlledTable | None
+) -> Intervals:
+    """The counts behind rounded ones."""
+    base = int(method.base)
+    if isinstance(changed, Intervals):
+        return changed
+    if method.kind is RoundingKind.NEAREST:
+        return behind_nearest(changed, base)
+    if method.kind is RoundingKind.SMALL_COUNTS:
+        return behind_small_counts(changed, leaf_cells(problem.axes), base)
+    return behind_neighbours(changed, base, 1 if rounded is None else rounded.steps)
+
+
+def _hidden(
+    problem: Problem, unsafe: BoolArray, true: IntArray, behind: Intervals, seconds: float
+) -> tuple[Proof, BoolArray]:
+    """Whether each unsafe count is hidden, and which are not shown to be."""
+    if true is not problem.facts.records and not (problem.units_additive or problem.units_follow):
+        # What units of parts say about those of a total is no equation, and may not be left out.
+        return Proof.UNPROVED, unsafe.copy()
+    known = Intervals(
+        np.where(problem.known, true, behind.lower), np.where(problem.known, true, behind.upper)
+    )
+    found = feasible_counts(
+        problem.equations, true, known, unsafe & ~problem.known, problem.count_width, seconds
+    )
+    return found.proof, found.unprotected
+
+
+def misfits(problem: Problem, method: CellKeys | Rounding) -> Iterator[tuple[str, str]]:
+    """What of a problem and a method does not go together, as (field, what is wrong)."""
+    if problem.absent.any():
+        yield "problem.absent", "must be empty: only complete tables are changed"
+    if problem.costs is not None:
+        yield "problem.costs", "must be empty: they are of withholding"
+    if isinstance(method, CellKeys) and method.sums is not None:
+        ranks = len(method.sums.shares)
+        for place, measure in enumerate(problem.facts.measures):
+            given = measure.largest.shape[1] if measure.largest.ndim == 2 else 0
+            if given < ranks or len(measure.largest) != len(problem.facts):
+                path = f"problem.facts.measures[{place}].largest"
+                yield path, f"must have the {ranks} largest contributions of each cell, one a share"
