@@ -29,7 +29,7 @@ def estimates_section(found: FileAssessment) -> Section:
     rows: list[tuple[str, ...]] = []
     if found.individual is not None:
         tau = found.individual.risk.expected_matches_uniques
-        rows.append(("design (individual risk)", count(tau), "-", "not tested; tends to be too low"))
+        rows.append(("design (individual risk)", count(tau), "-", "not tested; too low where keys are many"))
     for model in found.log_linear:
         low, high = model.interval
         rows.append(
