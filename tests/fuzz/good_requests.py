@@ -11,6 +11,7 @@ from made_files import PEOPLE
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+from sdcgate_proto.sdcgate.risk.v1 import confidentiality_map_pb2 as pb_map
 from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, recodings_pb2, risk_pb2
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb_risk
 
@@ -125,6 +126,7 @@ WITH_NUMBERS = {
     "numbers": [{"column": "age", "width": 2.0}, {"column": "weight", "relative": 0.1}],
     "neighbours": 2,
 }
+MAPPED = {"mean": 1.0, "noise": [0.5], "recodings": [{"cut_offs": [0.0, 2.5]}]}
 BESIDE = {
     "other": {"version": 1, "keys": ["region", "age:five"]},
     "numbers": [{"column": "income", "relative": 0.1}],
@@ -225,6 +227,7 @@ def prepare(house: "HouseUnderFire") -> None:
             from_value(ESTIMATED, pb_risk.EstimateIndividualRiskRequest),
             from_value(ESTIMATED_BY_CODES, pb_risk.EstimateIndividualRiskRequest),
         ],
+        "MapConfidentiality": [from_value(MAPPED, pb_map.MapConfidentialityRequest)],
         "AssessMicrodata": [
             assessed_file(OPTIONS),
             assessed_file(WITH_SCENARIOS),

@@ -66,6 +66,34 @@ class CheckCalls(Connection):
         """
         return object_of(self._call("POST", "/v1/risk:estimateIndividualRisk", keys))
 
+    def map_confidentiality(
+        self,
+        noise: Sequence[float] = (),
+        recodings: Iterable[Sequence[float]] = (),
+        *,
+        mean: float = 0.0,
+        standard_deviation: float = 1.0,
+    ) -> dict[str, Any]:
+        """Compares noise with recoding of a normal variable: the theoretical R-U confidentiality map.
+
+        Args:
+            noise: Standard deviations of noise, in the variable's unit.
+            recodings: Cut-offs of each recoding, such as `[[0.0], [-1.0, 1.0]]`. Where neither is given:
+                noise of 20 sizes, and recodings into 2 to 20 equally likely classes.
+            mean: Of the variable.
+            standard_deviation: Of the variable.
+
+        Returns:
+            `{"noise": [{"noise": ..., "risk": ..., "utility": ...}], "recodings": [...]}`.
+        """
+        body = {
+            "mean": mean,
+            "standard_deviation": standard_deviation,
+            "noise": list(noise),
+            "recodings": [{"cut_offs": list(one)} for one in recodings],
+        }
+        return object_of(self._call("POST", "/v1/risk:mapConfidentiality", body))
+
     def assess_microdata(
         self,
         data: "bytes | pandas.DataFrame | pyarrow.Table",

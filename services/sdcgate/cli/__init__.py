@@ -1,11 +1,23 @@
-"""The command line: `sdcgate serve|dataset|query|review|key|ledger|policy|assess|link|demo`.
+"""The command line: `sdcgate serve|dataset|query|review|key|ledger|policy|assess|link|map|demo`.
 
 The commands import what they need when they run, so that help comes at once.
 """
 
 import typer
 
-from sdcgate.cli import assess, dataset, demo, key, ledger, link, policy, query, review, serve
+from sdcgate.cli import (
+    assess,
+    confidentiality_map,
+    dataset,
+    demo,
+    key,
+    ledger,
+    link,
+    policy,
+    query,
+    review,
+    serve,
+)
 
 main = typer.Typer(
     name="sdcgate",
@@ -23,4 +35,5 @@ main.add_typer(ledger.app, name="ledger")
 main.add_typer(policy.app, name="policy")
 main.command("assess")(assess.assess)
 main.command("link")(link.link)
+main.command("map")(confidentiality_map.confidentiality_map)
 main.command("demo")(demo.demo)

@@ -5,7 +5,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from sdcgate.servers.openapi_file_examples import links, recodings
+from sdcgate.servers.openapi_file_examples import confidentiality_map, links, recodings
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
@@ -120,6 +120,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "weight_sums": [9.5, 40.0, 312.5],
         "approximations": ["SDCMICRO"],
     },
+    "MapConfidentiality": {"noise": [1.0], "recodings": [{"cut_offs": [0.0]}]},
     "ProtectTable": {"problem": CHECKED_PROBLEM, "unsafe": [0], "time_limit_ms": 5000},
     "AuditTable": {"problem": CHECKED_PROBLEM, "withheld": [0, 1], "time_limit_ms": 5000},
     "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
@@ -139,6 +140,7 @@ def answer(rpc: str, status: int) -> Message:
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
         "AssessTable": assessment,
         "EstimateIndividualRisk": individual_risks,
+        "MapConfidentiality": confidentiality_map,
         "AssessMicrodata": file_report,
         "CompareRecodings": recodings,
         "LinkRecords": links,

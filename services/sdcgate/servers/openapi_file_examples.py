@@ -1,8 +1,8 @@
-"""Examples of the OpenAPI document: options of calls that take files in a form, and answers to them."""
+"""Examples of the OpenAPI document: options of calls that take files in a form, answers to them, and maps."""
 
 from typing import Any
 
-from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, recodings_pb2
+from sdcgate_proto.sdcgate.risk.v1 import confidentiality_map_pb2, linkage_pb2, recodings_pb2
 
 FORMS: dict[str, dict[str, Any]] = {
     "AssessMicrodata": {
@@ -74,6 +74,15 @@ def recodings() -> recodings_pb2.CompareRecodingsResponse:
         best=coarser,
         recodings=[finest, coarser],
     )
+
+
+def confidentiality_map() -> confidentiality_map_pb2.MapConfidentialityResponse:
+    """Noise as large as the variable's own standard deviation, and two halves: 2 / pi of the information."""
+    half = confidentiality_map_pb2.RecodingPoint(
+        cut_offs=[0.0], risk=2.7519383, utility=0.6366198, equal_noise=0.7555106
+    )
+    noise = confidentiality_map_pb2.NoisePoint(noise=1.0, risk=1.0, utility=0.5)
+    return confidentiality_map_pb2.MapConfidentialityResponse(noise=[noise], recodings=[half])
 
 
 def links() -> linkage_pb2.LinkRecordsResponse:

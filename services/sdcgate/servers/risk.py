@@ -22,6 +22,7 @@ from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.tables import facts_problems
 from sdcgate_proto.sdcgate.risk.v1 import (
+    confidentiality_map_pb2,
     linkage_pb2,
     microdata_pb2,
     recodings_pb2,
@@ -65,6 +66,16 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         from sdcgate.wire.individual_risk import estimates_to_message, keys_to_estimate
 
         return estimates_to_message(keys_to_estimate(request), request)
+
+    def MapConfidentiality(
+        self,
+        request: confidentiality_map_pb2.MapConfidentialityRequest,
+        context: grpc.ServicerContext,
+    ) -> confidentiality_map_pb2.MapConfidentialityResponse:
+        """Compare noise with recoding of a normal variable."""
+        from sdcgate.wire.confidentiality_map import mapped
+
+        return mapped(request)
 
     def AssessMicrodata(
         self,

@@ -236,6 +236,14 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/v1/risk:mapConfidentiality",
+        "MapConfidentiality",
+        {200: "Risk and utility of noise and of recodings. Nothing is kept."},
+        _as_it_is,
+        service="risk",
+    ),
+    Route(
+        "POST",
         "/v1/risk:assessMicrodata",
         "AssessMicrodata",
         {200: "The report on the file. Nothing of the file is kept."},

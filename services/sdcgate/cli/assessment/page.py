@@ -10,35 +10,38 @@ _PLOT = 420
 _LETTER = 6.6
 """Width of a letter of the labels, in pixels, about."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c2733; --paper: #ffffff; --faint: #667586; --line: #d7dee6;
-  --bar: #2f6fb0; --head: #f2f5f8; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4eaf0; --paper: #14191f; --faint: #94a3b3;
-  --line: #33404d; --bar: #6aa5dd; --head: #1d252d; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 62rem; padding: 2rem 1.25rem 4rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 1.6rem; margin: 0 0 .25rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; padding-top: 1rem; border-top: 1px solid var(--line); }
-p { margin: .5rem 0; max-width: 46rem; }
-.made, caption, figcaption { color: var(--faint); }
-nav { margin: 1rem 0 0; font-size: .95rem; }
-nav a { color: var(--bar); margin-right: 1rem; white-space: nowrap; }
-.wide { overflow-x: auto; margin: 1rem 0; }
-table { border-collapse: collapse; font-size: .95rem; }
-caption, figcaption { text-align: left; padding: 0 0 .4rem; font-size: .95rem; }
-th, td { padding: .3rem .9rem .3rem .5rem; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: top; }
-thead th { background: var(--head); font-weight: 600; }
-td.figure, th.figure { text-align: right; font-variant-numeric: tabular-nums; }
-figure { margin: 1rem 0; }
-svg { max-width: 100%; height: auto; display: block; }
-svg text { fill: var(--ink); font: 12px system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
+_PLOTS = """svg text { fill: var(--ink); font: 12px system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
 svg .axis { fill: var(--faint); }
 svg rect, svg circle { fill: var(--bar); }
 svg circle { opacity: .65; } svg circle.best { fill: #d9542b; opacity: 1; }
+svg circle.hollow { fill: none; stroke: var(--faint); stroke-width: 1.5; opacity: 1; }
 svg line { stroke: var(--line); } svg line.bound { stroke: #d9542b; stroke-dasharray: 5 4; }
-@media print { nav { display: none; } body { max-width: none; } h2 { break-after: avoid; } }
+"""
+_LIGHT = "svg { --ink: #1c2733; --faint: #667586; --line: #d7dee6; --bar: #2f6fb0; }"
+_STYLE = f"""
+:root {{ color-scheme: light dark; --ink: #1c2733; --paper: #ffffff; --faint: #667586; --line: #d7dee6;
+  --bar: #2f6fb0; --head: #f2f5f8; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e4eaf0; --paper: #14191f; --faint: #94a3b3;
+  --line: #33404d; --bar: #6aa5dd; --head: #1d252d; }} }}
+* {{ box-sizing: border-box; }}
+body {{ margin: 0 auto; max-width: 62rem; padding: 2rem 1.25rem 4rem; background: var(--paper);
+  color: var(--ink); font: 16px/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }}
+h1 {{ font-size: 1.6rem; margin: 0 0 .25rem; overflow-wrap: anywhere; }}
+h2 {{ font-size: 1.2rem; margin: 2.5rem 0 .5rem; padding-top: 1rem; border-top: 1px solid var(--line); }}
+p {{ margin: .5rem 0; max-width: 46rem; }}
+.made, caption, figcaption {{ color: var(--faint); }}
+nav {{ margin: 1rem 0 0; font-size: .95rem; }}
+nav a {{ color: var(--bar); margin-right: 1rem; white-space: nowrap; }}
+.wide {{ overflow-x: auto; margin: 1rem 0; }}
+table {{ border-collapse: collapse; font-size: .95rem; }}
+caption, figcaption {{ text-align: left; padding: 0 0 .4rem; font-size: .95rem; }}
+th, td {{ padding: .3rem .9rem .3rem .5rem; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top; }}
+thead th {{ background: var(--head); font-weight: 600; }}
+td.figure, th.figure {{ text-align: right; font-variant-numeric: tabular-nums; }}
+figure {{ margin: 1rem 0; }}
+svg {{ max-width: 100%; height: auto; display: block; }}
+{_PLOTS}@media print {{ nav {{ display: none; }} body {{ max-width: none; }} h2 {{ break-after: avoid; }} }}
 """
 
 
@@ -54,6 +57,14 @@ def html_page(title: str, made: str, sections: tuple[Section, ...]) -> str:
         f'<h1>{escape(title)}</h1>\n<p class="made">{escape(made)}</p>\n<nav>{links}</nav>\n</header>\n'
         f"<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+def standalone(figure: str) -> str:
+    """The plot of a figure as an SVG file of its own, in light colours."""
+    drawn = figure[figure.index("<svg ") : figure.index("</svg>") + len("</svg>")]
+    head, _, rest = drawn.partition(">")
+    style = f"<style>{_LIGHT}\n{_PLOTS}</style>"
+    return f'{head} xmlns="http://www.w3.org/2000/svg">{style}{rest}\n'
 
 
 def _section(section: Section) -> str:
@@ -138,7 +149,8 @@ def map_plot(part: Map) -> str:
         x, y = at(amount, level)
         drawn.append(
             f'<line x1="{left}" x2="{left + width}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text class="axis" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{percent(level)}</text>'
+            f'<text class="axis" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">'
+            f"{percent(level) if part.shares else f'{level:.3g}'}</text>"
             f'<text class="axis" x="{x:.1f}" y="{height + 30}" text-anchor="middle">{percent(amount)}</text>'
         )
     if part.bound is not None:
@@ -147,6 +159,8 @@ def map_plot(part: Map) -> str:
     for place, ((x, y), title) in enumerate(zip(part.points, part.titles, strict=True)):
         across, down = at(x, y)
         kind = ' class="best" r="7"' if place == part.marked else ' r="4"'
+        if place in part.hollow:
+            kind = ' class="hollow" r="4"'
         drawn.append(
             f'<circle{kind} cx="{across:.1f}" cy="{down:.1f}"><title>{escape(title)}</title></circle>'
         )

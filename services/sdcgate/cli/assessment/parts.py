@@ -40,6 +40,10 @@ class Map:
     marked: int | None = None
     bound: float | None = None
     """A line across at this height."""
+    hollow: tuple[int, ...] = ()
+    """Points of another kind."""
+    shares: bool = True
+    """Whether what runs up is a share."""
 
 
 @dataclass(frozen=True, slots=True)

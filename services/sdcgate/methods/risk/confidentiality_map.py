@@ -5,7 +5,8 @@ masked value, risk one over the mean squared error with which an intruder forete
 Accessing Microdata via the Internet (Israel CBS, 2003), II, after Duncan et al. (2001).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,6 +19,90 @@ class RiskUtility:
 
     risk: float
     utility: float
+
+
+@dataclass(frozen=True, slots=True)
+class NoisePoint:
+    """Noise on the map."""
+
+    noise: float
+    """Its standard deviation, in the variable's unit."""
+    point: RiskUtility
+
+
+@dataclass(frozen=True, slots=True)
+class RecodingPoint:
+    """A recoding on the map, beside noise."""
+
+    cut_offs: tuple[float, ...] = field(repr=False)
+    """In the variable's unit."""
+    point: RiskUtility
+    equal_noise: float | None
+    """Standard deviation of the noise of the same utility; None where no noise leaves so little."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidentialityMap:
+    """Noise and recodings of a normal variable, risk against utility."""
+
+    noise: tuple[NoisePoint, ...]
+    recodings: tuple[RecodingPoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """A normal variable."""
+
+    mean: float = 0.0
+    standard_deviation: float = 1.0
+
+
+USUAL_NOISE = 10.0 ** np.linspace(-1, 1, 20)
+"""Standard deviations, in units of the variable's, from nearly nothing to nearly everything."""
+USUAL_CLASSES = range(2, 21)
+
+
+def confidentiality_map(
+    variable: Normal, noise: Sequence[float] = (), recodings: Sequence[FloatArray] = ()
+) -> ConfidentialityMap:
+    """The map of a variable, by standard deviations of noise and cut-offs of recodings in its unit.
+
+    Where neither are given: `USUAL_NOISE`, and `USUAL_CLASSES` equally likely classes. Raises ValueError as
+    `additive_noise` and `global_recoding`, and where a standard deviation, or noise, is not above 0.
+    """
+    mean, unit = variable.mean, variable.standard_deviation
+    if not (np.isfinite(mean) and 0.0 < unit < np.inf):
+        raise ValueError("standard_deviation: must be above 0 and finite, and the mean finite")
+    if not all(0.0 < one < np.inf for one in noise):
+        raise ValueError("noise: must be above 0 and finite")
+    if not len(noise) and not len(recodings):
+        noise = (USUAL_NOISE * unit).tolist()
+        recodings = [mean + unit * equal_classes(number) for number in USUAL_CLASSES]
+    return ConfidentialityMap(
+        noise=tuple(NoisePoint(float(one), additive_noise((one / unit) ** 2)) for one in noise),
+        recodings=tuple(_recoding_point(variable, one) for one in recodings),
+    )
+
+
+def _recoding_point(variable: Normal, cut_offs: FloatArray) -> RecodingPoint:
+    given = np.asarray(cut_offs, dtype=np.float64)
+    point = global_recoding((given - variable.mean) / variable.standard_deviation)
+    equal = 1.0 / point.utility - 1.0 if point.utility > 0.0 else np.inf
+    told = variable.standard_deviation * float(np.sqrt(equal)) if 0.0 < equal < np.inf else None
+    return RecodingPoint(tuple(given.tolist()), point, told)
+
+
+def equal_classes(number: int) -> FloatArray:
+    """Cut-offs of a standard normal variable between so many equally likely classes, shape (number - 1,).
+
+    Raises ValueError for fewer than 2.
+    """
+    from scipy.special import ndtri
+
+    if number < 2:
+        raise ValueError("number: must be at least 2 classes")
+    found: FloatArray = ndtri(np.arange(1, number) / number)
+    return found
 
 
 def additive_noise(variance: float) -> RiskUtility:
