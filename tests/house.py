@@ -1,6 +1,7 @@
 """A whole facility in one process: real engine, ledger and methods, without servers between them."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.policy.loading import load_policies
+from sdcgate.policy.model import Policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
@@ -48,6 +50,7 @@ def build(
     data_root=None,
     engine: Engine | None = None,
     ledger_url: str = "",
+    policies: Mapping[str, Policy] | None = None,
 ) -> House:
     """A house in a folder, fresh unless the folder, the engine or the ledger is another house's."""
     ledger = Ledger.open(
@@ -61,7 +64,7 @@ def build(
         ledger,
         risk or LocalRisk(),
         protection or LocalProtection(),
-        load_policies(),
+        load_policies() if policies is None else policies,
         policy,
         secrets.token_bytes(32),
     )

@@ -7,29 +7,21 @@ same for all tables with measures of the same kind. Sums are integers: scaled va
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import reduce
 from operator import or_
 from typing import Any, Literal
 
+from sdcgate.engine.contributions import MeasureShape, Respondents, collapsed, of_respondents, shift_of
 from sdcgate.engine.dataset import Dataset, code_type
 from sdcgate.engine.record_keys import MARK_BITS
+from sdcgate.methods.rules import Contributions
 
 RECORDS = "records"
 MEMBERS = "members"
-Statement = Literal["records", "units", "units at once", "records and units", "households"]
+Statement = Literal["records", "units", "units at once", "records and units", "households", "holdings"]
 _PRODUCT_FITS = 2**62
 SHORT_RUN = 8
 """Neighbouring codes that are named one by one in a condition."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureShape:
-    """What of a measure decides how it is aggregated."""
-
-    has_missing: bool
-    may_be_negative: bool
-    product_fits: bool
-    """Whether each value times each weight fits in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +29,26 @@ class Shape:
     """What decides the text of a statement: two queries of one shape differ in their projection only."""
 
     measures: tuple[MeasureShape, ...]
-    ranks: int
+    respondents: Respondents
     weighted: bool
     household: Literal["", "id", "size"]
 
 
-def shape_of_query(dataset: Dataset, measures: Sequence[str], ranks: int) -> Shape:
+def shape_of_query(
+    dataset: Dataset, measures: Sequence[str], ranks: int, contributions: Contributions
+) -> Shape:
     """The shape of a query for these measures. Raises UnknownName."""
     heaviest = dataset.weight_bounds[1] * 10**dataset.weight_decimals if dataset.weighted else 1.0
     shapes = []
     for name in measures:
-        dataset.measure(name)
+        shift = shift_of(dataset.measure(name), contributions)
         profile = dataset.profiles[name]
         largest = max(abs(profile.minimum), abs(profile.maximum))
-        shapes.append(
-            MeasureShape(profile.has_missing, profile.minimum < 0, largest * heaviest < _PRODUCT_FITS)
-        )
-    return Shape(tuple(shapes), ranks, dataset.weighted, dataset.household)
+        fits = largest * heaviest < _PRODUCT_FITS
+        shapes.append(MeasureShape(profile.has_missing, profile.minimum < 0, fits, shift))
+    wanted = contributions.weighted and dataset.weighted
+    respondents = Respondents(ranks, dataset.holdings, dataset.waivers, wanted)
+    return Shape(tuple(shapes), respondents, dataset.weighted, dataset.household)
 
 
 def view_name(dataset: Dataset) -> str:
@@ -74,6 +69,7 @@ def snapshot_table(dataset: Dataset) -> Any:
         columns["weight"] = "int64"
     if dataset.household:
         columns["household"] = "int64"
+    columns |= dict.fromkeys(dataset.respondent_columns, "int64")
     return ibis.table(columns, name=view_name(dataset))
 
 
@@ -147,21 +143,11 @@ def _with_missing_flags(table: Any, columns: Sequence[str]) -> Any:
 
 def _carried(table: Any, dataset: Dataset, measures: Sequence[str]) -> Mapping[str, Any]:
     carried = {"unit": table["unit"], "record_mark": table["record_mark"]}
-    carried |= {name: table[name] for name in ("weight", "household") if name in table.columns}
+    extra = ("weight", "household", "holding", "waiver")
+    carried |= {name: table[name] for name in extra if name in table.columns}
     return carried | {
         f"m{position}": table[dataset.measure_column(measure)] for position, measure in enumerate(measures)
     }
-
-
-@cache
-def _largest() -> Any:
-    """DuckDB's max(x, n): the n largest values, largest first."""
-    import ibis
-
-    def largest(x: int, n: int) -> list[int]:  # type: ignore[empty-body]
-        ...
-
-    return ibis.udf.agg.builtin(largest, name="max")
 
 
 def statement(kind: Statement, shape: Shape, cell: str) -> Any:
@@ -171,13 +157,16 @@ def statement(kind: Statement, shape: Shape, cell: str) -> Any:
     - `units`: first collapsed to (cell, unit), then aggregated by cell;
     - `units at once`: the same where every unit has all its records in one cell, so collapsing by unit does;
     - `records and units`: both, where every unit has one record;
-    - `households`: distinct household ids.
+    - `households`: distinct household ids;
+    - `holdings`: first collapsed to (cell, holding), then aggregated by cell.
     """
     import ibis
 
     columns = {"unit": "int64", "record_mark": "int64", cell: "int64"}
     columns |= {name: "int64" for name in ("weight",) if shape.weighted}
     columns |= {name: "int64" for name in ("household",) if shape.household}
+    columns |= {name: "int64" for name in ("holding",) if shape.respondents.holdings}
+    columns |= {name: "int64" for name in ("waiver",) if shape.respondents.waivers}
     columns |= {f"m{position}": "int64" for position in range(len(shape.measures))}
     records = ibis.table(columns, name=RECORDS)
     if kind == "records":
@@ -187,6 +176,9 @@ def statement(kind: Statement, shape: Shape, cell: str) -> Any:
         return records.group_by(cell=records[cell]).agg(**both)
     if kind == "households":
         return records.group_by(cell=records[cell]).agg(households=records["household"].nunique())
+    if kind == "holdings":
+        by_holding = _by_holding(records, shape, cell)
+        return by_holding.group_by("cell").agg(**_of_holdings(by_holding, shape))
     by_unit = _by_unit(records, shape, cell, at_once=kind == "units at once")
     return by_unit.group_by("cell").agg(**_of_units(by_unit, shape))
 
@@ -211,7 +203,9 @@ def _of_records(records: Any, shape: Shape) -> dict[str, Any]:
 
 
 def _by_unit(records: Any, shape: Shape, cell: str, at_once: bool) -> Any:
-    aggregates = {f"m{position}": records[f"m{position}"].sum() for position in range(len(shape.measures))}
+    aggregates = _values(records, shape)
+    if not shape.respondents.holdings:
+        aggregates |= collapsed(records, shape.measures, shape.respondents)
     for position, measure in enumerate(shape.measures):
         if measure.has_missing:
             aggregates[f"lacks{position}"] = records[f"m{position}"].isnull().any()
@@ -225,6 +219,24 @@ def _by_unit(records: Any, shape: Shape, cell: str, at_once: bool) -> Any:
     return records.group_by(cell=records[cell], unit=records["unit"]).agg(**aggregates)
 
 
+def _values(records: Any, shape: Shape) -> dict[str, Any]:
+    return {f"m{position}": records[f"m{position}"].sum() for position in range(len(shape.measures))}
+
+
+def _by_holding(records: Any, shape: Shape, cell: str) -> Any:
+    aggregates = _values(records, shape) | collapsed(records, shape.measures, shape.respondents)
+    return records.group_by(cell=records[cell], holding=records["holding"]).agg(**aggregates)
+
+
+def _of_holdings(by_holding: Any, shape: Shape) -> dict[str, Any]:
+    """Aggregates of a relation with a row a holding and cell: holdings and what they contribute."""
+    aggregates = {"holdings": by_holding.count()}
+    for position, measure in enumerate(shape.measures):
+        if measure.has_missing:
+            aggregates[f"valid_holdings{position}"] = by_holding[f"m{position}"].count()
+    return aggregates | of_respondents(by_holding, shape.measures, shape.respondents)
+
+
 def _of_units(by_unit: Any, shape: Shape) -> dict[str, Any]:
     """Aggregates of a relation with a row a unit and cell; a unit without a value has NULL."""
     aggregates = {"units": by_unit.count()}
@@ -232,18 +244,12 @@ def _of_units(by_unit: Any, shape: Shape) -> dict[str, Any]:
         aggregates["unit_weights"] = by_unit["weight"].sum()
     if shape.household == "size":
         aggregates["household_shares"] = by_unit["household"].sum()
+    if not shape.respondents.holdings:
+        aggregates |= of_respondents(by_unit, shape.measures, shape.respondents)
     for position, measure in enumerate(shape.measures):
-        contribution = by_unit[f"m{position}"]
-        if measure.may_be_negative:
-            contribution = contribution.abs()
-            aggregates[f"absolute{position}"] = contribution.sum()
-        aggregates[f"largest{position}"] = _largest()(contribution, shape.ranks)
+        value = by_unit[f"m{position}"]
         if measure.has_missing:
-            aggregates[f"valid_units{position}"] = contribution.count()
-            lacks = (
-                by_unit[f"lacks{position}"]
-                if f"lacks{position}" in by_unit.columns
-                else contribution.isnull()
-            )
+            aggregates[f"valid_units{position}"] = value.count()
+            lacks = by_unit[f"lacks{position}"] if f"lacks{position}" in by_unit.columns else value.isnull()
             aggregates[f"lacking_units{position}"] = lacks.sum()
     return aggregates

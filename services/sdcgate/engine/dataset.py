@@ -54,6 +54,8 @@ class Variation:
     """Another variable whose finest code always decides this one's, where there is one."""
     decided: tuple[int, ...] = field(default=(), repr=False)
     """For each finest code of that variable the position of this one's; -1 where no record has it."""
+    within_holding: tuple[bool, ...] = ()
+    """Whether each level takes several codes within one holding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,28 @@ class Dataset:
     code_lists: Mapping[str, tuple[LevelCodes, ...]] = field(repr=False)
     variation: Mapping[str, Variation] = field(repr=False)
     profiles: Mapping[str, MeasureProfile] = field(repr=False)
+    records_per_holding: int = field(default=0, repr=False)
+    """Largest number of records of one holding; 0 where units belong to none."""
+
+    @property
+    def holdings(self) -> bool:
+        """Whether units that belong to one holding are one respondent."""
+        return self.descriptor.holding is not None
+
+    @property
+    def waivers(self) -> bool:
+        """Whether the data say which units gave a waiver."""
+        return self.descriptor.waiver is not None
+
+    @property
+    def respondent_columns(self) -> tuple[str, ...]:
+        """The snapshot's columns about respondents."""
+        return (*(("holding",) if self.holdings else ()), *(("waiver",) if self.waivers else ()))
+
+    @property
+    def records_per_respondent(self) -> int:
+        """Largest number of records of one unit, or of one holding."""
+        return max(self.records_per_unit, self.records_per_holding)
 
     def variable(self, name: str) -> Variable:
         """The declared variable. Raises UnknownName."""

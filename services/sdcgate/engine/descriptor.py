@@ -155,6 +155,19 @@ class Household(_Declared):
     size_column: str = ""
 
 
+class Holding(_Declared):
+    """The column with the id of the group that a unit belongs to; units of one group are one respondent."""
+
+    column: str = ""
+
+
+class Waiver(_Declared):
+    """The column that says who gave a waiver, and the values that mean it."""
+
+    column: str = ""
+    codes: tuple[CodeText, ...] = ()
+
+
 class Weight(_Declared):
     """The column with the weight of a record."""
 
@@ -212,6 +225,8 @@ class Descriptor(_Declared):
     data: DataFile = Field(default_factory=DataFile)
     unit: UnitId = Field(default_factory=UnitId)
     household: Household | None = None
+    holding: Holding | None = None
+    waiver: Waiver | None = None
     weight: Weight | None = None
     design: Design = Field(default_factory=Design)
     reference_date: DateText = ""

@@ -37,6 +37,7 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
                 "a separator is one ASCII character, such as `,`, `;` or a tab; no letter, digit or quote",
             )
     _check_household_and_weight(descriptor, found)
+    _check_respondents(descriptor, found)
     _check_design(descriptor, found)
     if descriptor.reference_date and not _is_date(descriptor.reference_date):
         add("reference_date", "write YYYY-MM-DD")
@@ -72,6 +73,16 @@ def _check_household_and_weight(descriptor: Descriptor, found: list[DescriptorPr
         if not descriptor.weight.column:
             found.append(DescriptorProblem("weight.column", "name the column that holds the weight"))
         _check_decimals("weight.decimals", descriptor.weight.decimals, found)
+
+
+def _check_respondents(descriptor: Descriptor, found: list[DescriptorProblem]) -> None:
+    holding, waiver = descriptor.holding, descriptor.waiver
+    if holding is not None and not holding.column:
+        found.append(DescriptorProblem("holding.column", "name the column that holds the group's id"))
+    if waiver is not None and not waiver.column:
+        found.append(DescriptorProblem("waiver.column", "name the column that says who gave a waiver"))
+    if waiver is not None and not waiver.codes:
+        found.append(DescriptorProblem("waiver.codes", "name the values that mean a waiver"))
 
 
 def _check_design(descriptor: Descriptor, found: list[DescriptorProblem]) -> None:

@@ -54,6 +54,7 @@ from sdcgate.methods.cells import Facts, IntArray, shape_of
 from sdcgate.methods.risk.file_numbers import FileNumbers, NumberWidth
 from sdcgate.methods.risk.release_rules import ReleaseFile
 from sdcgate.methods.risk.scenarios import CountedUnits
+from sdcgate.methods.rules import ABSOLUTE_VALUES, Contributions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -202,7 +203,7 @@ class Engine:
         if query.ranks < 1:
             raise ValueError("ranks: at least the largest contributor is computed")
         plan = plan_table(dataset, query)
-        shape = shape_of_query(dataset, query.measures, query.ranks)
+        shape = shape_of_query(dataset, query.measures, query.ranks, query.contributions)
         conditions = plan_conditions(dataset, query.filters)
         cells = plan.cell_columns()
         projection = self._database.compiled(
@@ -215,17 +216,23 @@ class Engine:
             rows = self._run(kind, shape, cell, projection)
             arrays.place(rows, cell_positions(plan, cell, rows["cell"].to_numpy()), query.ranks)
         fill_totals(arrays, dataset, plan)
-        return Computed(plan.axes, facts_of(arrays, dataset, query.measures, query.ranks), not plan.varying)
+        facts = facts_of(arrays, dataset, query.measures, shape)
+        return Computed(plan.axes, facts, not plan.varying)
 
     def region_facts(
-        self, dataset: Dataset, regions: Sequence[Region], measures: Sequence[str] = (), ranks: int = 2
+        self,
+        dataset: Dataset,
+        regions: Sequence[Region],
+        measures: Sequence[str] = (),
+        ranks: int = 2,
+        contributions: Contributions = ABSOLUTE_VALUES,
     ) -> Facts:
         """Facts of each region's records: units are distinct units that have a record there, and so on.
 
-        Two to four queries whatever the number of regions. Raises UnknownName, ValueError for a mask with
+        Two to five queries whatever the number of regions. Raises UnknownName, ValueError for a mask with
         bits beyond a variable's codes, SnapshotDamaged.
         """
-        shape = shape_of_query(dataset, measures, ranks)
+        shape = shape_of_query(dataset, measures, ranks, contributions)
         self._attach(dataset)
         columns = involved_columns(dataset, regions)
         members = region_members(self._database, dataset, regions, columns)
@@ -239,10 +246,12 @@ class Engine:
         kinds: list[Statement] = ["records and units"] if single else ["records", "units"]
         if dataset.household == "id":
             kinds.append("households")
+        if dataset.holdings:
+            kinds.append("holdings")
         for kind in kinds:
             rows = self._run(kind, shape, 0, projection, members)
             arrays.place(rows, [rows["cell"].to_numpy()], ranks)
-        return facts_of(arrays, dataset, tuple(measures), ranks)
+        return facts_of(arrays, dataset, tuple(measures), shape)
 
     def counted_units(self, dataset: Dataset, levels: Levels, households: bool = False) -> CountedUnits:
         """Units by the codes of some levels, with the sum of their weights.

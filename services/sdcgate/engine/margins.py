@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sdcgate.engine.aggregation import Shape
+from sdcgate.engine.contributions import SHIFTED, WEIGHTED
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.record_columns import HOUSEHOLD_SHARES
 from sdcgate.engine.record_keys import MARK_BITS
-from sdcgate.methods.cells import Facts, FloatArray, IntArray, MeasureFacts
+from sdcgate.methods.cells import Contributors, Facts, FloatArray, IntArray, MeasureFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,14 +21,17 @@ Array = npt.NDArray[Any]
 _LOW_BITS = 40
 _LOW_MASK = (1 << _LOW_BITS) - 1
 _RECORDS = ("records", "marks", "weights", "sum", "minimum", "maximum", "valid", "weighted", "valid_weights")
+_RANKED = tuple(f"{kind}{name}" for kind in ("", SHIFTED, WEIGHTED) for name in ("largest", "unwaived"))
+_HALVED = ("weighted", f"{WEIGHTED}absolute")
+_RESPONDENTS = (*_RANKED, "absolute", f"{WEIGHTED}absolute", "holdings", "valid_holdings")
 
 
 @dataclass(slots=True)
 class CellArrays:
     """Integer aggregates of cells by name, each of shape `shape` (and a last axis of ranks or of halves).
 
-    Names are those of aggregation's columns. `weighted<i>` has two halves, the upper bits and the lower 40,
-    as 64 bits do not hold it; `largest<i>` has ranks.
+    Names are those of aggregation's columns. Weighted sums have two halves, the upper bits and the lower 40,
+    as 64 bits do not hold them; the largest contributions have ranks, and are floats where they are weighted.
     """
 
     shape: tuple[int, ...]
@@ -52,7 +57,7 @@ class CellArrays:
                 cells[-1] = parts.min(axis=0, initial=_empty(name))
             elif kind == "maximum":
                 cells[-1] = parts.max(axis=0, initial=_empty(name))
-            elif kind == "largest":
+            elif kind in _RANKED:
                 ranks = cells.shape[-1]
                 merged = np.moveaxis(parts, 0, -2)
                 merged = merged.reshape(*merged.shape[:-2], -1)
@@ -63,6 +68,10 @@ class CellArrays:
     def names(self, of_records: bool) -> list[str]:
         """Names of the aggregates that add over records, or else of those over units."""
         return [name for name in self.arrays if (_kind(name) in _RECORDS) == of_records]
+
+    def names_of_respondents(self) -> list[str]:
+        """Names of the aggregates over units that are over holdings where there are any."""
+        return [name for name in self.arrays if _kind(name) in _RESPONDENTS]
 
 
 def _kind(name: str) -> str:
@@ -81,12 +90,12 @@ def _values(column: "pa.ChunkedArray", name: str, ranks: int) -> Array:
     if isinstance(merged, pa.ChunkedArray):
         merged = merged.chunk(0) if merged.num_chunks else pa.array([], type=column.type)
     kind = _kind(name)
-    if kind == "largest":
+    if kind in _RANKED:
         return _ranked(merged, ranks)
     high, low = _words(merged, _empty(name))
     if kind == "marks":
         return low
-    if kind == "weighted":
+    if kind in _HALVED:
         upper = (high << (64 - _LOW_BITS)) | (low >> np.uint64(_LOW_BITS)).view(np.int64)
         return np.stack([upper, (low & np.uint64(_LOW_MASK)).view(np.int64)], axis=1)
     return low.view(np.int64)
@@ -108,16 +117,22 @@ def _words(column: "pa.Array", null: int) -> tuple[IntArray, npt.NDArray[np.uint
     return high, low.view(np.uint64)
 
 
-def _ranked(column: "pa.ListArray", ranks: int) -> IntArray:
+def _ranked(column: "pa.ListArray", ranks: int) -> Array:
     """Lists of at most `ranks` values as rows filled up with 0."""
+    import pyarrow as pa
+
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    _, values = _words(column.flatten(), 0)
-    filled = np.zeros((len(lengths), ranks), dtype=np.int64)
-    filled[np.arange(ranks) < lengths[:, None]] = values.view(np.int64)
+    listed = column.flatten()
+    if pa.types.is_floating(listed.type):
+        values: Array = listed.to_numpy(zero_copy_only=False)
+    else:
+        values = _words(listed, 0)[1].view(np.int64)
+    filled = np.zeros((len(lengths), ranks), dtype=values.dtype)
+    filled[np.arange(ranks) < lengths[:, None]] = values
     return filled
 
 
-def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], ranks: int) -> Facts:
+def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], shape: Shape) -> Facts:
     """The facts of cells, row-major: integers become values only here.
 
     Where a measure has no value in a cell, its smallest and largest value are 0, as `valid_records` says.
@@ -138,7 +153,7 @@ def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], ranks
             records.astype(np.float64) * constant,
             units.astype(np.float64) * constant,
         )
-    facts = [_measure_facts(arrays, position, dataset, name, ranks) for position, name in enumerate(measures)]
+    facts = [_measure_facts(arrays, position, dataset, name, shape) for position, name in enumerate(measures)]
     return Facts(
         units=units,
         records=records,
@@ -146,6 +161,7 @@ def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], ranks
         weight_sums=weight_sums,
         unit_weight_sums=unit_weight_sums,
         measures=tuple(facts),
+        holdings=_counts(arrays, "holdings") if dataset.holdings else None,
         marks=(arrays["marks"] & np.uint64((1 << MARK_BITS) - 1)).view(np.int64),
     )
 
@@ -160,8 +176,13 @@ def _households(arrays: Mapping[str, Array]) -> FloatArray | None:
     return None
 
 
+def _counts(arrays: Mapping[str, Array], name: str) -> IntArray:
+    """Counts of an aggregate; none where no record was."""
+    return arrays.get(name, np.zeros_like(arrays["units"]))
+
+
 def _measure_facts(
-    arrays: Mapping[str, Array], position: int, dataset: Dataset, name: str, ranks: int
+    arrays: Mapping[str, Array], position: int, dataset: Dataset, name: str, shape: Shape
 ) -> MeasureFacts:
     measure = dataset.measure(name)
     scale = 10.0**measure.decimals
@@ -179,14 +200,14 @@ def _measure_facts(
             sums / scale * dataset.weight_bounds[0],
             valid * dataset.weight_bounds[0],
         )
-    largest = arrays.get(f"largest{position}", np.zeros((len(sums), ranks), dtype=np.int64))
+    plain = _contributors(arrays, "", position, shape, arrays.get(f"absolute{position}", sums) / scale, scale)
     return MeasureFacts(
         name=name,
         sums=sums / scale,
         valid_records=valid,
         valid_units=arrays.get(f"valid_units{position}", arrays["units"]),
-        largest=largest / scale,
-        absolute_sums=arrays.get(f"absolute{position}", sums) / scale,
+        largest=plain.largest,
+        absolute_sums=plain.totals,
         minima=np.where(has_value, arrays[f"minimum{position}"], 0) / scale,
         maxima=np.where(has_value, arrays[f"maximum{position}"], 0) / scale,
         lower_bound=measure.lower_bound,
@@ -194,4 +215,44 @@ def _measure_facts(
         weighted_sums=weighted,
         valid_weight_sums=valid_weight_sums,
         lacking_units=arrays.get(f"lacking_units{position}", np.zeros_like(sums)),
+        unwaived_largest=plain.unwaived,
+        shifted=_shifted(arrays, position, shape, (sums, valid), scale),
+        weighted=_weighted(arrays, position, shape, weighted, scale * 10.0**dataset.weight_decimals),
+        valid_holdings=_counts(arrays, _first(arrays, f"valid_holdings{position}", "holdings"))
+        if dataset.holdings
+        else None,
     )
+
+
+def _first(arrays: Mapping[str, Array], *names: str) -> str:
+    return next((name for name in names if name in arrays), names[-1])
+
+
+def _shifted(
+    arrays: Mapping[str, Array], position: int, shape: Shape, summed: tuple[IntArray, IntArray], scale: float
+) -> Contributors | None:
+    """Contributions above the lower bound, where they are wanted; `summed` are sums and valid records."""
+    shift = shape.measures[position].shift
+    if not shift:
+        return None
+    sums, valid = summed
+    return _contributors(arrays, SHIFTED, position, shape, (sums + shift * valid) / scale, scale)
+
+
+def _weighted(
+    arrays: Mapping[str, Array], position: int, shape: Shape, sums: FloatArray, scale: float
+) -> Contributors | None:
+    """Weighted contributions, where they are wanted."""
+    if not shape.respondents.weighted:
+        return None
+    halves = arrays.get(f"{WEIGHTED}absolute{position}")
+    totals = sums if halves is None else (halves[:, 0] * 2.0**_LOW_BITS + halves[:, 1]) / scale
+    return _contributors(arrays, WEIGHTED, position, shape, totals, scale)
+
+
+def _contributors(
+    arrays: Mapping[str, Array], kind: str, position: int, shape: Shape, totals: FloatArray, scale: float
+) -> Contributors:
+    nobody = np.zeros((len(totals), shape.respondents.ranks))
+    unwaived = arrays.get(f"{kind}unwaived{position}", nobody) / scale if shape.respondents.waivers else None
+    return Contributors(arrays.get(f"{kind}largest{position}", nobody) / scale, totals, unwaived)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.rules import ABSOLUTE_VALUES, Contributions
 
 MEASURE_PREFIX = "measure:"
 """Boxes say `measure:<name>` of a measure: bit 0 is "has a value", bit 1 is missing."""
@@ -27,13 +28,15 @@ class Condition:
 class CellQuery:
     """A table: (variable, level) of each dimension, conditions that all hold, measures to sum.
 
-    `ranks` is how many of the largest contributors of each cell are wanted.
+    `ranks` is how many of the largest contributors of each cell are wanted, `contributions` what they
+    contribute beside absolute values.
     """
 
     dimensions: tuple[tuple[str, str], ...] = ()
     filters: tuple[Condition, ...] = ()
     measures: tuple[str, ...] = ()
     ranks: int = 2
+    contributions: Contributions = ABSOLUTE_VALUES
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,27 @@ class RecordColumns:
             return None
         return HOUSEHOLD_SHARES // np.where(sizes == 0, largest, sizes)
 
+    def holding(self, units: tuple[tuple[str, ...], IntArray] | None) -> IntArray | None:
+        """Dense ids of holdings; a unit without one is a holding itself."""
+        holding = self.descriptor.holding
+        texts = self._texts(holding.column) if holding is not None else None
+        if texts is None or units is None:
+            return None
+        ids, index = np.unique(np.array([canonical(text) for text in texts.distinct]), return_inverse=True)
+        alone = len(ids) + units[1]
+        places = index[texts.index] if len(ids) else alone
+        return np.where(texts.index < 0, alone, places).astype(np.int64)
+
+    def waiver(self) -> IntArray | None:
+        """1 where a record says that its unit gave a waiver, 0 elsewhere, where the value is missing too."""
+        waiver = self.descriptor.waiver
+        texts = self._texts(waiver.column) if waiver is not None else None
+        if waiver is None or texts is None:
+            return None
+        meaning = {canonical(code) for code in waiver.codes}
+        given = np.array([canonical(text) in meaning for text in texts.distinct] + [False])
+        return given[texts.index].astype(np.int64)
+
     def _add(self, path: str, message: str) -> None:
         self.problems.append(DescriptorProblem(path, message))
 

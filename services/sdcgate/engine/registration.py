@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sdcgate.engine.code_lists import MOST_CODES, LevelCodes, declared_codes, quoted, resolve_levels
 from sdcgate.engine.data_files import (
@@ -19,18 +18,16 @@ from sdcgate.engine.data_files import (
     read_columns,
 )
 from sdcgate.engine.dataset import MeasureProfile, Variation, code_type, constant_weight, level_column
-from sdcgate.engine.dependencies import dependencies
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
 from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.engine.municipalities import check_municipalities
 from sdcgate.engine.record_columns import RecordColumns
 from sdcgate.engine.record_keys import KeyArray, content_words, record_marks, unit_keys
+from sdcgate.engine.variation import Columns, check_constant, variation_of
 from sdcgate.methods.cells import BoolArray, IntArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Columns = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +45,7 @@ class Prepared:
     records_per_unit: int = field(repr=False)
     weight_bounds: tuple[float, float] = field(repr=False)
     household: Literal["", "id", "size"]
+    records_per_holding: int = field(default=0, repr=False)
     unit_ids: tuple[str, ...] = field(default=(), repr=False)
     """Each unit's id, in no order; none where the records are the units."""
 
@@ -126,6 +124,10 @@ def _wanted_columns(descriptor: Descriptor) -> dict[str, str]:
     if descriptor.household is not None:
         wanted["household.column"] = descriptor.household.column
         wanted["household.size_column"] = descriptor.household.size_column
+    if descriptor.holding is not None:
+        wanted["holding.column"] = descriptor.holding.column
+    if descriptor.waiver is not None:
+        wanted["waiver.column"] = descriptor.waiver.column
     if descriptor.weight is not None:
         wanted["weight.column"] = descriptor.weight.column
     for position, variable in enumerate(descriptor.variables):
@@ -184,7 +186,13 @@ def _encode(
         encoded = reading.measure(position, measure)
         if encoded is not None:
             numbers[f"m{position}"], valid[f"m{position}"] = encoded
-    for name, column in (("weight", reading.weights()), ("household", reading.household())):
+    extra = {
+        "weight": reading.weights(),
+        "household": reading.household(),
+        "holding": reading.holding(units),
+        "waiver": reading.waiver(),
+    }
+    for name, column in extra.items():
         if column is not None:
             numbers[name] = column
     names = {variable.name for variable in descriptor.variables}
@@ -228,8 +236,9 @@ class _Sorting:
         columns |= {name: values[order] for name, values in numbers.items()}
         ordered_valid = {name: has[order] for name, has in valid.items()}
         self._check_sample(len(distinct))
-        variation = self._variation(columns)
-        self._check_weight_variation(columns)
+        by_id = self._household_kind() == "id"
+        variation = variation_of(self.descriptor, self.code_lists, columns, by_id, self._add)
+        check_constant(self.descriptor, columns, self._add)
         return Prepared(
             self.descriptor,
             self.code_lists,
@@ -241,6 +250,7 @@ class _Sorting:
             int(np.bincount(unit).max()),
             self._weight_bounds(columns, len(distinct)),
             self._household_kind(),
+            int(np.bincount(columns["holding"]).max()) if "holding" in columns else 0,
         )
 
     def _add(self, path: str, message: str) -> None:
@@ -280,57 +290,3 @@ class _Sorting:
             bounds = (int(values.min()), int(values.max())) if len(values) else (0, 0)
             profiles[measure.name] = MeasureProfile(measure.decimals, not bool(has.all()), *bounds)
         return profiles
-
-    def _variation(self, columns: Columns) -> dict[str, Variation]:
-        """Which levels vary; a variable that varies although declared not to is a problem."""
-        unit = columns["unit"]
-        by_household = None
-        if self._household_kind() == "id" and "household" in columns:
-            by_household = np.argsort(columns["household"], kind="stable")
-        variation: dict[str, Variation] = {}
-        for position, variable in enumerate(self.descriptor.variables):
-            within_unit, within_household = [], []
-            for level in range(len(self.code_lists[variable.name])):
-                codes = columns[level_column(position, level)]
-                offending = _varying_groups(unit, codes)
-                within_unit.append(offending > 0)
-                if by_household is not None:
-                    changed = _varying_groups(columns["household"][by_household], codes[by_household])
-                    within_household.append(changed > 0)
-                if level == 0 and offending and not variable.varies_within_unit:
-                    self._add(
-                        f"variables[{position}].varies_within_unit",
-                        f"{variable.name!r} varies within {offending} units: declare it true",
-                    )
-            variation[variable.name] = Variation(tuple(within_unit), tuple(within_household))
-        finest = {
-            variable.name: columns[level_column(position, 0)]
-            for position, variable in enumerate(self.descriptor.variables)
-        }
-        sizes = {name: len(self.code_lists[name][0].codes) for name in finest}
-        decided = dependencies(finest, sizes)
-        return {
-            name: replace(
-                variation[name],
-                occurring=sum(1 << int(code) for code in np.unique(finest[name])),
-                determined_by=decided[name][0] if name in decided else "",
-                decided=decided[name][1] if name in decided else (),
-            )
-            for name in finest
-        }
-
-    def _check_weight_variation(self, columns: Columns) -> None:
-        weight = self.descriptor.weight
-        if weight is None or weight.varies_within_unit or "weight" not in columns:
-            return
-        offending = _varying_groups(columns["unit"], columns["weight"])
-        if offending:
-            self._add(
-                "weight.varies_within_unit", f"the weight varies within {offending} units: declare it true"
-            )
-
-
-def _varying_groups(groups: npt.NDArray[Any], values: npt.NDArray[Any]) -> int:
-    """In how many groups (rows sorted by group) a column takes several values."""
-    changes = (groups[1:] == groups[:-1]) & (values[1:] != values[:-1])
-    return len(np.unique(groups[1:][changes]))

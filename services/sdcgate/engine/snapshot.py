@@ -167,6 +167,7 @@ def _dataset(prepared: Prepared, version: int, hashed: str) -> Dataset:
         code_lists=prepared.code_lists,
         variation=prepared.variation,
         profiles=prepared.profiles,
+        records_per_holding=prepared.records_per_holding,
     )
 
 
@@ -184,6 +185,7 @@ def _sealed(dataset: Dataset, secret: bytes) -> str:
     plain = {name: getattr(dataset, name) for name in _PLAIN_FIELDS}
     plain |= {
         "weight_bounds": list(dataset.weight_bounds),
+        "records_per_holding": dataset.records_per_holding,
         "descriptor": dataset.descriptor.model_dump(mode="json"),
         "code_lists": _plain_lists(dataset.code_lists),
         "variation": {name: _plain_variation(varies) for name, varies in dataset.variation.items()},
@@ -211,10 +213,13 @@ def _from_plain(plain: dict[str, Any]) -> Dataset:
                 _mask(varies["occurring"]),
                 varies["determined_by"],
                 tuple(varies["decided"]),
+                # Snapshots of earlier versions know of no holdings.
+                tuple(varies.get("within_holding", ())),
             )
             for name, varies in plain["variation"].items()
         },
         profiles={name: MeasureProfile(**profile) for name, profile in plain["profiles"].items()},
+        records_per_holding=plain.get("records_per_holding", 0),
     )
 
 

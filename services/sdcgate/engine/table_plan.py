@@ -93,9 +93,10 @@ def _groupings(
     every = range(len(dimensions))
     left_out = list(_subsets(varying))
     if dataset.household == "id":
-        left_out += [
-            subset for subset in _subsets(_household_varying(dataset, dimensions)) if subset not in left_out
-        ]
+        left_out += _subsets(_household_varying(dataset, dimensions))
+    if dataset.holdings:
+        left_out += _subsets(_holding_varying(dataset, dimensions))
+    left_out = list(dict.fromkeys(left_out))
     return tuple(tuple(dimension for dimension in every if dimension not in gone) for gone in left_out)
 
 
@@ -104,6 +105,14 @@ def _household_varying(dataset: Dataset, dimensions: Sequence[tuple[str, str]]) 
         position
         for position, (variable, level) in enumerate(dimensions)
         if dataset.variation[variable].within_household[dataset.level_position(variable, level)]
+    )
+
+
+def _holding_varying(dataset: Dataset, dimensions: Sequence[tuple[str, str]]) -> frozenset[int]:
+    return frozenset(
+        position
+        for position, (variable, level) in enumerate(dimensions)
+        if dataset.variation[variable].within_holding[dataset.level_position(variable, level)]
     )
 
 
@@ -125,6 +134,10 @@ def plan_statements(dataset: Dataset, plan: TablePlan) -> list[tuple[int, Statem
         dimensions = [(axis.variable, axis.level) for axis in plan.axes]
         for left_out in _subsets(_household_varying(dataset, dimensions)):
             statements.append((plan.cells.index(_without(plan, left_out)), "households"))
+    if dataset.holdings:
+        dimensions = [(axis.variable, axis.level) for axis in plan.axes]
+        for left_out in _subsets(_holding_varying(dataset, dimensions)):
+            statements.append((plan.cells.index(_without(plan, left_out)), "holdings"))
     return statements
 
 
@@ -146,14 +159,19 @@ def cell_positions(plan: TablePlan, cell: int, numbers: IntArray) -> list[IntArr
 
 
 def fill_totals(arrays: CellArrays, dataset: Dataset, plan: TablePlan) -> None:
-    """Totals over records on all axes, over units and households where these lie in one code only."""
+    """Totals over records on all axes; over units, households, holdings where these lie in one code only."""
     of_records = arrays.names(of_records=True)
-    of_units = [name for name in arrays.names(of_records=False) if name != "households"]
+    of_holdings = arrays.names_of_respondents() if dataset.holdings else []
+    apart = {"households", *of_holdings}
+    of_units = [name for name in arrays.names(of_records=False) if name not in apart]
     dimensions = [(axis.variable, axis.level) for axis in plan.axes]
     in_households = _household_varying(dataset, dimensions) if "households" in arrays.arrays else None
+    in_holdings = _holding_varying(dataset, dimensions) if of_holdings else frozenset()
     for dimension in range(len(plan.axes)):
         arrays.total(dimension + 1, of_records)
         if dimension not in plan.varying:
             arrays.total(dimension + 1, of_units)
         if in_households is not None and dimension not in in_households:
             arrays.total(dimension + 1, ["households"])
+        if dimension not in in_holdings:
+            arrays.total(dimension + 1, of_holdings)

@@ -120,15 +120,25 @@ def quantities(table: BoxTable, facts: Facts) -> list[ReleasedTable]:
     for measure in facts.measures:
         lacking = measure.valid_records != facts.records
         population, of_population = table, boxes
-        of_measure = replace(facts, units=measure.valid_units, records=measure.valid_records)
+        of_measure = replace(
+            facts,
+            units=measure.valid_units,
+            records=measure.valid_records,
+            holdings=measure.valid_holdings,
+        )
         if lacking.any():
             population = _having(table, measure, lacking)
             of_population = tuple(population.boxes())
             counts = replace(of_measure, households=None, measures=())
             found.append(ReleasedTable(COUNTS, population, counts, of_population))
-        of_measure = replace(of_measure, measures=(measure,))
+        of_measure = replace(of_measure, measures=(_kept(measure),))
         found.append(ReleasedTable(measure.name, population, of_measure, of_population))
     return found
+
+
+def _kept(measure: MeasureFacts) -> MeasureFacts:
+    """What later answers need of a measure: differences are bounded by absolute contributions only."""
+    return replace(measure, unwaived_largest=None, shifted=None, weighted=None)
 
 
 def _having(table: BoxTable, measure: MeasureFacts, lacking: BoolArray) -> BoxTable:

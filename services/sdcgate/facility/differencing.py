@@ -50,7 +50,8 @@ class Inspector:
     """Judges regions of the data by the rules of cells: the engine counts, the risk service judges."""
 
     rules: Rules
-    records_per_unit: int
+    records_per_respondent: int
+    """Most records of one unit or, where units belong to holdings, of one holding."""
     count: Callable[[Sequence[Region], Sequence[str]], Facts]
     judge: Callable[[Facts], Sequence[Finding]]
     pulse: Callable[[], None] = unhurried
@@ -125,13 +126,13 @@ def candidates(new: Facts, old: Facts, pairs: Nested, inspector: Inspector) -> B
     some = records > 0
     possible = np.zeros(len(records), dtype=np.bool_)
     if rules.minimum_units:
-        possible |= records < rules.minimum_units.units * inspector.records_per_unit
+        possible |= records < rules.minimum_units.units * inspector.records_per_respondent
     if rules.minimum_households and new.households is not None and old.households is not None:
         mine, theirs = new.households[pairs.new_cells], old.households[pairs.old_cells]
         # The larger box has at most the households of the smaller and of the difference together.
         least = np.where(pairs.new_inside_old, theirs - mine, mine - theirs)
         wanted = rules.minimum_households.households
-        few = records < wanted * LARGEST_HOUSEHOLD * inspector.records_per_unit
+        few = records < wanted * LARGEST_HOUSEHOLD * inspector.records_per_respondent
         possible |= (least < wanted * (1 + 1e-9)) & few
     for measure in new.measures:
         earlier = next((known for known in old.measures if known.name == measure.name), None)
@@ -144,9 +145,9 @@ def _near(new: Facts, old: Facts, inspector: Inspector) -> Near:
     """Bounds of the differences that `candidates` may find possible; all others need not be formed."""
     rules, records = inspector.rules, 0.0
     if rules.minimum_units:
-        records = rules.minimum_units.units * inspector.records_per_unit
+        records = rules.minimum_units.units * inspector.records_per_respondent
     if rules.minimum_households:
-        most = rules.minimum_households.households * LARGEST_HOUSEHOLD * inspector.records_per_unit
+        most = rules.minimum_households.households * LARGEST_HOUSEHOLD * inspector.records_per_respondent
         records = max(records, most)
     for mine, theirs in zip(new.measures, old.measures, strict=False):
         bounds = _dominated(mine, rules), _dominated(theirs, rules)

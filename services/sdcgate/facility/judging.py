@@ -19,9 +19,7 @@ from sdcgate.facility.sensitive_filters import group_disclosing_filters, sensiti
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
-
-RANKS = 3
-"""Largest contributors that are computed at least, whatever the rules: they bound later differences."""
+from sdcgate.methods.tables.released_cells import RANKS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +43,9 @@ class Judge:
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""
-        computed = self._engine.compute(plan.dataset, plan.cells(_ranks(plan)))
+        computed = self._engine.compute(
+            plan.dataset, plan.cells(_ranks(plan), applicable(plan).contributions)
+        )
         base = int(computed.facts.units[-1])
         return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
 
@@ -112,6 +112,7 @@ class Judge:
         self, plan: Plan, remaining: Callable[[], float], still_time: Callable[[], None]
     ) -> Inspector:
         rules = _cell_rules(applicable(plan))
+        ranks, how = _ranks(plan), rules.contributions
 
         def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
             found = [
@@ -121,7 +122,7 @@ class Judge:
                 )
                 for region in regions
             ]
-            return self._engine.region_facts(plan.dataset, found, tuple(measures), _ranks(plan))
+            return self._engine.region_facts(plan.dataset, found, tuple(measures), ranks, how)
 
         def judge(facts: Facts) -> Sequence[Finding]:
             axes = region_axis(len(facts))
@@ -130,7 +131,7 @@ class Judge:
                 return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(len(facts))))]
             return found.findings
 
-        return Inspector(rules, plan.dataset.records_per_unit, count, judge, still_time)
+        return Inspector(rules, plan.dataset.records_per_respondent, count, judge, still_time)
 
     def _key(self, plan: Plan, computed: Computed) -> Key:
         """Units and weights of each identifying combination, before any suppression.
@@ -152,13 +153,20 @@ class Judge:
 
 
 def applicable(plan: Plan) -> Rules:
-    """The rules that mean something for the dataset: without households there is no minimum of them."""
+    """The rules that mean something for the dataset and the figures asked.
+
+    Without households there is no minimum of them; weighted contributions are those to weighted figures.
+    """
     rules = plan.policy.rules
-    return rules if plan.dataset.household else replace(rules, minimum_households=None)
+    if not plan.dataset.household:
+        rules = replace(rules, minimum_households=None)
+    if rules.contributions.weighted and not plan.only_weighted:
+        rules = replace(rules, contributions=replace(rules.contributions, weighted=False))
+    return rules
 
 
 def _ranks(plan: Plan) -> int:
-    """How many of the largest contributors of a cell its rules look at."""
+    """How many of the largest contributors of a cell its rules look at, or bounds of later differences."""
     return max(RANKS, plan.policy.rules.ranks)
 
 

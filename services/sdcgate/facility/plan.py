@@ -10,6 +10,7 @@ from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import CellQuery, Condition
 from sdcgate.facility.errors import InvalidRequest
+from sdcgate.methods.rules import Contributions
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -101,9 +102,16 @@ class Plan:
         """Whether a figure shows weights."""
         return any(figure.statistic in WEIGHTED for figure in self.figures)
 
-    def cells(self, ranks: int) -> CellQuery:
+    @property
+    def only_weighted(self) -> bool:
+        """Whether all figures of measures are weighted, so that no contribution shows without its weight."""
+        return self.dataset.weighted and all(
+            figure.statistic in WEIGHTED for figure in self.figures if figure.measure
+        )
+
+    def cells(self, ranks: int, contributions: Contributions) -> CellQuery:
         """What the engine computes."""
-        return CellQuery(self.dimensions, self.filters, self.measures, ranks)
+        return CellQuery(self.dimensions, self.filters, self.measures, ranks, contributions)
 
     def number_of_cells(self) -> int:
         """Cells of the table with margins, before anything is computed."""

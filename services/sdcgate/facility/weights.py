@@ -44,7 +44,12 @@ def _weighted(measure: MeasureFacts, sums: FloatArray, lowest: float, highest: f
         measure,
         name=WEIGHTED_PREFIX + measure.name,
         sums=sums,
+        # Contributions are judged with the measure itself; those to its sum are not of this one.
+        largest=np.zeros_like(measure.largest),
         absolute_sums=np.abs(sums),
+        unwaived_largest=None,
+        shifted=None,
+        weighted=None,
         lower_bound=None if low is None else min(low * lowest, low * highest),
         upper_bound=None if high is None else max(high * lowest, high * highest),
     )

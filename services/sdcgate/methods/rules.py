@@ -120,6 +120,10 @@ class Contributions:
     """Whether it is weight times value: then what is judged is the weighted total."""
 
 
+ABSOLUTE_VALUES = Contributions()
+"""What a contribution is unless a policy says otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupDisclosure:
     """Unsafe if one category of a sensitive variable holds at least this share of the units of its line."""
@@ -156,7 +160,7 @@ class Rules:
     p_percent: PPercent | None = None
     prior_posterior: PriorPosterior | None = None
     linear_sensitivity: tuple[LinearSensitivity, ...] = ()
-    contributions: Contributions = Contributions()
+    contributions: Contributions = ABSOLUTE_VALUES
     group_disclosure: GroupDisclosure | None = None
     equal_values: EqualValues | None = None
     individual_risk: IndividualRisk | None = None

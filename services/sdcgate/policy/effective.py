@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sdcgate.methods.rules import (
+    ABSOLUTE_VALUES,
     Consequence,
     Contributions,
     Dominance,
@@ -35,7 +36,7 @@ HASH_FORMAT = 1
 ADDED_RULES: dict[str, Any] = {
     "prior_posterior": None,
     "linear_sensitivity": (),
-    "contributions": Contributions(),
+    "contributions": ABSOLUTE_VALUES,
 }
 """Rules that the first policies did not have, with what stands for their absence."""
 NOT_HASHED = ("hash", "rules", "latency_step_ms")

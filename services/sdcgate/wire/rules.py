@@ -50,7 +50,7 @@ def rules_to_message(rules: r.Rules) -> policy_pb2.Rules:
         message.linear_sensitivity.add(
             weights=linear.weights, rest=linear.rest, consequence=_wire(linear.consequence)
         )
-    if (how := rules.contributions) != r.Contributions():
+    if (how := rules.contributions) != r.ABSOLUTE_VALUES:
         message.contributions.negative = cast("policy_pb2.NegativeValues", int(how.negative))
         message.contributions.weighted = how.weighted
     return message

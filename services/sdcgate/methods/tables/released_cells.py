@@ -19,6 +19,10 @@ Array = np.ndarray
 _FIRST_ROOM = 256
 
 
+RANKS = 3
+"""Largest contributors that are kept of each cell, of those that were computed."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Near:
     """How small a difference of two cells must be to be looked at, by its records or by a measure's sums.
@@ -322,7 +326,8 @@ def _columns(table: BoxTable, facts: Facts) -> dict[str, Array]:
     # Where households are not known a difference has as many as the new cell alone tells: never too few.
     found["households"] = np.zeros(len(facts)) if facts.households is None else facts.households
     for measure in facts.measures[:1]:
-        found |= {"absolute_sums": measure.absolute_sums, "largest": measure.largest}
+        # As many ranks of every table, whatever the rules of its time looked at.
+        found |= {"absolute_sums": measure.absolute_sums, "largest": measure.largest[:, :RANKS]}
     return found
 
 

@@ -1,0 +1,95 @@
+"""What varies within units, households and holdings: found in the data, and held against the descriptor."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sdcgate.engine.code_lists import LevelCodes
+from sdcgate.engine.dataset import Variation, level_column
+from sdcgate.engine.dependencies import dependencies
+from sdcgate.engine.descriptor import Descriptor
+
+Columns = dict[str, npt.NDArray[Any]]
+"""Columns of a snapshot by name, rows sorted by unit."""
+Complain = Callable[[str, str], None]
+"""Takes the path of a field and what is wrong with it."""
+
+
+def variation_of(
+    descriptor: Descriptor,
+    code_lists: Mapping[str, tuple[LevelCodes, ...]],
+    columns: Columns,
+    household_ids: bool,
+    complain: Complain,
+) -> dict[str, Variation]:
+    """Which levels vary; a variable that varies although declared not to is a problem."""
+    by_household = _sorted_by("household", columns) if household_ids else None
+    by_holding = _sorted_by("holding", columns)
+    variation: dict[str, Variation] = {}
+    for position, variable in enumerate(descriptor.variables):
+        levels = [columns[level_column(position, at)] for at in range(len(code_lists[variable.name]))]
+        within_unit = [_varying_groups(columns["unit"], codes) for codes in levels]
+        if within_unit[0] and not variable.varies_within_unit:
+            complain(
+                f"variables[{position}].varies_within_unit",
+                f"{variable.name!r} varies within {within_unit[0]} units: declare it true",
+            )
+        variation[variable.name] = Variation(
+            tuple(offending > 0 for offending in within_unit),
+            _varying_levels(columns.get("household"), by_household, levels),
+            within_holding=_varying_levels(columns.get("holding"), by_holding, levels),
+        )
+    finest = {
+        variable.name: columns[level_column(position, 0)]
+        for position, variable in enumerate(descriptor.variables)
+    }
+    decided = dependencies(finest, {name: len(code_lists[name][0].codes) for name in finest})
+    return {
+        name: replace(
+            variation[name],
+            occurring=sum(1 << int(code) for code in np.unique(finest[name])),
+            determined_by=decided[name][0] if name in decided else "",
+            decided=decided[name][1] if name in decided else (),
+        )
+        for name in finest
+    }
+
+
+def check_constant(descriptor: Descriptor, columns: Columns, complain: Complain) -> None:
+    """Weights that vary within a unit although declared not to, and units of several holdings."""
+    weight = descriptor.weight
+    if weight is not None and not weight.varies_within_unit and "weight" in columns:
+        offending = _varying_groups(columns["unit"], columns["weight"])
+        if offending:
+            message = f"the weight varies within {offending} units: declare it true"
+            complain("weight.varies_within_unit", message)
+    if "holding" in columns:
+        offending = _varying_groups(columns["unit"], columns["holding"])
+        if offending:
+            complain(
+                "holding.column", f"{offending} units belong to several holdings: a unit has one at most"
+            )
+
+
+def _sorted_by(name: str, columns: Columns) -> npt.NDArray[np.int64] | None:
+    return np.argsort(columns[name], kind="stable") if name in columns else None
+
+
+def _varying_levels(
+    groups: npt.NDArray[Any] | None,
+    order: npt.NDArray[np.int64] | None,
+    levels: list[npt.NDArray[Any]],
+) -> tuple[bool, ...]:
+    """Whether each level takes several codes within some group; () where there are no groups."""
+    if groups is None or order is None:
+        return ()
+    return tuple(_varying_groups(groups[order], codes[order]) > 0 for codes in levels)
+
+
+def _varying_groups(groups: npt.NDArray[Any], values: npt.NDArray[Any]) -> int:
+    """In how many groups (rows sorted by group) a column takes several values."""
+    changes = (groups[1:] == groups[:-1]) & (values[1:] != values[:-1])
+    return len(np.unique(groups[1:][changes]))

@@ -1,0 +1,193 @@
+"""A survey of plants under policies that look at contributions: the facility withholds what they mark."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from house import House, build, cells, reasons, verdict
+from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.policy import parse_policy
+
+POLICY = """
+name: plants
+version: "1"
+description: A survey of establishments.
+defaults:
+  rules:
+    minimum_units: {units: 3, consequence: protect}
+    RULES
+  dimensions: {maximum: 3, maximum_filters: 2, filters_count: false, consequence: refuse}
+  protection: {method: suppression, sum_width: 0.1, time_limit_ms: 5000, unproved: refer}
+  output: {digits: 1, maximum_cells: 1000}
+  differencing: {consequence: refuse}
+access_levels: {remote: {}}
+"""
+REGIONS = ("east", "north", "south", "west")
+
+
+def plants() -> pd.DataFrame:
+    """Sixteen plants a region, most of 100 to 130; in the north three large ones belong to one company."""
+    rng = np.random.default_rng(11)
+    rows = []
+    for region in REGIONS:
+        for number in range(16):
+            turnover = int(rng.integers(100, 130))
+            if region == "north" and number < 3:
+                turnover = (2000, 1500, 900)[number]
+            large = turnover > 130
+            waived = "yes" if turnover == 2000 else "no"
+            name = f"{region}{number}"
+            rows.append((name, "big" if large else name, region, turnover, 1 if large else 3, waived))
+    return pd.DataFrame(rows, columns=["id", "company", "region", "turnover", "w", "agreed"])
+
+
+def house(folder, rules: str, frame: pd.DataFrame | None = None, **fields) -> House:
+    made = build(folder, policy="plants", policies={"plants": parse_policy(POLICY.replace("RULES", rules))})
+    (plants() if frame is None else frame).to_csv(folder / "plants.csv", index=False)
+    declared = {
+        "name": "plants",
+        "data": {"path": "plants.csv"},
+        "unit": {"column": "id", "label": "plant"},
+        "design": {"coverage": "CENSUS"},
+        "variables": [
+            {
+                "name": "region",
+                "identifying": "YES",
+                "levels": [{"codes": [{"code": code} for code in REGIONS]}],
+            }
+        ],
+        "measures": [{"name": "turnover", "lower_bound": 0}],
+        **fields,
+    }
+    made.engine.register(parse_descriptor(declared))
+    return made
+
+
+def withheld(answered) -> list[str]:
+    return [codes[0] for codes, figures in cells(answered).items() if figures[0] is None]
+
+
+def ask(made: House, figure: str = "SUM:turnover"):
+    return made.ask(dataset="plants", rows=["region"], figures=[figure])
+
+
+TOGETHER = "p_percent: {share: 0.9, coalition: 2, consequence: protect}"
+CONTRIBUTIONS = "\n    contributions: "
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "p_percent: {share: 0.9, consequence: protect}",
+        "p_percent: {share: 0.7, coalition: 2, consequence: protect}",
+        "prior_posterior: {p: 0.4, q: 0.5, consequence: protect}",
+        "linear_sensitivity: [{weights: [1.3], rest: -1, consequence: protect}]",
+        "dominance: [{largest: 4, share: 0.8, consequence: protect}]",
+    ],
+)
+def test_a_region_that_nobody_can_estimate_is_released(tmp_path, rules):
+    assert verdict(ask(house(tmp_path, rules))) == "RELEASED"
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        TOGETHER,
+        "prior_posterior: {p: 0.4, q: 0.5, coalition: 2, consequence: protect}",
+        "linear_sensitivity: [{weights: [1.3, 0], rest: -1, consequence: protect}]",
+        "dominance: [{largest: 4, share: 0.7, consequence: protect}]",
+    ],
+)
+def test_a_region_that_two_together_can_estimate_is_withheld_and_looks_like_any_other(tmp_path, rules):
+    answered = ask(house(tmp_path, rules))
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert "north" in withheld(answered)
+    assert len(withheld(answered)) == 2
+    assert reasons(answered) == ["MINIMUM_UNITS"]
+
+
+def test_plants_of_one_company_are_one_respondent(tmp_path):
+    rules = "p_percent: {share: 0.4, consequence: protect}"
+    (tmp_path / "plants").mkdir()
+    (tmp_path / "companies").mkdir()
+    assert verdict(ask(house(tmp_path / "plants", rules))) == "RELEASED"
+    companies = house(tmp_path / "companies", rules, holding={"column": "company"})
+    assert "north" in withheld(ask(companies))
+
+
+def test_fewer_companies_than_the_minimum_of_units_are_too_few(tmp_path):
+    frame = plants()
+    east = frame["region"] == "east"
+    frame.loc[east, "company"] = np.where(np.arange(16) < 8, "one", "two")
+    answered = ask(house(tmp_path, "", frame, holding={"column": "company"}), "UNITS")
+    assert "east" in withheld(answered)
+
+
+def test_a_difference_of_one_company_is_too_small_however_many_plants_it_has(tmp_path):
+    frame = plants()
+    frame["company"] = np.where(frame["region"] == "east", "one", frame["company"])
+    fields = {"holding": {"column": "company"}}
+    (tmp_path / "apart").mkdir()
+    (tmp_path / "held").mkdir()
+    without = {"region": ["north", "south", "west"]}
+    for folder, extra, last in (("apart", {}, "RELEASED"), ("held", fields, "REFUSED")):
+        made = house(tmp_path / folder, "", frame, **extra)
+        assert verdict(made.ask(dataset="plants")) == "RELEASED"
+        assert verdict(made.ask(dataset="plants", **without)) == last
+
+
+def test_who_gave_a_waiver_lets_the_sum_be_known(tmp_path):
+    waiver = {"column": "agreed", "codes": ["yes"]}
+    assert verdict(ask(house(tmp_path, TOGETHER, waiver=waiver))) == "RELEASED"
+
+
+def test_shifted_contributions_are_measured_from_the_lower_bound_and_need_one(tmp_path):
+    shifted = TOGETHER + CONTRIBUTIONS + "{negative: shifted}"
+    verdicts = []
+    for number, measure in enumerate(({"lower_bound": 0}, {"lower_bound": -1000}, {"upper_bound": 9000})):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        made = house(folder, shifted, measures=[{"name": "turnover", **measure}])
+        verdicts.append(verdict(ask(made)))
+    assert verdicts == ["RELEASED_PROTECTED", "RELEASED", "REFERRED"]
+
+
+def test_weighted_figures_are_judged_by_weighted_contributions_where_no_other_shows(tmp_path):
+    weighted = TOGETHER + CONTRIBUTIONS + "{weighted: true}"
+    sample = {"weight": {"column": "w"}, "design": {"coverage": "SAMPLE"}}
+    for number, (figures, expected) in enumerate(
+        [
+            (["WEIGHTED_SUM:turnover"], "RELEASED"),
+            (["SUM:turnover"], "RELEASED_PROTECTED"),
+            (["WEIGHTED_SUM:turnover", "MEAN:turnover"], "RELEASED_PROTECTED"),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        made = house(folder, weighted, **sample)
+        assert verdict(made.ask(dataset="plants", rows=["region"], figures=figures)) == expected
+
+
+def test_weighted_figures_of_losses_are_protected_like_others(tmp_path):
+    frame = plants()
+    frame["turnover"] *= np.where(np.arange(len(frame)) % 2, 1, -1)
+    fields = {"weight": {"column": "w"}, "design": {"coverage": "SAMPLE"}}
+    fields["measures"] = [{"name": "turnover", "lower_bound": -2500, "upper_bound": 2500}]
+    rules = "dominance: [{largest: 1, share: 0.3, consequence: protect}]" + CONTRIBUTIONS
+    answered = ask(house(tmp_path, rules + "{negative: shifted}", frame, **fields), "WEIGHTED_SUM:turnover")
+    assert verdict(answered) == "RELEASED"
+    (tmp_path / "absolute").mkdir()
+    absolute = ask(house(tmp_path / "absolute", rules + "{}", frame, **fields), "WEIGHTED_SUM:turnover")
+    assert "north" in withheld(absolute)
+
+
+def test_an_answer_under_rules_of_few_ranks_is_held_against_later_ones_of_many(tmp_path):
+    made = house(tmp_path, "dominance: [{largest: 1, share: 0.9, consequence: protect}]")
+    assert verdict(ask(made)) == "RELEASED"
+    many = parse_policy(
+        POLICY.replace("RULES", "dominance: [{largest: 6, share: 0.9, consequence: protect}]")
+    )
+    made.facility.replace_policies({"plants": many})
+    later = made.ask(dataset="plants", figures=["SUM:turnover"], region=["north", "south"])
+    assert verdict(later) == "RELEASED"
+    assert verdict(ask(made)) == "RELEASED"
