@@ -51,7 +51,11 @@ def test_a_count_that_the_margins_give_away_is_refuted_though_its_interval_is_wi
 
 def test_without_time_nothing_is_proved():
     true = counts(1, 8, 7, 2)
-    found = feasible_counts(ADDITIVE, true, behind_neighbours(true.astype(np.float64), 3), only(0), 2, 0.0)
+    known = behind_neighbours(true.astype(np.float64), 3)
+    totals = [2, 5, 6, 7, 8]
+    known.lower[totals] = known.upper[totals] = true[totals]
+    assert feasible_counts(ADDITIVE, true, known, only(0), 2, 10).proof is Proof.PROVED
+    found = feasible_counts(ADDITIVE, true, known, only(0), 2, 0.0)
     assert found.proof is Proof.UNPROVED
     assert found.unprotected[0]
 
@@ -92,3 +96,30 @@ def test_the_counts_behind_noise_hold_the_true_one_and_no_impossible_one(count, 
     for other in range(lower[0], upper[0] + 1):
         rows = TABLE.block(other)
         assert noisy[0] - other in TABLE.noise[rows]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    arrays.arrays(np.int64, 4, elements=st.integers(0, 9)),
+    arrays.arrays(np.int64, (2, 9), elements=st.integers(0, 3)),
+)
+def test_counts_that_are_said_to_be_possible_are(inner, rooms):
+    true = counts(*inner)
+    known = Intervals(np.maximum(0.0, true - rooms[0]), true + rooms[1].astype(np.float64))
+    found = feasible_counts(ADDITIVE, true, known, true >= 0, 1, 10)
+    ranges = [np.arange(known.lower[cell], known.upper[cell] + 1) for cell in (0, 1, 3, 4)]
+    grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, 2, 2)
+    every = np.array([with_margins(one).reshape(-1) for one in grid])
+    possible = every[np.all((every >= known.lower) & (every <= known.upper), axis=1)]
+    assert np.all(found.lower >= possible.min(axis=0))
+    assert np.all(found.upper <= possible.max(axis=0))
+    np.testing.assert_array_equal(found.unprotected, np.ptp(possible, axis=0) < 1)
+
+
+def test_a_large_table_is_proved_without_any_program(monkeypatch):
+    true = with_margins(np.random.default_rng(2).poisson(6, (60, 60)))
+    axes = tuple(axis(name, list(map(str, range(60)))) for name in "ab")
+    of = problem(axes, facts(true, true))
+    monkeypatch.setattr("sdcgate.methods.tables.feasible.Program", None)
+    known = Intervals(np.maximum(0.0, true - 2), true + 2.0)
+    assert feasible_counts(of.equations, true, known, true == 1, 3, 0.0).proof is Proof.PROVED

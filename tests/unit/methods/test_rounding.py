@@ -216,6 +216,15 @@ def test_after_small_count_rounding_no_small_count_is_left_and_the_table_adds_up
     assert np.all((behind.lower <= counts) & (counts <= behind.upper))
 
 
+def test_without_time_small_counts_go_to_the_nearest_and_nothing_is_claimed():
+    counts = with_margins(np.array([[1, 2], [4, 9]])).reshape(-1)
+    found = small_count_rounding(axes_of((2, 2)), counts, 5, 0.0)
+    assert (found.found, found.least_distance) == (Found.FEASIBLE, 0.0)
+    np.testing.assert_array_equal(found.values, with_margins(np.array([[0, 0], [5, 9]])).reshape(-1))
+    margins = ~leaf_cells(axes_of((2, 2)))
+    assert small_count_rounding(axes_of((2, 2)), counts, 5, 0.0, margins).found is Found.UNKNOWN
+
+
 @pytest.mark.parametrize(
     ("counts", "base", "message"),
     [(np.ones(9), 3, "add up"), (np.full(9, -1), 3, "none negative"), (np.zeros(9), 1, "at least 2")],

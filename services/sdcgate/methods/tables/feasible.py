@@ -50,7 +50,10 @@ def feasible_counts(
         raise ValueError(f"must be one value for each of {count} cells")
     if np.any((true < known.lower) | (true > known.upper)):
         raise ValueError("the true counts must lie within what is known of them")
-    search = _Search(equations, known, true)
+    found = _moved_alone(equations, true, known)
+    if not np.any(asked & (found[1] - found[0] < width)):
+        return FeasibleCounts(Proof.PROVED, *found, np.zeros(count, dtype=np.bool_))
+    search = _Search(equations, known, true, *found)
     deadline = Deadline(seconds)
     search.sweep(asked, width, deadline)
     refuted = False
@@ -64,13 +67,53 @@ def feasible_counts(
     return FeasibleCounts(proof, search.lower, search.upper, narrow)
 
 
+def _moved_alone(equations: Equations, true: IntArray, known: Intervals) -> tuple[IntArray, IntArray]:
+    """Least and greatest counts in tables in which one inner cell and all its totals move by the same.
+
+    That needs no program: the cell can move as far as the least that it and its totals may.
+    """
+    rows = equations.rows
+    total = equations.signs < 0
+    summed = np.zeros(len(equations), dtype=np.bool_)
+    summed[rows[total]] = True
+    fixed = equations.cells[~summed[rows]]
+    parts = ~total & summed[rows]
+    of_part = np.zeros(len(equations), dtype=np.int64)
+    of_part[rows[total]] = equations.cells[total]
+    children, parents = equations.cells[parts], of_part[rows[parts]]
+    above, below = np.floor(known.upper) - true, true - np.ceil(known.lower)
+    above[fixed] = below[fixed] = 0
+    up, down = (_of_inner_cells(room.astype(np.int64), children, parents) for room in (above, below))
+    return true - down, true + up
+
+
+def _of_inner_cells(room: IntArray, children: IntArray, parents: IntArray) -> IntArray:
+    """By how much each cell moves with the inner cell beneath it that has most room, its totals' included."""
+    least = room.copy()
+    while True:
+        before = least.copy()
+        np.minimum.at(least, children, least[parents])
+        if np.array_equal(least, before):
+            break
+    inner = np.ones(len(room), dtype=np.bool_)
+    inner[parents] = False
+    most = np.where(inner, least, 0)
+    while True:
+        before = most.copy()
+        np.maximum.at(most, parents, most[children])
+        if np.array_equal(most, before):
+            return most
+
+
 class _Search:
     """The tables that are known to be possible, and programs that find more."""
 
-    def __init__(self, equations: Equations, known: Intervals, true: IntArray) -> None:
+    def __init__(
+        self, equations: Equations, known: Intervals, true: IntArray, lower: IntArray, upper: IntArray
+    ) -> None:
         self._equations, self._known = equations, known
         self._sides = equations.residuals(true[None])[0]
-        self.lower, self.upper = true.copy(), true.copy()
+        self.lower, self.upper = lower, upper
         rows = Rows()
         rows.start(self._sides.astype(np.float64), self._sides.astype(np.float64))
         rows.put(equations.rows, equations.cells, equations.signs)

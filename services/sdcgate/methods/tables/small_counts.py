@@ -68,9 +68,13 @@ class _Table:
         costs = -np.concatenate([up, -self._share * values, moved.astype(np.float64)])
         lower, upper = self._bounds()
         best = self._program().best(costs, lower, upper, Deadline(seconds))
-        if best.values is None:
+        if best.values is not None:
+            ups, stays = np.rint(best.values[: 2 * len(small)]).reshape(2, -1)
+        elif self._published.all():
+            # Any choice will do where every inner count is rounded by itself.
+            ups, stays = 2 * values >= self._base, np.zeros(len(small))
+        else:
             return ControlledTable(Found.UNKNOWN, None, 0, np.inf, 0.0)
-        ups, stays = np.rint(best.values[: 2 * len(small)]).reshape(2, -1)
         inner = np.where(self._inner, self._true, 0.0)
         inner[small] = self._base * ups + values * stays
         rounded = _with_margins(self._chain, inner)
