@@ -84,7 +84,7 @@ class _Search:
             least = np.full(self.secrets, float(floor))
             first = rows.start(least, np.full(self.secrets, INFINITY))
             rows.put(first + system.secret.rows, system.secret.columns, 1.0)
-        self._program = Program(rows, system.columns)
+        self._program = Program(rows, system.columns, primal=True)
         # Known sums are to bound the columns, so that their prices tell what does; others lie far away.
         far = 10.0 * (width + system.counts.max(initial=0.0))
         self._least, self._most = np.zeros(system.columns), np.full(system.columns, far)

@@ -9,7 +9,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 
 INFINITY = float("inf")
 FEASIBILITY = 1e-9
-DUAL = 1
+DUAL, PRIMAL = 1, 4
 LINEAR_EFFORT, INTEGER_EFFORT = 0.6, 7.0
 PIVOT_EFFORT_BY_ROW, PIVOT_EFFORT_BY_COLUMN = 25e-6, 4e-6
 """Measured: milliseconds to begin, and for each pivot by the program's size."""
@@ -118,11 +118,16 @@ class Program:
 
     Linear programs are small, degenerate and solved again and again: they start from the last basis, without
     presolve, and without perturbing costs unless the solver then fails. `rough` integer programs end with any
-    good solution, and are not branched.
+    good solution, and are not branched. `primal` linear programs are quick where only costs change.
     """
 
     def __init__(
-        self, rows: Rows, columns: int, integer: BoolArray | None = None, rough: bool = False
+        self,
+        rows: Rows,
+        columns: int,
+        integer: BoolArray | None = None,
+        rough: bool = False,
+        primal: bool = False,
     ) -> None:
         import highspy
 
@@ -149,7 +154,8 @@ class Program:
         self._linear = integer is None
         if self._linear:
             self._solver.setOptionValue("presolve", "off")
-            self._solver.setOptionValue("simplex_strategy", DUAL)
+            self._strategy = PRIMAL if primal else DUAL
+            self._solver.setOptionValue("simplex_strategy", self._strategy)
             self._solver.setOptionValue("simplex_iteration_limit", PIVOTS * (rows.count + columns + 10))
             self._perturb(False)
         self._start_effort = LINEAR_EFFORT if self._linear else INTEGER_EFFORT
@@ -196,17 +202,22 @@ class Program:
         if afresh:
             self._solver.setBasis()
         status = self._run(deadline)
-        if self._linear and status in self._failed:
+        if self._linear and (status in self._failed or (status in self._enough and not self._is_feasible)):
             self._solver.setBasis()
+            self._solver.setOptionValue("simplex_strategy", DUAL)
             self._perturb(True)
             status = self._run(deadline)
             self._perturb(False)
-        if status not in self._enough:
-            return None
-        if self._solver.getInfo().primal_solution_status != self._feasible:
+            self._solver.setOptionValue("simplex_strategy", self._strategy)
+        if status not in self._enough or not self._is_feasible:
             return None
         values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
         return values if np.all(np.isfinite(values)) else None
+
+    @property
+    def _is_feasible(self) -> bool:
+        """Whether the solver's solution keeps to the rows; it may not, though it is called optimal."""
+        return bool(self._solver.getInfo().primal_solution_status == self._feasible)
 
     @property
     def prices(self) -> FloatArray:
