@@ -1,6 +1,7 @@
 """Files of microdata as agencies have them assessed: over REST, by the Python client, by the command line."""
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from sdcgate.cli import main
 from sdcgate.methods.risk.file_level import file_risk
 from sdcgate.methods.risk.individual import individual_risk
 from sdcgate.methods.risk.keys import group_keys
-from sdcgate_client import Client, InvalidRequest
+from sdcgate_client import Client, InvalidRequest, TooManyRequests
 from sdcgate_client.files import columns_stream, form
 from served_house import ServedHouse
 
@@ -185,6 +186,26 @@ def test_two_releases_of_one_source_are_linked_as_on_the_command_line(
     with pytest.raises(InvalidRequest) as caught:
         client.assess_microdata(people, first, other=part, other_keys="num", **how)
     assert [path for path, _ in caught.value.errors] == ["options.other.keys"]
+
+
+def test_a_caller_who_leaves_makes_room_for_the_next(house: ServedHouse, client: Client) -> None:
+    """Two files may be looked at: two that would take half a minute each are left after a second."""
+    rng = np.random.default_rng(1)
+    keys = [f"k{place}" for place in range(17)]
+    long = pd.DataFrame(rng.integers(0, 4, (15_000, 17)), columns=keys).astype("int8")
+    parts = form({"keys": keys, "suda_size": 8}, arrow=columns_stream(long, keys))
+    for _ in range(2):
+        with pytest.raises(httpx.ReadTimeout):
+            house.send("POST", "/v1/risk:assessMicrodata", files=parts, timeout=1.0)
+    until = time.monotonic() + 4
+    while True:
+        try:
+            report = client.assess_microdata(pd.DataFrame({"a": [1, 1, 2]}), "a", fraction=1)
+            break
+        except TooManyRequests:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+    assert report["key_cells"]["sample_uniques"] == 1
 
 
 def test_options_longer_than_an_address_may_be_go_into_a_form(

@@ -1,5 +1,6 @@
 """What a request of the gateway brings: a JSON body, a file as it comes, a query string."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -77,6 +78,8 @@ class FileMessages:
         self._options = options
         self._message_type = message_factory.GetMessageClass(route.request_type)
         self.problem: Exception | None = None
+        self.ended = asyncio.Event()
+        """Whether the body was read to its end, or cannot be."""
 
     async def __aiter__(self) -> AsyncIterator[Message]:
         """Each message."""
@@ -87,6 +90,8 @@ class FileMessages:
                     yield self._message_type(**{self._field: piece[begin : begin + PIECE_BYTES]})
         except Exception as error:
             self.problem = error
+        finally:
+            self.ended.set()
 
 
 def file_messages(request: Request, route: Route, maximum: int) -> FileMessages:

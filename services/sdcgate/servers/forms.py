@@ -1,5 +1,6 @@
 """A form whose first part is the options, as JSON, and whose other parts are files; taken as it comes."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ class FormMessages:
         self._message_type = message_factory.GetMessageClass(route.request_type)
         self._options: Message | None = None
         self.problem: Exception | None = None
+        self.ended = asyncio.Event()
+        """Whether the body was read to its end, or cannot be."""
 
     async def begin(self, maximum: int) -> None:
         """Read as far as the options end. Raises InvalidMessageError and TooLarge."""
@@ -71,6 +74,8 @@ class FormMessages:
             self._parts.finish()
         except Exception as error:
             self.problem = error
+        finally:
+            self.ended.set()
 
     def _messages(self) -> list[Message]:
         """What has come of the files since they were last asked for."""

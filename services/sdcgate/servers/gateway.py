@@ -43,6 +43,7 @@ from sdcgate.servers.errors import (
     problem_of,
 )
 from sdcgate.servers.forms import FormMessages, form_messages
+from sdcgate.servers.leaving import while_connected
 from sdcgate.servers.logging import REQUEST_ID, configure, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.probes import Probes
@@ -204,7 +205,10 @@ class Gateway:
         identity = getattr(request.state, REQUEST_ID)
         backend = self._backends[route.service]
         try:
-            response = await backend.call(route.rpc, message, request.state.token, identity)
+            call = backend.call(route.rpc, message, request.state.token, identity)
+            if isinstance(message, FileMessages | FormMessages):
+                call = while_connected(request, message.ended, call)
+            response = await call
         finally:
             if isinstance(message, FileMessages | FormMessages) and message.problem is not None:
                 # Whatever was made of the part that could be read.
