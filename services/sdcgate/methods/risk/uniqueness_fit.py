@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-NORMAL_95 = 1.959963984540054
+from sdcgate.methods.risk.uniqueness import NORMAL_95
+
 LARGEST_SIZE = 3
 GROSS = 0.2
 """Deviation from which a model does not fit."""
