@@ -1,6 +1,6 @@
 """Populations whose F_k are known, and the scenarios in which `trust_study` samples them.
 
-Three sets: `DEVELOPMENT` decided the form of the recommended estimate. `FORMER` was held out from its first
+Three sets: `DEVELOPMENT` decided the present form of the recommended estimate. `FORMER` was held out from its first
 form; its results were known when the form was changed, though it was changed by the development set alone.
 `HELD_OUT` was made after that, and run once.
 """
@@ -173,7 +173,7 @@ DEVELOPMENT = (
     Scenario("RAND persons, 33%", health_insurance, equal(0.33)),
     Scenario("RAND persons, 66%", health_insurance, equal(0.66)),
 )
-"""Those that decided the form of the estimate."""
+"""Those that decided the present form of the estimate."""
 
 FORMER = (
     Scenario("classes, 6 keys, 1%", lambda: classes(400_000, (2, 4, 7, 9, 11, 5), 4, 201), equal(0.01)),
