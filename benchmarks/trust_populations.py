@@ -1,8 +1,8 @@
 """Populations whose F_k are known, and the scenarios in which `trust_study` samples them.
 
-Three sets: `DEVELOPMENT` decided the present form of the recommended estimate. `FORMER` was held out from its first
-form; its results were known when the form was changed, though it was changed by the development set alone.
-`HELD_OUT` was made after that, and run once.
+Three sets: `DEVELOPMENT` decided the present form of the recommended estimate. `FORMER` was held out from its
+first form; its results were known when the form was changed, though it was changed by the development set
+alone. `HELD_OUT` was made after that.
 """
 
 from collections.abc import Callable
