@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test test-long fuzz lint proto bench bench-long docs reference clean
+.PHONY: run demo test test-long attack fuzz lint proto bench bench-long docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -20,6 +20,10 @@ test: $(PROTO)
 # makes each series that long); every setting of the bundled policies changed, one after the other.
 test-long: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile -m long
+
+# Automated intruders at sdcgate and at ACRO (in an environment of its own): a table, and tests/attack/results.json.
+attack: $(PROTO)
+	$(PY) tests/attack/run.py
 
 # Anything at all against every call, route and file, FUZZ_SECONDS for each of some forty targets.
 fuzz: export FUZZ_SECONDS ?= 60

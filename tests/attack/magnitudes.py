@@ -1,0 +1,207 @@
+"""Attacks on sums, means, percentages and weights, and on those who contribute to them."""
+
+import math
+from functools import partial
+from typing import Any
+
+from attack.claims import NOTHING, Claim, attack, exactly
+from attack.knowledge import COUNT, WEIGHT
+from attack.populations import (
+    COALITION,
+    DOMINATED,
+    EQUAL,
+    NEGATIVE,
+    census,
+    families,
+    firms,
+    panel,
+    singletons,
+)
+from attack.publishers import Api
+from attack.subtracting import CROSSED, FEW, listen, number
+from attack.world import Box, World
+
+FIRMS: dict[str, Any] = {"rows": ["region"], "columns": ["branch"]}
+SUMS: dict[str, Any] = {**FIRMS, "figures": ["UNITS", "SUM:turnover"]}
+VICTIM: Box = {"region": ("r2",), "branch": ("b4",)}
+SELF: Box = {"region": ("r2",), "branch": ("b3",)}
+FAMILY: Box = {"district": ("d2",), "faith": ("z",)}
+TWO_PEOPLE: Box = {"clinic": ("c2",), "drug": ("g3",)}
+OLD_WOMEN: Box = {"town": ("t2",), "trade": ("k4",), "sex": ("f",), "age": ("4", "5", "6")}
+WELL: Box = {**OLD_WOMEN, "illness": ("none", "flu")}
+
+
+def cell(place: tuple[str, str]) -> Box:
+    """A region and a branch."""
+    return {"region": (place[0],), "branch": (place[1],)}
+
+
+def total(measure: str, box: Box):
+    """The true sum of a measure over a box."""
+    return lambda world: float(world.where(box)[measure].sum())
+
+
+def largest(place: tuple[str, str]):
+    """The true value of the largest firm of a cell."""
+    return lambda world: float(world.where(cell(place))["turnover"].max())
+
+
+def less(claim: Claim, *own: float) -> Claim:
+    """What is left of a sum when some contributors take out what is theirs."""
+    return Claim(claim.low - sum(own), claim.high - sum(own))
+
+
+@attack(
+    "Sum from its margins", partial(firms, (DOMINATED,)), total("turnover", cell(DOMINATED)), tolerance=5.0
+)
+def sum_from_margins(api: Api) -> Claim:
+    """The totals of a table of sums less the cells that are shown."""
+    return listen(api, SUMS).value("turnover", cell(DOMINATED))
+
+
+@attack("Mean times count", partial(firms, (DOMINATED,)), total("turnover", cell(DOMINATED)), tolerance=200.0)
+def mean_times_count(api: Api) -> Claim:
+    """No sum is asked for: each is a mean times a number of units."""
+    means = {**FIRMS, "figures": ["MEAN:turnover"]}
+    return listen(api, {**FIRMS, "figures": ["UNITS"]}, means).value("turnover", cell(DOMINATED))
+
+
+@attack(
+    "The second largest against the largest",
+    partial(firms, (DOMINATED,)),
+    largest(DOMINATED),
+    tolerance=900.0,
+)
+def second_largest(api: Api) -> Claim:
+    """A firm takes its own turnover from the cell's and knows its only large competitor's to 5%."""
+    known = listen(api, SUMS)
+    rest = less(known.value("turnover", cell(DOMINATED)), 500.0)
+    return Claim(rest.low - 500.0, rest.high)
+
+
+@attack("One negative contribution", partial(firms, (NEGATIVE,)), largest(NEGATIVE), tolerance=800.0)
+def negative(api: Api) -> Claim:
+    """The same where one firm of the cell made a loss, which nobody lost more than 150."""
+    rest = less(listen(api, SUMS).value("turnover", cell(NEGATIVE)), 400.0)
+    return Claim(rest.low - 400.0, rest.high + 150.0)
+
+
+@attack("The largest value", partial(firms, (DOMINATED,)), largest(DOMINATED))
+def maximum(api: Api) -> Claim:
+    """Asks for the maximum of each cell."""
+    return exactly(api.ask(**FIRMS, figures=["MAX:turnover"]).shown(*DOMINATED))
+
+
+@attack("Equal values", partial(firms, (EQUAL,)), largest(EQUAL))
+def equal_values(api: Api) -> Claim:
+    """One of twelve firms knows that none has less than he has; if the mean is his, it is everybody's."""
+    known = listen(api, {**FIRMS, "figures": ["MEAN:turnover"]}).rows
+    mean = [row for row in known if row.terms[0][2] == cell(EQUAL)]
+    return (
+        exactly(777.0) if any(math.isclose(-row.terms[1][0], 777.0, abs_tol=0.1) for row in mean) else NOTHING
+    )
+
+
+@attack("The only other one of a row", singletons, total("turnover", VICTIM), tolerance=5.0)
+def singleton(api: Api) -> Claim:
+    """Two firms are alone in their branches: one of them takes itself out of what is withheld together."""
+    known = listen(api, SUMS, {**FIRMS, "figures": ["MEAN:turnover"], "margins": False})
+    known.tell_box("turnover", SELF, 612.5)
+    known.tell_box(COUNT, SELF, 1)
+    known.tell_box(COUNT, VICTIM, 1)
+    return known.value("turnover", VICTIM)
+
+
+@attack(
+    "Two contributors against a third",
+    partial(firms, (COALITION,)),
+    largest(COALITION),
+    tolerance=100.0,
+    open="the bundled policies set p% for one respondent against another, not for two together",
+)
+def coalition(api: Api) -> Claim:
+    """The second and the third take both their turnovers from a published sum."""
+    rest = less(listen(api, SUMS).value("turnover", cell(COALITION)), 480.0, 480.0)
+    return Claim(rest.low - 99.0, rest.high)
+
+
+@attack("One family of twelve", families, total("income", FAMILY), tolerance=5.0)
+def family(api: Api) -> Claim:
+    """Twelve persons are enough for a threshold of ten; they are one household with one income."""
+    asked = {"rows": ["district"], "columns": ["faith"], "figures": ["UNITS", "SUM:income"]}
+    return listen(api, asked, {**asked, "figures": ["MEAN:income"]}).value("income", FAMILY)
+
+
+@attack("Two people with twelve records", panel, total("cost", TWO_PEOPLE), tolerance=5.0)
+def two_people(api: Api) -> Claim:
+    """Records are more than people: two people with six years each pass a threshold on records."""
+    asked = {"rows": ["clinic"], "columns": ["drug"], "figures": ["RECORDS", "SUM:cost"]}
+    return listen(api, asked).value("cost", TWO_PEOPLE)
+
+
+@attack("Percentages with one known total", census, number(FEW))
+def percentages(api: Api) -> Claim:
+    """No count of a cell is asked for: a percentage to one decimal is a whole number of 636 people."""
+    shares = {**CROSSED, "figures": ["TOTAL_PERCENT"]}
+    return listen(api, {"rows": []}, shares).count(FEW)
+
+
+@attack("Rational reconstruction of percentages", census, number(FEW))
+def rational_reconstruction(api: Api) -> Claim:
+    """Percentages alone: the one denominator that makes whole numbers of all shares of a column and a row."""
+    heard = api.ask(**CROSSED, figures=["ROW_PERCENT"])
+    half = 1e-9 if api.digits is None else 0.5 * 10**-api.digits + 1e-9
+    row = {codes[1]: figures["ROW_PERCENT"] for codes, figures in heard.cells.items() if codes[0] == "t2"}
+    shown = [share for code, share in row.items() if share is not None and code not in ("_T", "k3")]
+    hidden = [code for code, share in row.items() if share is None and code not in ("_T", "k3")]
+    if hidden or not shown:
+        return NOTHING
+    # He knows the town's population to a third of itself.
+    found = [
+        size - sum(round(share * size / 100) for share in shown)
+        for size in range(90, 160)
+        if all(abs(round(share * size / 100) * 100 / size - share) <= half for share in shown)
+    ]
+    return Claim(min(found), max(found)) if found else NOTHING
+
+
+@attack("Weights against counts", census, number(FEW))
+def reweighting(api: Api) -> Claim:
+    """Only weighted numbers are asked for; everybody in a town has the same weight, as the design says."""
+    weighted = {**CROSSED, "figures": ["WEIGHTED_UNITS"]}
+    known = listen(api, weighted, {"rows": ["town"], "figures": ["WEIGHTED_UNITS"]})
+    least, most = known.interval(WEIGHT, FEW)
+    return Claim(math.ceil(least / 110 - 0.01), math.floor(most / 110 + 0.01)) if most < 1e6 else NOTHING
+
+
+def unanswered(world: World) -> float:
+    """How many people of t4 have not told their hours."""
+    return float(world.where({"town": ("t4",)})["hours"].isna().sum())
+
+
+@attack("Who has no value", census, unanswered)
+def who_has_no_value(api: Api) -> Claim:
+    """A sum divided by its mean is the number of people who have the measure; all people are known."""
+    heard = api.ask(rows=["town"], figures=["UNITS", "SUM:hours", "MEAN:hours"])
+    people, whole, mean = (heard.shown("t4", figure=name) for name in heard.question.figures)
+    if people is None or whole is None or mean is None:
+        return NOTHING
+    half = 1e-6 if api.digits is None else 0.5 * 10**-api.digits
+    ends = (whole - half) / (mean + half), (whole + half) / (mean - half)
+    return Claim(people - math.floor(ends[1] + 1e-6), people - math.ceil(ends[0] - 1e-6))
+
+
+@attack("A whole group in one category", census, number(WELL))
+def full_cell(api: Api) -> Claim:
+    """As many women have gout as there are: nobody of a known group is without."""
+    asked: dict[str, Any] = {"rows": ["town", "trade"], "filter": {"sex": ["f"], "age:halves": ["old"]}}
+    return listen(api, asked, {**asked, "columns": ["illness"]}).count(WELL)
+
+
+@attack("A zero under a filter", census, number(WELL))
+def zero(api: Api) -> Claim:
+    """Filters for what nobody of a known group has."""
+    asked: dict[str, Any] = {"rows": ["town", "trade"]}
+    women = {"sex": ["f"], "age:halves": ["old"]}
+    others = {**women, "illness": ["none", "flu"]}
+    return listen(api, {**asked, "filter": women}, {**asked, "filter": others}).count(WELL)

@@ -1,0 +1,166 @@
+"""Attacks that listen to everything but the figures: errors, reasons, refusals, digests, noise, marks."""
+
+import hashlib
+import json
+import re
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from attack.claims import NOTHING, Claim, attack, exactly
+from attack.knowledge import COUNT, Knowledge, Row
+from attack.populations import TOWNS, census
+from attack.publishers import Api, Careless, Heard
+from attack.subtracting import CROSSED, FEW, RARE, SCARCE, informed, number
+from attack.world import Box
+
+VARYING = re.compile(r"[qr]-[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[\d:.]+Z|\b[0-9a-f]{16,64}\b|[A-Za-z0-9+/]{86}==")
+
+
+def present(box: Box):
+    """1 if there is somebody, else 0."""
+    return lambda world: float(len(world.where(box)) > 0)
+
+
+def seen(heard: Heard) -> str:
+    """All that a researcher sees of an answer but ids, times, digests and what he sent himself."""
+    text = heard.text + json.dumps(
+        {k: v for k, v in heard.headers.items() if k not in ("date", "x-request-id")}
+    )
+    text = re.sub(
+        r"[qr]-[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[\d:.]+Z|\b[0-9a-f]{16,64}\b|[A-Za-z0-9+/]{86}==", "", text
+    )
+    text = re.sub(r'\\?"(sequence|decided)\\?": ?"?\d*', "", text)
+    return repr((heard.verdict, heard.status, heard.reasons, heard.cells, text))
+
+
+@attack("Category names in error texts", census, present(RARE))
+def error_texts(api: Api) -> Claim:
+    """Misspelt codes: what is said of one that four people have, and of one that nobody has."""
+    misspelt = ("K9", "k99", "9"), ("K5", "k55", "5")
+    told = [
+        "".join(seen(api.ask(rows=["town"], filter={"trade": [code]})) for code in codes).replace(shown, "k")
+        for codes, shown in zip(misspelt, ("9", "5"), strict=True)
+    ]
+    asked = "".join(seen(api.ask(rows=["town"], filter={"trade": ["k77"]})))
+    named = "k9" in asked.replace("k99", "") and "k5" not in asked
+    return exactly(1.0) if told[0] != told[1] or named else NOTHING
+
+
+@attack("Empty or nearly empty", census, present(RARE))
+def nearly_empty(api: Api) -> Claim:
+    """The answers to a filter that four people meet and to one that nobody meets are compared."""
+    filters = ({"trade": ["k9"]}, {"trade": ["k5"]})
+    few, none = (seen(api.ask(rows=["sex"], filter=one)).replace("k9", "k5") for one in filters)
+    return exactly(1.0) if few != none else NOTHING
+
+
+@attack("Reasons that count", census, number(RARE))
+def reasons_that_count(api: Api) -> Claim:
+    """A refusal for too few people, with a known number of others among them."""
+    padded = api.ask(rows=["sex"], filter={"town": ["t1"], "trade": ["k1", "k9"]})
+    known = api.ask(rows=["town"], filter={"trade": ["k1"]}).shown("t1")
+    told = [float(found) for found in re.findall(r"\b\d+\b", " ".join(padded.reasons))]
+    within = [value - known for value in told if known is not None and 0 < value - known < 10]
+    return exactly(within[0]) if within else NOTHING
+
+
+@attack("Digests of the withheld table", census, number(FEW))
+def digests(api: Api) -> Claim:
+    """Every table that agrees with the answer, hashed, is looked for in headers, ids and certificates."""
+    heard = api.ask(**CROSSED)
+    held = "\n".join([heard.text, *map(str, heard.headers.values())])
+    known = informed(api)
+    known.hear(heard)
+    for guess in range(1, 10):
+        filled = _filled(heard, known, guess)
+        if filled and any(
+            hashlib.sha256(text.encode()).hexdigest() in held for text in _spelt(heard, filled)
+        ):
+            return exactly(float(guess))
+    return NOTHING
+
+
+def _filled(heard: Heard, known: Knowledge, guess: int) -> list[dict[str, float]]:
+    """The whole table if the cell were the guess and all else that is withheld follows; else nothing."""
+    other = Knowledge(known.world, known.digits, [*known.rows, Row(((1.0, COUNT, FEW),), guess, guess)])
+    filled = []
+    for codes, figures in heard.cells.items():
+        value = figures["UNITS"]
+        if value is None:
+            try:
+                found = other.count(heard.box(known.world, codes))
+            except AssertionError:
+                return []
+            if found.width:
+                return []
+            value = found.low
+        filled.append({"RECORDS": value, "UNITS": value})
+    return filled
+
+
+def _spelt(heard: Heard, filled: list[dict[str, float]]) -> list[str]:
+    units = [figures["UNITS"] for figures in filled]
+    table = heard.content.get("table", {})
+    whole = {**table, "columns": {**table.get("columns", {}), "units": units}}
+    decision = {**heard.content, "table": whole}
+    texts = [repr(filled), repr(units), json.dumps(units), json.dumps(list(map(int, units)))]
+    for content in (whole, decision):
+        texts += [json.dumps(content), json.dumps(content, separators=(",", ":"), sort_keys=True)]
+    return texts
+
+
+@attack("Averaging fresh noise", census, number(FEW), careless=partial(Careless, noise=0.3))
+def averaging(api: Api) -> Claim:
+    """The same cell again and again, in other orders and under filters that mean the same, and their mean."""
+    orders: list[dict[str, Any]] = [
+        CROSSED,
+        {"rows": ["trade"], "columns": ["town"]},
+        {"rows": ["town", "trade"]},
+    ]
+    filters: list[dict[str, Any]] = [{}, {"sex": ["f", "m"]}, {"town": list(TOWNS)}]
+    found = []
+    for _ in range(2):
+        for order in orders:
+            for condition in filters:
+                heard = api.ask(**order, filter=condition)
+                codes = ("k3", "t2") if order is orders[1] else ("t2", "k3")
+                found.append(heard.shown(*codes))
+    drawn = [value for value in found if value is not None]
+    if len(set(drawn)) < 2:
+        # Never shown, or always the same: that is no noise that averages out.
+        return exactly(drawn[0]) if drawn and api.digits is None and len(drawn) == len(found) else NOTHING
+    if len(drawn) < len(found):
+        return NOTHING
+    mean, error = float(np.mean(drawn)), float(np.std(drawn)) / len(drawn) ** 0.5
+    return exactly(float(round(mean))) if 2 * error < 0.5 else NOTHING
+
+
+@attack("Refusals as inequalities", census, number({**SCARCE, "town": ("t1",)}))
+def refusals(api: Api) -> Claim:
+    """A refusal of a difference says that it has one to nine people; all together may leave one number."""
+    known = informed(api)
+    for towns in ([town] for town in TOWNS):
+        for stages in (["s1", "s2", "s3"], ["s1", "s3"]):
+            heard = known.hear(api.ask(rows=["sex"], filter={"town": towns, "stage": stages}))
+            if heard.verdict == "REFUSED" and "DIFFERENCING" in "".join(heard.reasons):
+                few = Row(((1.0, COUNT, {**SCARCE, "town": tuple(towns)}),), 1.0, 9.0)
+                known.rows.append(few)
+    known.hear(api.ask(rows=["stage"]))
+    known.hear(api.ask(rows=["town"], columns=["stage"]))
+    return known.count({**SCARCE, "town": ("t1",)})
+
+
+@attack(
+    "Presence by a mark",
+    census,
+    present({"town": ("t1",), **RARE}),
+    open="a withheld cell is not empty where zeros are published, and a mark says so",
+)
+def presence(api: Api) -> Claim:
+    """A withheld cell among published zeros is not empty."""
+    heard = api.ask(rows=["town"], columns=["trade"])
+    zeros = [heard.shown(town, "k9") == 0 for town in TOWNS[1:]]
+    held = ("t1", "k9") in heard.cells and heard.shown("t1", "k9") is None
+    return exactly(1.0) if held and any(zeros) else NOTHING

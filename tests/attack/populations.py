@@ -1,0 +1,227 @@
+"""The populations that are attacked, each with small groups whose truth an intruder wants to know."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import statsmodels
+
+from attack.world import MISSING, Variable, World
+
+TOWNS = ("t1", "t2", "t3", "t4")
+TRADES = ("k1", "k2", "k3", "k4", "k5", "k9")
+"""Nobody has k5; four people have k9."""
+GRID = {
+    ("t1", "k1"): 41, ("t1", "k2"): 38, ("t1", "k3"): 35, ("t1", "k4"): 52, ("t1", "k9"): 4,
+    ("t2", "k1"): 44, ("t2", "k2"): 33, ("t2", "k3"): 3, ("t2", "k4"): 47,
+    ("t3", "k1"): 36, ("t3", "k2"): 58, ("t3", "k3"): 40, ("t3", "k4"): 31,
+    ("t4", "k1"): 50, ("t4", "k2"): 42, ("t4", "k3"): 37, ("t4", "k4"): 45,
+}  # fmt: skip
+AGES = ("1", "2", "3", "4", "5", "6")
+AGE = Variable(
+    "age",
+    AGES,
+    {
+        "halves": {"young": AGES[:3], "old": AGES[3:]},
+        "pairs": {"p1": AGES[:2], "p2": AGES[2:4], "p3": AGES[4:]},
+    },
+)
+CENSUS = (
+    Variable("town", TOWNS, {"province": {"north": TOWNS[:2], "south": TOWNS[2:]}}),
+    Variable("trade", TRADES),
+    Variable("branch", tuple(code.replace("k", "b") for code in TRADES)),
+    Variable("sex", ("f", "m")),
+    AGE,
+    Variable("stage", ("s1", "s2", "s3")),
+    Variable("school", ("e1", "e2", "e3")),
+    Variable("illness", ("none", "flu", "gout"), harmless=("none",)),
+)
+
+
+@cache
+def census() -> World:
+    """636 people by town and trade: three have trade k3 in t2, four k9, five stage s2; one has no school.
+
+    `branch` is the trade under another name; the twelve people of k4 in t2 who are f and old all have gout.
+    """
+    rng = np.random.default_rng(2024)
+    rows = [(town, trade) for (town, trade), number in GRID.items() for _ in range(number)]
+    size = len(rows)
+    made = pd.DataFrame(rows, columns=["town", "trade"])
+    made["branch"] = made["trade"].str.replace("k", "b")
+    # In turn within each town and trade, so that no other group is small.
+    order = made.groupby(["town", "trade"]).cumcount()
+    made["sex"] = np.where(order % 2 == 0, "f", "m")
+    made["age"] = [AGES[int(number)] for number in rng.integers(0, 6, size)]
+    made["stage"] = np.where(rng.random(size) < 0.5, "s1", "s3")
+    made.loc[made.index[::140], "stage"] = "s2"
+    made["school"] = rng.choice(["e1", "e2", "e3"], size)
+    made.loc[made.index[(made.town == "t3") & (made.trade == "k2")][7], "school"] = MISSING
+    made["illness"] = rng.choice(["none", "flu", "gout"], size, p=[0.5, 0.3, 0.2])
+    ill = (made.town == "t2") & (made.trade == "k4") & (made.sex == "f") & made.age.isin(AGES[3:])
+    made.loc[ill, "illness"] = "gout"
+    made["income"] = np.round(rng.uniform(1000, 4000, size), 2)
+    made["hours"] = rng.integers(200, 2000, size).astype(float)
+    # One person in t4 has not told his hours.
+    made.loc[made.index[(made.town == "t4") & (made.trade == "k1")][3], "hours"] = np.nan
+    made["weight"] = made["town"].map(dict(zip(TOWNS, (100.0, 110.0, 120.0, 130.0), strict=True)))
+    made["id"] = [f"p{number}" for number in range(size)]
+    return World(made, CENSUS, ("income", "hours"))
+
+
+def one_more(world: World, **person: object) -> World:
+    """The same people and one more: the file a year later."""
+    like = world.records.iloc[[0]].assign(**person)
+    return replace(world, records=pd.concat([world.records, like], ignore_index=True))
+
+
+REGIONS, BRANCHES = ("r1", "r2", "r3", "r4"), ("b1", "b2", "b3", "b4")
+DOMINATED, COALITION, NEGATIVE, EQUAL = ("r2", "b3"), ("r3", "b2"), ("r1", "b4"), ("r4", "b1")
+TURNOVER = {
+    DOMINATED: [9000.0, 500.0, *[20.0] * 10],
+    COALITION: [1000.0, 480.0, 480.0, *[6.0] * 10],
+    NEGATIVE: [8000.0, 400.0, -50.0, *[15.0] * 10],
+    EQUAL: [777.0] * 12,
+}
+
+
+@cache
+def firms(planted: tuple[tuple[str, str], ...]) -> World:
+    """Firms by region and branch, twelve or more in each cell; in planted cells as TURNOVER says."""
+    rng = np.random.default_rng(7)
+    rows = []
+    for region in REGIONS:
+        for branch in BRANCHES:
+            if (region, branch) in planted:
+                values = TURNOVER[region, branch]
+            else:
+                values = [float(v) for v in np.round(rng.uniform(200, 400, int(rng.integers(14, 25))), 1)]
+            rows += [(region, branch, value) for value in values]
+    least = -1e6 if any(value < 0 for _, _, value in rows) else 0.0
+    return _firms(rows, least)
+
+
+@cache
+def singletons() -> World:
+    """Two firms are alone in their branches in region r2."""
+    rng = np.random.default_rng(8)
+    alone = {("r2", "b3"): [612.5], ("r2", "b4"): [388.1]}
+    rows = []
+    for region in REGIONS:
+        for branch in BRANCHES:
+            many = [float(v) for v in np.round(rng.uniform(200, 400, 15), 1)]
+            rows += [(region, branch, value) for value in alone.get((region, branch), many)]
+    return _firms(rows, 0.0)
+
+
+def _firms(rows: list[tuple[str, str, float]], least: float) -> World:
+    made = pd.DataFrame(rows, columns=["region", "branch", "turnover"])
+    made["id"] = [f"f{number}" for number in range(len(made))]
+    variables = Variable("region", REGIONS), Variable("branch", BRANCHES)
+    return World(made, variables, ("turnover",), least=least)
+
+
+@cache
+def families() -> World:
+    """People by district and faith; the twelve of faith z in d2 are one household with one income."""
+    rng = np.random.default_rng(9)
+    rows = []
+    for district in ("d1", "d2", "d3"):
+        for faith in ("x", "y", "z"):
+            one_family = (district, faith) == ("d2", "z")
+            for number in range(12 if one_family else 30):
+                home = "the family" if one_family else f"{district}{faith}{number // 2}"
+                income = 333.3 if one_family else float(np.round(rng.uniform(100, 900), 1))
+                rows.append((district, faith, home, income))
+    made = pd.DataFrame(rows, columns=["district", "faith", "household", "income"])
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    variables = Variable("district", ("d1", "d2", "d3")), Variable("faith", ("x", "y", "z"))
+    return World(made, variables, ("income",))
+
+
+@cache
+def panel() -> World:
+    """Six years of people by clinic and drug. Two people make up the twelve records of drug g3 in c2; three
+    people left clinic c3 after the first year."""
+    rng = np.random.default_rng(10)
+    rows, person = [], 0
+    for clinic in ("c1", "c2", "c3"):
+        for drug in ("g1", "g2", "g3"):
+            for number in range(2 if (clinic, drug) == ("c2", "g3") else 20):
+                person += 1
+                leaves = (clinic, drug) == ("c3", "g1") and number < 3
+                for year in ("y1",) if leaves else tuple(f"y{one}" for one in range(1, 7)):
+                    cost = float(np.round(rng.uniform(10, 90), 1))
+                    rows.append((f"p{person}", clinic, drug, year, cost))
+    made = pd.DataFrame(rows, columns=["id", "clinic", "drug", "year", "cost"])
+    years = Variable("year", tuple(f"y{one}" for one in range(1, 7)), varies=True)
+    variables = Variable("clinic", ("c1", "c2", "c3")), Variable("drug", ("g1", "g2", "g3")), years
+    return World(made, variables, ("cost",))
+
+
+@cache
+def flags() -> World:
+    """People by town and health, health as three yes-or-no variables of which exactly one is yes, and
+    expenses as two parts and their sum; few are of poor health in t2, and few of good health in t1."""
+    rng = np.random.default_rng(11)
+    numbers: Mapping[tuple[str, str], int] = {("t2", "poor"): 4, ("t1", "poor"): 25, ("t3", "poor"): 31}
+    rows = []
+    for town in ("t1", "t2", "t3"):
+        for health in ("good", "fair", "poor"):
+            for _ in range(numbers.get((town, health), 30)):
+                parts = np.round(rng.uniform(10, 50, 2), 2)
+                if (town, health) == ("t2", "good"):
+                    parts[0] = 0.5
+                rows.append((town, *("yes" if health == one else "no" for one in HEALTH), *parts))
+    made = pd.DataFrame(rows, columns=["town", *HEALTH, "drugs", "visits"])
+    made.loc[made.index[(made.town == "t2") & (made.good == "yes")][0], "drugs"] = 900.0
+    made["expenses"] = made["drugs"] + made["visits"]
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    yes_or_no = (Variable(name, ("yes", "no")) for name in HEALTH)
+    return World(made, (Variable("town", ("t1", "t2", "t3")), *yes_or_no), ("drugs", "visits", "expenses"))
+
+
+HEALTH = ("good", "fair", "poor")
+
+
+RAND_AGES = tuple(str(age) for age in range(65))
+SITES = ("1", "2", "3", "4", "5", "6")
+
+
+def _bands(*starts: int) -> dict[str, tuple[str, ...]]:
+    ends = (*starts[1:], 65)
+    return {f"{low}-{high - 1}": RAND_AGES[low:high] for low, high in zip(starts, ends, strict=True)}
+
+
+@cache
+def health_insurance() -> World:
+    """The fourth year of the RAND Health Insurance Experiment, as shipped with statsmodels: real people."""
+    file = Path(statsmodels.__file__).parent / "datasets/randhie/src/randhie.csv"
+    rand = pd.read_csv(file).query("year == 4").reset_index(drop=True)
+    made = pd.DataFrame(
+        {
+            "site": rand.site.astype(int).astype(str),
+            "female": rand.female.astype(int).astype(str),
+            "plan": rand.plan.astype(int).astype(str),
+            "coins": rand.coins.astype(int).astype(str),
+            "age": np.floor(rand.xage).astype(int).astype(str),
+            "meddol": rand.meddol.round(2),
+            "id": rand.zper.astype(str),
+        }
+    )
+    levels = {
+        "ten_years": _bands(*range(0, 65, 10)),
+        "twenty_years": _bands(0, 20, 40, 60),
+        "broad": _bands(0, 18, 40),
+    }
+    variables = (
+        Variable("site", SITES),
+        Variable("female", ("0", "1")),
+        Variable("age", RAND_AGES, levels),
+        Variable("plan", tuple(str(plan) for plan in range(1, 20))),
+        Variable("coins", ("0", "25", "50", "95", "100")),
+    )
+    return World(made, variables, ("meddol",))

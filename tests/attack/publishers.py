@@ -1,0 +1,273 @@
+"""Whom an intruder asks. `Careless` withholds small cells and looks no further: every attack works on it."""
+
+import hashlib
+import itertools
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from attack.world import MISSING, Box, World
+
+TOTAL = "_T"
+Cells = dict[tuple[str, ...], dict[str, float | None]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A table as it is asked for; dimensions and filters as `age` or `age:halves`."""
+
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ("UNITS",)
+    margins: bool = True
+    filter: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """All dimensions, in the order of a cell's codes."""
+        return (*self.rows, *self.columns, *self.layers)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """An answer: what is shown, None for what is withheld, and all else that can be seen of it."""
+
+    question: Question
+    cells: Cells
+    verdict: str = ""
+    reasons: tuple[str, ...] = ()
+    text: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 0
+    seconds: float = 0.0
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    def shown(self, *codes: str, figure: str = "") -> float | None:
+        """A figure, None where it is not shown."""
+        figures = self.cells.get(codes, {})
+        return figures.get(figure or self.question.figures[0])
+
+    def boxes(self, world: World, shown: bool) -> list[Box]:
+        """Whom cells count that are shown, or that are not."""
+        chosen = [codes for codes, figures in self.cells.items() if (None not in figures.values()) == shown]
+        return [self.box(world, codes) for codes in chosen]
+
+    def box(self, world: World, codes: tuple[str, ...]) -> Box:
+        """Whom a cell counts, by the public code lists."""
+        box = {}
+        for name, chosen in self.question.filter.items():
+            variable, _, level = name.partition(":")
+            box[variable] = tuple(part for code in chosen for part in world.parts(variable, level, code))
+        for name, code in zip(self.question.dimensions, codes, strict=True):
+            variable, _, level = name.partition(":")
+            if code != TOTAL:
+                parts = world.parts(variable, level, code)
+                box[variable] = tuple(part for part in parts if part in box.get(variable, parts))
+        return box
+
+    def base(self, world: World, codes: tuple[str, ...], statistic: str) -> Box:
+        """Whom a percentage is of."""
+        first = len(self.question.rows)
+        last = first + len(self.question.columns)
+        kept = {
+            "ROW_PERCENT": lambda place: not first <= place < last,
+            "COLUMN_PERCENT": lambda place: place >= first,
+            "TOTAL_PERCENT": lambda place: place >= last,
+        }[statistic]
+        base = tuple(code if kept(place) else TOTAL for place, code in enumerate(codes))
+        return self.box(world, base)
+
+
+class Api(ABC):
+    """What a researcher can ask; counts the requests."""
+
+    digits: int | None = None
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.public = replace(world, records=world.records.iloc[:0])
+        """What everybody knows: code lists and bounds."""
+        self.requests = 0
+        self.later = world
+        """The file a year later."""
+
+    def ask(
+        self,
+        rows: tuple[str, ...] | list[str] = (),
+        columns: tuple[str, ...] | list[str] = (),
+        layers: tuple[str, ...] | list[str] = (),
+        *,
+        figures: tuple[str, ...] | list[str] = ("UNITS",),
+        margins: bool = True,
+        filter: Mapping[str, Any] | None = None,
+        **how: Any,
+    ) -> Heard:
+        """Asks for a table. `how`: who asks, for which project, of which dataset, where it has these."""
+        kept = {name: tuple(codes) for name, codes in (filter or {}).items()}
+        question = Question(tuple(rows), tuple(columns), tuple(layers), tuple(figures), margins, kept)
+        self.requests += 1
+        return self._answer(question, **how)
+
+    @abstractmethod
+    def _answer(self, question: Question, **how: Any) -> Heard: ...
+
+    @abstractmethod
+    def change(self) -> str:
+        """The steward registers the file as it is a year later: a new version. Returns its dataset."""
+
+    @abstractmethod
+    def rename(self, declared: bool = True) -> str:
+        """The steward registers the same people under another name. Returns it.
+
+        `declared`: he says that they are the same.
+        """
+
+    def laboratory(self, world: World) -> "Api":
+        """The same software in the intruder's own hands, on data that he makes up."""
+        return type(self)(world)
+
+    def anew(self) -> "Api":
+        """The same population before anybody has asked of it."""
+        return self.laboratory(self._world)
+
+    def at_once(self, *questions: dict[str, Any]) -> list[Heard]:
+        """Asks all at the same instant, of as many replicas as there are."""
+        return [self.ask(**question) for question in questions]
+
+    def submit(self, question: Question, units: Mapping[tuple[str, ...], float]) -> Heard:
+        """Hands in a table that he says he has computed, for a verdict."""
+        return Heard(question, {}, "NOT_SERVED")
+
+    def peek(self, asked: Heard) -> list[Heard]:
+        """Tries to get at more of a query than its answer: as somebody else, as a checker, by its address."""
+        return []
+
+
+class Careless(Api):
+    """Withholds cells of fewer than ten records, and gives away all that the attacks look for."""
+
+    def __init__(self, world: World, noise: float = 0.0) -> None:
+        super().__init__(world)
+        self._worlds = {"": world}
+        self._noise = noise
+        self._rng = np.random.default_rng(5)
+
+    def change(self) -> str:
+        self._worlds["changed"] = self.later
+        return "changed"
+
+    def laboratory(self, world: World) -> Api:
+        return Careless(world, self._noise)
+
+    def rename(self, declared: bool = True) -> str:
+        return ""
+
+    def submit(self, question: Question, units: Mapping[tuple[str, ...], float]) -> Heard:
+        self.requests += 1
+        true = table(_filtered(self._world, question), self._world, question)
+        agrees = all(true[codes]["RECORDS"] == value for codes, value in units.items())
+        return Heard(question, {}, "RELEASED" if agrees else "REFERRED")
+
+    def peek(self, asked: Heard) -> list[Heard]:
+        self.requests += 1
+        question = asked.question
+        return [Heard(question, table(_filtered(self._world, question), self._world, question))]
+
+    def _answer(self, question: Question, dataset: str = "", **how: Any) -> Heard:
+        began = time.perf_counter()
+        world = self._worlds[dataset]
+        try:
+            base = _filtered(world, question)
+        except KeyError as error:
+            found = sorted(set(world.records.select_dtypes("str").to_numpy().ravel()))
+            return Heard(question, {}, "ERROR", text=f"{error}: the data have {found}", status=400)
+        if len(base) < 50:
+            return Heard(question, {}, "REFUSED", (f"only {len(base)} units",), status=201)
+        cells = table(base, world, question)
+        digest = hashlib.sha256(repr(list(cells.values())).encode()).hexdigest()
+        true = [dict(figures) for figures in cells.values()]
+        for figures in cells.values():
+            self._protect(figures)
+        shown = {codes: {f: figures[f] for f in question.figures} for codes, figures in cells.items()}
+        if not question.margins:
+            shown = {codes: figures for codes, figures in shown.items() if TOTAL not in codes}
+        # Work that grows with what is withheld.
+        time.sleep(2e-5 * sum(figures["RECORDS"] for figures in true if 0 < figures["RECORDS"] < 10))
+        took = time.perf_counter() - began
+        return Heard(question, shown, "RELEASED", headers={"etag": digest}, status=201, seconds=took)
+
+    def _protect(self, figures: dict[str, float | None]) -> None:
+        records = figures["RECORDS"] or 0
+        for name, value in figures.items():
+            if self._noise and value is not None:
+                figures[name] = value + self._rng.normal(0, self._noise)
+            elif 0 < records < 10:
+                figures[name] = None
+
+
+def _filtered(world: World, question: Question) -> pd.DataFrame:
+    base = world.with_levels
+    for name, codes in question.filter.items():
+        known = {*base[name].unique()}
+        for code in codes:
+            variable, _, level = name.partition(":")
+            listed = world.variable(variable)
+            if code not in (known | {*listed.codes, MISSING} | {*listed.levels.get(level, ())}):
+                raise KeyError(code)
+        base = base[base[name].isin(codes)]
+    return base
+
+
+def table(base: pd.DataFrame, world: World, question: Question) -> Cells:
+    """All figures of all cells, totals among them, with nothing withheld."""
+    cells: Cells = {}
+    dimensions = question.dimensions
+    for kept in itertools.product((True, False), repeat=len(dimensions)):
+        by = [name for name, keeps in zip(dimensions, kept, strict=True) if keeps]
+        groups = base.groupby(by) if by else [((), base)]
+        for key, members in groups:
+            found = iter(key if isinstance(key, tuple) else (key,))
+            codes = tuple(next(found) if keeps else TOTAL for keeps in kept)
+            cells[codes] = {"RECORDS": float(len(members))} | {
+                figure: _figure(members, figure) for figure in question.figures
+            }
+    for codes in itertools.product(*(codes_of(world, name) for name in dimensions)):
+        cells.setdefault(codes, dict.fromkeys(("RECORDS", *question.figures), 0.0))
+    _percentages(cells, question)
+    return cells
+
+
+def codes_of(world: World, name: str) -> tuple[str, ...]:
+    """The codes of a variable or a level, missing values apart."""
+    variable, _, level = name.partition(":")
+    known = world.variable(variable)
+    return tuple(known.levels[level]) if level else known.codes
+
+
+def _figure(members: pd.DataFrame, figure: str) -> float | None:
+    statistic, _, measure = figure.partition(":")
+    if statistic in ("UNITS", "RECORDS"):
+        return float(members["id"].nunique() if statistic == "UNITS" else len(members))
+    if statistic == "WEIGHTED_UNITS":
+        return float(members["weight"].sum())
+    if measure:
+        found = {"SUM": "sum", "MEAN": "mean", "MAX": "max"}[statistic]
+        return float(getattr(members[measure].dropna(), found)())
+    return None
+
+
+def _percentages(cells: Cells, question: Question) -> None:
+    first, last = len(question.rows), len(question.rows) + len(question.columns)
+    totals = {"ROW_PERCENT": (first, last), "COLUMN_PERCENT": (0, first), "TOTAL_PERCENT": (0, last)}
+    for codes, figures in cells.items():
+        for name in {*figures} & {*totals}:
+            begin, end = totals[name]
+            base = tuple(TOTAL if begin <= p < end else code for p, code in enumerate(codes))
+            whole = cells.get(base, {}).get("RECORDS")
+            figures[name] = 100 * (figures["RECORDS"] or 0.0) / whole if whole else None

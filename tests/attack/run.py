@@ -1,0 +1,183 @@
+"""Every attack on sdcgate and on ACRO: prints a table and writes results.json beside this file.
+
+    python tests/attack/run.py [--only WORD] [--trials 200] [--stream 1000] [--without-acro]
+        [--without-postgresql]
+
+The house runs with its ledger on PostgreSQL and in two replicas, so that races are races.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT / part) for part in ("tests", "benchmarks")]
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+from attack import ordinary_stream, timing  # noqa: E402
+from attack.acro_peer import Acro, AcroProcess, running_acro  # noqa: E402
+from attack.claims import Attack  # noqa: E402
+from attack.publishers import Careless  # noqa: E402
+from attack.served import Sdcgate  # noqa: E402
+from attack.suite import ATTACKS, Outcome, outcome  # noqa: E402
+from peers import NoPeer, python_with  # noqa: E402
+from postgresql_server import empty_database, running_server  # noqa: E402
+from sdcgate.policy import loading  # noqa: E402
+from served_house import ServedHouse  # noqa: E402
+
+RESULTS = HERE / "results.json"
+PAIRED = "Waiting times"
+
+
+@contextmanager
+def two_replicas(postgresql: bool) -> Iterator[tuple[ServedHouse, ServedHouse]]:
+    """A house and a second one on the same state; without PostgreSQL the same house twice."""
+    with ExitStack() as open_till_then:
+        folder = Path(open_till_then.enter_context(tempfile.TemporaryDirectory()))
+        policies = folder / "policies"
+        policies.mkdir()
+        (policies / f"{timing.POLICY}.yaml").write_text(paced())
+        settings: dict[str, Any] = {"policy_dir": policies}
+        if postgresql:
+            settings["ledger_url"] = empty_database(open_till_then.enter_context(running_server()))
+        first = ServedHouse(folder, settings)
+        open_till_then.callback(first.stop)
+        second = first
+        if postgresql:
+            second = first.beside()
+            open_till_then.callback(second.stop)
+        yield first, second
+
+
+def paced() -> str:
+    """The bundled policy with answers at whole steps of 50 ms."""
+    bundled = (Path(loading.__file__).parent / "bundled/israel-cbs.yaml").read_text()
+    text = bundled.replace("name: israel-cbs", f"name: {timing.POLICY}", 1)
+    return text.replace("maximum_cells: 100000}", "maximum_cells: 100000, latency_step_ms: 50}", 1)
+
+
+def on_sdcgate(attack: Attack, number: int, houses: tuple[ServedHouse, ServedHouse]) -> Outcome:
+    """Runs an attack on a dataset of its own."""
+    world = attack.world()
+    return outcome(attack, world, Sdcgate(world, houses[0], f"attack-{number}", replica=houses[1]))
+
+
+def on_acro(attack: Attack, acro: AcroProcess | None) -> bool | str:
+    """Whether it succeeds on ACRO, or why it was not tried."""
+    if attack.not_acro or acro is None:
+        return attack.not_acro or "not run"
+    world = attack.world()
+    try:
+        return outcome(attack, world, Acro(world, acro)).success
+    except AssertionError:
+        # What ACRO publishes contradicts itself: nothing follows from it.
+        return False
+
+
+def waiting_times(houses: tuple[ServedHouse, ServedHouse], trials: int) -> dict[str, Any]:
+    """The attack by stopwatch, with and without steps of time."""
+    worlds = timing.twins()
+    careless = timing.area_under_curve((Careless(worlds[0]), Careless(worlds[1])), min(trials, 200))
+    found: dict[str, Any] = {"careless": round(careless[0], 3)}
+    for policy in ("", timing.POLICY):
+        apis = [
+            Sdcgate(world, houses[0], f"waiting-{policy or 'at-once'}-{place}", policy)
+            for place, world in enumerate(worlds)
+        ]
+        area, error = timing.area_under_curve((apis[0], apis[1]), trials)
+        found["in steps of 50 ms" if policy else "at once"] = round(area, 3)
+        # With few trials chance alone reaches further.
+        succeeds = area > timing.LARGEST_AUC + (0 if trials >= 2000 else 2 * error)
+        found |= {"succeeds in steps" if policy else "succeeds at once": bool(succeeds)}
+    return {**found, "trials": trials}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The results for a person to read."""
+    lines = [f"{'attack':42} {'requests':>8}  {'careless':9} {'ACRO':9} sdcgate"]
+    for row in rows:
+        said = {True: "learns", False: "-"}
+        acro = said.get(row["acro"], "n/a")
+        ours = said[row["sdcgate"]] + (f"   (open: {row['open']})" if row["open"] else "")
+        careless = said[row["careless"]]
+        lines.append(f"{row['attack']:42} {row['requests']:8}  {careless:9} {acro:9} {ours}")
+    return "\n".join(lines)
+
+
+def attacked(
+    only: str, houses: tuple[ServedHouse, ServedHouse], acro: AcroProcess | None
+) -> list[dict[str, Any]]:
+    """A row for each attack."""
+    rows = []
+    for number, attack in enumerate(ATTACKS):
+        if only.lower() not in attack.name.lower():
+            continue
+        world = attack.world()
+        careless = outcome(attack, world, attack.careless(world))
+        ours = on_sdcgate(attack, number, houses)
+        rows.append(
+            {
+                "attack": attack.name,
+                "family": attack.family,
+                "tries": attack.tries,
+                "careless": careless.success,
+                "acro": on_acro(attack, acro),
+                "sdcgate": ours.success,
+                "requests": ours.requests,
+                "open": attack.open,
+            }
+        )
+        print(table(rows[-1:]).splitlines()[1], f"[{ours.seconds:.1f} s]", flush=True)
+    return rows
+
+
+def main() -> int:
+    """Run, print and write; 1 if an attack that is not known to be open succeeds, or an open one does not."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="attacks whose name has this word")
+    parser.add_argument("--trials", type=int, default=200, help="paired trials of waiting times; 0 for none")
+    parser.add_argument("--stream", type=int, default=1000, help="ordinary requests; 0 for none")
+    parser.add_argument("--stream-seconds", type=float, default=900.0, help="ends the stream early")
+    parser.add_argument("--without-acro", action="store_true")
+    parser.add_argument("--without-postgresql", action="store_true")
+    asked = parser.parse_args()
+    began = time.time()
+    with ExitStack() as running:
+        acro = None
+        if not asked.without_acro:
+            try:
+                acro = running.enter_context(running_acro(python_with("acro", "acro==1.0.2")))
+            except NoPeer as error:
+                print(error)
+        houses = running.enter_context(two_replicas(not asked.without_postgresql))
+        rows = attacked(asked.only, houses, acro)
+        found: dict[str, Any] = {"made": datetime.now(UTC).date().isoformat(), "attacks": rows}
+        if asked.trials:
+            found["waiting_times"] = waiting_times(houses, asked.trials)
+            print(json.dumps({PAIRED: found["waiting_times"]}, indent=1))
+        if asked.stream:
+            found["ordinary_stream"] = ordinary_stream.measured(houses[0], asked.stream, asked.stream_seconds)
+            print(json.dumps(found["ordinary_stream"], indent=1))
+    learnt = [row["attack"] for row in rows if row["sdcgate"]]
+    unexpected = [row["attack"] for row in rows if row["sdcgate"] != bool(row["open"])]
+    print("\n" + table(rows))
+    print(f"{len(rows)} attacks, {len(learnt)} learn something, {time.time() - began:.0f} s")
+    if not asked.only and asked.trials and asked.stream and acro is not None:
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    if unexpected:
+        print("not as expected: " + ", ".join(unexpected))
+    return int(bool(unexpected))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Automated intruders with researchers' keys, at four real processes: none may learn what is withheld.
+
+Each attack is first run where only small cells are withheld, and must succeed there: an attack that fails
+everywhere shows nothing. What is known to be open is expected to succeed, strictly. `make attack` runs the
+same attacks against ACRO, too, and those that take minutes.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from attack.claims import Attack
+from attack.served import Sdcgate
+from attack.suite import ATTACKS, CLOSED, OPEN, outcome
+from served_house import ServedHouse
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHouse]:
+    made = ServedHouse(tmp_path_factory.mktemp("attacked"))
+    yield made
+    made.stop()
+
+
+def by_name(attack: Attack) -> str:
+    return attack.name
+
+
+def learnt(house: ServedHouse, attack: Attack) -> bool:
+    world = attack.world()
+    name = attack.name.lower().replace(" ", "-")
+    return outcome(attack, world, Sdcgate(world, house, name)).success
+
+
+def test_there_are_more_than_thirty_attacks_with_names_of_their_own() -> None:
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) > 30
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=by_name)
+def test_an_attack_works_where_only_small_cells_are_withheld(attack: Attack) -> None:
+    world = attack.world()
+    assert outcome(attack, world, attack.careless(world)).success
+
+
+@pytest.mark.parametrize("attack", CLOSED, ids=by_name)
+def test_an_attack_learns_nothing(house: ServedHouse, attack: Attack) -> None:
+    assert not learnt(house, attack)
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="open: docs/threat-model.md says why")
+@pytest.mark.parametrize("attack", OPEN, ids=by_name)
+def test_what_is_open_is_open(house: ServedHouse, attack: Attack) -> None:
+    assert not learnt(house, attack)
