@@ -1,6 +1,7 @@
 """`sdcgate assess`: the disclosure risk of a file of microdata, as text, as an HTML page, as JSON."""
 
 import json
+import math
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
     from sdcgate.engine.large_files import CountedFile
     from sdcgate.methods.risk.file_options import Options
     from sdcgate.methods.risk.file_report import FileAssessment
+    from sdcgate.methods.risk.microdata import Microdata
     from sdcgate.methods.risk.several_files import LinkedReleases
+
+TAKES_LONG = 10_000_000
+"""Possible keys above which models take more than some ten seconds: nobody should wait without a word."""
 
 
 class MissingValues(StrEnum):
@@ -191,7 +196,14 @@ def assess(
         linked = None
         if other is not None or with_keys:
             linked = linked_of(given, microdata, other, _names(with_keys), options.missing)
+        _say_what_takes_long(microdata, options)
         _show(file.name, assess_file(microdata, options), options, linked, html, as_json)
+
+
+def _say_what_takes_long(microdata: "Microdata", options: "Options") -> None:
+    possible = math.prod(microdata.codes.max(axis=0, initial=0) + 1.0)
+    if TAKES_LONG < possible <= options.largest_table:
+        typer.echo(f"{possible:,.0f} keys are possible: their models take up to a minute.", err=True)
 
 
 def _of_keys(counted: "CountedFile", options: "Options", risks: Path | None) -> "FileAssessment":

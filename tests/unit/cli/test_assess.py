@@ -265,6 +265,15 @@ def test_what_is_wrong_is_told_with_its_option(file: Path, given: list[str], tol
     assert RARE not in shown.output
 
 
+def test_who_waits_for_large_models_is_told_so_at_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [str(file), "--keys", "sex,size,age,name", "--fraction", "0.1"]
+    assert "keys are possible" not in assess(*asked).stderr
+    monkeypatch.setattr("sdcgate.cli.assess.TAKES_LONG", 50)
+    told = assess(*asked)
+    assert "keys are possible: their models take up to a minute." in told.stderr
+    assert "keys are possible" not in told.stdout
+
+
 def test_columns_with_another_delimiter_are_told_and_read_once_it_is_named(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("sex;age\n" + "1;30\n2;31\n" * 20)
