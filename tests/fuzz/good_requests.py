@@ -8,9 +8,10 @@ from google.protobuf.message import Message
 
 from fuzz.calls import sent
 from made_files import PEOPLE
+from sdcgate.servers import openapi_examples
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, redesign_pb2
 from sdcgate_proto.sdcgate.risk.v1 import confidentiality_map_pb2 as pb_map
 from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, recodings_pb2, risk_pb2
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb_risk
@@ -238,6 +239,9 @@ def prepare(house: "HouseUnderFire") -> None:
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
         "ProtectTable": [_protection(PROBLEM, "unsafe"), _protection(PLAIN, "unsafe")],
         "AuditTable": [_protection(PROBLEM, "withheld"), _protection(PLAIN, "withheld")],
+        "RedesignTable": [
+            from_value(openapi_examples.BODIES["RedesignTable"], redesign_pb2.RedesignTableRequest)
+        ],
     }
 
     for number in range(30):

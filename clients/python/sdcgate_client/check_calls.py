@@ -258,3 +258,37 @@ class CheckCalls(Connection):
             "time_limit_ms": time_limit_ms,
         }
         return object_of(self._call("POST", "/v1/protection:auditTable", body))
+
+    def redesign_table(
+        self,
+        table: Mapping[str, Any],
+        rules: Mapping[str, Any],
+        *,
+        mergeable: Iterable[str] = (),
+        kept: Iterable[str] = (),
+        designs: int = 3,
+        time_limit_ms: int = 10_000,
+    ) -> dict[str, Any]:
+        """Searches the coarser tables that pass the rules and lose least. No verdict; nothing is kept.
+
+        Args:
+            table: Dimensions and facts; see `own_table`. Levels are the parents of its codes.
+            rules: As for `assess_table`.
+            mergeable: Variables of which adjacent categories of one parent may be joined.
+            kept: Variables that must stay.
+            designs: How many to look for.
+            time_limit_ms: Milliseconds to spend.
+
+        Returns:
+            `{"designs": [{"dimensions": [{"variable": ..., "categories": [{"code": ..., "codes": [...]}]}],
+            "dropped": [...], "loss": ..., ...}], "finished": True, "unchecked": [...], ...}`.
+        """
+        body = {
+            **table,
+            "rules": dict(rules),
+            "mergeable": items(mergeable),
+            "kept": items(kept),
+            "designs": designs,
+            "time_limit_ms": time_limit_ms,
+        }
+        return object_of(self._call("POST", "/v1/protection:redesignTable", body))

@@ -6,6 +6,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from sdcgate.servers.openapi_file_examples import confidentiality_map, links, recodings
+from sdcgate.servers.openapi_redesign_examples import REDESIGNED, redesigned
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
@@ -123,6 +124,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "MapConfidentiality": {"noise": [1.0], "recodings": [{"cut_offs": [0.0]}]},
     "ProtectTable": {"problem": CHECKED_PROBLEM, "unsafe": [0], "time_limit_ms": 5000},
     "AuditTable": {"problem": CHECKED_PROBLEM, "withheld": [0, 1], "time_limit_ms": 5000},
+    "RedesignTable": REDESIGNED,
     "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
 }
 
@@ -146,6 +148,7 @@ def answer(rpc: str, status: int) -> Message:
         "LinkRecords": links,
         "ProtectTable": pattern,
         "AuditTable": audited,
+        "RedesignTable": redesigned,
         "ReviewQuery": refused,
         "GetPolicy": policy_in_words,
         "GetCaller": lambda: pb.GetCallerResponse(

@@ -17,6 +17,7 @@ from sdcgate.methods.tables.perturbation import (
     with_rounding,
 )
 from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.redesigning import redesign_table
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.servers.authentication import service_token
 from sdcgate.servers.callers import check_side, most_cells
@@ -31,9 +32,10 @@ from sdcgate.wire.protection import (
     table_to_protect,
     witnesses_to_message,
 )
+from sdcgate.wire.redesign import redesign_to_message, table_to_redesign
 from sdcgate.wire.tables import listed
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc, redesign_pb2
 
 SERVICE = "sdcgate.protection.v1.ProtectionService"
 ANSWER_MARGIN = 0.1
@@ -79,6 +81,15 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
             unchecked=table.unchecked,
             leaks=leaks_to_messages(found.leaks, table),
         )
+
+    def RedesignTable(
+        self, request: redesign_pb2.RedesignTableRequest, context: grpc.ServicerContext
+    ) -> redesign_pb2.RedesignTableResponse:
+        """Find the coarser tables that pass the rules and lose least."""
+        table = table_to_redesign(request, most_cells(self._maximum_check_cells))
+        seconds = _seconds(request.time_limit_ms, context)
+        found = redesign_table(table.finest, table.rules, table.wanted, seconds, table.mergeable, table.kept)
+        return redesign_to_message(found, table)
 
 
 def _perturb(table: TableToProtect, method: CellKeys | Rounding, seconds: float, units: str) -> Perturbed:

@@ -287,6 +287,14 @@ ROUTES: tuple[Route, ...] = (
         _as_it_is,
         service="protection",
     ),
+    Route(
+        "POST",
+        "/v1/protection:redesignTable",
+        "RedesignTable",
+        {200: "Coarser tables that pass. No verdict; nothing is kept."},
+        _as_it_is,
+        service="protection",
+    ),
     Route("GET", "/v1/caller", "GetCaller", {200: "Whom the key belongs to."}, _as_it_is),
     Route("GET", "/v1/status", "GetStatus", {200: "The facility answers."}, _as_it_is),
 )

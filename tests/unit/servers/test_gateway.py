@@ -342,6 +342,12 @@ def test_each_route_is_its_call(place):
         ("POST", "/v1/risk:assessTable", "AssessTable", openapi_examples.BODIES["AssessTable"]),
         ("POST", "/v1/protection:protectTable", "ProtectTable", openapi_examples.BODIES["ProtectTable"]),
         ("POST", "/v1/protection:auditTable", "AuditTable", openapi_examples.BODIES["AuditTable"]),
+        (
+            "POST",
+            "/v1/protection:redesignTable",
+            "RedesignTable",
+            openapi_examples.BODIES["RedesignTable"],
+        ),
         ("GET", "/v1/caller", "GetCaller", None),
         ("GET", "/v1/status", "GetStatus", None),
     ]:
