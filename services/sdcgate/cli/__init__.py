@@ -1,4 +1,4 @@
-"""The command line: `sdcgate serve|dataset|query|review|key|ledger|policy|assess|link|map|demo`.
+"""The command line: `sdcgate serve|dataset|query|review|key|ledger|policy|assess|protect|link|map|demo`.
 
 The commands import what they need when they run, so that help comes at once.
 """
@@ -14,6 +14,7 @@ from sdcgate.cli import (
     ledger,
     link,
     policy,
+    protect,
     query,
     review,
     serve,
@@ -34,6 +35,7 @@ main.add_typer(key.app, name="key")
 main.add_typer(ledger.app, name="ledger")
 main.add_typer(policy.app, name="policy")
 main.command("assess")(assess.assess)
+main.command("protect")(protect.protect)
 main.command("link")(link.link)
 main.command("map")(confidentiality_map.confidentiality_map)
 main.command("demo")(demo.demo)

@@ -73,7 +73,7 @@ def test_true_counts_that_are_not_among_the_possible_are_an_error():
 def test_noise_leaves_two_counts_possible_for_every_cell_or_says_which_it_does_not(inner, seed):
     true = counts(*inner)
     noisy = true + noise_of_counts(true, np.random.default_rng(seed).random(9), TABLE)
-    lower, upper = counts_behind_noise(true, noisy, TABLE)
+    lower, upper, _ = counts_behind_noise(true, noisy, TABLE)
     known = Intervals(lower.astype(np.float64), upper.astype(np.float64))
     found = feasible_counts(ADDITIVE, true, known, true > 0, 1, 10)
     assert found.proof in (Proof.PROVED, Proof.REFUTED)
@@ -91,8 +91,9 @@ def test_noise_leaves_two_counts_possible_for_every_cell_or_says_which_it_does_n
 def test_the_counts_behind_noise_hold_the_true_one_and_no_impossible_one(count, fraction):
     true = np.array([count])
     noisy = true + noise_of_counts(true, np.array([fraction]), TABLE)
-    lower, upper = counts_behind_noise(true, noisy, TABLE)
+    lower, upper, every = counts_behind_noise(true, noisy, TABLE)
     assert lower[0] <= count <= upper[0]
+    assert every
     for other in range(lower[0], upper[0] + 1):
         rows = TABLE.block(other)
         assert noisy[0] - other in TABLE.noise[rows]

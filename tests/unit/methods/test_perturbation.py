@@ -16,6 +16,7 @@ from sdcgate.methods.tables.perturbation import (
 )
 from sdcgate.methods.tables.problem import Proof
 from sdcgate.methods.tables.ptable import NoiseParameters, ptable
+from sdcgate.methods.tables.ptable_checks import checked_ptable
 
 KINDS = [kind for kind in RoundingKind if kind is not RoundingKind.UNSPECIFIED]
 SHAPES = st.sampled_from([(2, 3), (3, 3), (2, 2, 2)])
@@ -59,6 +60,16 @@ def test_a_lone_cell_below_known_totals_is_not_hidden_by_any_noise():
     found = with_cell_keys(of, unsafe, method, 10)
     assert found.proof is Proof.REFUTED
     np.testing.assert_array_equal(found.unprotected, unsafe)
+
+
+def test_noise_that_leaves_gaps_refutes_nothing():
+    # Every count moves by one: behind 4 are 3 and 5, of which the intervals here know one only.
+    steps = np.array([[0, 0, 1.0], [1, -1, 0.5], [1, 1, 0.5]])
+    table = checked_ptable(steps[:, 0].astype(np.int64), steps[:, 1].astype(np.int64), steps[:, 2])
+    of = counts([[1, 8], [7, 2]])
+    found = with_cell_keys(of, of.facts.records < 3, CellKeys(keyed(9, 1), table), 10)
+    assert found.proof is Proof.UNPROVED
+    assert found.unprotected.any()
 
 
 def test_intervals_of_sums_are_closed_at_both_ends():

@@ -86,20 +86,23 @@ def noise_of_counts(counts: IntArray, fractions: FloatArray, table: PTable) -> I
     return noise
 
 
-def counts_behind_noise(true: IntArray, noisy: IntArray, table: PTable) -> tuple[IntArray, IntArray]:
+def counts_behind_noise(true: IntArray, noisy: IntArray, table: PTable) -> tuple[IntArray, IntArray, bool]:
     """Least and greatest count that each noisy count can come from, for whoever knows the table.
 
     Of counts that are possible only a run without gaps around the true one is taken: a narrower interval is
-    more than an intruder knows. Shapes (cells,).
+    more than an intruder knows. Shapes (cells,); with them comes whether these are all that are possible.
     """
     most = table.maximum_noise
     lower, upper = true.copy(), true.copy()
+    every = True
     for step, ends in ((-1, lower), (1, upper)):
         going = np.ones(len(true), dtype=np.bool_)
         for distance in range(1, 2 * most + 1):
-            going &= _may_become(true + step * distance, noisy, table)
+            possible = _may_become(true + step * distance, noisy, table)
+            every &= not np.any(possible & ~going)
+            going &= possible
             ends[going] = true[going] + step * distance
-    return lower, upper
+    return lower, upper, every
 
 
 def _may_become(counts: IntArray, noisy: IntArray, table: PTable) -> BoolArray:

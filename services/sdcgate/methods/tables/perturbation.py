@@ -119,9 +119,11 @@ def with_cell_keys(
         for measure in facts.measures:
             noisy = noisy_sums(measure.sums, measure.largest, method.keys, method.sums, unsafe, measure.name)
             found.append((f"sums of {measure.name}", measure.sums, noisy))
-    lower, upper = counts_behind_noise(units, units + noise, method.table)
+    lower, upper, every = counts_behind_noise(units, units + noise, method.table)
     behind = Intervals(lower.astype(np.float64), upper.astype(np.float64))
     proof, unprotected = _hidden(problem, unsafe, units, behind, seconds)
+    if proof is Proof.REFUTED and not every:
+        proof = Proof.UNPROVED
     changed = tuple(
         PerturbedFact(name, noisy, utility=table_utility(problem.axes, true, noisy))
         for name, true, noisy in found

@@ -1,0 +1,195 @@
+"""What `sdcgate protect` does: a table counted from records, protected, proved, summed up and written."""
+
+import csv
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from sdcgate.engine.counted_table import CountedTable, count_table
+from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, cell_codes
+from sdcgate.methods.tables.cell_key import KeyArray
+from sdcgate.methods.tables.perturbation import (
+    CellKeys,
+    Perturbed,
+    Rounding,
+    RoundingKind,
+    with_cell_keys,
+    with_rounding,
+)
+from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.ptable import NoiseParameters, PTable, ptable
+from sdcgate.methods.tables.ptable_checks import ptable_from_csv
+from sdcgate.methods.tables.rounding import Intervals
+from sdcgate.methods.tables.suppression import protect
+from sdcgate.methods.tables.utility import Utility
+
+WITHHOLD, CELL_KEYS, RANDOM = "withhold", "cell-keys", "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of `sdcgate protect`; `noise` is D, V, js and p_stay, `ptable` the text of a CSV."""
+
+    by: tuple[str, ...]
+    unit: str
+    minimum: int
+    method: str
+    base: int
+    noise: tuple[int, float, int, tuple[float, ...]]
+    ptable: str
+    secret: bytes | None = field(repr=False)
+    delimiter: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProtectedTable:
+    """A table as it may be published: values with withheld cells, or intervals."""
+
+    axes: tuple[Axis, ...]
+    counts: str
+    values: FloatArray | None = field(repr=False)
+    intervals: Intervals | None = field(repr=False)
+    withheld: BoolArray = field(repr=False)
+    proof: Proof
+    unsafe: int
+    unprotected: int
+    utility: Utility | None = field(default=None, repr=False)
+    steps: int = 0
+
+    @property
+    def proved(self) -> bool:
+        """Whether the unsafe counts are proved to be hidden."""
+        return self.proof is Proof.PROVED
+
+
+def protected_table(file: Path, asked: Asked) -> ProtectedTable:
+    """Count a table and protect it. Raises ValueError for what cannot be done."""
+    if asked.method == CELL_KEYS and asked.secret is None:
+        raise ValueError("--method cell-keys needs --key-file and --unit")
+    secret = asked.secret if asked.method in (CELL_KEYS, RANDOM) else None
+    counted = count_table(file, asked.by, asked.unit, secret, asked.delimiter)
+    if not counted.units_additive and asked.method not in (WITHHOLD, CELL_KEYS):
+        raise ValueError(
+            "some units are in several cells, so that their counts do not add up: withhold, or use cell-keys"
+        )
+    problem = _problem(counted, asked.minimum)
+    unsafe = (counted.units > 0) & (counted.units < asked.minimum)
+    counts = "units" if asked.unit else "records"
+    if asked.method == WITHHOLD:
+        return _withheld(problem, unsafe, counts, asked.seconds)
+    if asked.method == CELL_KEYS:
+        method = CellKeys(_keys(counted), _noise(asked))
+        return _changed(problem, unsafe, with_cell_keys(problem, unsafe, method, asked.seconds, counts))
+    kind = RoundingKind[asked.method.replace("-", "_").upper()]
+    rounding = Rounding(kind, asked.base, keys=_keys(counted) if kind is RoundingKind.RANDOM else None)
+    return _changed(problem, unsafe, with_rounding(problem, unsafe, rounding, asked.seconds, counts))
+
+
+def _problem(counted: CountedTable, minimum: int) -> Problem:
+    """Units that add up are counted like records; otherwise both are known."""
+    records = counted.units if counted.units_additive else counted.records
+    nothing = np.zeros(len(records), dtype=np.bool_)
+    return Problem(
+        axes=counted.axes,
+        facts=Facts(units=counted.units, records=records),
+        units_additive=counted.units_additive,
+        count_width=minimum,
+        sum_width=0.0,
+        zeros_withheld=False,
+        records_per_unit=1 if counted.units_additive else counted.records_per_unit,
+        known=nothing,
+        absent=nothing,
+    )
+
+
+def _keys(counted: CountedTable) -> KeyArray:
+    """The cells' keys; without a secret they are drawn anew."""
+    if counted.keys is not None:
+        return counted.keys
+    return np.frombuffer(os.urandom(8 * len(counted.units)), dtype=np.uint64)
+
+
+def _noise(asked: Asked) -> PTable:
+    if asked.ptable:
+        return ptable_from_csv(asked.ptable)
+    return ptable(NoiseParameters(*asked.noise))
+
+
+def _withheld(problem: Problem, unsafe: BoolArray, counts: str, seconds: float) -> ProtectedTable:
+    found = protect(problem, unsafe, seconds)
+    return ProtectedTable(
+        axes=problem.axes,
+        counts=counts,
+        values=problem.facts.units.astype(np.float64),
+        intervals=None,
+        withheld=found.withheld,
+        proof=found.proof,
+        unsafe=int(unsafe.sum()),
+        unprotected=int(found.unprotected.sum()),
+    )
+
+
+def _changed(problem: Problem, unsafe: BoolArray, found: Perturbed) -> ProtectedTable:
+    fact = found.facts[0] if found.facts else None
+    return ProtectedTable(
+        axes=problem.axes,
+        counts=fact.fact if fact else "",
+        values=fact.values if fact else None,
+        intervals=fact.intervals if fact else None,
+        withheld=np.zeros(len(unsafe), dtype=np.bool_),
+        proof=found.proof if fact else Proof.UNPROVED,
+        unsafe=int(unsafe.sum()),
+        unprotected=int(found.unprotected.sum()),
+        utility=fact.utility if fact else None,
+        steps=found.rounded.steps if found.rounded else 0,
+    )
+
+
+def summary(found: ProtectedTable) -> str:
+    """What was done, for the one who did it: it is computed from true counts and is not for publication."""
+    lines = [
+        f"{len(found.withheld)} cells, {found.unsafe} unsafe, {found.proof.name}"
+        + (f": {found.unprotected} not shown to be hidden" if found.unprotected else "")
+    ]
+    if found.withheld.any():
+        lines.append(f"{int(found.withheld.sum())} cells are withheld.")
+    if found.steps > 1:
+        lines.append(f"No table within one base adds up: values are less than {found.steps} bases away.")
+    if found.utility is not None:
+        cells, utility = found.utility.all_cells, found.utility
+        lines.append(
+            f"{cells.changed} cells change, by {cells.mean_absolute:.2f} on average and "
+            f"{cells.largest_absolute:g} at most; bias {cells.bias:+.3f}; {int(utility.moved_margins.sum())} "
+            f"totals move; {utility.broken_relations} of {utility.relations} sums no longer hold."
+        )
+    return "\n".join(lines)
+
+
+def write_table(found: ProtectedTable, out: Path | None) -> None:
+    """Write the table as CSV, to standard output where no file is named."""
+    if out is None:
+        _write(found, sys.stdout)
+        return
+    with out.open("w", encoding="utf-8", newline="") as opened:
+        _write(found, opened)
+
+
+def _write(found: ProtectedTable, stream: TextIO) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    names = [axis.variable for axis in found.axes]
+    intervals = found.intervals
+    writer.writerow([*names, *((found.counts,) if intervals is None else ("lower", "upper"))])
+    for cell, codes in enumerate(cell_codes(found.axes).T.tolist()):
+        where = [axis.codes[code] for axis, code in zip(found.axes, codes, strict=True)]
+        if intervals is not None:
+            shown = [f"{intervals.lower[cell]:.0f}", f"{intervals.upper[cell]:.0f}"]
+        elif found.values is None or found.withheld[cell]:
+            shown = [""]
+        else:
+            shown = [f"{found.values[cell]:.0f}"]
+        writer.writerow([*where, *shown])

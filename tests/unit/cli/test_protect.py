@@ -1,0 +1,131 @@
+"""`sdcgate protect`: a table that is proved is written, another is not, and errors are in words."""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from sdcgate.cli import main
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(6)
+    file = tmp_path / "people.csv"
+    regions = rng.choice(["n", "s", "w", "e"], 300, p=[0.5, 0.3, 0.18, 0.02])
+    lines = [f"{person},{region},{rng.integers(1, 4)}" for person, region in enumerate(regions)]
+    file.write_text("person,region,age\n" + "\n".join(lines) + "\n")
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    return file
+
+
+def protect(people: Path, *words: str) -> Result:
+    given = [str(people), "--by", "region,age", "--unit", "person", *words]
+    return CliRunner().invoke(main, ["protect", *given])
+
+
+def counts(text: str) -> dict[tuple[str, str], str]:
+    return {(row["region"], row["age"]): row["units"] for row in csv.DictReader(io.StringIO(text))}
+
+
+def true_counts(people: Path) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for row in csv.DictReader(people.open()):
+        for region in (row["region"], "_T"):
+            for age in (row["age"], "_T"):
+                found[region, age] = found.get((region, age), 0) + 1
+    return found
+
+
+def test_small_counts_are_withheld_with_others(people: Path) -> None:
+    shown = protect(people)
+    assert shown.exit_code == 0, shown.output
+    found, true = counts(shown.stdout), true_counts(people)
+    blank = {cell for cell, text in found.items() if not text}
+    small = {cell for cell, count in true.items() if count < 3}
+    assert small
+    assert small < blank
+    assert all(found[cell] == str(count) for cell, count in true.items() if cell not in blank)
+    assert f"{len(blank)} cells are withheld" in shown.stderr
+
+
+def test_controlled_rounding_writes_a_table_that_adds_up(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.csv"
+    shown = protect(people, "--method", "controlled", "--base", "5", "--out", str(out))
+    assert shown.exit_code == 0, shown.output
+    found = {cell: int(text) for cell, text in counts(out.read_text()).items()}
+    assert all(count % 5 == 0 for count in found.values())
+    assert found["n", "_T"] == sum(found["n", age] for age in "123")
+    assert "0 of 9 sums no longer hold" in shown.stderr
+
+
+def test_cell_keys_give_the_same_noise_again_and_other_noise_with_another_key(people: Path) -> None:
+    key = people.with_name("key")
+    given = ["--method", "cell-keys", "--key-file", str(key), "--maximum-noise", "4", "--variance", "2"]
+    first, again = protect(people, *given), protect(people, *given)
+    assert first.exit_code == 0, first.output
+    assert first.stdout == again.stdout
+    found, true = counts(first.stdout), true_counts(people)
+    assert 0 < max(abs(int(found[cell]) - count) for cell, count in true.items()) <= 4
+    key.write_bytes(bytes(32))
+    assert protect(people, *given).stdout != first.stdout
+
+
+def test_a_perturbation_table_of_one_s_own_is_used(people: Path) -> None:
+    own = people.with_name("own.csv")
+    own.write_text("i,j,p,v,p_int_ub\n0,0,1,0,1\n1,0,0.4,-1,0.4\n1,1,0.2,0,0.6\n1,2,0.4,1,1\n")
+    given = ["--method", "cell-keys", "--key-file", str(people.with_name("key")), "--minimum", "1"]
+    shown = protect(people, *given, "--ptable", str(own))
+    assert shown.exit_code == 0, shown.output
+    found, true = counts(shown.stdout), true_counts(people)
+    assert {abs(int(found[cell]) - count) for cell, count in true.items()} == {0, 1}
+
+
+def test_intervals_have_two_columns(people: Path) -> None:
+    shown = protect(people, "--method", "intervals", "--base", "10")
+    rows = list(csv.DictReader(io.StringIO(shown.stdout)))
+    true = true_counts(people)
+    assert rows
+    for row in rows:
+        assert int(row["lower"]) <= true.get((row["region"], row["age"]), 0) <= int(row["upper"])
+
+
+def test_a_table_that_hides_too_little_is_not_written(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.csv"
+    shown = protect(people, "--method", "nearest", "--base", "3", "--minimum", "5", "--out", str(out))
+    assert shown.exit_code == 1
+    assert "REFUTED" in shown.stderr
+    assert "nothing is written" in shown.stderr
+    assert not out.exists()
+    assert not shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--method", "cell-keys"], "needs --key-file and --unit"),
+        (["--method", "cell-keys", "--key-file", "SHORT"], "has 5 bytes, not 32"),
+        (
+            ["--method", "cell-keys", "--key-file", "KEY", "--variance", "0.1"],
+            "maximum_noise must be at most",
+        ),
+        (["--by", "town"], "no column 'town'"),
+    ],
+)
+def test_what_is_wrong_is_told(people: Path, words: list[str], message: str) -> None:
+    people.with_name("SHORT").write_bytes(b"12345")
+    files = {"SHORT": str(people.with_name("SHORT")), "KEY": str(people.with_name("key"))}
+    shown = protect(people, *(files.get(word, word) for word in words))
+    assert shown.exit_code == 2
+    assert message in shown.stderr
+
+
+def test_units_in_several_cells_are_not_rounded(people: Path) -> None:
+    with people.open("a") as opened:
+        opened.write("0,e,1\n0,e,2\n")
+    shown = protect(people, "--method", "controlled")
+    assert shown.exit_code == 2
+    assert "do not add up" in shown.stderr
