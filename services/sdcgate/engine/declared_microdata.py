@@ -28,7 +28,8 @@ class DeclaredKey:
     keys: tuple[str, ...] = ()
     """Names of variables; all identifying ones where empty. `age:ten_years` names a level too."""
     wave: str = ""
-    """The variable that tells the wave of a record; records are numbered as they stand where empty."""
+    """The variable that tells the wave of a record, the descriptor's where empty; without one records are
+    numbered as they stand."""
     stratum: str = ""
     """The variable that is the stratum of a record, at its finest level."""
     psu: str = ""
@@ -55,7 +56,7 @@ def declared_microdata(
     columns = [_codes(reading, position, variable, level) for position, variable, level in levels]
     named = reading.unit_ids()
     weights = reading.weights()
-    waves = _positions(reading, descriptor, asked.wave)
+    waves = _positions(reading, descriptor, asked.wave or descriptor.wave)
     strata = _positions(reading, descriptor, asked.stratum)
     psus = _positions(reading, descriptor, asked.psu)
     scenarios = scenarios_of(descriptor.scenarios, lambda _, key: _named_key(reading, key))

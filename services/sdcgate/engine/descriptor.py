@@ -231,6 +231,7 @@ class Descriptor(_Declared):
     design: Design = Field(default_factory=Design)
     reference_date: DateText = ""
     panel: bool = False
+    wave: str = ""
     variables: tuple[Variable, ...] = ()
     measures: tuple[Measure, ...] = ()
     policy: str = ""

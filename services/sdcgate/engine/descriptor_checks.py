@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
+from sdcgate.engine.code_lists import quoted
 from sdcgate.engine.data_files import is_separator
 from sdcgate.engine.descriptor import Descriptor, DescriptorProblem, Measure
 from sdcgate.engine.scenarios import check_declared_scenarios
@@ -45,7 +46,9 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
         add("access_level", f"is none of {', '.join(ACCESS_LEVELS)}")
     if not descriptor.variables:
         add("variables", "declare at least one variable")
-    _check_names("variables", [variable.name for variable in descriptor.variables], found)
+    names = [variable.name for variable in descriptor.variables]
+    _check_names("variables", names, found)
+    found += _wave_problems(descriptor.wave, names)
     _check_names("measures", [measure.name for measure in descriptor.measures], found)
     for position, variable in enumerate(descriptor.variables):
         if variable.identifying == "UNSPECIFIED":
@@ -55,6 +58,12 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
     for position, measure in enumerate(descriptor.measures):
         _check_measure(f"measures[{position}]", measure, found)
     return found + check_declared_scenarios(descriptor)
+
+
+def _wave_problems(wave: str, names: list[str]) -> list[DescriptorProblem]:
+    if not wave or wave in names:
+        return []
+    return [DescriptorProblem("wave", f"{wave!r} is no variable; they are {quoted(names)}")]
 
 
 def _delimiters(descriptor: Descriptor) -> list[tuple[str, str]]:

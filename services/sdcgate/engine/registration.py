@@ -23,7 +23,7 @@ from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.engine.municipalities import check_municipalities
 from sdcgate.engine.record_columns import RecordColumns
 from sdcgate.engine.record_keys import KeyArray, content_words, record_marks, unit_keys
-from sdcgate.engine.variation import Columns, check_constant, variation_of
+from sdcgate.engine.variation import Columns, check_constant, check_wave, variation_of
 from sdcgate.methods.cells import BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -239,6 +239,7 @@ class _Sorting:
         by_id = self._household_kind() == "id"
         variation = variation_of(self.descriptor, self.code_lists, columns, by_id, self._add)
         check_constant(self.descriptor, columns, self._add)
+        check_wave(self.descriptor, self.code_lists, columns, self._add)
         return Prepared(
             self.descriptor,
             self.code_lists,

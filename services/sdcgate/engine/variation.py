@@ -11,6 +11,7 @@ from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Variation, level_column
 from sdcgate.engine.dependencies import dependencies
 from sdcgate.engine.descriptor import Descriptor
+from sdcgate.methods.risk.keys import group_keys
 
 Columns = dict[str, npt.NDArray[Any]]
 """Columns of a snapshot by name, rows sorted by unit."""
@@ -72,6 +73,25 @@ def check_constant(descriptor: Descriptor, columns: Columns, complain: Complain)
             complain(
                 "holding.column", f"{offending} units belong to several holdings: a unit has one at most"
             )
+
+
+def check_wave(
+    descriptor: Descriptor,
+    code_lists: Mapping[str, tuple[LevelCodes, ...]],
+    columns: Columns,
+    complain: Complain,
+) -> None:
+    """The variable that tells the wave is missing, or the same in two records of a unit."""
+    names = [variable.name for variable in descriptor.variables]
+    if descriptor.wave not in names:
+        return
+    waves = columns[level_column(names.index(descriptor.wave), 0)].astype(np.int64)
+    missing = int((waves == len(code_lists[descriptor.wave][0].codes) - 1).sum())
+    if missing:
+        complain("wave", f"{descriptor.wave} is missing in {missing} records: each must tell its wave")
+    again = len(waves) - len(group_keys(np.column_stack([columns["unit"], waves])))
+    if again:
+        complain("wave", f"{again} records have the same {descriptor.wave} as another of their unit")
 
 
 def _sorted_by(name: str, columns: Columns) -> npt.NDArray[np.int64] | None:

@@ -14,13 +14,15 @@ from sdcgate.methods.risk.units import order_within_units
 def snapshot_waves(dataset: Dataset, file: Path, unit: IntArray) -> IntArray:
     """The wave of each record, from 1, shape (records,).
 
-    That is the code of a variable that is not identifying, never missing and never the same in two records of
-    a unit, such as the year; of several the one with the fewest codes. Where there is none, records are
-    numbered by all their varying codes, so that a unit is known by what happened to it, not when. `unit`
-    (records,) is each record's unit.
+    That is the code of the variable that the descriptor names. Else that of one that is not identifying,
+    never missing and never the same in two records of a unit, such as the year; of several the one with the
+    fewest codes. Where there is none, records are numbered by all their varying codes, so that a unit is
+    known by what happened to it, not when. `unit` (records,) is each record's unit.
     """
     if dataset.records_per_unit == 1:
         return np.ones(len(unit), dtype=np.int64)
+    if dataset.descriptor.wave:
+        return read_column(file, dataset.column(dataset.descriptor.wave)).astype(np.int64) + 1
     columns: list[IntArray] = []
     waves: list[tuple[int, int, IntArray]] = []
     for variable in dataset.descriptor.variables:

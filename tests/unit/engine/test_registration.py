@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sdcgate.engine import CellQuery, Condition, data_files, registration
+from sdcgate.engine import CellQuery, Condition, DescriptorInvalid, data_files, registration
 
 PEOPLE = "id,region,sex\n1,north,f\n2,south,m\n3,north,m\n"
 
@@ -147,6 +147,28 @@ def test_a_variable_or_weight_that_varies_within_a_unit_must_say_so(bench, peopl
     computed = bench.engine.compute(dataset, CellQuery())
     assert computed.facts.unit_weight_sums.tolist() == [2.0]
     assert computed.facts.weight_sums.tolist() == [5.0]
+
+
+def test_a_wave_must_be_told_by_every_record_and_be_another_in_each_of_a_unit(bench, people):
+    rows = [*((unit, "north", "f", year) for unit in (1, 2) for year in (0, 1)), (3, "south", "m", 1)]
+    declared = people(wave="year", panel=True)
+    years = {"levels": [{"integers": {"first": 0, "last": 1}}], "varies_within_unit": True}
+    declared["variables"].append({"name": "year", "identifying": "YES", **years})
+    assert bench.problems({**declared, "wave": "yaer"})["wave"].startswith("'yaer' is no variable; they are")
+
+    def write(*more):
+        lines = [",".join(map(str, row)) for row in (*rows, *more)]
+        bench.write("id,region,sex,year\n" + "\n".join(lines) + "\n")
+
+    write((3, "south", "m", 1), (4, "west", "f", ""))
+    with pytest.raises(DescriptorInvalid) as raised:
+        bench.register(declared)
+    assert [(one.path, one.message) for one in raised.value.problems] == [
+        ("wave", "year is missing in 1 records: each must tell its wave"),
+        ("wave", "1 records have the same year as another of their unit"),
+    ]
+    write()
+    assert bench.register(declared).records_per_unit == 2
 
 
 def test_values_too_large_to_be_summed_exactly_ask_for_fewer_decimals(bench, people):

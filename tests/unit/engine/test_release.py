@@ -131,6 +131,23 @@ def test_histories_of_a_panel_are_in_the_order_of_its_waves(bench):
     assert np.unique(file.codes[:, jobs], axis=0).tolist() == [[2, 0, 1]]
 
 
+def test_the_wave_is_the_variable_that_the_descriptor_names(bench):
+    """Round and year both tell records apart; the year has fewer codes and would be taken by itself."""
+    rows = [f"{unit},1,{year},{8 - year},{'zxy'[year]}" for unit in range(40) for year in (2, 0, 1)]
+    bench.write("id,hh,year,round,job\n" + "\n".join(rows) + "\n")
+    panel = declared(panel=True, design={"coverage": "CENSUS"}, weight=None, municipalities=[])
+    both = [
+        {"name": name, "identifying": "NO", "varies_within_unit": True,
+         "levels": [{"integers": {"first": 0, "last": last}}]}
+        for name, last in (("year", 2), ("round", 8))
+    ]  # fmt: skip
+    panel["variables"] = [panel["variables"][2] | {"varies_within_unit": True}, *both]
+    for wave, order in (("", [2, 0, 1]), ("year", [2, 0, 1]), ("round", [1, 0, 2])):
+        file = release_file(bench.register(panel | {"wave": wave}), bench.store)
+        jobs = [at for at, variable in enumerate(file.variables) if variable.name.startswith("job")]
+        assert np.unique(file.codes[:, jobs], axis=0).tolist() == [order]
+
+
 def test_without_a_wave_a_unit_is_known_by_what_happened_not_when(bench):
     rows = [f"{unit},1,{job}" for unit in range(40) for job in ("xxy", "xyx", "yxx")[unit % 3]]
     bench.write("id,hh,job\n" + "\n".join(rows) + "\n")
