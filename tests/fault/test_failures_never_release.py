@@ -98,9 +98,10 @@ class Lying(LocalProtection):
         self.lie = lie
         self.asked = 0
 
-    def protect_table(self, problem, unsafe, time_limit, timeout):
+    def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
         self.asked += 1
-        return self.lie(problem, unsafe, super().protect_table(problem, unsafe, time_limit, timeout))
+        honest = super().protect_table(problem, unsafe, time_limit, timeout, known)
+        return self.lie(problem, unsafe, honest)
 
 
 def nothing(problem, unsafe, honest):
@@ -203,8 +204,8 @@ def test_whatever_protection_says_an_unproved_table_does_not_leave(open_house, l
 class Hasty(LocalProtection):
     """Has no time for its solver."""
 
-    def protect_table(self, problem, unsafe, time_limit, timeout):
-        return super().protect_table(problem, unsafe, 0.0, timeout)
+    def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
+        return super().protect_table(problem, unsafe, 0.0, timeout, known)
 
 
 @pytest.mark.parametrize("asked", [UNSAFE, WITH_SUMS], ids=["counts", "sums"])

@@ -40,11 +40,11 @@ class Slow(LocalProtection):
     seconds = 0.0
     fails = False
 
-    def protect_table(self, problem, unsafe, time_limit, timeout):
+    def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
         time.sleep(self.seconds)
         if self.fails:
             raise Unavailable("The protection service did not answer; nothing was decided. Try again.")
-        return super().protect_table(problem, unsafe, time_limit, timeout)
+        return super().protect_table(problem, unsafe, time_limit, timeout, known)
 
 
 @dataclass

@@ -304,7 +304,7 @@ def next_referred(house):
     """A query that the policy refers: its protection is forced to stay unproved."""
 
     class Unproving:
-        def protect_table(self, problem, unsafe, time_limit, timeout):
+        def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
             from sdcgate.facility.ports import Pattern
             from sdcgate.methods.tables.problem import Proof
 

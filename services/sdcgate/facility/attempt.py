@@ -141,7 +141,7 @@ class Attempt:
                             as_before(self.plan, problem, must), self._left(known, must), inspector
                         )
                 if problem is not None:
-                    found = protect(self.plan, problem, must, service, inspector, remaining)
+                    found = protect(self.plan, problem, must, service, inspector, remaining, found.witnesses)
                 if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
                     break
                 left = self._left(known, found.secret)

@@ -20,6 +20,7 @@ from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.suppression import protect
+from sdcgate.methods.tables.witnesses import Witnesses
 from sdcgate.policy.model import Policy
 
 SECRET_BYTES = 32
@@ -50,9 +51,10 @@ class LocalProtection:
         unsafe: BoolArray,
         time_limit: float,
         timeout: float,  # noqa: ARG002
+        known: Witnesses | None = None,
     ) -> Pattern:
         """A pattern that withholds the unsafe cells and others that would reveal them."""
-        found = protect(problem, unsafe, time_limit)
+        found = protect(problem, unsafe, time_limit, known)
         return Pattern(np.asarray(found.withheld), found.proof, found.witnesses)
 
 

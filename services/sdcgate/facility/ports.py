@@ -44,9 +44,16 @@ class ProtectionService(Protocol):
     """Finds patterns and proves them."""
 
     def protect_table(
-        self, problem: Problem, unsafe: BoolArray, time_limit: float, timeout: float
+        self,
+        problem: Problem,
+        unsafe: BoolArray,
+        time_limit: float,
+        timeout: float,
+        known: Witnesses | None = None,
     ) -> Pattern:
         """A pattern that withholds the unsafe cells and others that would reveal them.
+
+        What the `known` witnesses of a smaller pattern prove need not be proved again.
 
         Raises:
             Unavailable: the service did not answer, or not sensibly.

@@ -32,7 +32,7 @@ from sdcgate.methods.cells import (
 )
 from sdcgate.methods.tables.differences import line_residuals
 from sdcgate.methods.tables.problem import Problem, Proof
-from sdcgate.methods.tables.witnesses import verify
+from sdcgate.methods.tables.witnesses import Witnesses, verify
 
 ROUNDS = 12
 
@@ -46,6 +46,8 @@ class Protected:
     marked: BoolArray = field(repr=False)
     """All withheld cells: the secret ones and shares of them, which count as known all the same."""
     proved: bool = False
+    witnesses: Witnesses | None = field(default=None, repr=False)
+    """Of the last pattern that was proved on the way here."""
 
 
 def make_problem(
@@ -104,20 +106,25 @@ def protect(
     service: ProtectionService,
     inspector: Inspector,
     remaining: Callable[[], float],
+    witnesses: Witnesses | None = None,
 ) -> Protected:
-    """Withhold the unsafe cells and what would reveal them, until nothing unsafe can be formed."""
+    """Withhold the unsafe cells and what would reveal them, until nothing unsafe can be formed.
+
+    `witnesses` are of an earlier pattern that these cells go beyond.
+    """
     must, known = unsafe, problem.wholly_known
     for _ in range(ROUNDS):
-        pattern = _pattern(problem, must & ~known, plan, service, remaining)
+        pattern = _pattern(problem, must & ~known, plan, service, remaining, witnesses)
         withheld = pattern.withheld | must
         if pattern.proof is not Proof.PROVED:
             break
+        witnesses = pattern.witnesses
         residuals = _residuals_to_break(plan, problem, withheld, inspector)
         if not residuals.any():
             # What everybody knows needs no proof, and with its mark it tells nothing more.
             proved = _proved(problem, withheld & ~known, pattern)
             marked = _with_shares(withheld, denominators(problem.axes, plan.layout))
-            return Protected(withheld, marked, proved)
+            return Protected(withheld, marked, proved, witnesses)
         if not (residuals & ~withheld & ~known).any():
             break
         must = withheld | residuals
@@ -144,11 +151,12 @@ def _pattern(
     plan: Plan,
     service: ProtectionService,
     remaining: Callable[[], float],
+    witnesses: Witnesses | None,
 ) -> Pattern:
     if not must.any():
         return nothing_withheld(len(must))
     limit = min(plan.policy.protection_time_limit_ms / 1000.0, max(remaining() - 0.5, 0.05))
-    return service.protect_table(problem, must, limit, remaining())
+    return service.protect_table(problem, must, limit, remaining(), witnesses)
 
 
 def _proved(problem: Problem, withheld: BoolArray, pattern: Pattern) -> bool:

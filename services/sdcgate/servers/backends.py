@@ -16,8 +16,14 @@ from sdcgate.methods.cells import Axis, BoolArray, Facts
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
 from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.witnesses import Witnesses
 from sdcgate.wire.problems import InvalidMessageError
-from sdcgate.wire.protection import problem_to_message, proof_from_message, witnesses_from_message
+from sdcgate.wire.protection import (
+    problem_to_message,
+    proof_from_message,
+    witnesses_from_message,
+    witnesses_to_message,
+)
 from sdcgate.wire.risk import assessment_from_message, assessment_request
 from sdcgate.wire.tables import listed, mask
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, protection_pb2_grpc
@@ -59,13 +65,19 @@ class RemoteProtection:
         self._deadline = deadline_seconds
 
     def protect_table(
-        self, problem: Problem, unsafe: BoolArray, time_limit: float, timeout: float
+        self,
+        problem: Problem,
+        unsafe: BoolArray,
+        time_limit: float,
+        timeout: float,
+        known: Witnesses | None = None,
     ) -> Pattern:
         """A pattern with its witnesses."""
         request = protection_pb2.ProtectTableRequest(
             problem=problem_to_message(problem),
             unsafe=listed(unsafe),
             time_limit_ms=max(1, int(time_limit * 1000)),
+            known_witnesses=None if known is None else witnesses_to_message(known),
         )
         seconds = min(timeout, self._deadline)
         return _answer(

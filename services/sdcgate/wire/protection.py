@@ -63,6 +63,8 @@ class TableToProtect:
     """Facts that were not given, as callers know them."""
     order: CellOrder = field(default=IN_ORDER, repr=False)
     """Where the sender's cells lie."""
+    known_witnesses: Witnesses | None = field(default=None, repr=False)
+    """Of an earlier pattern."""
 
 
 def table_to_protect(
@@ -80,11 +82,17 @@ def table_to_protect(
     count = number_of_cells(axes)
     cells = problems.of(mask, getattr(message, name), count, name, order)
     problem = _problem(asked, axes, order, problems)
+    known = None
+    if isinstance(message, protection_pb2.ProtectTableRequest) and message.HasField("known_witnesses"):
+        measures = len(asked.facts.measures)
+        known = problems.of(
+            witnesses_from_message, message.known_witnesses, measures, "known_witnesses", order
+        )
     problems.check()
     if problem is None or cells is None:
         raise RuntimeError("no problem to protect, and none to tell")
     counts = "units" if asked.facts.units and not asked.facts.records else "records"
-    return TableToProtect(problem[0], cells, counts, problem[1], order)
+    return TableToProtect(problem[0], cells, counts, problem[1], order, known)
 
 
 def _problem(
@@ -239,7 +247,7 @@ def witnesses_to_message(
 
 
 def witnesses_from_message(
-    message: protection_pb2.Witnesses, measures: int, path: str = "witnesses"
+    message: protection_pb2.Witnesses, measures: int, path: str = "witnesses", order: CellOrder = IN_ORDER
 ) -> Witnesses:
     """Read witnesses of a problem with so many measures; whether they prove anything is for `verify` to say.
 
@@ -257,9 +265,12 @@ def witnesses_from_message(
     for name, values, expected in columns:
         if len(values) != expected:
             problems.append(FieldProblem(join(path, name), f"must have {expected} values, not {len(values)}"))
+    cells = integers(message.cells)
+    if order.places is not None and np.any(cells >= len(order.places)):
+        problems.append(FieldProblem(join(path, "cells"), f"must be below {len(order.places)}"))
     if problems:
         raise InvalidMessageError(problems)
     records: IntArray = integers(message.records).reshape(tables, count)
     units: IntArray = integers(message.units).reshape(tables, count)
     sums: FloatArray = floats(message.sums).reshape(measures, tables, count)
-    return Witnesses(integers(message.cells), records, units, sums)
+    return Witnesses(order.places_of(cells), records, units, sums)

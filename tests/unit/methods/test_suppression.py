@@ -23,6 +23,7 @@ from made_tables import (
 )
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.tables.solver import Program
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.methods.tables.witnesses import verify
 
@@ -236,3 +237,35 @@ def test_no_intruder_narrows_units_that_do_not_add_up(made):
     found = protect(of, unsafe, 10)
     if found.proof is Proof.PROVED:
         attacked(of, found)
+
+
+def test_what_the_witnesses_of_a_smaller_pattern_prove_is_not_searched_again(monkeypatch):
+    of = rand_problem(["site", "plan"])
+    first = proved(of, (of.facts.units < 10) & (of.facts.units > 0))
+    shown = np.flatnonzero(~first.withheld & (of.facts.records > 0))
+    one_more = first.withheld | (np.arange(len(of.facts)) == shown[5])
+    searched = []
+    solve = Program.maximise
+    monkeypatch.setattr(Program, "maximise", lambda *asked: searched.append(1) or solve(*asked))
+    proved_from(of, one_more, None)
+    afresh, searched[:] = len(searched), []
+    again = proved_from(of, one_more, first.witnesses)
+    assert len(searched) < afresh / 2
+    assert not np.any(one_more & ~again.withheld)
+
+
+def proved_from(of, unsafe, witnesses):
+    found = protect(of, unsafe, 20.0, witnesses)
+    assert found.proof is Proof.PROVED
+    assert not verify(of, found.withheld, found.witnesses).any()
+    return found
+
+
+def test_witnesses_that_contradict_the_table_or_are_malformed_prove_nothing():
+    of = counts([[2, 60, 9], [70, 80, 5], [8, 90, 7]])
+    first = proved(of, flags(of, at(of, 0, 0)))
+    lying = replace(first.witnesses, records=first.witnesses.records + 1)
+    malformed = replace(first.witnesses, cells=first.witnesses.cells[:-1])
+    for witnesses in (lying, malformed):
+        found = proved_from(of, first.withheld, witnesses)
+        assert found.withheld.tolist() == first.withheld.tolist()

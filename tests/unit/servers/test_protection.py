@@ -81,6 +81,22 @@ def test_a_proved_pattern_passes_the_audit(stub):
     assert stub.AuditTable(request).proof == pb.PROOF_PROVED
 
 
+def test_protection_goes_on_from_the_witnesses_of_a_smaller_pattern(stub):
+    first = protected(stub)
+    request = pb.ProtectTableRequest(
+        problem=problem_to_message(PROBLEM),
+        unsafe=first.withheld,
+        time_limit_ms=5000,
+        known_witnesses=first.witnesses,
+    )
+    again = stub.ProtectTable(request)
+    assert again.proof == pb.PROOF_PROVED
+    assert list(again.withheld) == list(first.withheld)
+
+
+MALFORMED = pb.Witnesses(tables=2, cells=[0, 1], records=[1, 2, 3])
+
+
 def test_problems_of_a_request_come_with_their_paths(stub):
     message = problem_to_message(PROBLEM)
     message.facts.records[3] += 1
@@ -90,6 +106,12 @@ def test_problems_of_a_request_come_with_their_paths(stub):
         (
             pb.ProtectTableRequest(problem=problem_to_message(PROBLEM), unsafe=[99], time_limit_ms=1),
             {"unsafe"},
+        ),
+        (
+            pb.ProtectTableRequest(
+                problem=problem_to_message(PROBLEM), time_limit_ms=1, known_witnesses=MALFORMED
+            ),
+            {"known_witnesses.records", "known_witnesses.units"},
         ),
     ]
     for request, paths in cases:

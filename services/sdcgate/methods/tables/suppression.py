@@ -19,7 +19,14 @@ from sdcgate.methods.tables.freedom import superfluous
 from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS, Possibilities
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.solver import Deadline
-from sdcgate.methods.tables.witnesses import Tables, Witnesses, agreeing, no_tables, reach
+from sdcgate.methods.tables.witnesses import (
+    Tables,
+    Witnesses,
+    agreeing,
+    agreeing_tables,
+    no_tables,
+    reach,
+)
 
 MOVED = 1e-7
 THRIFTY_EFFORT = 100.0
@@ -54,19 +61,25 @@ class Protection:
     price: float = field(default=0.0, repr=False)
 
 
-def protect(problem: Problem, unsafe: BoolArray, time_limit: float) -> Protection:
+def protect(
+    problem: Problem, unsafe: BoolArray, time_limit: float, known_witnesses: Witnesses | None = None
+) -> Protection:
     """Find a pattern that withholds the unsafe cells, shape (cells,), and prove it in `time_limit` seconds.
 
     Cells that are known, and empty cells unless zeros may be withheld, are never withheld beside the unsafe
-    ones. Only a pattern whose proof is PROVED may leave. Raises ValueError if `unsafe` does not have one
-    flag a cell.
+    ones. `known_witnesses` are of a pattern that these cells go beyond: what they prove need not be proved
+    again; those that do not agree are left out. Only a pattern whose proof is PROVED may leave. Raises
+    ValueError if `unsafe` does not have one flag a cell.
     """
     if np.shape(unsafe) != (len(problem.facts),):
         raise ValueError(f"unsafe: {np.shape(unsafe)} flags for {len(problem.facts)} cells")
     deadline = Deadline(time_limit - min(ANSWERING, ANSWERING_SHARE * time_limit))
     pattern = Pattern(problem, unsafe.astype(np.bool_))
-    best = _protected(pattern, deadline)
-    if best.proof is Proof.PROVED and deadline.effort > SECOND_EFFORT:
+    tables = no_tables(problem)
+    if known_witnesses is not None:
+        tables = agreeing_tables(problem, pattern.unsafe, known_witnesses)
+    best = _protected(pattern, deadline, tables)
+    if best.proof is Proof.PROVED and (deadline.effort > SECOND_EFFORT or len(tables)):
         return best
     best = min(best, _protected(pattern.afresh(largest_first=True), deadline), key=_worth)
     tried: BoolArray = pattern.unsafe
@@ -85,10 +98,10 @@ def _worth(found: Protection) -> tuple[bool, float]:
     return found.proof is not Proof.PROVED, found.price
 
 
-def _protected(pattern: "Pattern", deadline: Deadline) -> Protection:
-    """Grow one pattern, prove it, and give back what is superfluous."""
+def _protected(pattern: "Pattern", deadline: Deadline, tables: Tables | None = None) -> Protection:
+    """Grow one pattern, prove it, and give back what is superfluous; `tables` are possible ones."""
     began = deadline.effort
-    search = _proved_pattern(pattern, no_tables(pattern.problem), deadline)
+    search = _proved_pattern(pattern, no_tables(pattern.problem) if tables is None else tables, deadline)
     if not search.narrow().any():
         enough = deadline.effort + max(EFFORT_SHARE * (deadline.effort - began), LEAST_EFFORT)
         pattern, search = _given_back(pattern, search, enough, deadline)

@@ -162,6 +162,12 @@ def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray
     return result
 
 
+def agreeing_tables(problem: Problem, withheld: BoolArray, witnesses: Witnesses) -> Tables:
+    """The witnesses that agree with all that is known under a pattern; none if they are malformed."""
+    tables = _written_out(problem, witnesses)
+    return no_tables(problem) if tables is None else tables.chosen(agreeing(problem, withheld, tables))
+
+
 def _sums_agree(
     problem: Problem, measure: int, known: BoolArray, records: IntArray, sums: FloatArray, scale: float
 ) -> BoolArray:
