@@ -32,6 +32,8 @@ OF_CELLS = frozenset(
         ReasonCode.MINIMUM_HOUSEHOLDS,
         ReasonCode.DOMINANCE,
         ReasonCode.P_PERCENT,
+        ReasonCode.PRIOR_POSTERIOR,
+        ReasonCode.LINEAR_SENSITIVITY,
         ReasonCode.GROUP_DISCLOSURE,
         ReasonCode.EQUAL_VALUES,
     }
