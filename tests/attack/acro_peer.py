@@ -22,6 +22,11 @@ AGGREGATES = {"SUM": "sum", "MEAN": "mean", "MAX": "max"}
 NORMALIZE = {"ROW_PERCENT": "index", "COLUMN_PERCENT": "columns", "TOTAL_PERCENT": "all"}
 
 
+def _spelt(name: str) -> str:
+    """A column's name that ACRO can write into a query."""
+    return name.replace(":", "_")
+
+
 class AcroProcess:
     """A session of ACRO's."""
 
@@ -35,7 +40,7 @@ class AcroProcess:
         self._loaded += 1
         name = f"data{self._loaded}"
         file = self._folder / f"{name}.csv"
-        records = world.with_levels
+        records = world.with_levels.rename(columns=_spelt)
         records.to_csv(file, index=False)
         texts = [column for column in records if column not in (*world.measures, "weight")]
         self.call({"load": name, "file": str(file), "texts": texts})
@@ -129,9 +134,9 @@ class Acro(Api):
         columns = [name for name in names if name not in rows]
         return {
             "data": self._data[dataset],
-            "rows": rows,
-            "columns": columns,
-            "filter": {name: list(codes) for name, codes in question.filter.items()},
+            "rows": [_spelt(name) for name in rows],
+            "columns": [_spelt(name) for name in columns],
+            "filter": {_spelt(name): list(codes) for name, codes in question.filter.items()},
             "measure": measure if measure else "weight" if statistic == "WEIGHTED_UNITS" else None,
             "aggfunc": "sum" if statistic == "WEIGHTED_UNITS" else AGGREGATES.get(statistic),
             "normalize": NORMALIZE.get(statistic),

@@ -84,11 +84,12 @@ class Knowledge:
         least, most = self.interval(COUNT, box)
         return Claim(_whole(math.ceil, least - 1e-6), _whole(math.floor, most + 1e-6))
 
-    def tightest(self, boxes: list[Box]) -> Claim:
-        """Of the numbers of records in some boxes, the one that is known best."""
+    def tightest(self, boxes: list[Box], below: float) -> Claim:
+        """Of the numbers of records in some boxes that may be below a number, the one that is known best."""
         program = Program(self, *boxes)
         found = [Claim(*program.interval(COUNT, box, 5.0, whole=False), box) for box in boxes]
-        return min(found, key=lambda claim: claim.width, default=Claim())
+        few = [claim for claim in found if claim.low < below]
+        return min(few, key=lambda claim: claim.width, default=Claim())
 
     def value(self, quantity: str, box: Box) -> Claim:
         """A sum over a box."""

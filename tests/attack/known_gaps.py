@@ -1,12 +1,13 @@
 """Attacks that docs/limits.md says succeed: what the audit does not know, or does not put together yet."""
 
-import random
-from typing import Any
+from dataclasses import replace
+
+import pandas as pd
 
 from attack.claims import NOTHING, Claim, attack
-from attack.knowledge import COUNT
-from attack.populations import HEALTH, SITES, flags, health_insurance, panel
-from attack.publishers import Api
+from attack.knowledge import COUNT, Knowledge
+from attack.populations import HEALTH, flags, panel, small_towns
+from attack.publishers import Api, Heard
 from attack.subtracting import informed, listen, number
 from attack.world import World
 
@@ -74,39 +75,43 @@ def who_left(api: Api) -> Claim:
     return NOTHING if both is None or second is None else Claim(both - second, both - second)
 
 
-def session(seed: int, tables: int) -> list[dict[str, Any]]:
-    """Tables of site, sex and age in overlapping groups, half of them under a filter."""
-    rng = random.Random(seed)
-    shapes = [["site", "female"], ["site", "age"], ["female", "age"], ["site", "female", "age"]]
-    shapes += [["age"], ["site"], ["female"]]
-    codes = {"site": SITES, "female": ("0", "1")}
-    found = []
-    for _ in range(tables):
-        names = list(rng.choice(shapes))
-        level = rng.choice(["broad", "twenty_years", "ten_years"])
-        names = [f"age:{level}" if name == "age" else name for name in names]
-        filters = {}
-        if rng.random() < 0.5:
-            name = rng.choice(sorted(codes))
-            filters = {name: sorted(rng.sample(codes[name], rng.randint(1, len(codes[name]) - 1)))}
-        question = {"rows": names[:1], "columns": names[1:2], "layers": names[2:], "filter": filters}
-        found.append({**question, "margins": rng.random() < 0.6})
-    return found
+SMALL: dict[str, tuple[str, ...]] = {"town": ("t1",), "trade": ("k2",)}
 
 
 @attack(
-    "Bounds from several tables",
-    health_insurance,
-    number({}),
+    "Replaying how cells were chosen",
+    small_towns,
+    number(SMALL),
     tolerance=9.0,
-    open="what several tables together bound, and do not tell, is not audited",
+    open="which cells are withheld beside the unsafe ones depends on withheld figures",
+    not_acro="it withholds no cells beside the unsafe ones",
 )
-def bounds(api: Api) -> Claim:
-    """Overlapping tables need not tell a withheld count: it is enough to know it to within nine."""
+def replaying(api: Api) -> Claim:
+    """Asks a house of his own about every table that agrees with the answer; it must answer alike."""
+    asked = {"rows": ["town"], "columns": ["trade"]}
     known = informed(api)
-    heard = [known.hear(api.ask(**question)) for question in session(10, 14)]
-    withheld = {repr(sorted(box.items())): box for one in heard for box in one.boxes(api.public, shown=False)}
-    for one in heard:
-        for box in one.boxes(api.public, shown=True):
-            withheld.pop(repr(sorted(box.items())), None)
-    return known.tightest(list(withheld.values()))
+    heard = known.hear(api.ask(**asked))
+    bounds = known.count(SMALL)
+    kept = []
+    for guess in range(int(bounds.low), int(min(bounds.high, 50)) + 1):
+        people = agreeing(known, heard, guess)
+        if people is None:
+            return NOTHING
+        if api.laboratory(people).ask(**asked).cells == heard.cells:
+            kept.append(float(guess))
+    return Claim(min(kept), max(kept)) if kept else NOTHING
+
+
+def agreeing(known: Knowledge, heard: Heard, guess: int) -> World | None:
+    """The one population that agrees with an answer and a guess at a cell; None where there are several."""
+    fixed = Knowledge(known.world, known.digits, [*known.rows])
+    fixed.tell_box(COUNT, SMALL, guess)
+    rows = []
+    for codes in heard.cells:
+        if not {"_T", "_U"} & set(codes):
+            found = fixed.count(heard.box(known.world, codes))
+            if found.width:
+                return None
+            rows += [codes] * int(found.low)
+    made = pd.DataFrame(rows, columns=["town", "trade"])
+    return replace(known.world, records=made.assign(id=[f"p{number}" for number in range(len(made))]))

@@ -187,13 +187,33 @@ def flags() -> World:
 HEALTH = ("good", "fair", "poor")
 
 
+SMALL_TOWNS = ((18, 25, 25, 25), (14, 40, 5, 40), (12, 5, 18, 14), (14, 40, 7, 18))
+"""People by town and trade; three cells have fewer than ten."""
+
+
+@cache
+def small_towns() -> World:
+    """Some 320 people of whom nothing is known but town and trade."""
+    rows = [
+        (f"t{town}", f"k{trade}")
+        for town, row in enumerate(SMALL_TOWNS)
+        for trade, people in enumerate(row)
+        for _ in range(people)
+    ]
+    made = pd.DataFrame(rows, columns=["town", "trade"])
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    return World(
+        made, (Variable("town", ("t0", "t1", "t2", "t3")), Variable("trade", ("k0", "k1", "k2", "k3")))
+    )
+
+
 RAND_AGES = tuple(str(age) for age in range(65))
-SITES = ("1", "2", "3", "4", "5", "6")
+SITES = ("s1", "s2", "s3", "s4", "s5", "s6")
 
 
 def _bands(*starts: int) -> dict[str, tuple[str, ...]]:
     ends = (*starts[1:], 65)
-    return {f"{low}-{high - 1}": RAND_AGES[low:high] for low, high in zip(starts, ends, strict=True)}
+    return {f"a{low}to{high - 1}": RAND_AGES[low:high] for low, high in zip(starts, ends, strict=True)}
 
 
 @cache
@@ -203,12 +223,9 @@ def health_insurance() -> World:
     rand = pd.read_csv(file).query("year == 4").reset_index(drop=True)
     made = pd.DataFrame(
         {
-            "site": rand.site.astype(int).astype(str),
-            "female": rand.female.astype(int).astype(str),
-            "plan": rand.plan.astype(int).astype(str),
-            "coins": rand.coins.astype(int).astype(str),
+            "site": "s" + rand.site.astype(int).astype(str),
+            "sex": np.where(rand.female == 1, "f", "m"),
             "age": np.floor(rand.xage).astype(int).astype(str),
-            "meddol": rand.meddol.round(2),
             "id": rand.zper.astype(str),
         }
     )
@@ -219,9 +236,7 @@ def health_insurance() -> World:
     }
     variables = (
         Variable("site", SITES),
-        Variable("female", ("0", "1")),
+        Variable("sex", ("f", "m")),
         Variable("age", RAND_AGES, levels),
-        Variable("plan", tuple(str(plan) for plan in range(1, 20))),
-        Variable("coins", ("0", "25", "50", "95", "100")),
     )
-    return World(made, variables, ("meddol",))
+    return World(made, variables)

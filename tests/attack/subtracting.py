@@ -1,12 +1,11 @@
 """Attacks that add and subtract counts of several tables."""
 
 import itertools
-import random
 from typing import Any
 
 from attack.claims import Claim, attack
 from attack.knowledge import COUNT, Knowledge
-from attack.populations import AGES, TOWNS, TRADES, census
+from attack.populations import TOWNS, TRADES, census
 from attack.publishers import Api
 from attack.world import MISSING, Box
 
@@ -178,35 +177,3 @@ def everybody(api: Api) -> Claim:
     sexes = {"rows": ["town"], "filter": {"sex": ["f", "m"]}}
     valid = {"rows": ["town"], "filter": {"school": ["e1", "e2", "e3"]}}
     return listen(api, {"rows": ["sex"]}, sexes, valid).count(NO_SCHOOL)
-
-
-@attack("All two-way tables of a three-way one", census, number({**FEW, "sex": ("f",)}))
-def two_way(api: Api) -> Claim:
-    """Whole numbers that agree with every pair of three variables, and with the three-way table."""
-    names = ("town", "trade", "sex")
-    pairs = ({"rows": [a], "columns": [b]} for a, b in itertools.combinations(names, 2))
-    return listen(api, *pairs, {"rows": ["town", "trade"], "columns": ["sex"]}).count({**FEW, "sex": ("f",)})
-
-
-def random_tables(seed: int, tables: int) -> list[dict[str, Any]]:
-    """Tables of one to three variables, half of them under one or two random filters."""
-    rng = random.Random(seed)
-    codes = {"town": TOWNS, "trade": TRADES, "sex": ("f", "m"), "age": AGES}
-    found = []
-    for _ in range(tables):
-        names = rng.sample(
-            ["town", "trade", "sex", rng.choice(["age:halves", "age:pairs"])], rng.randint(1, 3)
-        )
-        filters = {
-            name: sorted(rng.sample(codes[name], rng.randint(1, len(codes[name]) - 1)))
-            for name in rng.sample(sorted(codes), rng.choice([0, 0, 1, 2]))
-        }
-        question = {"rows": names[:1], "columns": names[1:2], "layers": names[2:], "filter": filters}
-        found.append({**question, "margins": rng.random() < 0.7})
-    return found
-
-
-@attack("Reconstruction from random tables", census, number(FEW))
-def reconstruction(api: Api) -> Claim:
-    """Two dozen random tables, and an integer program over all of them."""
-    return listen(api, *random_tables(3, 24)).count(FEW)
