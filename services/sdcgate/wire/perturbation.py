@@ -110,21 +110,20 @@ def _sum_noise(message: pb.SumNoise) -> SumNoise:
         raise InvalidMessageError([FieldProblem("cell_keys.sums", str(error))]) from None
 
 
-def _rounding(message: pb.Rounding, table: TableToProtect, problems: Problems) -> Rounding:
+def _rounding(message: pb.Rounding, table: TableToProtect, problems: Problems) -> Rounding | None:
     kind = RoundingKind(message.kind)
     names = [measure.name for measure in table.problem.facts.measures]
     if message.measure and message.measure not in names:
         problems.found.append(FieldProblem("rounding.measure", NO_MEASURE))
     elif message.measure and kind is RoundingKind.SMALL_COUNTS:
         problems.found.append(FieldProblem("rounding.measure", "must be empty: only counts are small"))
-    if not message.measure and (message.base < 2 or message.base != round(message.base)):
-        text = "must be a whole number of at least 2 where counts are rounded"
-        problems.found.append(FieldProblem("rounding.base", text))
     keys = problems.of(_keys, message.keys, table, "rounding.keys") if message.keys else None
     if message.keys and kind is not RoundingKind.RANDOM:
         problems.found.append(FieldProblem("rounding.keys", "must be empty: only RANDOM rounding has keys"))
     released = problems.of(_released, message, table, kind)
-    measure = names.index(message.measure) if message.measure in names else None
+    if message.measure and message.measure not in names:
+        return None
+    measure = names.index(message.measure) if message.measure else None
     return Rounding(kind, message.base, measure, keys, released)
 
 

@@ -95,7 +95,8 @@ def _with_sums(sums):
     ("method", "message"),
     [
         (Rounding(RoundingKind.NEAREST, 2.5), "whole number"),
-        (Rounding(RoundingKind.NEAREST, 1.0), "at least 2"),
+        (Rounding(RoundingKind.NEAREST, 1.0), "from 2 to"),
+        (Rounding(RoundingKind.NEAREST, 1e-14, 0), "at least the largest sum over"),
         (Rounding(RoundingKind.RANDOM, 3.0), "needs keys"),
         (Rounding(RoundingKind.UNSPECIFIED, 3.0), "must be told"),
         (Rounding(RoundingKind.SMALL_COUNTS, 3.0, 0), "only counts"),

@@ -225,6 +225,7 @@ BAD = {
     ),
     "no kind of rounding": ({"rounding": {"base": 3}}, ["rounding.kind"]),
     "half a person": ({"rounding": {"kind": 1, "base": 2.5}}, ["rounding.base"]),
+    "a base beyond all counts": ({"rounding": {"kind": 4, "base": 1e300}}, ["rounding.base"]),
     "no measure of that name": ({"rounding": {"kind": 1, "base": 2.5, "measure": "x"}}, ["rounding.measure"]),
     "keys that nobody needs": (
         {"rounding": {"kind": 3, "base": 3, "keys": KEYS.tolist()}},

@@ -23,7 +23,7 @@ from sdcgate.methods.tables.cell_key import (
 )
 from sdcgate.methods.tables.controlled_rounding import ControlledTable, controlled_rounding
 from sdcgate.methods.tables.feasible import feasible_counts
-from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.problem import MOST_RECORDS, Problem, Proof
 from sdcgate.methods.tables.ptable import PTable
 from sdcgate.methods.tables.rounding import (
     Intervals,
@@ -36,6 +36,10 @@ from sdcgate.methods.tables.rounding import (
 )
 from sdcgate.methods.tables.small_counts import small_count_rounding
 from sdcgate.methods.tables.utility import Utility, table_utility
+
+LARGEST_SUM = 1e150
+FINEST = 2.0**40
+"""How many bases the largest sum may have."""
 
 
 class RoundingKind(IntEnum):
@@ -139,13 +143,13 @@ def with_rounding(
     Raises ValueError where base, keys or released values do not fit.
     """
     facts = problem.facts
+    for where, what in _wrong_base(problem, method):
+        raise ValueError(f"{where} {what}")
     if method.measure is not None:
         measure = facts.measures[method.measure]
         true, fact = measure.sums.astype(np.float64), f"sums of {measure.name}"
     else:
         true, fact = facts.records.astype(np.float64), counts
-        if method.base < 2 or method.base != round(method.base):
-            raise ValueError("the base of counts must be a whole number of at least 2")
     changed, rounded = _rounded(problem, true, method, seconds / 2)
     if changed is None:
         return Perturbed((), Proof.UNPROVED, unsafe.copy(), (), rounded)
@@ -222,10 +226,32 @@ def misfits(problem: Problem, method: CellKeys | Rounding) -> Iterator[tuple[str
         yield "problem.absent", "must be empty: only complete tables are changed"
     if problem.costs is not None:
         yield "problem.costs", "must be empty: they are of withholding"
-    if isinstance(method, CellKeys) and method.sums is not None:
-        ranks = len(method.sums.shares)
-        for place, measure in enumerate(problem.facts.measures):
-            given = measure.largest.shape[1] if measure.largest.ndim == 2 else 0
-            if given < ranks or len(measure.largest) != len(problem.facts):
-                path = f"problem.facts.measures[{place}].largest"
-                yield path, f"must have the {ranks} largest contributions of each cell, one a share"
+    changed: tuple[int, ...] = ()
+    if isinstance(method, Rounding):
+        yield from _wrong_base(problem, method)
+        changed = () if method.measure is None else (method.measure,)
+    elif method.sums is not None:
+        changed = tuple(range(len(problem.facts.measures)))
+        yield from _too_few_contributions(problem, len(method.sums.shares))
+    for place in changed:
+        if np.abs(problem.facts.measures[place].sums).max(initial=0.0) > LARGEST_SUM:
+            yield f"problem.facts.measures[{place}].sums", f"must not exceed {LARGEST_SUM:g}"
+
+
+def _wrong_base(problem: Problem, method: Rounding) -> Iterator[tuple[str, str]]:
+    base = method.base
+    if method.measure is None:
+        if not 2 <= base <= MOST_RECORDS or base != round(base):
+            yield "rounding.base", "must be a whole number from 2 to 2^40 where counts are rounded"
+        return
+    largest = np.abs(problem.facts.measures[method.measure].sums).max(initial=0.0)
+    if not 0 < base <= LARGEST_SUM or largest > base * FINEST:
+        yield "rounding.base", f"must be at most {LARGEST_SUM:g}, and at least the largest sum over 2^40"
+
+
+def _too_few_contributions(problem: Problem, ranks: int) -> Iterator[tuple[str, str]]:
+    for place, measure in enumerate(problem.facts.measures):
+        given = measure.largest.shape[1] if measure.largest.ndim == 2 else 0
+        if given < ranks or len(measure.largest) != len(problem.facts):
+            path = f"problem.facts.measures[{place}].largest"
+            yield path, f"must have the {ranks} largest contributions of each cell, one a share"
