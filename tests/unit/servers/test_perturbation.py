@@ -5,16 +5,11 @@ import numpy as np
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 
+from protection_server import served_protection
 from sdcgate.methods.tables.cell_key import fractions_of_keys, noise_of_counts
 from sdcgate.methods.tables.ptable import NoiseParameters, ptable
-from sdcgate.servers.authentication import service_authenticator
-from sdcgate.servers.channels import connect
-from sdcgate.servers.lifecycle import Running
-from sdcgate.servers.protection import SERVICE, ProtectionServicer, warm_up
-from sdcgate.servers.settings import GrpcServer
 from sdcgate_proto.sdcgate.protection.v1 import perturbation_pb2 as perturbation
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 COUNTS = np.array([2, 9, 8, 19, 8, 12, 9, 29, 7, 20, 11, 38, 17, 41, 28, 86])
@@ -25,20 +20,8 @@ TABLE = ptable(NoiseParameters(3, 1.5, 1))
 
 @pytest.fixture(scope="module")
 def stub():
-    running = Running(
-        "protection",
-        lambda server: protection_pb2_grpc.add_ProtectionServiceServicer_to_server(
-            ProtectionServicer(), server
-        ),
-        [SERVICE],
-        GrpcServer(),
-        service_authenticator("t" * 43),
-    )
-    running.start(warm_up)
-    channel = connect(running.address, "t" * 43)
-    yield protection_pb2_grpc.ProtectionServiceStub(channel)
-    channel.close()
-    running.stop(0)
+    with served_protection() as served:
+        yield served
 
 
 def dimension(name, cells=()):

@@ -2,18 +2,14 @@ import grpc
 import numpy as np
 import pytest
 
+from protection_server import served_protection
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.witnesses import verify
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import service_authenticator
-from sdcgate.servers.channels import connect
-from sdcgate.servers.lifecycle import Running
-from sdcgate.servers.protection import SERVICE, ProtectionServicer, _seconds, warm_up
-from sdcgate.servers.settings import GrpcServer
+from sdcgate.servers.protection import _seconds
 from sdcgate.wire.protection import problem_to_message, witnesses_from_message
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
 
 AXES = tuple(Axis(name, name, ("1", "2", "3", "_T"), (3, 3, 3, -1)) for name in ("a", "b"))
 COUNTS = np.array([2, 9, 8, 19, 8, 12, 9, 29, 7, 20, 11, 38, 17, 41, 28, 86])
@@ -33,20 +29,8 @@ PROBLEM = Problem(
 
 @pytest.fixture(scope="module")
 def stub():
-    running = Running(
-        "protection",
-        lambda server: protection_pb2_grpc.add_ProtectionServiceServicer_to_server(
-            ProtectionServicer(), server
-        ),
-        [SERVICE],
-        GrpcServer(),
-        service_authenticator("t" * 43),
-    )
-    running.start(warm_up)
-    channel = connect(running.address, "t" * 43)
-    yield protection_pb2_grpc.ProtectionServiceStub(channel)
-    channel.close()
-    running.stop(0)
+    with served_protection() as served:
+        yield served
 
 
 def protected(stub, **changes):
