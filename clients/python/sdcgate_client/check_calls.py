@@ -119,6 +119,8 @@ class CheckCalls(Connection):
                 `population` without weights; `missing`, `missing_texts`, `risk_threshold`, `target_rate`,
                 `minimum`, `dimensions`, or `minimums` by size such as `[100, 10, 3]`, `suda_size`, `quality`,
                 `coverage`, `attempt`;
+                `classes`, such as `[{"key": "region", "identifying": "EXTREMELY"}]`, with `class_minimums`,
+                such as `[{"classes": ["EXTREMELY", "YES"], "minimum": 100}]`;
                 `ordinal`, the key variables that are ordered; `models`, log-linear models beside the usual
                 ones, by their interactions such as `["age*sex,region*sex"]`;
                 `scenarios`, such as `[{"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["sex",
@@ -141,7 +143,7 @@ class CheckCalls(Connection):
             asked = {**options, "other": {"name": other_name, "keys": list(of_other)}}
             second = {} if other is None else {"other": release_stream(other, of_other or keys, options)}
             how: dict[str, Any] = {"form": file_form(keys, asked, arrow=content, **second)}
-        elif any(options.get(name) for name in ("scenarios", "numbers", "models")):
+        elif any(options.get(name) for name in ("scenarios", "numbers", "models", "classes")):
             how = {"form": file_form(keys, options, arrow=content)}
         else:
             how = {"parameters": file_options(keys, options), "content": content}

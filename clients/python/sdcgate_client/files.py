@@ -14,7 +14,17 @@ ARROW = "application/vnd.apache.arrow.stream"
 COLUMNS = ("weight", "unit", "wave", "household", "stratum", "psu")
 """Options that name one column each."""
 
-LISTS = ("sensitive", "missing_texts", "ordinal", "scenarios", "numbers", "minimums", "models")
+LISTS = (
+    "sensitive",
+    "missing_texts",
+    "ordinal",
+    "scenarios",
+    "numbers",
+    "minimums",
+    "models",
+    "classes",
+    "class_minimums",
+)
 """Options that hold several values."""
 
 JSON = "application/json"

@@ -92,6 +92,14 @@ def assess(
             help="Threshold rule: how often each value must occur; by size of the combination 1:100,2:10,3:3."
         ),
     ] = "3",
+    identifying: Annotated[
+        list[str],
+        typer.Option(help="Threshold rule: how identifying a key variable is, region=extremely; repeatable."),
+    ] = [],  # noqa: B006
+    class_minimum: Annotated[
+        list[str],
+        typer.Option(help="Threshold rule: minimum by classes, extremely*very*yes=100; repeatable."),
+    ] = [],  # noqa: B006
     dimensions: Annotated[int, typer.Option(help="Threshold rule: combinations of up to so many.")] = 3,
     suda_size: Annotated[
         int | None, typer.Option(help="SUDA: most variables of a minimal sample unique.")
@@ -136,7 +144,7 @@ def assess(
     with told():
         from sdcgate.cli.assessment.given import Given, counted_of, linked_of, microdata_of
         from sdcgate.cli.assessment.levels import access_bounds
-        from sdcgate.cli.assessment.minimums import minimums_of
+        from sdcgate.cli.assessment.minimums import class_minimum_of, class_of, minimums_of
         from sdcgate.cli.assessment.models import interactions_of
         from sdcgate.cli.assessment.numbers import near_of
         from sdcgate.methods.risk.file_assessment import assess_file
@@ -163,6 +171,7 @@ def assess(
             recodings=recodings,
             interest=interest,
             near=tuple(near_of(text) for text in near),
+            identifying=tuple(class_of(text) for text in _names(identifying)),
             release_date=datetime.now(UTC).date() if release_date is None else release_date.date(),
         )
         rule = minimums_of(minimum)
@@ -173,6 +182,7 @@ def assess(
             target_rate=target_rate,
             minimum=rule.minimum,
             minimums=rule.by_size,
+            class_minimums=tuple(class_minimum_of(text) for text in class_minimum),
             dimensions=dimensions,
             suda_size=suda_size,
             accepted_share=accepted,

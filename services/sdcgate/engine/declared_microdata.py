@@ -1,7 +1,7 @@
 """A file of microdata by its descriptor: its identifying variables at registered levels are the key."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from sdcgate.engine.key_variables import key_variable
 from sdcgate.engine.microdata import MicrodataUnusable
 from sdcgate.engine.record_columns import RecordColumns
 from sdcgate.engine.registration import read_declared
-from sdcgate.engine.release import ReleasedRecords, released
+from sdcgate.engine.release import IDENTIFYING, ReleasedRecords, released
 from sdcgate.engine.scenarios import scenarios_of
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.file_numbers import SEVERAL_RECORDS, FileNumbers, NumberWidth
@@ -70,7 +70,11 @@ def declared_microdata(
     fraction = _fraction(descriptor, len(named[0])) if own is None else None
     return Microdata(
         keys=tuple(
-            key_variable(variable.name, level, code_lists[variable.name]) for _, variable, level in levels
+            replace(
+                key_variable(variable.name, level, code_lists[variable.name]),
+                identifying=IDENTIFYING[variable.identifying],
+            )
+            for _, variable, level in levels
         ),
         codes=np.column_stack([codes for codes in columns if codes is not None]),
         weights=own,

@@ -18,6 +18,7 @@ from sdcgate.engine.table_columns import TableColumns, coded, lacking_columns
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.risk.file_numbers import ONE_RECORD, FileNumbers, NumberWidth
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
+from sdcgate.methods.risk.threshold import Identifying
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +55,8 @@ class MicrodataColumns:
     stratum: str = ""
     psu: str = ""
     """Primary sampling unit."""
+    classes: tuple[tuple[str, Identifying], ...] = ()
+    """Key variables that are more identifying than others, or less."""
 
     @property
     def named(self) -> tuple[tuple[str, str], ...]:
@@ -103,11 +106,12 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
     if table.num_rows == 0:
         raise MicrodataUnusable([("", "the file has no records")])
     keys, codes = [], np.empty((table.num_rows, len(columns.keys)), dtype=np.int64, order="F")
+    classes = dict(columns.classes)
     for position, name in enumerate(columns.keys):
         texts = reading.texts(f"keys[{position}]", name)
         if texts is not None:
             categories, codes[:, position] = coded(texts)
-            keys.append(KeyVariable(name, categories))
+            keys.append(KeyVariable(name, categories, identifying=classes.get(name, Identifying.YES)))
     weights = reading.numbers("weight", columns.weight)
     unit_names, units = reading.ids("unit", columns.unit) or ((), None)
     waves = reading.numbers("wave", columns.wave)
@@ -183,6 +187,7 @@ def check_columns(columns: MicrodataColumns, present: Sequence[str]) -> None:
     if set(columns.sensitive) & set(columns.keys):
         problems.append(("sensitive", "a sensitive variable cannot be a key variable too"))
     problems += _wrong_numbers(columns)
+    problems += _wrong_classes(columns)
     problems += lacking_columns(columns.named, present)
     given = [name for name in ("weight", "fraction", "population") if getattr(columns, name)]
     if len(given) > 1:
@@ -205,6 +210,18 @@ def _wrong_numbers(columns: MicrodataColumns) -> list[tuple[str, str]]:
         problems.append(("numbers", "a number stands more than once"))
     if columns.numbers and columns.unit:
         problems.append(("unit", ONE_RECORD))
+    return problems
+
+
+def _wrong_classes(columns: MicrodataColumns) -> list[tuple[str, str]]:
+    named = [name for name, _ in columns.classes]
+    problems = [
+        (f"classes[{position}].key", f"{name!r} is no key variable; they are {', '.join(columns.keys)}")
+        for position, name in enumerate(named)
+        if name not in columns.keys
+    ]
+    if len(set(named)) < len(named):
+        problems.append(("classes", "a key variable stands more than once"))
     return problems
 
 

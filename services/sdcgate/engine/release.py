@@ -18,7 +18,8 @@ from sdcgate.methods.risk.release_rules import Municipalities, Regional, Release
 from sdcgate.methods.risk.threshold import Base, Identifying
 from sdcgate.methods.risk.units import Units, reduce_to_units
 
-_IDENTIFYING = {
+IDENTIFYING = {
+    "UNSPECIFIED": Identifying.NO,
     "NO": Identifying.NO,
     "YES": Identifying.YES,
     "VERY": Identifying.VERY,
@@ -115,7 +116,7 @@ def _weights(dataset: Dataset, file: Path, unit: IntArray) -> FloatArray | None:
 def _variable(variable: Variable, wave: int | None) -> ReleasedVariable:
     return ReleasedVariable(
         name=variable.name if wave is None else f"{variable.name} of wave {wave}",
-        identifying=_IDENTIFYING[variable.identifying],
+        identifying=IDENTIFYING[variable.identifying],
         sensitive=variable.sensitive,
         household=variable.household_variable,
         regional=_REGIONAL[variable.regional],

@@ -124,6 +124,7 @@ def _of_other(columns: "MicrodataColumns", keys: tuple[str, ...]) -> "MicrodataC
         sensitive=(),
         scenarios=(),
         numbers=(),
+        classes=(),
     )
 
 
@@ -131,7 +132,7 @@ def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
     from sdcgate.engine.descriptor import parse_scenarios
     from sdcgate.engine.microdata import MicrodataColumns
     from sdcgate.wire.json import to_value
-    from sdcgate.wire.microdata import given, number_widths
+    from sdcgate.wire.microdata import CLASSES, given, number_widths
 
     scenarios = [to_value(one, {}) for one in options.scenarios]
     return MicrodataColumns(
@@ -147,5 +148,6 @@ def _columns(options: pb.MicrodataOptions) -> "MicrodataColumns":
         sensitive=tuple(options.sensitive),
         missing=tuple(options.missing_texts),
         numbers=number_widths(options.numbers, "options.numbers"),
+        classes=tuple((one.key, CLASSES[one.identifying]) for one in options.classes),
         scenarios=parse_scenarios(scenarios) if scenarios else (),
     )

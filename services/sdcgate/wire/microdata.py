@@ -20,6 +20,7 @@ from sdcgate.methods.risk.file_report import (
 from sdcgate.methods.risk.keys import Missing
 from sdcgate.methods.risk.recommendation import Recommendation
 from sdcgate.methods.risk.risk_factors import Factors
+from sdcgate.methods.risk.threshold import ClassMinimum, Identifying
 from sdcgate.wire.file_release import add_release
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
@@ -28,6 +29,11 @@ MISSING = {
     pb.MISSING_VALUES_UNSPECIFIED: Missing.CATEGORY,
     pb.MISSING_VALUES_CATEGORY: Missing.CATEGORY,
     pb.MISSING_VALUES_WILDCARD: Missing.WILDCARD,
+}
+CLASSES = {
+    pb.IDENTIFYING_CLASS_YES: Identifying.YES,
+    pb.IDENTIFYING_CLASS_VERY: Identifying.VERY,
+    pb.IDENTIFYING_CLASS_EXTREMELY: Identifying.EXTREMELY,
 }
 LARGEST_TABLE = 2_000_000
 """Possible keys of a log-linear model that is fitted for a caller who waits: seconds, not minutes."""
@@ -52,6 +58,10 @@ def options_from_message(message: pb.MicrodataOptions) -> Options:
         target_rate=given(message, "target_rate", None),
         minimum=given(message, "minimum", usual.minimum),
         minimums=tuple(message.minimums),
+        class_minimums=tuple(
+            ClassMinimum(tuple(CLASSES[wanted] for wanted in one.classes), one.minimum)
+            for one in message.class_minimums
+        ),
         dimensions=given(message, "dimensions", usual.dimensions),
         suda_size=given(message, "suda_size", None),
         largest_table=LARGEST_TABLE,
@@ -299,6 +309,13 @@ def _threshold(found: ThresholdSection) -> pb.ThresholdRule:
     return pb.ThresholdRule(
         minimum=max(found.minimums),
         minimums=found.minimums,
+        class_minimums=[
+            pb.ClassMinimum(
+                classes=[kind for wanted in one.classes for kind, own in CLASSES.items() if own is wanted],
+                minimum=one.minimum,
+            )
+            for one in found.class_minimums
+        ],
         dimensions=len(found.minimums),
         combinations=found.looked_at,
         unsafe_units=found.unsafe_units,

@@ -191,6 +191,20 @@ def test_strata_psus_and_a_model_of_ones_own_have_their_place(file: Path) -> Non
     assert told["strata"]["values"] == 2
 
 
+def test_minimums_by_class_are_of_a_file_or_of_what_a_descriptor_declares(file: Path) -> None:
+    given = ["--keys", "sex,age,size", "--minimum", "1", "--class-minimum", "very*yes=12"]
+    shown = assess(str(file), *given, "--identifying", "age=very")
+    assert shown.exit_code == 0, shown.output
+    text = re.sub(r"\s+", " ", shown.stdout)
+    assert "Every combination of variables by class, very x identifying, must occur 12 times." in text
+    assert "sex x age" in text
+    told = json.loads(assess(str(RANDHIE), "--keys", "site,female", *given[2:], "--json").stdout)
+    assert told["threshold_rule"]["class_minimums"] == [{"classes": ["VERY", "YES"], "minimum": 12}]
+    for wrong in (["--class-minimum", "much=3"], ["--class-minimum", "very=0"], ["--identifying", "age"]):
+        assert assess(str(file), "--keys", "sex,age", *wrong).exit_code == 2
+    assert assess(str(RANDHIE), "--identifying", "site=very").exit_code == 2
+
+
 @pytest.mark.parametrize("model", ["sex", "sex*", "sex*sex", "sex*aeg"])
 def test_what_is_no_model_is_told(file: Path, model: str) -> None:
     shown = assess(str(file), "--keys", "sex,age", "--weight", "w", "--model", model)

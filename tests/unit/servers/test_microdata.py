@@ -13,6 +13,7 @@ from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.servers import errors
 from sdcgate.servers.microdata import FileAssessor
 from sdcgate.servers.received_files import FileLane
+from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb
 
 SECRET = "Zwicky of Glarus"
@@ -127,6 +128,52 @@ def test_any_hierarchical_model_is_fitted_beside_the_usual_ones(stub):
 )
 def test_a_model_of_what_is_no_key_variable_has_its_path(stub, asked, wrong):
     assert set(paths(lambda: stub.AssessMicrodata(requests(ipc(table()), models=asked)))) == wrong
+
+
+def test_minimums_by_class_are_asked_of_combinations_with_one_of_each(stub):
+    """Region is extremely identifying, age very, and each of them identifying, too."""
+    classes = [{"key": "region", "identifying": "EXTREMELY"}, {"key": "age", "identifying": "VERY"}]
+    classes = [from_value(one, pb.KeyClass) for one in classes]
+    asked = from_value({"classes": ["EXTREMELY", "VERY"], "minimum": 8}, pb.ClassMinimum)
+    given = {"minimum": 1, "dimensions": 1, "classes": classes, "class_minimums": [asked]}
+    rule = stub.AssessMicrodata(requests(ipc(table()), **given)).threshold_rule
+    codes, _, _ = people()
+    _, cell, counts = np.unique(codes[:, 1:], axis=0, return_inverse=True, return_counts=True)
+    rare = counts[cell.ravel()] < 8
+    assert rule.combinations == 4
+    assert [list(one.keys) for one in rule.worst] == [[1, 2]]
+    assert rule.unsafe_units == rule.worst[0].unsafe_units == rare.sum() > 0
+    assert rule.class_minimums[0] == asked
+    # Where a size asks for more of the same combination, that counts.
+    given |= {"minimum": 20, "dimensions": 2}
+    both = stub.AssessMicrodata(requests(ipc(table()), **given)).threshold_rule
+    (pair,) = [one for one in both.worst if list(one.keys) == [1, 2]]
+    assert pair.unsafe_units == (counts[cell.ravel()] < 20).sum()
+    assert both.combinations == 6
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"classes": [{"key": "w", "identifying": "VERY"}]}, {"options.classes[0].key"}),
+        ({"classes": [{"key": "age", "identifying": "VERY"}] * 2}, {"options.classes"}),
+        ({"classes": [{"key": "age"}]}, {"options.classes[0].identifying"}),
+        (
+            {"class_minimums": [{"classes": []}]},
+            {"options.class_minimums[0].classes", "options.class_minimums[0].minimum"},
+        ),
+    ],
+)
+def test_what_is_wrong_with_classes_has_its_path(stub, given, wrong):
+    options = {"keys": ["sex", "age", "region"], **given}
+    asked = from_value({"options": options}, pb.AssessMicrodataRequest).options
+    content = ipc(table())
+
+    def call():
+        yield pb.AssessMicrodataRequest(options=asked)
+        yield pb.AssessMicrodataRequest(arrow=content)
+
+    assert set(paths(lambda: stub.AssessMicrodata(call()))) == wrong
 
 
 def test_strata_and_psus_tell_what_their_units_have_in_common(stub):

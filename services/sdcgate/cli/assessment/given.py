@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sdcgate.methods.risk.keys import Missing
     from sdcgate.methods.risk.microdata import Microdata
     from sdcgate.methods.risk.several_files import LinkedReleases
+    from sdcgate.methods.risk.threshold import Identifying
 
 DESCRIPTORS = (".yaml", ".yml", ".json")
 TOLD_BY_DESCRIPTOR = (
@@ -24,6 +25,7 @@ TOLD_BY_DESCRIPTOR = (
     "sensitive",
     "recodings",
     "interest",
+    "identifying",
 )
 
 
@@ -51,6 +53,7 @@ class Given:
     """File with coarser levels of key variables."""
     interest: str = ""
     near: "tuple[NumberWidth, ...]" = ()
+    identifying: "tuple[tuple[str, Identifying], ...]" = ()
 
 
 def counted_of(given: Given, asked: bool) -> "CountedFile | None":
@@ -108,6 +111,7 @@ def _columns(given: Given, scenarios: "tuple[DeclaredScenario, ...]") -> "Microd
         scenarios=scenarios,
         interest=given.interest,
         numbers=given.near,
+        classes=given.identifying,
     )
 
 
@@ -133,6 +137,7 @@ def linked_of(
         recodings=None,
         interest="",
         near=(),
+        identifying=(),
     )
     other = microdata_of(second)
     try:

@@ -2,6 +2,10 @@
 
 from typing import NamedTuple
 
+from sdcgate.methods.risk.threshold import ClassMinimum, Identifying
+
+CLASSES = {one.name.lower(): one for one in Identifying if one is not Identifying.NO}
+
 
 class Minimums(NamedTuple):
     """One minimum for all combinations, or one for each size."""
@@ -27,3 +31,22 @@ def minimums_of(text: str) -> Minimums:
     if [size for size, _ in pairs] != list(range(1, len(pairs) + 1)):
         raise wrong
     return Minimums(max(least for _, least in pairs), tuple(least for _, least in pairs))
+
+
+def class_minimum_of(text: str) -> ClassMinimum:
+    """`extremely*very*yes=100`. Raises ValueError where it is none."""
+    names, _, least = text.rpartition("=")
+    classes = names.split("*")
+    if not (least.isascii() and least.isdigit() and int(least) > 0 and set(classes) <= CLASSES.keys()):
+        raise ValueError(
+            f"--class-minimum {text}: write {', '.join(CLASSES)} and a number, such as extremely*very*yes=100"
+        )
+    return ClassMinimum(tuple(CLASSES[name] for name in classes), int(least))
+
+
+def class_of(text: str) -> tuple[str, Identifying]:
+    """`region=extremely`. Raises ValueError where it is none."""
+    key, _, name = text.rpartition("=")
+    if not key or name not in CLASSES:
+        raise ValueError(f"--identifying {text}: write a key variable and {', '.join(CLASSES)}: region=very")
+    return key, CLASSES[name]

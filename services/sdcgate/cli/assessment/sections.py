@@ -7,6 +7,7 @@ from sdcgate.cli.assessment.numbers import numbers_section
 from sdcgate.cli.assessment.parts import Bars, Section, Table, count, one_in, percent, plural
 from sdcgate.cli.assessment.recodings import recoding_section
 from sdcgate.cli.assessment.release import release_sections
+from sdcgate.cli.assessment.threshold import threshold_section
 from sdcgate.methods.risk.file_level import FileRisk, RiskThreshold
 from sdcgate.methods.risk.file_options import Options
 from sdcgate.methods.risk.file_report import (
@@ -18,7 +19,6 @@ from sdcgate.methods.risk.file_report import (
     NotComputed,
     SensitiveVariable,
     SpecialUniquesSection,
-    ThresholdSection,
 )
 from sdcgate.methods.risk.keys import Missing
 from sdcgate.methods.risk.recommendation import Recommendation
@@ -223,37 +223,6 @@ def household_section(found: HouseholdSection, options: Options) -> Section:
     )
     table = Table(("members", "households", "risk by size alone"), rows)
     return Section("Households", tuple(words), (table,))
-
-
-def threshold_section(found: ThresholdSection, titles: tuple[str, ...]) -> Section:
-    """Combinations of a few variables with rare values."""
-    words = (
-        f"{_asked(found.minimums)} times or more in the file: "
-        f"{plural(found.looked_at, 'combination')} were looked at, "
-        f"{plural(found.unsafe_units, 'unit has', 'units have')} a rare value in at least one.",
-    )
-    rows = tuple(
-        (
-            " x ".join(titles[key] for key in one.keys),
-            count(one.cells),
-            count(one.unsafe_cells),
-            count(one.unsafe_units),
-        )
-        for one in found.worst
-    )
-    table = Table(
-        ("combination", "values", "rare values", "units"), rows, "The combinations with the most units."
-    )
-    return Section("Threshold rule", words, (table,) if rows else ())
-
-
-def _asked(minimums: tuple[int, ...]) -> str:
-    if len(set(minimums)) == 1:
-        return f"Every combination of up to {plural(len(minimums), 'variable')} must occur {minimums[0]}"
-    sizes = ", ".join(
-        f"of {plural(size, 'variable')} {least}" for size, least in enumerate(minimums, start=1)
-    )
-    return f"Every combination must occur often enough, {sizes}"
 
 
 def special_uniques_section(found: SpecialUniquesSection, whole: FileAssessment) -> Section:

@@ -41,10 +41,9 @@ from sdcgate.methods.risk.file_report import (
     NotComputed,
     SensitiveVariable,
     SpecialUniquesSection,
-    ThresholdSection,
-    UnsafeCombination,
     ValueShare,
 )
+from sdcgate.methods.risk.file_threshold import threshold_section
 from sdcgate.methods.risk.individual import individual_risk, sampling_probabilities
 from sdcgate.methods.risk.keys import Frequencies, Keys, frequencies, group_keys
 from sdcgate.methods.risk.microdata import Microdata, UnitFile, by_units
@@ -58,17 +57,14 @@ from sdcgate.methods.risk.risk_factors import final_risk
 from sdcgate.methods.risk.scenarios import ScenarioRisk, scenario_risk, together
 from sdcgate.methods.risk.small_weights import small_weights
 from sdcgate.methods.risk.special_uniques import SpecialUniques, dis, dis_suda, special_uniques
-from sdcgate.methods.risk.threshold import combinations_up_to, threshold_rule
 
 NO_LEVELS = "no key variable has a coarser level: give levels to compare"
 MOST_SETS = 255
 """Sets of variables that SUDA searches where no size is asked for: all of 8 variables."""
-MOST_COMBINATIONS = 200_000
-"""Combinations of key variables that the threshold rule looks at. Waves of a unit multiply key variables."""
 NAMED_FROM = 10
 """A value is named in the report only if at least so many units have it."""
 NAMED = 10
-"""Values and combinations that are named."""
+"""Values that are named."""
 
 ROUNDING = 1e-9
 """Difference to which a score is at the bound of a class."""
@@ -245,31 +241,6 @@ def recoding_section(units: UnitFile, options: Options) -> RecodingComparison:
     if not any(key.coarser for key in units.keys):
         raise ValueError(NO_LEVELS)
     return compare_recodings(units, ComparisonOptions(options.accepted_share, access=options.access))
-
-
-def threshold_section(
-    units: UnitFile, options: Options, heed: Callable[[], None] | None = None
-) -> ThresholdSection:
-    """Combinations of up to some key variables with values that too few units of the file have.
-
-    Raises ValueError where there are more than `MOST_COMBINATIONS`, before any of them is made.
-    """
-    variables = len(units.keys)
-    minimums = options.by_size[:variables]
-    number = sum(comb(variables, size) for size in range(1, len(minimums) + 1))
-    if number > MOST_COMBINATIONS:
-        raise ValueError(
-            f"{number} combinations of {variables} key variables are too many to look at: "
-            "take fewer key variables or fewer dimensions"
-        )
-    combined = combinations_up_to(len(units.keys), minimums)
-    found = threshold_rule(units.codes, combined, missing=options.missing, named=0, heed=heed)
-    unsafe = [
-        UnsafeCombination(one.keys, one.cells, one.unsafe_cells, one.unsafe_units)
-        for one in sorted(found.combinations, key=lambda one: (-one.unsafe_units, one.keys))
-        if one.unsafe_cells
-    ]
-    return ThresholdSection(minimums, len(combined), found.unsafe_units, tuple(unsafe[:NAMED]))
 
 
 def special_uniques_section(

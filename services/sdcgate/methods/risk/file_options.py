@@ -10,6 +10,7 @@ from sdcgate.methods.risk.risk_factors import Factors
 
 if TYPE_CHECKING:
     from sdcgate.methods.risk.recoding_comparison import AccessBound
+    from sdcgate.methods.risk.threshold import ClassMinimum
 
 NO_WEIGHTS = (
     "nothing tells how many people stand for a unit: give a weight, a sampling fraction or a population"
@@ -31,6 +32,8 @@ class Options:
     """Threshold rule: a value is safe if at least so many units of the file have it."""
     minimums: tuple[int, ...] = ()
     """Threshold rule: the minimum of one, two, ... key variables, in place of `minimum` and `dimensions`."""
+    class_minimums: "tuple[ClassMinimum, ...]" = ()
+    """Threshold rule: minimums of combinations by how identifying variables are, beside those by size."""
     dimensions: int = 3
     """Threshold rule: over all combinations of up to so many key variables."""
     suda_size: int | None = None
@@ -70,6 +73,8 @@ class Options:
             problems.append("minimum must be at least 1")
         if any(one < 1 for one in self.minimums):
             problems.append("minimums must be at least 1")
+        if any(one.minimum < 1 or not one.classes for one in self.class_minimums):
+            problems.append("class_minimums must have a class, and be at least 1")
         if self.dimensions < 1:
             problems.append("dimensions must be at least 1")
         if self.suda_size is not None and self.suda_size < 1:

@@ -12,6 +12,7 @@ from sdcgate.methods.risk.microdata import KeyVariable
 from sdcgate.methods.risk.recoding_comparison import RecodingComparison
 from sdcgate.methods.risk.recommendation import Recommendation
 from sdcgate.methods.risk.scenarios import ScenarioRisk, Together
+from sdcgate.methods.risk.threshold import ClassMinimum
 from sdcgate.methods.risk.uniqueness import Estimate, Uniqueness
 
 
@@ -174,6 +175,8 @@ class ThresholdSection:
 
     minimums: tuple[int, ...]
     """How often the values of one, two, ... key variables must occur."""
+    class_minimums: tuple[ClassMinimum, ...]
+    """The same by how identifying key variables are."""
     looked_at: int
     """Combinations that were looked at."""
     unsafe_units: int

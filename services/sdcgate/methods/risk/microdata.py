@@ -7,6 +7,7 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.keys import checked_codes, checked_weights
+from sdcgate.methods.risk.threshold import Identifying
 from sdcgate.methods.risk.units import Units, group_ids, level_of_units, order_within_units, reduce_to_units
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class KeyVariable:
 
     finest: tuple[tuple[str, ...], IntArray] | None = field(default=None, repr=False, compare=False)
     """Declared finest codes and this one's code of each; None where the codes stand for themselves."""
+    identifying: Identifying = Identifying.YES
+    """How far an intruder may be taken to know it."""
 
     @property
     def title(self) -> str:

@@ -47,6 +47,14 @@ class Identifying(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ClassMinimum:
+    """How often the values of all combinations of keys must occur that have one of each class."""
+
+    classes: tuple[Identifying, ...]
+    minimum: int
+
+
+@dataclass(frozen=True, slots=True)
 class Combination:
     """Key variables, by their columns, that are looked at together, and how often each value has to occur."""
 
