@@ -94,6 +94,7 @@ def test_weights_and_sums_get_noise_too_and_are_said_to_be_unchecked(stub):
     assert change[0] >= 0.2 * 10 * COUNTS[0]
     assert np.all(change <= (0.3 + 0.2) * 10 * COUNTS)
     assert list(answer.unchecked) == ["weight_sums", "sums of income"]
+    assert (answer.proof, list(answer.unprotected)) == (pb.PROOF_UNPROVED, [0])
 
 
 def test_a_table_made_elsewhere_is_used_as_it_is(stub):

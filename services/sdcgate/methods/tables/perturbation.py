@@ -2,7 +2,7 @@
 
 Whoever sees the values is taken to know the method, its parameters and tables, but no keys: of each count an
 interval, that counts add up, and whatever the problem says is known from elsewhere. An unsafe count is hidden
-if it can be either of two that are `count_width` apart. Of sums nothing is proved.
+if it can be either of two that are `count_width` apart. Of sums nothing is proved, nor of counts beside them.
 """
 
 from collections.abc import Iterator
@@ -106,7 +106,7 @@ def with_cell_keys(
 ) -> Perturbed:
     """Give the units of a table noise, with them weighted counts and, if asked, sums.
 
-    `counts` says what the units are called.
+    `counts` says what the units are called. Only where nothing but them leaves anything is proved.
 
     Each measure with sums needs as many largest contributions as there are shares. Raises ValueError where
     there are fewer.
@@ -123,16 +123,20 @@ def with_cell_keys(
         for measure in facts.measures:
             noisy = noisy_sums(measure.sums, measure.largest, method.keys, method.sums, unsafe, measure.name)
             found.append((f"sums of {measure.name}", measure.sums, noisy))
+    changed = tuple(
+        PerturbedFact(name, noisy, utility=table_utility(problem.axes, true, noisy))
+        for name, true, noisy in found
+    )
+    unchecked = tuple(name for name, _, _ in found[1:])
+    if unchecked:
+        # They tell of the counts too: the noisy weighted count over the noisy count is the true mean weight.
+        return Perturbed(changed, Proof.UNPROVED, unsafe.copy(), unchecked)
     lower, upper, every = counts_behind_noise(units, units + noise, method.table)
     behind = Intervals(lower.astype(np.float64), upper.astype(np.float64))
     proof, unprotected = _hidden(problem, unsafe, units, behind, seconds)
     if proof is Proof.REFUTED and not every:
         proof = Proof.UNPROVED
-    changed = tuple(
-        PerturbedFact(name, noisy, utility=table_utility(problem.axes, true, noisy))
-        for name, true, noisy in found
-    )
-    return Perturbed(changed, proof, unprotected, tuple(name for name, _, _ in found[1:]))
+    return Perturbed(changed, proof, unprotected, ())
 
 
 def with_rounding(
