@@ -27,6 +27,7 @@ VICTIM: Box = {"region": ("r2",), "branch": ("b4",)}
 SELF: Box = {"region": ("r2",), "branch": ("b3",)}
 FAMILY: Box = {"district": ("d2",), "faith": ("z",)}
 TWO_PEOPLE: Box = {"clinic": ("c2",), "drug": ("g3",)}
+SILENT: Box = {"town": ("t3",), "trade": ("k1",)}
 OLD_WOMEN: Box = {"town": ("t2",), "trade": ("k4",), "sex": ("f",), "age": ("4", "5", "6")}
 WELL: Box = {**OLD_WOMEN, "illness": ("none", "flu")}
 
@@ -172,6 +173,21 @@ def reweighting(api: Api) -> Claim:
     known = listen(api, weighted, {"rows": ["town"], "figures": ["WEIGHTED_UNITS"]})
     least, most = known.interval(WEIGHT, FEW)
     return Claim(math.ceil(least / 110 - 0.01), math.floor(most / 110 + 0.01)) if most < 1e6 else NOTHING
+
+
+@attack("The only one who answered", census, total("bonus", SILENT), tolerance=1.0)
+def only_answer(api: Api) -> Claim:
+    """A sum or a mean over thirty-six people of whom one has a value."""
+    claim = NOTHING
+    for figure in ("SUM:bonus", "MEAN:bonus"):
+        heard = api.ask(**CROSSED, figures=["UNITS", figure])
+        value = heard.shown("t3", "k1", figure=figure)
+        others = [heard.shown(town, "k1", figure=figure) for town in ("t1", "t2", "t4")]
+        whole = heard.shown("_T", "k1", figure=figure)
+        if value is None and figure.startswith("SUM") and None not in (whole, *others):
+            value = whole - sum(others)
+        claim = exactly(value) if value is not None else claim
+    return claim if claim is NOTHING else Claim(claim.low - 0.2, claim.high + 0.2)
 
 
 def unanswered(world: World) -> float:

@@ -67,9 +67,13 @@ def census() -> World:
     made["hours"] = rng.integers(200, 2000, size).astype(float)
     # One person in t4 has not told his hours.
     made.loc[made.index[(made.town == "t4") & (made.trade == "k1")][3], "hours"] = np.nan
+    # In t3 nobody with trade k1 but one has told of a bonus.
+    made["bonus"] = np.round(rng.uniform(10, 90, size), 2)
+    silent = made.index[(made.town == "t3") & (made.trade == "k1")]
+    made.loc[silent[silent != silent[5]], "bonus"] = np.nan
     made["weight"] = made["town"].map(dict(zip(TOWNS, (100.0, 110.0, 120.0, 130.0), strict=True)))
     made["id"] = [f"p{number}" for number in range(size)]
-    return World(made, CENSUS, ("income", "hours"))
+    return World(made, CENSUS, ("income", "hours", "bonus"))
 
 
 def one_more(world: World, **person: object) -> World:

@@ -7,15 +7,35 @@ from typing import Any
 from attack.claims import Claim, attack
 from attack.populations import AGES, SITES, TOWNS, TRADES, census, health_insurance
 from attack.publishers import Api
-from attack.subtracting import FEW, informed, listen, number
+from attack.subtracting import FEW, OTHERS, informed, listen, number
+from attack.world import Box, World
+
+FEW_WOMEN: Box = {**FEW, "sex": ("f",)}
+ONE_MAN: Box = {**FEW, "sex": ("m",)}
+TOWN = {"town": [town for town in TOWNS if town != "t2"]}
+TRADE = {"trade": OTHERS}
+NO_CELL = "a group of few that only three or more tables cut out together is not looked for"
 
 
-@attack("All two-way tables of a three-way one", census, number({**FEW, "sex": ("f",)}))
+def complements(*conditions: dict[str, list[str]]) -> list[dict[str, list[str]]]:
+    """Every choice among conditions that the few do not meet, none and all among them."""
+    sizes = range(len(conditions) + 1)
+    chosen = (some for size in sizes for some in itertools.combinations(conditions, size))
+    return [{name: codes for one in some for name, codes in one.items()} for some in chosen]
+
+
+def his_income(world: World) -> float:
+    """The true income of the one man."""
+    (income,) = world.where(ONE_MAN)["income"]
+    return float(income)
+
+
+@attack("All two-way tables of a three-way one", census, number(FEW_WOMEN))
 def two_way(api: Api) -> Claim:
     """Whole numbers that agree with every pair of three variables, and with the three-way table."""
     names = ("town", "trade", "sex")
     pairs = ({"rows": [a], "columns": [b]} for a, b in itertools.combinations(names, 2))
-    return listen(api, *pairs, {"rows": ["town", "trade"], "columns": ["sex"]}).count({**FEW, "sex": ("f",)})
+    return listen(api, *pairs, {"rows": ["town", "trade"], "columns": ["sex"]}).count(FEW_WOMEN)
 
 
 def random_tables(seed: int, tables: int) -> list[dict[str, Any]]:
@@ -34,6 +54,20 @@ def random_tables(seed: int, tables: int) -> list[dict[str, Any]]:
         question = {"rows": names[:1], "columns": names[1:2], "layers": names[2:], "filter": filters}
         found.append({**question, "margins": rng.random() < 0.7})
     return found
+
+
+@attack("Inclusion and exclusion", census, number(FEW), open=NO_CELL)
+def inclusion_exclusion(api: Api) -> Claim:
+    """Everybody, those not in the town, those not in the trade, those in neither: no table names the few."""
+    return listen(api, *({"filter": one} for one in complements(TOWN, TRADE))).count(FEW)
+
+
+@attack("One man's income by eight tables", census, his_income, tolerance=10.0, open=NO_CELL)
+def eight_tables(api: Api) -> Claim:
+    """The same with three conditions, all of which only one man meets, and with sums."""
+    figures = ["UNITS", "SUM:income"]
+    asked = ({"filter": one, "figures": figures} for one in complements(TOWN, TRADE, {"sex": ["f"]}))
+    return listen(api, *asked).value("income", ONE_MAN)
 
 
 @attack("Reconstruction from random tables", census, number(FEW))
