@@ -11,7 +11,7 @@ from sdcgate.methods.tables.ptable_checks import checked_ptable, ptable_from_csv
 
 @st.composite
 def parameters(draw):
-    most = draw(st.integers(1, 8))
+    most = draw(st.integers(1, 6))
     least = (most / 12) ** 2
     return NoiseParameters(
         maximum_noise=most,
@@ -31,7 +31,7 @@ def made(asked):
         return None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(parameters())
 def test_noise_has_no_bias_is_bounded_and_never_makes_a_count_negative_or_blocked(asked):
     table = made(asked)

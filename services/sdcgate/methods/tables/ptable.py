@@ -165,19 +165,39 @@ def _changes(parameters: NoiseParameters, count: int) -> IntArray:
 
 
 def _row(parameters: NoiseParameters, count: int, changes: IntArray) -> FloatArray:
-    """Probabilities of a count's changes."""
-    stay = parameters.stay(count) if 0 in changes else 0.0
-    while True:
-        rows, limits = _inequalities(parameters, changes, stay)
-        least = _least_variance(changes, rows[1:], limits[1:])
-        if least is not None and parameters.variance > least + ROOM:
-            found = _of_greatest_entropy(changes, rows, limits)
-            reached = float(found @ changes**2) > parameters.variance - ROOM
-            if reached or stay == 0:
-                return found
-        elif stay == 0:
-            raise PTableError([("variance", _too_small(count, least))])
-        stay = max(0.0, round(stay - STAY_STEP, 10))
+    """Probabilities of a count's changes: with the greatest chance to stay that reaches V, or else with none.
+
+    The smaller that chance the more the noise can vary, so that half of the chances are ruled out at once.
+    """
+    stays = _stays(parameters.stay(count) if 0 in changes else 0.0)
+    first, last = 0, len(stays) - 1
+    while first < last:
+        middle = (first + last) // 2
+        found = _with_stay(parameters, changes, stays[middle])
+        if found is not None and float(found @ changes**2) > parameters.variance - ROOM:
+            last = middle
+        else:
+            first = middle + 1
+    found = _with_stay(parameters, changes, stays[first])
+    if found is None:
+        least = _least_variance(changes, *_inequalities(parameters, changes, 0.0))
+        raise PTableError([("variance", _too_small(count, least))])
+    return found
+
+
+def _stays(most: float) -> list[float]:
+    """Probabilities to stay that are tried: the wanted one, then lower ones down to 0."""
+    steps = int(np.ceil(round(most / STAY_STEP, 9)))
+    return [max(0.0, round(most - step * STAY_STEP, 10)) for step in range(steps + 1)]
+
+
+def _with_stay(parameters: NoiseParameters, changes: IntArray, stay: float) -> FloatArray | None:
+    """The distribution of greatest entropy with a probability to stay; None where V is too small for any."""
+    rows, limits = _inequalities(parameters, changes, stay)
+    least = _least_variance(changes, rows, limits)
+    if least is None or parameters.variance <= least + ROOM:
+        return None
+    return _of_greatest_entropy(changes, rows, limits)
 
 
 def _too_small(count: int, least: float | None) -> str:
@@ -208,8 +228,9 @@ def _inequalities(
 
 
 def _least_variance(changes: IntArray, rows: FloatArray, limits: FloatArray) -> float | None:
-    """The least variance of noise with mean 0 under inequalities; None if there is none."""
+    """The least variance of noise with mean 0 under all inequalities but the first; None if there is none."""
     n = len(changes)
+    rows, limits = rows[1:], limits[1:]
     constraints = Rows()
     sums = np.array([1.0, 0.0])
     first = constraints.start(sums, sums)
