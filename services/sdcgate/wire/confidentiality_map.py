@@ -2,13 +2,18 @@
 
 import numpy as np
 
-from sdcgate.methods.risk.confidentiality_map import ConfidentialityMap, Normal, confidentiality_map
+from sdcgate.methods.risk.confidentiality_map import (
+    LARGEST_RATIO,
+    ConfidentialityMap,
+    Normal,
+    confidentiality_map,
+)
 from sdcgate.wire.microdata import given
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.risk.v1 import confidentiality_map_pb2 as pb
 
-RISING = "must increase strictly, also in units of the standard deviation"
+RISING = "must increase strictly and be finite, also in units of the standard deviation"
 
 
 def mapped(request: pb.MapConfidentialityRequest) -> pb.MapConfidentialityResponse:
@@ -17,14 +22,15 @@ def mapped(request: pb.MapConfidentialityRequest) -> pb.MapConfidentialityRespon
     sound = not problems
     variable = Normal(request.mean, given(request, "standard_deviation", 1.0))
     for place, one in enumerate(request.noise):
-        if sound and not 0.0 < (one / variable.standard_deviation) ** 2 < np.inf:
+        if sound and not 1.0 / LARGEST_RATIO < one / variable.standard_deviation < LARGEST_RATIO:
             text = "is too small or too large for the standard deviation"
             problems.append(FieldProblem(f"noise[{place}]", text))
     cut_offs = [np.array(one.cut_offs) for one in request.recodings]
     for place, values in enumerate(cut_offs):
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = np.diff((values - variable.mean) / variable.standard_deviation)
-        if sound and not (steps > 0).all():
+            standard = (values - variable.mean) / variable.standard_deviation
+            rising = np.isfinite(standard).all() and (np.diff(standard) > 0).all()
+        if sound and not rising:
             problems.append(FieldProblem(f"recodings[{place}].cut_offs", RISING))
     if problems:
         raise InvalidMessageError(problems)

@@ -61,6 +61,8 @@ def test_a_recoding_that_leaves_nothing_has_no_noise_as_useful(stub):
         (asked(recodings=[[0, 1], [1, 1], [2, 1]]), {"recodings[1].cut_offs", "recodings[2].cut_offs"}),
         (asked(recodings=[[1e300, 1.5e300]], standard_deviation=1e-300), {"recodings[0].cut_offs"}),
         (asked([1e-200], standard_deviation=1e200), {"noise[0]"}),
+        (asked([1.0, 1e168]), {"noise[1]"}),
+        (asked(recodings=[[1e300]], standard_deviation=1e-300), {"recodings[0].cut_offs"}),
         (asked(standard_deviation=0.0, mean=float("inf")), {"standard_deviation", "mean"}),
     ],
 )  # fmt: skip

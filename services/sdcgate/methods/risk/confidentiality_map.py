@@ -60,6 +60,8 @@ class Normal:
 USUAL_NOISE = 10.0 ** np.linspace(-1, 1, 20)
 """Standard deviations, in units of the variable's, from nearly nothing to nearly everything."""
 USUAL_CLASSES = range(2, 21)
+LARGEST_RATIO = 1e150
+"""Of noise and standard deviation, and the other way round: what squares that are no infinity allow."""
 
 
 def confidentiality_map(
@@ -73,8 +75,8 @@ def confidentiality_map(
     mean, unit = variable.mean, variable.standard_deviation
     if not (np.isfinite(mean) and 0.0 < unit < np.inf):
         raise ValueError("standard_deviation: must be above 0 and finite, and the mean finite")
-    if not all(0.0 < one < np.inf for one in noise):
-        raise ValueError("noise: must be above 0 and finite")
+    if not all(1.0 / LARGEST_RATIO < one / unit < LARGEST_RATIO for one in noise):
+        raise ValueError("noise: must be above 0 and finite, also in units of the standard deviation")
     if not len(noise) and not len(recodings):
         noise = (USUAL_NOISE * unit).tolist()
         recodings = [mean + unit * equal_classes(number) for number in USUAL_CLASSES]
