@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdcgate.cli.connection import DEFAULT_URL, FAILED, ApiKey, Url, connected, give_up, told
+from sdcgate.cli.ledger_audit import audit
 
 if TYPE_CHECKING:
     from sdcgate.ledger.ledger import Ledger
     from sdcgate.servers.settings import Settings
 
-app = typer.Typer(help="The ledger: verify it, verify a certificate offline.", no_args_is_help=True)
+app = typer.Typer(
+    help="The ledger: verify it, audit what left, verify a certificate offline.", no_args_is_help=True
+)
+app.command()(audit)
 
 
 @app.command()

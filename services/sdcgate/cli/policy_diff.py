@@ -75,7 +75,7 @@ def _replayed(old: "Policy", new: "Policy", time_limit: float, every: bool) -> s
     end = time.monotonic() + time_limit
     policies = {**load_policies(own_folder()), old.name: new}
     found = []
-    with opened_where_it_lies(settings) as ledger, _scratch(settings) as (engine, folder):
+    with opened_where_it_lies(settings) as ledger, scratch(settings) as (engine, folder):
         queries = queries_of(ledger, old.name)
         show = _progress(len(queries))
         for one in replay(
@@ -137,7 +137,7 @@ def _progress(of: int) -> Callable[[int], None]:
 
 
 @contextmanager
-def _scratch(settings: "Settings") -> "Iterator[tuple[EngineOfThen, Path]]":
+def scratch(settings: "Settings") -> "Iterator[tuple[EngineOfThen, Path]]":
     """An engine over the registered snapshots, and a private folder that is removed with all that is in it.
 
     Raises:

@@ -17,7 +17,7 @@ from sdcgate.methods.tables.joint_intervals import JointIntervals, joint_interva
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
 
-MOST_ATOMS = 2_000
+MOST_ATOMS = 5_000
 """Joint codes of the variables that are looked at together, beyond the table's own."""
 
 

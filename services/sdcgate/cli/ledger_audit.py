@@ -1,0 +1,112 @@
+"""`sdcgate ledger audit`: all that left of a source, audited together."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdcgate.cli.connection import FAILED, give_up, told
+
+if TYPE_CHECKING:
+    from sdcgate.facility.ledger_audit import AuditedCounts, SourceAudit
+    from sdcgate.methods.tables.joint_history import AuditedBox, Term
+
+MOST_TERMS = 12
+
+
+def audit(
+    dataset: Annotated[str, typer.Argument(help="A dataset of the source.")],
+    atoms: Annotated[
+        int, typer.Option(help="Joint codes of variables that are looked at together.", min=1)
+    ] = 20_000,
+    time_limit: Annotated[float, typer.Option(help="Seconds for it.", min=1)] = 600.0,
+    every: Annotated[bool, typer.Option("--all", help="List every withheld cell.")] = False,
+) -> None:
+    """Say of every cell ever withheld what all releases of its source together tell of it.
+
+    Proved, refuted with the arithmetic, wide within the variables looked at, or unproved. Where a cell is
+    refuted its figure is printed: the output is confidential. Ends with an error where anything is refuted.
+    """
+    from sdcgate.cli.ledger import opened_where_it_lies
+    from sdcgate.cli.policies import own_folder
+    from sdcgate.cli.policy_diff import scratch
+    from sdcgate.engine.dataset import UnknownDataset
+    from sdcgate.facility.ledger_audit import audit_source
+    from sdcgate.facility.policies import Policies
+    from sdcgate.policy.loading import load_policies
+    from sdcgate.servers.settings import Settings
+
+    settings = Settings()
+    with told(), opened_where_it_lies(settings) as ledger, scratch(settings) as (engine, _):
+        policies = Policies(ledger, load_policies(own_folder()), settings.default_policy)
+        try:
+            found = audit_source(ledger, engine, policies, dataset, atoms, time_limit)
+        except UnknownDataset as error:
+            raise ValueError(str(error)) from error
+    typer.echo(describe(found, every))
+    if found.refuted:
+        give_up("something that was withheld is told by what has left", FAILED)
+
+
+def describe(found: "SourceAudit", every: bool = False) -> str:
+    """An audit as text."""
+    lines = [f"{found.tables} tables have left"]
+    for counts in found.counts:
+        lines += ["", *_of_version(counts, every)]
+    for sums in found.sums:
+        told_ = "could not be told in time" if sums.computable is None else f"{sums.computable} computable"
+        lines.append(f"  sums of {sums.measure}: {sums.withheld} withheld, {told_}")
+    if found.overrides:
+        lines += ["", f"released by exception, unknown to audits: {', '.join(found.overrides)}"]
+    return "\n".join(lines)
+
+
+def _of_version(counts: "AuditedCounts", every: bool) -> list[str]:
+    from sdcgate.methods.tables.joint_history import Standing
+
+    dataset = counts.dataset
+    lines = [
+        f"{dataset.name} version {dataset.version}: {counts.published} counts published, {len(counts.cells)} "
+        f"withheld, to be told to no less than {counts.width}",
+        f"  {counts.of(Standing.REFUTED)} refuted, {counts.of(Standing.PROVED)} proved, "
+        f"{counts.of(Standing.WIDE)} wide within the variables looked at, "
+        f"{counts.of(Standing.UNPROVED)} unproved",
+    ]
+    for cell in sorted(counts.cells, key=lambda cell: -cell.standing):
+        if cell.standing is Standing.REFUTED:
+            lines += _refuted(counts, cell)
+        elif every:
+            lines.append(f"  {cell.standing.name}: {counts.words(cell.box)}{_within(cell)}")
+    return lines
+
+
+def _within(cell: "AuditedBox") -> str:
+    return f" (within {', '.join(sorted(cell.variables))})" if cell.standing.name == "WIDE" else ""
+
+
+def _refuted(counts: "AuditedCounts", cell: "AuditedBox") -> list[str]:
+    words = counts.words(cell.box)
+    if not (cell.below or cell.above):
+        return [f"  REFUTED: {words} can be computed from what has left"]
+    return [
+        f"  REFUTED: {words} lies between {cell.lowest:g} and {cell.highest:g}",
+        f"    at least {_sum(counts, cell.below)}",
+        f"    at most  {_sum(counts, cell.above)}",
+    ]
+
+
+def _sum(counts: "AuditedCounts", terms: "tuple[Term, ...]") -> str:
+    if not terms:
+        return "0, as no count is less"
+    filled = sorted((term for term in terms if term.count), key=lambda term: -term.factor * term.count)
+    said = [_term(counts, term) for term in filled[:MOST_TERMS]]
+    rest, empty = len(filled) - len(said), len(terms) - len(filled)
+    more = f" and {rest} more" if rest else ""
+    more += f", with {empty} empty ones" if empty else ""
+    total = sum(term.factor * term.count for term in terms)
+    return f"{total:g} = {' '.join(said).removeprefix('+ ') or '0'}{more}"
+
+
+def _term(counts: "AuditedCounts", term: "Term") -> str:
+    sign, size = "-" if term.factor < 0 else "+", abs(term.factor)
+    times = "" if size == 1 else f"{size:g} x "
+    return f"{sign} {times}{term.count} ({counts.words(term.box)})"

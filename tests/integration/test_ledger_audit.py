@@ -1,0 +1,75 @@
+"""What the ledger's audit says of cells that were withheld, on a machine where a facility has run."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from house import verdict
+from installation import TEXT, Installation
+
+WIDTH = "count_width: null"
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    made = Installation(tmp_path_factory.mktemp("installation"))
+    assert verdict(made.house.ask(rows=["plan"], columns=["site"])) == "RELEASED_PROTECTED"
+    assert verdict(made.house.ask(rows=["female"], columns=["site"])) == "RELEASED"
+    by_plan = made.house.ask(rows=["plan"], figures=["UNITS", "SUM:mdvis"])
+    assert verdict(by_plan).startswith("RELEASED")
+    yield made
+    made.house.ledger.close()
+
+
+def wider(installation: Installation, width: int) -> dict[str, str]:
+    """A policy that wants more uncertainty than there was when the tables left."""
+    folder = installation.folder / f"wider {width}"
+    folder.mkdir(exist_ok=True)
+    assert WIDTH in TEXT
+    (folder / "israel-cbs.yaml").write_text(TEXT.replace(WIDTH, f"count_width: {width}"))
+    return {"SDCGATE_POLICY_DIR": str(folder)}
+
+
+def test_what_left_under_the_policy_is_refuted_nowhere(installation: Installation) -> None:
+    result = installation.run("ledger", "audit", "randhie", "--all")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("3 tables have left\n\nrandhie version 1: ")
+    assert " 0 refuted, " in result.stdout
+    assert " 0 unproved" in result.stdout
+    assert len(re.findall(r"^  (?:WIDE|PROVED): plan .*, site ", result.stdout, re.MULTILINE)) > 3
+    assert "sums of mdvis: 0 withheld, 0 computable" in result.stdout
+
+
+def test_what_is_told_too_closely_comes_with_arithmetic_that_adds_up(installation: Installation) -> None:
+    result = installation.run("ledger", "audit", "randhie", **wider(installation, 500))
+    assert result.exit_code == 1, result.output
+    refuted = re.findall(
+        r"REFUTED: (plan .+, site .+) lies between (\d+) and (\d+)\n +at least (.*)\n +at most +(.*)",
+        result.stdout,
+    )
+    assert len(refuted) > 3
+    for _, low, high, least, most in refuted:
+        assert int(high) - int(low) < 500
+        for bound, said in ((low, least), (high, most)):
+            if "more" not in said and "=" in said:
+                total, _, terms = said.partition(" = ")
+                added = re.findall(r"([+-]?) ?(?:([\d.]+) x )?(\d+) \(", terms)
+                parts = [float(f"{sign}1") * float(times or 1) * int(count) for sign, times, count in added]
+                assert sum(parts) == int(total) == int(bound)
+    assert "something that was withheld is told" in result.stderr
+
+
+def test_what_is_no_dataset_is_told(installation: Installation) -> None:
+    result = installation.run("ledger", "audit", "randhi")
+    assert result.exit_code != 0
+    assert "randhi" in result.stderr
+
+
+def test_without_time_nothing_is_proved_and_nothing_refuted(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sdcgate.facility.ledger_audit.Deadline.left", lambda _: 0.0)
+    result = installation.run("ledger", "audit", "randhie")
+    assert result.exit_code == 0
+    assert re.search(r" 0 refuted, 0 proved, 0 wide within the variables looked at, [1-9]", result.stdout)

@@ -1,0 +1,68 @@
+"""What stands of every box that was ever withheld, with the arithmetic where it is told."""
+
+from sdcgate.methods.tables.boxes import make_box
+from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_history import Standing, audit_history
+from sdcgate.methods.tables.solver import Deadline
+
+FULL = {"age": 0b111, "sex": 0b11, "town": 0b111}
+
+
+def box(**masks):
+    return make_box(masks.items(), FULL)
+
+
+def audited(published, secret, seconds=10.0, most=100):
+    boxes = JointBoxes().grown(published.items(), secret)
+    found = audit_history(boxes, FULL, 3, 0, most, Deadline(seconds))
+    return {one.box: one for one in found}
+
+
+def test_a_box_that_others_bound_is_refuted_with_sums_that_add_up_to_its_bounds():
+    published = {box(): 30, box(age=1): 28, box(sex=1): 27}
+    found = audited(published, [box(age=1, sex=1)])[box(age=1, sex=1)]
+    assert (found.standing, found.lowest, found.highest) == (Standing.REFUTED, 25.0, 27.0)
+    for terms, bound in ((found.below, 25), (found.above, 27)):
+        assert sum(term.factor * term.count for term in terms) == bound
+    assert {term.box for term in found.below} == {box(), box(age=1), box(sex=1)}
+
+
+def test_an_empty_box_stands_in_the_arithmetic():
+    found = audited({box(): 9, box(age=1): 7, box(age=2): 0}, [box(age=4)])[box(age=4)]
+    arithmetic = {box(): 1, box(age=1): -1, box(age=2): -1}
+    assert {term.box: term.factor for term in found.above} == arithmetic
+    assert {term.box: term.factor for term in found.below} == arithmetic
+    assert (found.lowest, found.highest) == (2.0, 2.0)
+
+
+def test_what_is_wide_with_all_that_touches_it_is_proved():
+    published = {box(): 30, box(age=1): 15, box(sex=1): 14, box(town=1): 9}
+    assert audited(published, [box(age=1, sex=1)])[box(age=1, sex=1)].standing is Standing.PROVED
+
+
+def test_what_is_wide_within_some_variables_of_those_that_touch_it_is_only_that():
+    published = {box(): 30, box(age=1): 15, box(sex=1): 14, box(town=1, sex=1): 9}
+    found = audited(published, [box(age=1, sex=1)], most=4)[box(age=1, sex=1)]
+    assert (found.standing, found.variables) == (Standing.WIDE, {"age", "sex"})
+
+
+def test_what_more_variables_refute_is_refuted():
+    published = {
+        box(): 20,
+        box(age=1): 15,
+        box(sex=1): 15,
+        box(age=1, town=1): 10,
+        box(age=1, sex=1, town=1): 9,
+    }
+    published |= {box(age=1, sex=1, town=6): 1}
+    found = audited(published, [box(age=1, sex=1)])[box(age=1, sex=1)]
+    assert (found.standing, found.lowest, found.highest) == (Standing.REFUTED, 10.0, 10.0)
+
+
+def test_without_time_everything_is_unproved():
+    found = audited({box(): 30, box(age=1): 28}, [box(age=2)], seconds=0.0)
+    assert found[box(age=2)].standing is Standing.UNPROVED
+
+
+def test_a_box_that_left_later_is_withheld_no_more():
+    assert audited({box(): 30, box(age=1): 28}, [box(age=1)]) == {}
