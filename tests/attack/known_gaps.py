@@ -6,7 +6,7 @@ import pandas as pd
 
 from attack.claims import NOTHING, Claim, attack
 from attack.knowledge import COUNT, Knowledge
-from attack.populations import HEALTH, flags, panel, small_towns
+from attack.populations import HEALTH, HIDDEN, flags, panel, small_towns
 from attack.publishers import Api, Heard
 from attack.subtracting import informed, listen, number
 from attack.world import World
@@ -75,13 +75,10 @@ def who_left(api: Api) -> Claim:
     return NOTHING if both is None or second is None else Claim(both - second, both - second)
 
 
-SMALL: dict[str, tuple[str, ...]] = {"town": ("t1",), "trade": ("k2",)}
-
-
 @attack(
     "Replaying how cells were chosen",
     small_towns,
-    number(SMALL),
+    number(HIDDEN),
     tolerance=9.0,
     open="which cells are withheld beside the unsafe ones depends on withheld figures",
     not_acro="it withholds no cells beside the unsafe ones",
@@ -91,7 +88,7 @@ def replaying(api: Api) -> Claim:
     asked = {"rows": ["town"], "columns": ["trade"]}
     known = informed(api)
     heard = known.hear(api.ask(**asked))
-    bounds = known.count(SMALL)
+    bounds = known.count(HIDDEN)
     kept = []
     for guess in range(int(bounds.low), int(min(bounds.high, 50)) + 1):
         people = agreeing(known, heard, guess)
@@ -105,7 +102,7 @@ def replaying(api: Api) -> Claim:
 def agreeing(known: Knowledge, heard: Heard, guess: int) -> World | None:
     """The one population that agrees with an answer and a guess at a cell; None where there are several."""
     fixed = Knowledge(known.world, known.digits, [*known.rows])
-    fixed.tell_box(COUNT, SMALL, guess)
+    fixed.tell_box(COUNT, HIDDEN, guess)
     rows = []
     for codes in heard.cells:
         if not {"_T", "_U"} & set(codes):

@@ -10,12 +10,10 @@ import numpy as np
 
 from attack.claims import NOTHING, Claim, attack, exactly
 from attack.knowledge import COUNT, Knowledge, Row
-from attack.populations import TOWNS, census
+from attack.populations import HIDDEN, TOWNS, census, small_towns
 from attack.publishers import Api, Careless, Heard
 from attack.subtracting import CROSSED, FEW, RARE, SCARCE, informed, number
 from attack.world import Box
-
-VARYING = re.compile(r"[qr]-[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[\d:.]+Z|\b[0-9a-f]{16,64}\b|[A-Za-z0-9+/]{86}==")
 
 
 def present(box: Box):
@@ -23,36 +21,26 @@ def present(box: Box):
     return lambda world: float(len(world.where(box)) > 0)
 
 
-def seen(heard: Heard) -> str:
-    """All that a researcher sees of an answer but ids, times, digests and what he sent himself."""
-    text = heard.text + json.dumps(
-        {k: v for k, v in heard.headers.items() if k not in ("date", "x-request-id")}
-    )
-    text = re.sub(
-        r"[qr]-[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[\d:.]+Z|\b[0-9a-f]{16,64}\b|[A-Za-z0-9+/]{86}==", "", text
-    )
-    text = re.sub(r'\\?"(sequence|decided)\\?": ?"?\d*', "", text)
-    return repr((heard.verdict, heard.status, heard.reasons, heard.cells, text))
-
-
 @attack("Category names in error texts", census, present(RARE))
 def error_texts(api: Api) -> Claim:
     """Misspelt codes: what is said of one that four people have, and of one that nobody has."""
-    misspelt = ("K9", "k99", "9"), ("K5", "k55", "5")
-    told = [
-        "".join(seen(api.ask(rows=["town"], filter={"trade": [code]})) for code in codes).replace(shown, "k")
-        for codes, shown in zip(misspelt, ("9", "5"), strict=True)
-    ]
-    asked = "".join(seen(api.ask(rows=["town"], filter={"trade": ["k77"]})))
-    named = "k9" in asked.replace("k99", "") and "k5" not in asked
-    return exactly(1.0) if told[0] != told[1] or named else NOTHING
+
+    def told(code: str, misspelt: str) -> str:
+        text = api.ask(rows=["town"], filter={"trade": [misspelt]}).visible()
+        return text.replace(misspelt, "?").replace(code, "?")
+
+    few, none = (
+        [told(code, misspelt) for misspelt in (code + code[1], code.upper())] for code in ("k9", "k5")
+    )
+    unknown = told("?", "k77")
+    return exactly(1.0) if few != none or ("k9" in unknown) != ("k5" in unknown) else NOTHING
 
 
 @attack("Empty or nearly empty", census, present(RARE))
 def nearly_empty(api: Api) -> Claim:
     """The answers to a filter that four people meet and to one that nobody meets are compared."""
     filters = ({"trade": ["k9"]}, {"trade": ["k5"]})
-    few, none = (seen(api.ask(rows=["sex"], filter=one)).replace("k9", "k5") for one in filters)
+    few, none = (api.ask(rows=["sex"], filter=one).visible().replace("k9", "k5") for one in filters)
     return exactly(1.0) if few != none else NOTHING
 
 
@@ -66,7 +54,7 @@ def reasons_that_count(api: Api) -> Claim:
     return exactly(within[0]) if within else NOTHING
 
 
-@attack("Digests of the withheld table", census, number(FEW))
+@attack("Digests of the withheld table", small_towns, number(HIDDEN))
 def digests(api: Api) -> Claim:
     """Every table that agrees with the answer, hashed, is looked for in headers, ids and certificates."""
     heard = api.ask(**CROSSED)
@@ -84,7 +72,7 @@ def digests(api: Api) -> Claim:
 
 def _filled(heard: Heard, known: Knowledge, guess: int) -> list[dict[str, float]]:
     """The whole table if the cell were the guess and all else that is withheld follows; else nothing."""
-    other = Knowledge(known.world, known.digits, [*known.rows, Row(((1.0, COUNT, FEW),), guess, guess)])
+    other = Knowledge(known.world, known.digits, [*known.rows, Row(((1.0, COUNT, HIDDEN),), guess, guess)])
     filled = []
     for codes, figures in heard.cells.items():
         value = figures["UNITS"]

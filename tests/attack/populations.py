@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import statsmodels
 
-from attack.world import MISSING, Variable, World
+from attack.world import MISSING, Box, Variable, World
 
 TOWNS = ("t1", "t2", "t3", "t4")
 TRADES = ("k1", "k2", "k3", "k4", "k5", "k9")
@@ -193,6 +193,10 @@ HEALTH = ("good", "fair", "poor")
 
 SMALL_TOWNS = ((18, 25, 25, 25), (14, 40, 5, 40), (12, 5, 18, 14), (14, 40, 7, 18))
 """People by town and trade; three cells have fewer than ten."""
+
+
+HIDDEN: Box = {"town": ("t1",), "trade": ("k2",)}
+"""Five of them."""
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,6 +15,10 @@ import pandas as pd
 from attack.world import MISSING, Box, World
 
 TOTAL = "_T"
+VARYING = re.compile(
+    r"[qr]-[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[\d:.]+Z|\b[0-9a-f]{16,64}\b|[A-Za-z0-9+/]{86}==|\"sequence\": ?\d+"
+)
+"""Ids, times, digests, signatures and where a decision stands in the ledger."""
 Cells = dict[tuple[str, ...], dict[str, float | None]]
 
 
@@ -52,6 +57,17 @@ class Heard:
         """A figure, None where it is not shown."""
         figures = self.cells.get(codes, {})
         return figures.get(figure or self.question.figures[0])
+
+    @property
+    def codes(self) -> list[str]:
+        """The codes of its reasons."""
+        return re.findall(r'"code": "(\w+)"', " ".join(self.reasons))
+
+    def visible(self) -> str:
+        """All that a researcher sees of it but ids, times and digests."""
+        headers = {k: v for k, v in self.headers.items() if k not in ("date", "x-request-id")}
+        text = VARYING.sub("", f"{self.text} {headers}")
+        return repr((self.verdict, self.status, self.reasons, self.cells, text))
 
     def boxes(self, world: World, shown: bool) -> list[Box]:
         """Whom cells count that are shown, or that are not."""
