@@ -6,6 +6,8 @@ import pytest
 
 from house import House, build, cells, reasons, verdict
 from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.facility.in_process import LocalProtection
+from sdcgate.methods.tables.problem import Problem
 from sdcgate.policy import parse_policy
 
 POLICY = """
@@ -41,8 +43,16 @@ def plants() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "company", "region", "turnover", "w", "agreed"])
 
 
-def house(folder, rules: str, frame: pd.DataFrame | None = None, **fields) -> House:
-    made = build(folder, policy="plants", policies={"plants": parse_policy(POLICY.replace("RULES", rules))})
+def house(
+    folder,
+    rules: str,
+    frame: pd.DataFrame | None = None,
+    levels: str = "widths",
+    protection: LocalProtection | None = None,
+    **fields,
+) -> House:
+    text = POLICY.replace("RULES", rules).replace("0.1, time", f"0.1, levels: {levels}, time")
+    made = build(folder, protection=protection, policy="plants", policies={"plants": parse_policy(text)})
     (plants() if frame is None else frame).to_csv(folder / "plants.csv", index=False)
     declared = {
         "name": "plants",
@@ -72,6 +82,7 @@ def ask(made: House, figure: str = "SUM:turnover"):
 
 
 TOGETHER = "p_percent: {share: 0.9, coalition: 2, consequence: protect}"
+SAMPLE = {"weight": {"column": "w"}, "design": {"coverage": "SAMPLE"}}
 CONTRIBUTIONS = "\n    contributions: "
 
 
@@ -154,7 +165,6 @@ def test_shifted_contributions_are_measured_from_the_lower_bound_and_need_one(tm
 
 def test_weighted_figures_are_judged_by_weighted_contributions_where_no_other_shows(tmp_path):
     weighted = TOGETHER + CONTRIBUTIONS + "{weighted: true}"
-    sample = {"weight": {"column": "w"}, "design": {"coverage": "SAMPLE"}}
     for number, (figures, expected) in enumerate(
         [
             (["WEIGHTED_SUM:turnover"], "RELEASED"),
@@ -164,21 +174,71 @@ def test_weighted_figures_are_judged_by_weighted_contributions_where_no_other_sh
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
-        made = house(folder, weighted, **sample)
+        made = house(folder, weighted, **SAMPLE)
         assert verdict(made.ask(dataset="plants", rows=["region"], figures=figures)) == expected
 
 
 def test_weighted_figures_of_losses_are_protected_like_others(tmp_path):
     frame = plants()
     frame["turnover"] *= np.where(np.arange(len(frame)) % 2, 1, -1)
-    fields = {"weight": {"column": "w"}, "design": {"coverage": "SAMPLE"}}
-    fields["measures"] = [{"name": "turnover", "lower_bound": -2500, "upper_bound": 2500}]
+    bounded = {"name": "turnover", "lower_bound": -2500, "upper_bound": 2500}
+    fields = {**SAMPLE, "measures": [bounded]}
     rules = "dominance: [{largest: 1, share: 0.3, consequence: protect}]" + CONTRIBUTIONS
     answered = ask(house(tmp_path, rules + "{negative: shifted}", frame, **fields), "WEIGHTED_SUM:turnover")
     assert verdict(answered) == "RELEASED"
     (tmp_path / "absolute").mkdir()
     absolute = ask(house(tmp_path / "absolute", rules + "{}", frame, **fields), "WEIGHTED_SUM:turnover")
     assert "north" in withheld(absolute)
+
+
+class Watched(LocalProtection):
+    """A protection service whose problems are looked at."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def protect_table(self, problem, *rest):
+        self.problems.append(problem)
+        return super().protect_table(problem, *rest)
+
+
+def levels_asked(folder, figure: str, rules: str, levels: str, **fields) -> dict[str, tuple[float, float]]:
+    """Levels above and below the sum of each region that are asked of its protection, where any are."""
+    service = Watched()
+    folder.mkdir(exist_ok=True)
+    answered = ask(house(folder, rules, levels=levels, protection=service, **fields), figure)
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert "north" in withheld(answered)
+    problem = service.problems[0]
+    if problem.upper_levels is None:
+        return {}
+    place = 0 if figure.startswith("SUM") else -1
+    sides = np.stack([problem.upper_levels[place], problem.lower_levels[place]])
+    codes = problem.axes[0].codes
+    return {codes[cell]: tuple(sides[:, cell].tolist()) for cell in np.flatnonzero(sides.any(axis=0))}
+
+
+def test_withheld_sums_reach_the_levels_of_their_rules_where_the_policy_says_so(tmp_path):
+    total = int(plants().query("region == 'north'")["turnover"].sum())
+    two = ("{largest: 1, share: 0.2, consequence: protect}", "{largest: 2, share: 0.5, consequence: protect}")
+    rules = f"dominance: [{', '.join(two)}]"
+    asked = levels_asked(tmp_path / "rules", "SUM:turnover", rules, "rules")
+    # The stricter of two rules; nothing is less than 0.
+    assert asked == {"north": pytest.approx((2000 / 0.2 - total, 2000 / 0.2 - total))}
+    assert levels_asked(tmp_path / "widths", "SUM:turnover", rules, "widths") == {}
+    strict = rules.replace("0.2", "0.15")
+    strictly = levels_asked(tmp_path / "strict", "SUM:turnover", strict, "rules")
+    assert strictly["north"] == pytest.approx((2000 / 0.15 - total, total))
+
+
+def test_weighted_sums_reach_the_levels_of_weighted_contributions(tmp_path):
+    north = plants().query("region == 'north'")
+    total = int((north["turnover"] * north["w"]).sum())
+    rules = (
+        "dominance: [{largest: 1, share: 0.15, consequence: protect}]" + CONTRIBUTIONS + "{weighted: true}"
+    )
+    asked = levels_asked(tmp_path / "rules", "WEIGHTED_SUM:turnover", rules, "rules", **SAMPLE)
+    assert asked == {"north": pytest.approx((2000 / 0.15 - total, 2000 / 0.15 - total))}
 
 
 def test_an_answer_under_rules_of_few_ranks_is_held_against_later_ones_of_many(tmp_path):

@@ -171,7 +171,7 @@ class Attempt:
         sums = {q.quantity: self.known.of(q.quantity).released_sums(q.table) for q in reversed(self.new)}
         seen = {quantity: cells | self.empty for quantity, cells in known.items()}
         prices = costs(self.facts.records, denominators(self.computed.axes, self.plan.layout))
-        return make_problem(self.plan, self.computed, self.facts, seen, sums, prices)
+        return make_problem(self.plan, self.computed, self.facts, seen, sums, prices, self.findings)
 
     def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
         """Cells of which a quantity can be computed from what has left.

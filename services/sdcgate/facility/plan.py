@@ -104,8 +104,9 @@ class Plan:
 
     @property
     def only_weighted(self) -> bool:
-        """Whether all figures of measures are weighted, so that no contribution shows without its weight."""
-        return self.dataset.weighted and all(
+        """Whether all figures of measures are weighted, and weights differ: no contribution shows without."""
+        lowest, highest = self.dataset.weight_bounds
+        return lowest < highest and all(
             figure.statistic in WEIGHTED for figure in self.figures if figure.measure
         )
 

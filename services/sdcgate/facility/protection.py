@@ -5,7 +5,7 @@ withheld cells of a line are together (their union can be computed from its tota
 cells withheld until nothing unsafe can be formed; otherwise the table is not proved and does not leave.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +30,7 @@ from sdcgate.methods.cells import (
     additive_relations,
     shape_of,
 )
+from sdcgate.methods.rules import Finding
 from sdcgate.methods.tables.differences import line_residuals
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import Witnesses, verify
@@ -57,12 +58,18 @@ def make_problem(
     known: Mapping[str, BoolArray],
     known_sums: Mapping[str, tuple[IntArray, ...]],
     costs: FloatArray,
+    findings: Sequence[Finding] = (),
 ) -> Problem:
     """What an intruder can know of the table, quantity by quantity, and how uncertain he must stay.
 
-    All totals are in it, asked for or not.
+    All totals are in it, asked for or not. Of the sums of unsafe cells the levels of `findings` are required
+    where the policy says so.
     """
     policy = plan.policy
+    upper, lower = None, None
+    if policy.levels_of_rules:
+        weighted = policy.rules.contributions.weighted and plan.only_weighted
+        upper, lower = sum_levels(facts, findings, WEIGHTED_PREFIX if weighted else "")
     return Problem(
         axes=computed.axes,
         facts=facts,
@@ -79,7 +86,28 @@ def make_problem(
         known_sums=known_sums[COUNTS],
         known_measure_sums=tuple(known_sums[measure.name] for measure in facts.measures),
         costs=costs,
+        upper_levels=upper,
+        lower_levels=lower,
     )
+
+
+def sum_levels(facts: Facts, findings: Sequence[Finding], prefix: str = "") -> tuple[FloatArray, FloatArray]:
+    """Levels above and below each measure's sums that rules ask of its cells, (measures, cells) each.
+
+    They are the strictest of all rules that a cell breaks. With the `prefix` of weighted figures they are of
+    these, as weighted contributions were judged.
+    """
+    shape = (len(facts.measures), len(facts))
+    upper, lower = np.zeros(shape), np.zeros(shape)
+    places = {measure.name: place for place, measure in enumerate(facts.measures)}
+    for finding in findings:
+        place, cells = places.get(prefix + finding.measure), list(finding.cells)
+        if place is None:
+            continue
+        for side, levels in ((upper, finding.levels.upper), (lower, finding.levels.lower)):
+            if levels:
+                side[place, cells] = np.maximum(side[place, cells], levels)
+    return upper, lower
 
 
 def empty_codes(axes: tuple[Axis, ...], counts: IntArray) -> BoolArray:

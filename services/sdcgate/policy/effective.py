@@ -79,6 +79,9 @@ class EffectivePolicy:
     unproved_consequence: Consequence
     differencing_consequence: Consequence
 
+    levels_of_rules: bool = False
+    """Whether withheld sums must reach the protection levels of the rules that they break."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "hash", hash_of(self))
 
@@ -113,6 +116,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         protection_method=level.protection.method,
         count_width=level.protection.count_width or level.rules.minimum_units.units,
         sum_width=level.protection.sum_width,
+        levels_of_rules=level.protection.levels == "rules",
         zeros_withheld=protects_groups if zeros_withheld is None else zeros_withheld,
         protection_time_limit_ms=level.protection.time_limit_ms,
         unproved_consequence=Consequence[level.protection.unproved.upper()],
@@ -136,6 +140,8 @@ def canonical_text(policy: EffectivePolicy) -> str:
         name: getattr(policy, name) for name in policy.__dataclass_fields__ if name not in NOT_HASHED
     }
     content["rules"] = _told(policy.rules)
+    if not policy.levels_of_rules:
+        del content["levels_of_rules"]
     content["format"] = HASH_FORMAT
     return json.dumps(
         _plain(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False

@@ -163,6 +163,10 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         f"{policy.count_width} for counts.",
         "protection.sum_width": "What is withheld cannot be bounded more tightly than "
         f"{_percent(policy.sum_width)} of the value for sums.",
+        "protection.levels": "A withheld sum must possibly be as far above and below its value as the rules "
+        "that it breaks ask."
+        if policy.levels_of_rules
+        else "Where the bounds of a withheld sum lie about its value does not matter.",
         "protection.zeros_withheld": "Empty cells may be withheld, too."
         if policy.zeros_withheld
         else "Empty cells are not withheld.",

@@ -101,6 +101,8 @@ class Protection(Model):
     """How far apart the bounds of a withheld count must be; null: the minimum number of units."""
     sum_width: float = Field(gt=0, le=10)
     """How far apart the bounds of a withheld sum must be, as a share of it."""
+    levels: Literal["widths", "rules"] = "widths"
+    """Whether what is withheld must also reach the protection levels of the rules that it breaks."""
     zeros_withheld: bool | None = None
     """Whether empty cells may be withheld; null: where group disclosure protects."""
     time_limit_ms: int = Field(ge=10, le=600_000)

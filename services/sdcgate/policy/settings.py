@@ -69,6 +69,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
             "method": policy.protection_method,
             "count_width": policy.count_width,
             "sum_width": policy.sum_width,
+            "levels": "rules" if policy.levels_of_rules else "widths",
             "zeros_withheld": policy.zeros_withheld,
             "time_limit_ms": policy.protection_time_limit_ms,
             "unproved": _name(policy.unproved_consequence),

@@ -47,6 +47,7 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
         absent=listed(problem.absent),
         known_sums=_known_sums_to_messages(problem),
         costs=() if problem.costs is None else problem.costs.tolist(),
+        sum_levels=_levels_to_messages(problem),
     )
 
 
@@ -118,8 +119,10 @@ def _problem(
     measures = [measure.name for measure in given.facts.measures]
     known_measures = problems.of(_known_measures, message, measures, count, order)
     known_sums = problems.of(_known_sums_from_messages, message, measures, count, order)
+    levels = problems.of(_levels_from_messages, message, measures, count, order)
     if known is None or absent is None or known_sums is None or problems.found:
         return None
+    upper, lower = levels or (None, None)
     if not given.counted:
         # What nobody gave stands still, so that only sums have to be protected.
         known_measures = np.tile(known, (len(measures), 1)) if known_measures is None else known_measures
@@ -139,6 +142,8 @@ def _problem(
             known_sums=known_sums[0],
             known_measure_sums=known_sums[1],
             costs=order.arranged(floats(message.costs)) if len(message.costs) else None,
+            upper_levels=upper,
+            lower_levels=lower,
         )
     except FactsError as error:
         problems.found.extend(facts_problems(error, message.facts, order, path))
@@ -174,6 +179,43 @@ def _known_sums_from_messages(
     problems.check()
     counts = tuple(found.pop(""))
     return counts, tuple(tuple(sets) for sets in found.values())
+
+
+def _levels_to_messages(problem: Problem) -> list[protection_pb2.SumLevels]:
+    if problem.upper_levels is None and problem.lower_levels is None:
+        return []
+    nothing = np.zeros((len(problem.facts.measures), 0))
+    sides = [nothing if side is None else side for side in (problem.upper_levels, problem.lower_levels)]
+    return [
+        protection_pb2.SumLevels(measure=measure.name, upper=upper.tolist(), lower=lower.tolist())
+        for measure, upper, lower in zip(problem.facts.measures, *sides, strict=True)
+    ]
+
+
+def _levels_from_messages(
+    message: protection_pb2.ProtectionProblem, measures: list[str], count: int, order: CellOrder
+) -> tuple[FloatArray, FloatArray] | None:
+    """Levels above and below the sums of each measure, (measures, cells) each; None where there are none."""
+    if not message.sum_levels:
+        return None
+    sides = (np.zeros((len(measures), count)), np.zeros((len(measures), count)))
+    found: list[FieldProblem] = []
+    for place, levels in enumerate(message.sum_levels):
+        where = f"problem.sum_levels[{place}]"
+        if levels.measure not in measures:
+            found.append(FieldProblem(f"{where}.measure", NO_MEASURE))
+        for name, side in zip(("upper", "lower"), sides, strict=True):
+            column = floats(getattr(levels, name))
+            if column.size not in (0, count):
+                text = f"must have {count} values, one a cell, not {column.size}"
+                found.append(FieldProblem(f"{where}.{name}", text))
+            elif not np.all((column >= 0) & np.isfinite(column)):
+                found.append(FieldProblem(f"{where}.{name}", "must be finite and not negative"))
+            elif column.size and levels.measure in measures:
+                side[measures.index(levels.measure)] = order.arranged(column)
+    if found:
+        raise InvalidMessageError(found)
+    return sides
 
 
 def _listed_by_measure(problem: Problem) -> list[protection_pb2.KnownMeasure]:

@@ -35,7 +35,7 @@ defaults:
   allowed: {variables: [b, a], levels: {age: [y, x]}, statistics: [UNITS, MEAN]}
   forbidden: {variables: [zper], combinations: [[site, income], [site, age, plan]]}
   protection:
-    {method: suppression, count_width: 7, sum_width: 0.2, zeros_withheld: false,
+    {method: suppression, count_width: 7, sum_width: 0.2, levels: rules, zeros_withheld: false,
      time_limit_ms: 1000, unproved: refer}
   output: {digits: 1, maximum_cells: 1000, latency_step_ms: 500}
   differencing: {consequence: refer}
@@ -56,7 +56,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 30
+    assert len(names) == 31
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 

@@ -24,7 +24,7 @@ from sdcgate.methods.tables.witnesses import (
     no_tables,
     no_witnesses,
     reach,
-    required_widths,
+    required,
     true_sums,
     verify,
 )
@@ -82,7 +82,9 @@ class Search:
         self.problem = problem
         self.withheld = withheld.astype(np.bool_)
         self.tables = tables
-        self._widths = required_widths(problem, self.withheld)
+        self._required = required(problem, self.withheld)
+        self._widths = self._required.widths
+        self._farthest = self._required.farthest
         self._highest, self._lowest = reach(problem, tables)
         self.refuted: BoolArray = self.withheld & problem.wholly_known
         self._leaks = {
@@ -113,7 +115,7 @@ class Search:
 
     def narrow(self) -> BoolArray:
         """What is not yet wide enough, shape (2 + measures, cells); known cells are left out."""
-        narrow: BoolArray = (self._highest - self._lowest < self._widths) & self._asked
+        narrow: BoolArray = self._required.unmet(self._highest, self._lowest) & self._asked
         return narrow
 
     def verdict(self) -> Audit:
@@ -247,7 +249,7 @@ class Search:
             return truth
         cost = np.zeros(len(moved)) if aim is None else aim
         if aim is not None:
-            limit = 2 * (1 + MARGIN) * self._widths[SUMS + measure, model.cells] / model.scales[measure]
+            limit = 2 * (1 + MARGIN) * self._farthest[SUMS + measure, model.cells] / model.scales[measure]
             lower = np.where(aim != 0, np.maximum(lower, -limit), lower)
             upper = np.where(aim != 0, np.minimum(upper, limit), upper)
         values = model.maximise(cost, (lower, upper), deadline)
@@ -258,13 +260,14 @@ class Search:
     def _sweep_sums(self, measure: int, deadline: Deadline) -> None:
         """Tables with the true counts and other sums."""
         model = self.model(SUMS + measure)
-        widths = (1 + MARGIN) * self._widths[SUMS + measure, model.cells] / model.scales[measure]
+        widths = (1 + MARGIN) * self._farthest[SUMS + measure, model.cells] / model.scales[measure]
         bounds, stale = model.bounds(), 0
         for turn in range(SWEEPS):
             wanted = self.narrow()[SUMS + measure][model.cells]
             if not wanted.any() or stale >= STALE or deadline.over:
                 return
-            aims = np.where(wanted, directions(len(wanted), turn), 0.0)
+            side = self._required.sides(self._highest, self._lowest)[SUMS + measure][model.cells]
+            aims = np.where(wanted, np.where(side != 0, side, directions(len(wanted), turn)), 0.0)
             values = model.reach(aims, widths, bounds, deadline)
             found = values is not None and self._add_sums(model, measure, values)
             stale = 0 if found else stale + 1
@@ -390,17 +393,20 @@ class Search:
         return (lower, upper), cost
 
     def _width(self, model: Possibilities, quantity: int, cell: int) -> float:
-        """Required width of a quantity of a cell, in the units of the program's columns."""
+        """As far as a quantity of a cell need move, in the units of the program's columns."""
         if quantity < SUMS:
             return float(self.problem.count_width)
-        return (1 + MARGIN) * float(self._widths[quantity, cell]) / model.scales[quantity - SUMS]
+        return (1 + MARGIN) * float(self._farthest[quantity, cell]) / model.scales[quantity - SUMS]
 
     def _shows_narrow(self, model: Possibilities, quantity: int, cell: int, ends: list[float]) -> bool:
-        """Whether the greatest move up plus the greatest move down is less than the width."""
-        width = self._width(model, quantity, cell)
+        """Whether the greatest moves up and down together are less than the width, or one than its level."""
         if quantity < SUMS:
-            return sum(float(np.floor(end + INTEGRAL)) for end in ends) < width
-        return sum(ends) < width * (1 - 2 * MARGIN)
+            return sum(float(np.floor(end + INTEGRAL)) for end in ends) < float(self.problem.count_width)
+        place, scale = (quantity, cell), model.scales[quantity - SUMS]
+        need = self._required
+        width = (1 + MARGIN) * float(need.widths[place]) / scale
+        levels = [float(side[place]) / scale * (1 - MARGIN) for side in (need.above, need.below)]
+        return sum(ends) < width * (1 - 2 * MARGIN) or any(np.array(ends) < levels)
 
     def _may_go_farther(self, model: Possibilities, values: FloatArray, integers: bool) -> bool:
         """Whether a best table may be best only because sums are searched within narrower bounds than known.

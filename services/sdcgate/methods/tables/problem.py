@@ -82,7 +82,8 @@ class Problem:
     unless given). `costs`, shape (cells,), are what withholding a cell costs beside the unsafe ones: its
     records plus one unless given. A withheld count is protected if it can be either of
     two values `count_width` apart, a withheld sum if it can be either of two that are `sum_width` of its
-    absolute value apart; of what is known nothing is required.
+    absolute value apart, and if it can be as much more and less than it is as `upper_levels` and
+    `lower_levels` say, shape (measures, cells), where they are given; of what is known nothing is required.
     Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
     one unless `zeros_withheld`.
 
@@ -103,6 +104,8 @@ class Problem:
     known_measures: BoolArray | None = field(default=None, repr=False)
     known_measure_sums: tuple[tuple[IntArray, ...], ...] | None = field(default=None, repr=False)
     costs: FloatArray | None = field(default=None, repr=False)
+    upper_levels: FloatArray | None = field(default=None, repr=False)
+    lower_levels: FloatArray | None = field(default=None, repr=False)
     relations: Relations = field(init=False, repr=False)
     equations: Equations = field(init=False, repr=False)
     """What must add up in counts."""
@@ -239,6 +242,12 @@ def _misfits(problem: Problem) -> list[FactProblem]:
     measures = (len(facts.measures), cells)
     if problem.known_measures is not None and problem.known_measures.shape != measures:
         found.append(FactProblem("known_measures", f"must have shape {measures}"))
+    for name in ("upper_levels", "lower_levels"):
+        levels = getattr(problem, name)
+        if levels is not None and levels.shape != measures:
+            found.append(FactProblem(name, f"must have shape {measures}"))
+        elif levels is not None and not np.all((levels >= 0) & np.isfinite(levels)):
+            found.append(FactProblem(name, "must be finite and not negative"))
     if problem.count_width < 1:
         found.append(FactProblem("count_width", "must be at least 1"))
     if not (np.isfinite(problem.sum_width) and problem.sum_width >= 0):

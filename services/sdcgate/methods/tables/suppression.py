@@ -26,6 +26,7 @@ from sdcgate.methods.tables.witnesses import (
     agreeing_tables,
     no_tables,
     reach,
+    required,
 )
 
 MOVED = 1e-7
@@ -194,18 +195,19 @@ class Pattern:
         """Withhold what widens a quantity of a cell most cheaply, without moving barred cells.
 
         One move by the whole width, up or down, or one up and one down that share it; none if there is none.
-        The moves are deviations of the quantities, shape (quantities, cells) each.
+        Where levels are required of both sides, moves by both. The moves are deviations of the quantities,
+        shape (quantities, cells) each.
         """
-        width = self._width(quantity, cell)
+        width, above, below = self._needs(quantity, cell)
         ways = [
             moves
-            for step in (width, -width)
-            if (moves := self._moves(quantities, quantity, cell, (step,), deadline, barred))
+            for steps in _steps(width, above, below)
+            if (moves := self._moves(quantities, quantity, cell, steps, deadline, barred))
         ]
         thrifty = self.closed or deadline.effort < THRIFTY_EFFORT
         if not ways or (thrifty and min(map(self._cost, ways)) > 0):
             up = float(np.ceil(width / 2)) if quantity < SUMS else width / 2
-            if up < width:
+            if up < width and above <= up and below <= width - up:
                 shared = self._moves(quantities, quantity, cell, (up, up - width), deadline, barred)
                 ways += [shared] if shared else []
         if not ways:
@@ -262,13 +264,26 @@ class Pattern:
         moved = np.logical_or.reduce([self._moved(move) for move in moves])
         return float(self._costs[moved & ~self.withheld].sum())
 
-    def _width(self, quantity: int, cell: int) -> float:
-        """Required width of a quantity of a cell, in the units of the program's columns."""
+    def _needs(self, quantity: int, cell: int) -> tuple[float, float, float]:
+        """Required width of a quantity of a cell, and levels above and below, in the program's units."""
         if quantity < SUMS:
-            return float(self.problem.count_width)
-        width = self.problem.sum_widths(self.problem.unknown(self.withheld))[quantity - SUMS, cell]
+            return float(self.problem.count_width), 0.0, 0.0
+        needed = required(self.problem, self.withheld)
         scale = self.problem.scale(quantity - SUMS, self.problem.unknown(self._could_be))
-        return (1 + 2 * MARGIN) * float(width) / scale
+        sides = (needed.widths, needed.above, needed.below)
+        width, above, below = (float(side[quantity, cell]) / scale for side in sides)
+        # A level may be all that a public bound leaves room for: no farther.
+        return (1 + 2 * MARGIN) * width, above, below
+
+
+def _steps(width: float, above: float, below: float) -> list[tuple[float, ...]]:
+    """Moves that together reach levels above and below and lie a width apart, each way of doing so."""
+    if not above and not below:
+        return [(width,), (-width,)]
+    if above + below >= width:
+        return [tuple(step for step in (above, -below) if step)]
+    ways = [(width - below, -below), (above, above - width)]
+    return [tuple(step for step in way if step) for way in ways]
 
 
 def _proved_pattern(pattern: Pattern, tables: Tables, deadline: Deadline) -> Search:

@@ -112,21 +112,60 @@ def too_narrow(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArr
 
     Shape (2 + measures, cells). Units are never too close where they follow the records.
     """
-    highest, lowest = reach(problem, tables)
-    narrow: BoolArray = (highest - lowest < required_widths(problem, withheld)) & withheld
+    narrow: BoolArray = required(problem, withheld).unmet(*reach(problem, tables)) & withheld
     return narrow
 
 
-def required_widths(problem: Problem, withheld: BoolArray) -> FloatArray:
-    """How far apart two tables must lie: records, units, each measure; shape (2 + measures, cells).
+@dataclass(frozen=True, slots=True, eq=False)
+class Required:
+    """What tables must reach: records, units, each measure; shape (2 + measures, cells) each."""
 
-    Nothing is required of a quantity that is known from elsewhere: what is withheld is the others.
+    widths: FloatArray = field(repr=False)
+    """How far apart two of them must lie."""
+    above: FloatArray = field(repr=False)
+    """How far above the true one some must lie."""
+    below: FloatArray = field(repr=False)
+    """How far below it some must lie."""
+
+    @property
+    def farthest(self) -> FloatArray:
+        """As far as any table need go, up or down."""
+        return np.maximum(self.widths, np.maximum(self.above, self.below))
+
+    def at(self, cells: IntArray) -> "Required":
+        """The same of some cells."""
+        return Required(self.widths[:, cells], self.above[:, cells], self.below[:, cells])
+
+    def sides(self, highest: FloatArray, lowest: FloatArray) -> FloatArray:
+        """1 where tables lack a level above the true one only, -1 where below it only, 0 elsewhere."""
+        lack: FloatArray = (highest < self.above).astype(np.float64) - (-lowest < self.below)
+        return lack
+
+    def unmet(self, highest: FloatArray, lowest: FloatArray) -> BoolArray:
+        """Where tables that reach so far above and below the true one do not suffice."""
+        unmet: BoolArray = (highest - lowest < self.widths) | (highest < self.above) | (-lowest < self.below)
+        return unmet
+
+
+def required(problem: Problem, withheld: BoolArray) -> Required:
+    """What is required of each quantity of each cell, were it withheld.
+
+    Nothing is required of a quantity that is known from elsewhere: what is withheld is the others. Levels up
+    to a public bound are met by what rounding leaves of them.
     """
     counts = np.full((2, len(problem.facts)), float(problem.count_width))
     if problem.units_follow:
         counts[1] = 0.0
-    widths = np.concatenate([counts, problem.sum_widths(problem.unknown(withheld))])
-    return np.where(problem.known_quantities, 0.0, widths)
+    unknown, known = problem.unknown(withheld), problem.known_quantities
+    widths = np.concatenate([counts, problem.sum_widths(unknown)])
+    sides = []
+    for levels in (problem.upper_levels, problem.lower_levels):
+        side = np.zeros_like(widths)
+        for measure in range(0 if levels is None else len(levels)):
+            room = SMALLEST_WIDTH * problem.scale(measure, unknown)
+            side[2 + measure] = np.maximum(levels[measure] - room, 0.0)  # type: ignore[index]
+        sides.append(np.where(known, 0.0, side))
+    return Required(np.where(known, 0.0, widths), *sides)
 
 
 def reach(problem: Problem, tables: Tables) -> tuple[FloatArray, FloatArray]:
@@ -226,15 +265,14 @@ def true_sums(problem: Problem) -> FloatArray:
 def needed(problem: Problem, withheld: BoolArray, tables: Tables) -> Tables:
     """The tables without those that prove nothing the others do not prove."""
     cells = np.flatnonzero(withheld)
-    widths = required_widths(problem, withheld)[:, cells]
+    wanted = required(problem, withheld).at(cells)
     truth = [problem.facts.records, problem.facts.units, *true_sums(problem)]
     found = zip((tables.records, tables.units, *tables.sums), truth, strict=True)
     moved = np.array([(one - true)[:, cells] for one, true in found], dtype=np.float64)
 
     def left(kept: BoolArray) -> BoolArray:
         highest, lowest = moved[:, kept].max(axis=1, initial=0), moved[:, kept].min(axis=1, initial=0)
-        narrow: BoolArray = highest - lowest < widths
-        return narrow
+        return wanted.unmet(highest, lowest)
 
     kept = np.ones(len(tables), dtype=np.bool_)
     all_together = left(kept)
