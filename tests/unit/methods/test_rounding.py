@@ -18,6 +18,7 @@ from sdcgate.methods.tables.rounding import (
     random_multiples,
 )
 from sdcgate.methods.tables.small_counts import small_count_rounding
+from sdcgate.methods.tables.solver import Best, Program
 from sdcgate.methods.tables.utility import table_utility
 
 SHAPES = st.sampled_from([(2, 3), (4, 4), (2, 2, 3)])
@@ -128,6 +129,14 @@ def test_a_zero_stays_zero_whatever_has_left():
     released = np.full(9, np.nan)
     released[0] = 3.0
     assert controlled_rounding(axes_of((2, 2)), values, 3, 10, released).found is Found.INFEASIBLE
+
+
+def test_what_a_solver_calls_a_solution_is_added_up_again(monkeypatch):
+    wrong = np.array([1.0, *[0.0] * 26])
+    monkeypatch.setattr(Program, "best", lambda *_: Best(wrong, 0.0, infeasible=False))
+    values = with_margins(np.array([[1, 1], [1, 1]])).reshape(-1).astype(np.float64)
+    found = controlled_rounding(axes_of((2, 2)), values, 3, 10)
+    assert (found.found, found.values) == (Found.UNKNOWN, None)
 
 
 def test_without_time_nothing_is_found_and_nothing_is_claimed():

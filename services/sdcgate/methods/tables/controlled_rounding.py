@@ -13,7 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from sdcgate.methods.cells import Axis, FloatArray, IntArray, additive_relations, number_of_cells
+from sdcgate.methods.cells import Axis, FloatArray, additive_relations, number_of_cells
 from sdcgate.methods.tables.rounding import MULTIPLE, floors
 from sdcgate.methods.tables.solver import Deadline, Program, Rows
 
@@ -88,23 +88,29 @@ class _Table:
         self._whole, self._remainders = floors(values, base)
         self._released = None if released is None else _bound_steps(released, base, self._whole)
         relations = additive_relations(axes)
-        starts = relations.offsets[:-1]
-        self._parents = relations.parents
-        sums = np.add.reduceat(values[relations.children], starts) if len(relations) else np.zeros(0)
-        off = np.abs(sums - values[relations.parents])
-        if np.any(off > MULTIPLE * max(base, np.abs(values).max(initial=0.0))):
+        self._relations = relations
+        off = self._gaps(values)
+        if np.any(np.abs(off) > MULTIPLE * max(base, np.abs(values).max(initial=0.0))):
             raise ValueError("values must add up")
-        self._program = self._additive(relations.children, relations.offsets, cells)
+        self._program = self._additive(cells)
 
-    def _additive(self, children: IntArray, offsets: IntArray, cells: int) -> Program:
+    def _gaps(self, values: FloatArray) -> FloatArray:
+        """By how much each total exceeds the sum of its parts."""
+        relations = self._relations
+        if not len(relations):
+            return np.zeros(0)
+        sums = np.add.reduceat(values[relations.children], relations.offsets[:-1])
+        gaps: FloatArray = values[relations.parents] - sums
+        return gaps
+
+    def _additive(self, cells: int) -> Program:
         """The rows: the steps of the parts make up for what the floors of parts and parent differ by."""
-        parents = self._parents
-        sizes = np.diff(offsets)
-        below = np.add.reduceat(self._whole[children], offsets[:-1]) if len(parents) else np.zeros(0)
-        gap = self._whole[parents] - below
+        children, parents = self._relations.children, self._relations.parents
+        gap = self._gaps(self._whole)
         rows = Rows()
         rows.start(gap, gap)
-        of_parts, of_parents = np.repeat(np.arange(len(parents)), sizes), np.arange(len(parents))
+        of_parents = np.arange(len(parents))
+        of_parts = np.repeat(of_parents, np.diff(self._relations.offsets))
         for block, sign in enumerate((1.0, 1.0, -1.0)):
             rows.put(of_parts, children + block * cells, sign)
             rows.put(of_parents, parents + block * cells, -sign)
@@ -141,8 +147,14 @@ class _Table:
         if best.values is None:
             found = Found.INFEASIBLE if best.infeasible else Found.UNKNOWN
             return ControlledTable(found, None, steps, np.inf, np.inf if best.infeasible else 0.0)
-        up, farther, down = np.rint(best.values).reshape(3, cells)
-        rounded = base * (self._whole + up + farther - down)
+        steps_taken = np.rint(best.values)
+        up, farther, down = steps_taken.reshape(3, cells)
+        multiples = self._whole + up + farther - down
+        outside = (steps_taken < lower) | (steps_taken > upper)
+        if outside.any() or self._gaps(multiples).any():
+            # The solver's tolerances are not ours: what does not add up exactly is no controlled table.
+            return ControlledTable(Found.UNKNOWN, None, steps, np.inf, 0.0)
+        rounded = base * multiples
         distance = float(np.abs(rounded - self._values).sum())
         least = max(0.0, float(rest.sum()) - best.bound)
         proved = distance - least <= MULTIPLE * max(base, distance)

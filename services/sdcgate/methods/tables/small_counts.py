@@ -30,8 +30,7 @@ def small_count_rounding(
     `counts` and `published` (all cells unless given) have shape (cells,). Inner counts that a published count
     below the base is made of become 0 or the base; others below it may, or stay; no other published count
     falls below the base. Of tables whose published cells move by the same sum that is taken whose inner cells
-    move least. `distance` is the sum over the published margins, or over all published cells where these are
-    no margins; `steps` are the bases within which all values stay.
+    move least. `distance` is the sum over the published margins; all values stay within `steps` bases.
 
     Raises ValueError where counts are negative, not one a cell, or do not add up, or the base is below 2.
     """
