@@ -65,8 +65,9 @@ def _of_version(counts: "AuditedCounts", every: bool) -> list[str]:
 
     dataset = counts.dataset
     lines = [
-        f"{dataset.name} version {dataset.version}: {counts.published} counts published, {len(counts.cells)} "
-        f"withheld, to be told to no less than {counts.width}",
+        f"{dataset.name} version {dataset.version}: {counts.published} counts of "
+        f"{'units' if counts.units else 'records'} published, {len(counts.cells)} withheld, "
+        f"to be told to no less than {counts.width}",
         f"  {counts.of(Standing.REFUTED)} refuted, {counts.of(Standing.PROVED)} proved, "
         f"{counts.of(Standing.WIDE)} wide within the variables looked at, "
         f"{counts.of(Standing.UNPROVED)} unproved",

@@ -191,6 +191,14 @@ class Dataset:
         return self.variation[variable].within_unit[position]
 
     @property
+    def varying(self) -> frozenset[str] | None:
+        """Variables, and `measure:<name>`, that may vary within a unit; None where units have one record."""
+        if self.records_per_unit == 1:
+            return None
+        varying = {name for name, variation in self.variation.items() if variation.within_unit[0]}
+        return frozenset(varying | {f"measure:{name}" for name in self.profiles})
+
+    @property
     def weight_decimals(self) -> int:
         """Decimal places of weights in the snapshot."""
         return self.descriptor.weight.decimals if self.descriptor.weight else 0

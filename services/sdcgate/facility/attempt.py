@@ -231,7 +231,8 @@ class Attempt:
         counts = [table for table in left if table.quantity == left[0].quantity]
         width = Width(policy.count_width, 0 if policy.zeros_withheld else 1)
         limit = min(policy.protection_time_limit_ms / 1000.0, max(remaining() - 0.5, 0.05))
-        return telling(self.known.of(left[0].quantity), counts, width, Deadline(limit))
+        known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
+        return telling(known, counts, width, Deadline(limit), varying)
 
     def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
         """Released, unless an unsafe group that no table shows would be in the span."""

@@ -4,14 +4,15 @@ The linear span finds what can be computed exactly; this finds what can be bound
 negative and by published zeros, within as many variables as time allows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
-from sdcgate.methods.cells import BoolArray, State
+from sdcgate.methods.cells import BoolArray, IntArray, State
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import JointIntervals, joint_intervals, told_by
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
@@ -36,53 +37,80 @@ class Width:
 
 
 def telling(
-    known: KnownQuantity, tables: Sequence[ReleasedTable], width: Width, deadline: Deadline
+    known: KnownQuantity,
+    tables: Sequence[ReleasedTable],
+    width: Width,
+    deadline: Deadline,
+    varying: Set[str] | None = None,
 ) -> BoolArray:
     """Published cells of new tables without which nothing withheld is told too closely, shape (cells,).
 
     Args:
         known: what has left of the quantity.
         tables: tables of the quantity with the same cells, in the states that they would leave in.
-        width: what is required.
+        width: what is required of records, and of units.
         deadline: when to give up.
+        varying: variables that vary within a unit; None where units are the records.
 
     Raises:
         JointlyUnproved: it cannot be told in time.
     """
-    nothing = np.zeros(len(tables[0].table), dtype=np.bool_)
     full = dict(known.shapes.full)
     boxes = known.boxes
     for new in tables:
         full |= new.table.full
         boxes = boxes.grown(*_of_states(new))
-    first = frozenset(name for new in tables for name in new.table.variables())
-    domain = joint_domain(first, boxes, full, MOST_ATOMS)
-    secrets = boxes.secrets_within(domain)
-    cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
+    names = frozenset(name for new in tables for name in new.table.variables())
     fresh = {box for new in tables for box, _ in _of_states(new)[0] if box not in known.published}
-    if not (secrets and fresh):
-        return nothing
-    published = boxes.within(domain)
+    cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
+    telling = np.zeros(len(tables[0].table), dtype=np.bool_)
+    looks = [(boxes, names, False)]
+    if varying is not None:
+        # Units add up over what no unit is in twice.
+        looks.append((boxes.without(varying), names - varying, True))
+    for looked_at, first, units in looks:
+        blamed = _blamed(looked_at, first, full, fresh, width, deadline, units)
+        which = [{cells[box] for box in told} for told in blamed]
+        telling[_covering(which, tables[0].table.records)] = True
+    return telling
+
+
+def _blamed(
+    boxes: JointBoxes,
+    first: Set[str],
+    full: Mapping[str, int],
+    fresh: Set[Box],
+    width: Width,
+    deadline: Deadline,
+    units: bool,
+) -> list[set[Box]]:
+    """For each withheld box that fresh ones help to bound too closely: these."""
+    domain = joint_domain(first, boxes, full, MOST_ATOMS)
+    secrets, published = boxes.secrets_within(domain), boxes.within(domain, units)
+    if not (secrets and fresh & published.keys()):
+        return []
     found = _settled(joint_system(domain, published, secrets, full), width, deadline)
     narrow = [secrets[secret] for secret in np.flatnonzero(found.narrow)]
     if not narrow:
-        return nothing
+        return []
     before = {box: count for box, count in published.items() if box not in fresh}
     without = _settled(joint_system(domain, before, narrow, full), width, deadline)
     narrow = [box for box, already in zip(narrow, without.narrow, strict=True) if not already]
     # Here empty cells of the tables are rows as well, so that what they tell can be seen.
     system = joint_system(domain, published, narrow, full, told_apart=fresh)
-    for cell in _covering(_blamed(system, _settled(system, width, deadline), fresh, cells), tables[0]):
-        nothing[cell] = True
-    return nothing
+    found = _settled(system, width, deadline)
+    return [
+        {box for row in told_by(found, int(secret)) if (box := system.published[row]) in fresh}
+        for secret in np.flatnonzero(found.narrow)
+    ]
 
 
-def _of_states(new: ReleasedTable) -> tuple[list[tuple[Box, int]], list[Box]]:
-    """Published boxes with their records, and withheld ones."""
-    states, records = new.table.states.tolist(), new.table.records.tolist()
-    cells = list(zip(new.boxes, states, records, strict=True))
-    published = [(box, count) for box, state, count in cells if state == State.PUBLISHED]
-    return published, [box for box, state, _ in cells if state == State.WITHHELD]
+def _of_states(new: ReleasedTable) -> tuple[list[tuple[Box, Counts]], list[Box]]:
+    """Published boxes with their records and units, and withheld ones."""
+    columns = (new.table.states.tolist(), new.table.records.tolist(), new.facts.units.tolist())
+    cells = list(zip(new.boxes, *columns, strict=True))
+    published = [(box, (records, units)) for box, state, records, units in cells if state == State.PUBLISHED]
+    return published, [box for box, state, *_ in cells if state == State.WITHHELD]
 
 
 def _settled(system: JointSystem, width: Width, deadline: Deadline) -> JointIntervals:
@@ -92,19 +120,9 @@ def _settled(system: JointSystem, width: Width, deadline: Deadline) -> JointInte
     return found
 
 
-def _blamed(
-    system: JointSystem, found: JointIntervals, fresh: set[Box], cells: dict[Box, int]
-) -> list[set[int]]:
-    """For each narrow secret the cells of the new tables that help to bound it."""
-    return [
-        {cells[box] for row in told_by(found, int(secret)) if (box := system.published[row]) in fresh}
-        for secret in np.flatnonzero(found.narrow)
-    ]
-
-
-def _covering(blamed: list[set[int]], new: ReleasedTable) -> list[int]:
+def _covering(blamed: list[set[int]], records: IntArray) -> list[int]:
     """Cells of which at least one is among those blamed for each secret: few, and small ones."""
-    records, chosen = new.table.records, list[int]()
+    chosen = list[int]()
     while blamed := [cells for cells in blamed if cells]:
         counts: dict[int, int] = {}
         for cells in blamed:

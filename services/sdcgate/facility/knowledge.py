@@ -97,7 +97,7 @@ class KnownQuantity:
     """Of all published cells; it watches those that were withheld."""
     published: ReleasedCells = field(default_factory=ReleasedCells)
     boxes: JointBoxes = field(default_factory=JointBoxes)
-    """Boxes of cells that were published, with their records, and of those that were withheld."""
+    """Boxes of cells that were published, with records and units, and of those that were withheld."""
     populations: Seen = field(default_factory=Seen, repr=False)
     """Records and marks of cells that were withheld: the same people under two names count once."""
     shapes: Shapes = field(default_factory=Shapes)
@@ -198,13 +198,13 @@ class KnownQuantity:
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
         published = np.flatnonzero(states == State.PUBLISHED).tolist()
-        counts = zip(published, known.table.records[published].tolist(), strict=True)
+        records, units = known.table.records[published].tolist(), known.facts.units[published].tolist()
         populations = known.populations()
         return KnownQuantity(
             span,
             self.published.grown(known.table, known.boxes, known.facts, states == State.PUBLISHED),
             self.boxes.grown(
-                ((known.boxes[cell], records) for cell, records in counts),
+                zip((known.boxes[cell] for cell in published), zip(records, units, strict=True), strict=True),
                 (known.boxes[cell] for cell in withheld),
             ),
             self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),

@@ -26,6 +26,8 @@ class AuditedCounts:
     """What stands of the withheld counts of one version of a dataset."""
 
     dataset: Dataset
+    units: bool
+    """Of units rather than of records."""
     width: int
     """Least distance of two values that a withheld count must be able to have."""
     published: int
@@ -92,7 +94,9 @@ def audit_source(
     counts, sums = [], []
     for dataset in (engine.dataset(*version) for version in versions):
         known = knowledge.of(source, dataset.name, dataset.version)
-        counts.append(_counts(dataset, known.of(COUNTS), policies, most_atoms, Deadline(deadline.left())))
+        counts.append(_counts(dataset, False, known.of(COUNTS), policies, most_atoms, deadline))
+        if dataset.varying is not None:
+            counts.append(_counts(dataset, True, known.of(COUNTS), policies, most_atoms, deadline))
         sums += [
             AuditedSums(dataset, quantity, *_computable(found))
             for quantity, found in sorted(known.quantities.items())
@@ -107,15 +111,19 @@ def _release(payload: bytes) -> release_pb2.Release:
 
 
 def _counts(
-    dataset: Dataset, known: KnownQuantity, policies: Policies, most_atoms: int, deadline: Deadline
+    dataset: Dataset,
+    units: bool,
+    known: KnownQuantity,
+    policies: Policies,
+    most_atoms: int,
+    deadline: Deadline,
 ) -> AuditedCounts:
-    policy = policies.of(dataset)
+    policy, full = policies.of(dataset), known.shapes.full
+    boxes = known.boxes.without(dataset.varying or set()) if units else known.boxes
     floor = 0 if policy.zeros_withheld else 1
-    full = known.shapes.full
-    found = audit_history(known.boxes, full, policy.count_width, floor, most_atoms, deadline)
-    return AuditedCounts(
-        dataset, policy.count_width, len(known.boxes.within(set(full))), tuple(_with_span(found, known))
-    )
+    found = audit_history(boxes, full, policy.count_width, floor, most_atoms, deadline, units)
+    published = len(boxes.within(full.keys()))
+    return AuditedCounts(dataset, units, policy.count_width, published, tuple(_with_span(found, known)))
 
 
 def _with_span(found: list[AuditedBox], known: KnownQuantity) -> Iterator[AuditedBox]:

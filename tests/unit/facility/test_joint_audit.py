@@ -1,5 +1,7 @@
 """Which cells of a table are kept back so that no withheld count is bounded too closely by all releases."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,8 @@ WIDTH = Width(least=3, floor=0)
 BY_BOTH = {**BY_REGION, "sex": (WOMEN, MEN, 0b100, 0b111)}
 
 
-def told(known, *tables, width=WIDTH):
-    return np.flatnonzero(telling(known, tables, width, Deadline(10.0))).tolist()
+def told(known, *tables, width=WIDTH, varying=None):
+    return np.flatnonzero(telling(known, tables, width, Deadline(10.0), varying)).tolist()
 
 
 def test_a_table_that_bounds_nothing_leaves_as_it_is():
@@ -59,3 +61,23 @@ def test_what_cannot_be_told_in_time_is_unproved():
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
     with pytest.raises(JointlyUnproved):
         telling(known, [released(BY_REGION)], WIDTH, Deadline(0.0))
+
+
+def in_units(table, per_unit=2):
+    """The same table of a panel: so many records a unit."""
+    return replace(table, facts=replace(table.facts, units=table.facts.records // per_unit))
+
+
+def test_units_are_looked_at_where_records_leave_room():
+    known = knowing(in_units(released(BY_REGION, withheld=(2, 3), sex=WOMEN)))
+    few = in_units(released({"region": (0b1000,)}))
+    # Six records leave room for four, three units do not.
+    assert told(known, few, width=Width(least=4, floor=0)) == []
+    assert told(known, few, width=Width(least=4, floor=0), varying=frozenset()) == [0]
+
+
+def test_units_of_boxes_that_vary_within_a_unit_are_left_out():
+    known = knowing(in_units(released(BY_REGION, withheld=(2, 3), sex=WOMEN)))
+    few = in_units(released({"region": (0b1000,)}))
+    for varying in ({"sex"}, {"region"}):
+        assert told(known, few, width=Width(least=4, floor=0), varying=frozenset(varying)) == []

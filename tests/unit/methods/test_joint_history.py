@@ -13,7 +13,7 @@ def box(**masks):
 
 
 def audited(published, secret, seconds=10.0, most=100):
-    boxes = JointBoxes().grown(published.items(), secret)
+    boxes = JointBoxes().grown(((cell, (count, 0)) for cell, count in published.items()), secret)
     found = audit_history(boxes, FULL, 3, 0, most, Deadline(seconds))
     return {one.box: one for one in found}
 
@@ -66,3 +66,13 @@ def test_without_time_everything_is_unproved():
 
 def test_a_box_that_left_later_is_withheld_no_more():
     assert audited({box(): 30, box(age=1): 28}, [box(age=1)]) == {}
+
+
+def test_units_are_looked_at_where_they_are_asked_for():
+    counts = {box(): (60, 30), box(age=1): (48, 28), box(sex=1): (40, 27)}
+    boxes = JointBoxes().grown(counts.items(), [box(age=1, sex=1)])
+    (by_records,) = audit_history(boxes, FULL, 13, 0, 100, Deadline(10.0))
+    (by_units,) = audit_history(boxes, FULL, 13, 0, 100, Deadline(10.0), units=True)
+    assert by_records.standing is Standing.REFUTED
+    assert (by_records.lowest, by_records.highest) == (28.0, 40.0)
+    assert (by_units.lowest, by_units.highest) == (25.0, 27.0)

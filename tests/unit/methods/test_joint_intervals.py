@@ -139,21 +139,25 @@ def test_what_contradicts_itself_or_takes_too_long_is_unproved():
 
 
 def test_boxes_are_found_by_the_variables_that_they_restrict():
-    first = JointBoxes().grown([(box(age=1), 4), (box(), 9)], [box(age=2), box(age=1, sex=1)])
-    known = first.grown([(box(age=2), 3), (NOBODY, 0)], [box(town=1)])
+    first = JointBoxes().grown([(box(age=1), (4, 3)), (box(), (9, 5))], [box(age=2), box(age=1, sex=1)])
+    known = first.grown([(box(age=2), (3, 2)), (NOBODY, (0, 0))], [box(town=1)])
     assert known.within({"age"}) == {box(age=1): 4, box(): 9, box(age=2): 3}
+    assert known.within({"age"}, units=True) == {box(age=1): 3, box(): 5, box(age=2): 2}
     assert known.within(set()) == {box(): 9}
     assert known.secrets_within({"age", "sex"}) == [box(age=1, sex=1)]
     assert known.masks_within({"age", "town"}) == {"age": frozenset({1, 2}), "town": frozenset({1})}
     assert known.withheld(box(age=2))
     assert not known.withheld(box(age=1))
     assert first.secrets_within({"age"}) == [box(age=2)]
+    without = known.without({"sex", "town"})
+    assert without.secrets_within(set(FULL)) == []
+    assert without.within(set(FULL)) == known.within({"age"})
 
 
 @pytest.mark.parametrize(
     ("most", "expected"), [(1, {"age"}), (6, {"age", "sex"}), (9, {"age", "sex"}), (12, set(FULL))]
 )
 def test_a_domain_grows_by_what_adds_most_boxes_as_far_as_its_size_allows(most, expected):
-    by_sex = [(box(age=a, sex=s), 1) for a in (1, 2, 4) for s in (1, 2)]
-    known = JointBoxes().grown([*by_sex, (box(age=1, town=1), 1)], [])
+    by_sex = [(box(age=a, sex=s), (1, 1)) for a in (1, 2, 4) for s in (1, 2)]
+    known = JointBoxes().grown([*by_sex, (box(age=1, town=1), (1, 1))], [])
     assert joint_domain({"age"}, known, FULL, most) == expected

@@ -1,5 +1,8 @@
 """All boxes of one quantity that have left or were withheld, by the variables that they restrict.
 
+Records add up over any boxes; units do where no unit has records in several of them. Boxes of variables that
+vary within a unit are left out where units are looked at.
+
 A joint audit is about some variables: it takes every box that restricts no others, whatever table it was in.
 """
 
@@ -10,22 +13,24 @@ from sdcgate.methods.tables.boxes import NOBODY, Box
 
 Variables = frozenset[str]
 Masks = Mapping[str, frozenset[int]]
+Counts = tuple[int, int]
+"""Records and units."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointBoxes:
     """Published boxes with their counts, and withheld ones; never changed, `grown` gives another."""
 
-    published: Mapping[Variables, Mapping[Box, int]] = field(default_factory=dict, repr=False)
+    published: Mapping[Variables, Mapping[Box, Counts]] = field(default_factory=dict, repr=False)
     secret: Mapping[Variables, Mapping[Box, None]] = field(default_factory=dict, repr=False)
     """Withheld boxes; those that are published too are not secret, and `secrets_within` leaves them out."""
     masks: Mapping[Variables, Masks] = field(default_factory=dict, repr=False)
     """The masks on each variable, of all boxes that restrict the same variables."""
 
-    def grown(self, published: Iterable[tuple[Box, int]], secret: Iterable[Box]) -> "JointBoxes":
+    def grown(self, published: Iterable[tuple[Box, Counts]], secret: Iterable[Box]) -> "JointBoxes":
         """With more boxes. That nobody is in nobody's box tells nothing."""
         left, kept, masks = dict(self.published), dict(self.secret), dict(self.masks)
-        counts: dict[Variables, dict[Box, int]] = {}
+        counts: dict[Variables, dict[Box, Counts]] = {}
         for box, count in published:
             counts.setdefault(variables_of(box), {})[box] = count
         withheld: dict[Variables, dict[Box, None]] = {}
@@ -48,14 +53,26 @@ class JointBoxes:
         """Whether a box was ever withheld."""
         return box in self.secret.get(variables_of(box), ())
 
-    def within(self, variables: Set[str]) -> dict[Box, int]:
-        """Published boxes that restrict no other variables, with their counts."""
-        found: dict[Box, int] = {}
-        for names, boxes in self.published.items():
-            if names <= variables:
-                found.update(boxes)
+    def within(self, variables: Set[str], units: bool = False) -> dict[Box, int]:
+        """Published boxes that restrict no other variables, with their records or their units."""
+        found = {
+            box: counts[1 if units else 0]
+            for names, boxes in self.published.items()
+            if names <= variables
+            for box, counts in boxes.items()
+        }
         found.pop(NOBODY, None)
         return found
+
+    def without(self, variables: Set[str]) -> "JointBoxes":
+        """The boxes that restrict none of some variables."""
+        if not variables:
+            return self
+        return JointBoxes(
+            {names: boxes for names, boxes in self.published.items() if not names & variables},
+            {names: boxes for names, boxes in self.secret.items() if not names & variables},
+            {names: masks for names, masks in self.masks.items() if not names & variables},
+        )
 
     def secrets_within(self, variables: Set[str]) -> list[Box]:
         """Withheld boxes that restrict no other variables and never left."""

@@ -58,7 +58,13 @@ class AuditedBox:
 
 
 def audit_history(
-    boxes: JointBoxes, full: Mapping[str, int], width: int, floor: int, most_atoms: int, deadline: Deadline
+    boxes: JointBoxes,
+    full: Mapping[str, int],
+    width: int,
+    floor: int,
+    most_atoms: int,
+    deadline: Deadline,
+    units: bool = False,
 ) -> list[AuditedBox]:
     """What stands of each box that was withheld and never left.
 
@@ -69,11 +75,12 @@ def audit_history(
         floor: least count that everybody knows a withheld box to have.
         most_atoms: joint codes that are looked at together.
         deadline: what is not settled by then is unproved.
+        units: look at units, which add up over these boxes, rather than at records.
     """
     secrets = boxes.secrets_within(set(full))
     standing: dict[Box, AuditedBox] = {}
     for domain in _domains(secrets, boxes, full, most_atoms):
-        published, within = boxes.within(domain), boxes.secrets_within(domain)
+        published, within = boxes.within(domain, units), boxes.secrets_within(domain)
         found = joint_intervals(joint_system(domain, published, within, full), width, floor, deadline)
         closed = all(names <= domain or not names & domain for names in boxes.masks)
         told = [AuditedBox(box, _standing(found, place, closed), domain) for place, box in enumerate(within)]
