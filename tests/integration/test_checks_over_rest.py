@@ -11,7 +11,15 @@ import statsmodels
 
 from sdcgate.cli.supervisor import SERVICES
 from sdcgate.ledger.credentials import Credentials
-from sdcgate_client import Client, Forbidden, InvalidRequest, Unauthorized, Unavailable, own_table
+from sdcgate_client import (
+    Client,
+    Forbidden,
+    InvalidRequest,
+    Unauthorized,
+    Unavailable,
+    own_levels,
+    own_table,
+)
 from served_house import ServedHouse
 
 RULES = {"minimum_units": {"units": 10, "consequence": "PROTECT"}}
@@ -118,6 +126,75 @@ def test_measures_go_with_their_largest_and_their_bounds(client: Client) -> None
     assert "units" in found["absent"]
     with pytest.raises(ValueError, match="no fact"):
         own_table(frame, "size", {}, {"turnover": {"sum": "sum"}})
+
+
+def test_levels_of_an_assessment_are_demanded_of_a_pattern(client: Client) -> None:
+    frame = pd.DataFrame(
+        {
+            "size": ["s", "m", "l", "All"],
+            "plants": [9, 9, 9, 27],
+            "companies": [9, 4, 9, 22],
+            "sum": [500.0, 200, 100, 800],
+            "one": [400, 30, 20, 400],
+            "two": [60, 30, 15, 60],
+        }
+    )
+    facts = {"units": "plants", "holdings": "companies"}
+    measures = {
+        "turnover": {"sums": "sum", "largest": ["one", "two"], "valid_units": "plants", "lower_bound": 0}
+    }
+    table = own_table(frame, "size", facts, measures)
+    rules = {
+        "minimum_units": {"units": 5, "consequence": "PROTECT"},
+        "prior_posterior": {"p": 0.2, "q": 0.4, "consequence": "PROTECT"},
+    }
+    found = client.assess_table(table, rules)["findings"]
+    assert [(f["rule"], f["cells"]) for f in found] == [("MINIMUM_UNITS", [1]), ("PRIOR_POSTERIOR", [0])]
+    levels = own_levels(found, 4)
+    assert levels == [{"measure": "turnover", "upper": [160, 0, 0, 0], "lower": [160, 0, 0, 0]}]
+
+    pair = [0, 2]
+    narrow = {"known": [1, 3], "sum_width": 0.01}
+    assert client.audit_table(table, pair, **narrow)["proof"] == "PROVED"
+    # The other cell has no more than 100 to give.
+    demanded = client.audit_table(table, pair, sum_levels=levels, **narrow)
+    assert (demanded["proof"], demanded["unprotected"]) == ("REFUTED", [0])
+    pattern = client.protect_table(table, [0], sum_width=0.01, sum_levels=levels)
+    assert pattern["proof"] == "PROVED"
+    with pytest.raises(InvalidRequest, match=r"problem\.sum_levels\[0\]\.upper"):
+        client.protect_table(table, [0], sum_levels=[{"measure": "turnover", "upper": [1]}])
+
+
+def test_contributions_of_all_kinds_go_over_the_wire(client: Client) -> None:
+    frame = pd.DataFrame(
+        {"size": ["s", "l"], "sum": [-10.0, 40.0], "n": [4, 9], "no": [False, False]}
+        | {
+            "one": [40, 30],
+            "two": [20, 20],
+            "above": [90, 130],
+            "next": [70, 120],
+            "mine": [40, 5],
+            "other": [0, 4],
+        }
+    )
+    measures = {
+        "profit": {
+            "sums": "sum", "valid_units": "n", "lower_bound": -100, "absolute_sums": "total",
+            "largest": ["one", "two"], "unwaived_largest": ["mine", "other"],
+            "shifted": {"largest": ["above", "next"]},
+            "weighted": {"largest": ["one", "two"], "totals": "total"},
+        }
+    }  # fmt: skip
+    frame["total"] = [65, 95]
+    table = own_table(frame, "size", {"units": "n", "structural_zeros": "no"}, measures)
+    rules = {"p_percent": {"share": 0.2, "consequence": "PROTECT"}}
+    # Absolute: 5 is left beside 40 and 20, 45 beside 30 and 20. Shifted: 390 in all, and 230 are left.
+    found = client.assess_table(table, rules)
+    assert [(f["rule"], f["cells"]) for f in found["findings"]] == [("P_PERCENT", [0])]
+    shifted = client.assess_table(table, {**rules, "contributions": {"negative": "SHIFTED"}})
+    assert (shifted["findings"], shifted["unchecked"]) == ([], [])
+    weighted = client.assess_table(table, {**rules, "contributions": {"weighted": True}})
+    assert weighted["findings"][0]["cells"] == [0]
 
 
 def test_every_bad_field_comes_back_with_its_path(client: Client, sites: pd.DataFrame) -> None:

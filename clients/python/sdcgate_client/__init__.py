@@ -1,7 +1,7 @@
 """Python client of sdcgate: ask for tables over REST and get what may leave, with reasons and certificate."""
 
 from sdcgate_client.answer import Answer, Dimension, Figure, Reason, Table
-from sdcgate_client.checks import own_problem, own_table
+from sdcgate_client.checks import own_levels, own_problem, own_table
 from sdcgate_client.client import Client
 from sdcgate_client.errors import (
     ApiError,
@@ -44,6 +44,7 @@ __all__ = [
     "format_answer",
     "format_table",
     "output_request",
+    "own_levels",
     "own_problem",
     "own_table",
 ]

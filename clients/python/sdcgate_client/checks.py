@@ -1,6 +1,6 @@
 """From a data frame with a row a cell to the JSON of a table of one's own that is checked."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sdcgate_client.outputs import codes_of, numbers
@@ -9,10 +9,22 @@ from sdcgate_client.requests import Dimensions, dimension, items
 if TYPE_CHECKING:
     import pandas
 
-OF_CELLS = ("units", "records", "households", "weight_sums", "unit_weight_sums")
-OF_MEASURES = ("sums", "valid_records", "valid_units", "lacking_units", "absolute_sums", "minima", "maxima")
+OF_CELLS = ("units", "records", "households", "holdings", "weight_sums", "unit_weight_sums")
+STRUCTURAL_ZEROS = "structural_zeros"
+OF_MEASURES = (
+    "sums",
+    "valid_records",
+    "valid_units",
+    "valid_holdings",
+    "lacking_units",
+    "absolute_sums",
+    "minima",
+    "maxima",
+)
 BOUNDS = ("lower_bound", "upper_bound")
 LARGEST = "largest"
+RANKED = (LARGEST, "unwaived_largest")
+CONTRIBUTORS = ("shifted", "weighted")
 
 
 def own_table(
@@ -31,10 +43,12 @@ def own_table(
             columns named below. Of a crosstab: `crosstab.stack().rename("n").reset_index()`.
         dimensions: The variables, as `"site"` or `"age:ten_years"`; their columns have the variable's name.
         facts: Columns with the facts of cells, such as `{"units": "n"}`; also records, households,
-            weight_sums, unit_weight_sums.
+            holdings, weight_sums, unit_weight_sums, and structural_zeros, true where nobody can be.
         measures: For each measure the columns of its facts and what is known of its values, such as
             `{"income": {"sums": "income", "largest": ["first", "second"], "lower_bound": 0}}`; also
-            valid_records, valid_units, lacking_units, absolute_sums, minima, maxima, upper_bound.
+            valid_records, valid_units, valid_holdings, lacking_units, absolute_sums, minima, maxima,
+            upper_bound, unwaived_largest; and shifted and weighted, such as `{"weighted": {"largest":
+            ["first", "second"], "totals": "total"}}`, with unwaived.
         sensitive: Variables of which it harms to be known to have a code.
         total: What stands for a total in the columns of codes. A missing value is the code `_U`.
 
@@ -42,7 +56,11 @@ def own_table(
         ValueError: a column is not there, or a fact has another name.
     """
     harmful = set(sensitive)
-    found: dict[str, Any] = {_known(name, OF_CELLS): numbers(frame, column) for name, column in facts.items()}
+    known = (*OF_CELLS, STRUCTURAL_ZEROS)
+    found: dict[str, Any] = {_known(name, known): numbers(frame, column) for name, column in facts.items()}
+    if STRUCTURAL_ZEROS in found:
+        flags = found[STRUCTURAL_ZEROS]
+        found[STRUCTURAL_ZEROS] = [cell for cell, impossible in enumerate(flags) if impossible]
     if measures:
         found["measures"] = [_measure(frame, name, given) for name, given in measures.items()]
     shapes = [
@@ -73,7 +91,8 @@ def own_problem(
             not empty.
         records_per_unit: Most records that one unit can have.
         units_additive: Whether the units of parts add up to those of their total.
-        more: `known`, `absent`, `known_sums`, `known_measures`, `costs`, as in `GET /openapi.json`.
+        more: `known`, `absent`, `known_sums`, `known_measures`, `costs`, as in `GET /openapi.json`;
+            `sum_levels`, see `own_levels`.
     """
     return {
         **table,
@@ -84,6 +103,26 @@ def own_problem(
         "units_additive": units_additive,
         **more,
     }
+
+
+def own_levels(findings: Iterable[Mapping[str, Any]], cells: int) -> list[dict[str, Any]]:
+    """Levels that withheld sums must reach, as protect and audit calls take them: `sum_levels`.
+
+    Args:
+        findings: Those of an assessment; the strictest of several rules counts.
+        cells: How many cells the table has.
+    """
+    levels: dict[str, dict[str, list[float]]] = {}
+    for finding in findings:
+        told = finding.get("levels") or {}
+        for side in ("upper", "lower"):
+            if finding.get("measure") and told.get(side):
+                of_measure = levels.setdefault(
+                    finding["measure"], {"upper": [0.0] * cells, "lower": [0.0] * cells}
+                )
+                for cell, level in zip(finding["cells"], told[side], strict=True):
+                    of_measure[side][cell] = max(of_measure[side][cell], level)
+    return [{"measure": measure, **sides} for measure, sides in levels.items()]
 
 
 def own_method(method: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -97,16 +136,26 @@ def own_method(method: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _measure(frame: "pandas.DataFrame", measure: str, given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"measure": measure}
     for name, value in given.items():
-        if name == LARGEST:
-            ranks = [numbers(frame, column) for column in items(value)]
-            found |= {
-                "ranks": len(ranks),
-                LARGEST: [one for cell in zip(*ranks, strict=True) for one in cell],
+        if name in RANKED:
+            found |= {"ranks": len(items(value)), name: _ranked(frame, items(value))}
+        elif name in CONTRIBUTORS:
+            found["ranks"] = len(items(value[LARGEST]))
+            found[name] = {
+                _known(part, (LARGEST, "totals", "unwaived")): numbers(frame, column)
+                if part == "totals"
+                else _ranked(frame, items(column))
+                for part, column in value.items()
             }
         else:
-            _known(name, (*OF_MEASURES, *BOUNDS))
+            _known(name, (*OF_MEASURES, *BOUNDS, *RANKED, *CONTRIBUTORS))
             found[name] = value if name in BOUNDS else numbers(frame, value)
     return found
+
+
+def _ranked(frame: "pandas.DataFrame", columns: Sequence[Any]) -> list[int | float]:
+    """The largest contributions, cell after cell."""
+    ranks = [numbers(frame, column) for column in columns]
+    return [one for cell in zip(*ranks, strict=True) for one in cell]
 
 
 def _known(name: str, names: tuple[str, ...]) -> str:
