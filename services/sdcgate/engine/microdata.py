@@ -17,6 +17,7 @@ from sdcgate.engine.scenarios import check_scenarios, scenarios_of
 from sdcgate.engine.table_columns import TableColumns, coded, lacking_columns
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.risk.file_numbers import ONE_RECORD, FileNumbers, NumberWidth
+from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.methods.risk.threshold import Identifying
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAXIMUM_KEYS = 200
+LEVELS = ("household", "stratum", "psu")
+"""What units belong to, each to one."""
 ONE_COLUMN = ("weight", "unit", "wave", "household", "interest", "stratum", "psu")
 
 
@@ -115,10 +118,7 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
     weights = reading.numbers("weight", columns.weight)
     unit_names, units = reading.ids("unit", columns.unit) or ((), None)
     waves = reading.numbers("wave", columns.wave)
-    households, strata, psus = (
-        (reading.ids(name, getattr(columns, name)) or ((), None))[1]
-        for name in ("household", "stratum", "psu")
-    )
+    households, strata, psus = (_level(reading, columns, name, units) for name in LEVELS)
     interest = reading.numbers("interest", columns.interest)
     sensitive = []
     for position, name in enumerate(columns.sensitive):
@@ -151,6 +151,19 @@ def microdata_of_table(table: "pa.Table", columns: MicrodataColumns) -> Microdat
         )
     except ValueError as error:
         raise MicrodataUnusable([("", str(error))]) from None
+
+
+def _level(
+    reading: TableColumns, columns: MicrodataColumns, name: str, units: IntArray | None
+) -> IntArray | None:
+    """The level of each record; that a unit belongs to several is a problem."""
+    _, level = reading.ids(name, getattr(columns, name)) or ((), None)
+    if units is not None and level is not None and min(units.min(), level.min()) >= 0:
+        pairs = group_keys(np.column_stack([units, level]))
+        several = int((np.bincount(units[pairs.first]) > 1).sum())
+        if several:
+            reading.problems.append((name, f"{several} units belong to several: each must have one"))
+    return level
 
 
 def _numbers(reading: TableColumns, widths: Sequence[NumberWidth]) -> FileNumbers | None:

@@ -200,6 +200,16 @@ def test_strata_and_psus_tell_what_their_units_have_in_common(stub):
     assert (answer.psus.psus, answer.psus.smallest, answer.psus.largest) == (12, sizes.min(), sizes.max())
 
 
+@pytest.mark.parametrize("level", ["household", "stratum", "psu"])
+def test_units_that_belong_to_several_of_a_level_are_told(stub, level):
+    made = pa.table({"id": [1, 1, 2, 3, 3], "key": [1, 1, 2, 3, 3], "of": ["a", "b", "a", "c", "c"]})
+    options = {"keys": ["key"], "weight": "", "household": "", "unit": "id", level: "of"}
+    wrong = paths(lambda: stub.AssessMicrodata(requests(ipc(made), **options)))
+    assert wrong == {f"options.{level}": "1 units belong to several: each must have one"}
+    made = made.set_column(0, "id", pa.array([1, None, 2, 3, 3]))
+    assert set(paths(lambda: stub.AssessMicrodata(requests(ipc(made), **options)))) == {"options.unit"}
+
+
 def test_a_psu_is_found_through_any_of_its_units(stub):
     """A census of pairs: who is alone with his key is found for certain, others with one half."""
     made = pa.table({"key": [1, 2, 2, 3, 3, 4], "area": ["a", "a", "b", "b", "c", "d"]})
