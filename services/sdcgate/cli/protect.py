@@ -40,6 +40,9 @@ def protect(
     key_file: Annotated[
         Path | None, typer.Option(help="cell-keys, random: file with the secret, 32 bytes, always the same.")
     ] = None,
+    released: Annotated[
+        list[Path], typer.Option(help="controlled: a table written earlier, whose cells bind; repeatable.")
+    ] = [],  # noqa: B006
     delimiter: Annotated[str, typer.Option(help="What separates columns of a CSV file; comma.")] = "",
     seconds: Annotated[float, typer.Option(help="Time to spend.", min=0.1)] = 30.0,
     out: Annotated[Path | None, typer.Option(help="Write the table to this CSV file.")] = None,
@@ -60,6 +63,7 @@ def protect(
             noise=(maximum_noise, variance, blocked, (stay,) if stay else ()),
             ptable="" if ptable is None else ptable.read_text(encoding="utf-8"),
             secret=None if key_file is None else _secret(key_file),
+            released=tuple(released),
             delimiter=delimiter,
             seconds=seconds,
         )

@@ -9,6 +9,7 @@ from typing import TextIO
 
 import numpy as np
 
+from sdcgate.cli.released_tables import released_values
 from sdcgate.engine.counted_table import CountedTable, count_table
 from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, cell_codes
 from sdcgate.methods.tables.cell_key import KeyArray
@@ -27,7 +28,7 @@ from sdcgate.methods.tables.rounding import Intervals
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.methods.tables.utility import Utility
 
-WITHHOLD, CELL_KEYS, RANDOM = "withhold", "cell-keys", "random"
+WITHHOLD, CELL_KEYS, RANDOM, CONTROLLED = "withhold", "cell-keys", "random", "controlled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Asked:
     noise: tuple[int, float, int, tuple[float, ...]]
     ptable: str
     secret: bytes | None = field(repr=False)
+    released: tuple[Path, ...]
     delimiter: str
     seconds: float
 
@@ -71,6 +73,8 @@ def protected_table(file: Path, asked: Asked) -> ProtectedTable:
     """Count a table and protect it. Raises ValueError for what cannot be done."""
     if asked.method == CELL_KEYS and asked.secret is None:
         raise ValueError("--method cell-keys needs --key-file and --unit")
+    if asked.released and asked.method != CONTROLLED:
+        raise ValueError("--released is for --method controlled")
     secret = asked.secret if asked.method in (CELL_KEYS, RANDOM) else None
     counted = count_table(file, asked.by, asked.unit, secret, asked.delimiter)
     if not counted.units_additive and asked.method not in (WITHHOLD, CELL_KEYS):
@@ -86,7 +90,12 @@ def protected_table(file: Path, asked: Asked) -> ProtectedTable:
         method = CellKeys(_keys(counted), _noise(asked))
         return _changed(problem, unsafe, with_cell_keys(problem, unsafe, method, asked.seconds, counts))
     kind = RoundingKind[asked.method.replace("-", "_").upper()]
-    rounding = Rounding(kind, asked.base, keys=_keys(counted) if kind is RoundingKind.RANDOM else None)
+    rounding = Rounding(
+        kind,
+        asked.base,
+        keys=_keys(counted) if kind is RoundingKind.RANDOM else None,
+        released=released_values(counted.axes, asked.released) if asked.released else None,
+    )
     return _changed(problem, unsafe, with_rounding(problem, unsafe, rounding, asked.seconds, counts))
 
 

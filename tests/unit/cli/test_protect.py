@@ -129,3 +129,47 @@ def test_units_in_several_cells_are_not_rounded(people: Path) -> None:
     shown = protect(people, "--method", "controlled")
     assert shown.exit_code == 2
     assert "do not add up" in shown.stderr
+
+
+def rounded(people: Path, by: str, out: Path, *words: str) -> dict[tuple[str, ...], int]:
+    given = ["--by", by, "--unit", "person", "--method", "controlled", "--base", "5", "--out", str(out)]
+    shown = CliRunner().invoke(main, ["protect", str(people), *given, *words])
+    assert shown.exit_code == 0, shown.output
+    return {tuple(row.values())[:-1]: int(row["units"]) for row in csv.DictReader(out.open())}
+
+
+def test_cells_that_left_in_an_earlier_table_keep_their_values(people: Path, tmp_path: Path) -> None:
+    first = rounded(people, "region,age", tmp_path / "first.csv")
+    # The earlier table is changed where it still adds up, so that binding shows.
+    moved = (
+        (tmp_path / "first.csv")
+        .read_text()
+        .replace(f"w,_T,{first['w', '_T']}", f"w,_T,{first['w', '_T'] + 5}")
+    )
+    moved = moved.replace(f"_T,_T,{first['_T', '_T']}", f"_T,_T,{first['_T', '_T'] + 5}")
+    (tmp_path / "moved.csv").write_text(moved)
+    alone = rounded(people, "region", tmp_path / "alone.csv")
+    bound = rounded(people, "region", tmp_path / "bound.csv", "--released", str(tmp_path / "moved.csv"))
+    assert bound["w",] == first["w", "_T"] + 5 != alone["w",]
+    assert bound["n",] == first["n", "_T"]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "words", "message"),
+    [
+        ("region,lower,upper\nn,0,4\n", [], "no column units or records"),
+        ("region,units\nn,5\nmoon,5\n", [], "line 3: region has no code 'moon'"),
+        ("region,units\nn,five\n", [], "line 2: 'five' is no number"),
+        ("region,units\nn,5\nn,10\n", [], "line 3: another table has another value"),
+        ("region,units\nn,7\n", [], "multiples of the base"),
+        ("region,units\nn,5\n", ["--method", "nearest"], "is for --method controlled"),
+    ],
+)
+def test_earlier_tables_that_make_no_sense_are_told(
+    people: Path, tmp_path: Path, earlier: str, words: list[str], message: str
+) -> None:
+    file = tmp_path / "earlier.csv"
+    file.write_text(earlier)
+    shown = protect(people, "--method", "controlled", "--released", str(file), *words)
+    assert shown.exit_code == 2, shown.output
+    assert message in shown.stderr
