@@ -148,7 +148,7 @@ def test_the_json_has_the_shape_of_the_contract_with_nulls_where_cells_are_withh
     (reason,) = decision["reasons"]
     assert set(reason) == {"code", "message", "suggestion"}
     assert reason["code"] == "MINIMUM_UNITS"
-    assert set(decision["alternatives"][0]) == {"rows", "columns", "layers"}
+    assert set(decision["alternatives"][0]) == {"rows", "columns", "layers", "judged"}
     assert set(decision["certificate"]) == {"sequence", "head", "answer_digest", "key_id", "signature"}
     table = decision["table"]
     site, plan, female = table["dimensions"]
@@ -196,7 +196,8 @@ def test_too_many_dimensions_are_refused_with_a_table_that_could_be_asked(house)
     assert codes_of(decision) == ["MAXIMUM_DIMENSIONS"]
     assert "table" not in decision
     (alternative,) = decision["alternatives"]
-    assert sum(map(len, alternative.values())) == 3
+    assert sum(len(alternative[group]) for group in ("rows", "columns", "layers")) == 3
+    assert alternative["judged"] is False
     assert is_certified(decision, house.send("GET", "/v1/status").json()["public_key"])
     assert house.ask(rows=["site", "year"], columns=["age:broad"], layers=["female"]).status_code == 200
 

@@ -24,7 +24,8 @@ def format_answer(answer: Answer, width: int = 110) -> str:
         if reason.suggestion:
             lines.append(f"    {_clean(reason.suggestion)}")
     for alternative in answer.alternatives:
-        lines.append(f"  could be asked: {describe_request(alternative)}")
+        what = "would be released" if alternative.get("judged") else "could be asked"
+        lines.append(f"  {what}: {describe_request(alternative)}")
     if answer.table is not None:
         lines += ["", format_table(answer.table, answer.request, width)]
     if answer.certificate:

@@ -11,7 +11,16 @@ from sdcgate.facility.judging import Computation
 from sdcgate.facility.outputs import SubmittedOutput
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.query_ids import new_query_id
-from sdcgate.facility.reasons import REFERRED, REFUSED, alternatives, binding_reason, reason, reviewed_reason
+from sdcgate.facility.reasons import (
+    REFERRED,
+    REFUSED,
+    alternatives,
+    binding_reason,
+    promised,
+    reason,
+    reviewed_reason,
+)
+from sdcgate.facility.redesign import Proposal
 from sdcgate.methods.cells import IntArray, State, leaf_cells
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -48,10 +57,12 @@ def decided(
     outcome: Outcome,
     output: SubmittedOutput | None,
     reviewed: str = "",
+    proposals: tuple[Proposal, ...] | None = None,
 ) -> tuple[pb.Decision, tuple[str, ...]]:
     """The decision that an outcome allows, and where a submitted output differs from its dataset.
 
-    A table leaves with the facility's own figures only. `reviewed` is the query that a checker approves.
+    A table leaves with the facility's own figures only. `reviewed` is the query that a checker approves;
+    `proposals` are what is promised in place of it, None where nothing was looked for.
     """
     shown = _shown(plan, computed, outcome.states, output)
     if output is not None and outcome.consequence is None and not reviewed:
@@ -69,7 +80,9 @@ def decided(
     if not held:
         axes, facts = computed.table.axes, computed.table.facts
         decision.table.CopyFrom(released_table(plan.layout, axes, facts, shown))
-    if decision.reasons:
+    if proposals is not None:
+        decision.alternatives.extend(promised(proposal.plan) for proposal in proposals)
+    elif decision.reasons:
         decision.alternatives.extend(alternatives(plan))
     if reviewed:
         decision.reasons.append(reviewed_reason())

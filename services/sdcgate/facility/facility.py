@@ -29,6 +29,7 @@ from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Found, Recorder
+from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
@@ -66,6 +67,7 @@ class Facility:
         self._policies = Policies(ledger, policies, default_policy)
         self._box_key = box_key
         self._recorder = Recorder(ledger, self._policies, box_key)
+        self._redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -358,9 +360,12 @@ class Facility:
         def attempt() -> Answered:
             known = self._known(plan.dataset)
             outcome = self._judge.judge(plan, computed, known, pace.left)
-            decision, binding = decided(asked, plan, computed, outcome, output)
+            proposals = None
+            if output is None:
+                proposals = self._redesigner.propose(plan, computed, outcome, known, pace.left)
+            decision, binding = decided(asked, plan, computed, outcome, output, proposals=proposals)
             seen_at(decision, pace.moment())
-            found = Found(computed, outcome, known.sequence, binding=binding)
+            found = Found(computed, outcome, known.sequence, binding=binding, proposed=proposals or ())
             return self._recorder.record(caller, asked, decision, found)
 
         return self._at_the_head(plan.dataset.source, attempt, pace)

@@ -8,7 +8,9 @@ from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import ReleasedTable
+from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
+from sdcgate.facility.redesign import Proposal
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.events import BoxRow, DecisionEvent, ReviewEvent
 from sdcgate.ledger.ledger import AlreadyAnswered, Ledger, StoredQuery
@@ -41,11 +43,19 @@ class Found:
     """Released by a checker though nothing is proved of it: the audit of later answers does not know it."""
     binding: tuple[str, ...] = ()
     """Where a submitted output is not what it is declared to be."""
+    proposed: tuple[Proposal, ...] = ()
+    """Tables that are promised: they count as known outside."""
+
+    @property
+    def tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
+        """What becomes known outside, table after table, its counts first."""
+        own = self.outcome.released if self.outcome is not None else ()
+        return tuple(filter(None, (own, *(proposal.released for proposal in self.proposed))))
 
     @property
     def released(self) -> tuple[ReleasedTable, ...]:
         """What becomes known outside."""
-        return self.outcome.released if self.outcome is not None else ()
+        return tuple(part for table in self.tables for part in table)
 
 
 NOTHING = Found()
@@ -66,6 +76,11 @@ class Recorder:
             dataset.source, dataset.version, asked.canonical_hash(), asked.policy.hash, SCOPE
         )
         return None if stored is None else Answered(self.decision_of(stored), repeated=True)
+
+    def left_whole(self, plan: Plan) -> bool | None:
+        """Whether a table left as it was asked; None where it was not asked before."""
+        earlier = self.answered(Asked(plan.dataset, plan.policy, plan.project, plan.canonical()))
+        return None if earlier is None else earlier.decision.verdict == pb.VERDICT_RELEASED
 
     def decision_of(self, stored: StoredQuery) -> pb.Decision:
         """A recorded decision with its certificate."""
@@ -99,7 +114,7 @@ class Recorder:
             answer=answers.answer_bytes(decision),
             confidential=asked.record(decision, view).SerializeToString(deterministic=True),
             release=_release_bytes(asked, found),
-            boxes=self._box_rows(found.released),
+            boxes=self._box_rows(found),
             author=caller.key_id,
         )
         try:
@@ -145,18 +160,18 @@ class Recorder:
             answer=answers.answer_bytes(decision),
             confidential=asked.record(decision, view).SerializeToString(deterministic=True),
             release=_release_bytes(asked, found),
-            boxes=self._box_rows(found.released),
+            boxes=self._box_rows(found),
             author=caller.key_id,
         )
         recorded = self._ledger.append_review(event, found.sequence)
         return answers.with_certificate(decision, recorded.certificate)
 
-    def _box_rows(self, released: tuple[ReleasedTable, ...]) -> tuple[BoxRow, ...]:
-        """Index rows of the table's cells, which are those of its counts."""
+    def _box_rows(self, found: Found) -> tuple[BoxRow, ...]:
+        """Index rows of the tables' cells, which are those of their counts."""
         return tuple(
             BoxRow(digest(box, self._box_key), state)
-            for part in released[:1]
-            for box, state in zip(part.boxes, part.table.states.tolist(), strict=True)
+            for counts, *_ in found.tables
+            for box, state in zip(counts.boxes, counts.table.states.tolist(), strict=True)
             if state != State.ABSENT
         )
 

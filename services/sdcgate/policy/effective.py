@@ -43,6 +43,19 @@ NOT_HASHED = ("hash", "rules", "latency_step_ms")
 """When an answer leaves changes no decision: tuning it must not make every query a new one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Redesign:
+    """How coarser tables are proposed where one does not leave whole."""
+
+    proposals: int = 0
+    """How many at most; 0: none is judged."""
+    judged: int = 12
+    """Designs that are judged for one table at most."""
+    time_limit_ms: int = 1000
+    withheld_share: float | None = 0.5
+    """From which share of withheld cells on they are proposed beside a table, too; None: never."""
+
+
 class HasConsequence(Protocol):
     """A rule of the model: it says what happens when it fails."""
 
@@ -78,6 +91,7 @@ class EffectivePolicy:
     protection_time_limit_ms: int
     unproved_consequence: Consequence
     differencing_consequence: Consequence
+    redesign: Redesign = Redesign()
 
     levels_of_rules: bool = False
     """Whether withheld sums must reach the protection levels of the rules that they break."""
@@ -121,6 +135,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         protection_time_limit_ms=level.protection.time_limit_ms,
         unproved_consequence=Consequence[level.protection.unproved.upper()],
         differencing_consequence=_consequence(level.differencing),
+        redesign=Redesign(**level.redesign.model_dump()),
     )
 
 
@@ -142,6 +157,10 @@ def canonical_text(policy: EffectivePolicy) -> str:
     content["rules"] = _told(policy.rules)
     if not policy.levels_of_rules:
         del content["levels_of_rules"]
+    if policy.redesign.proposals:
+        content["redesign"] = asdict(policy.redesign)
+    else:
+        del content["redesign"]
     content["format"] = HASH_FORMAT
     return json.dumps(
         _plain(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False

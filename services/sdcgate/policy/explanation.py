@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sdcgate.methods.rules import Consequence, NegativeValues, Rules
 
 if TYPE_CHECKING:
-    from sdcgate.policy.effective import EffectivePolicy
+    from sdcgate.policy.effective import EffectivePolicy, Redesign
 
 _WORDS = {
     Consequence.PROTECT: "withheld",
@@ -18,7 +18,7 @@ NOT_JUDGED = "Not judged."
 _HEADINGS = {
     "Rules": ("rules",),
     "What may be asked": ("dimensions", "allowed", "forbidden"),
-    "How answers leave": ("protection", "output", "differencing"),
+    "How answers leave": ("protection", "output", "differencing", "redesign"),
 }
 
 
@@ -181,6 +181,23 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         else "Answers leave as soon as they are ready; their time may tell how much had to be withheld.",
         "differencing.consequence": "What would disclose together with earlier answers is "
         f"{_WORDS[policy.differencing_consequence]}.",
+        **_redesign(policy.redesign),
+    }
+
+
+def _redesign(redesign: "Redesign") -> dict[str, str]:
+    share = redesign.withheld_share
+    return {
+        "redesign.proposals": "In place of a table that does not leave up to "
+        f"{redesign.proposals} coarser ones are proposed, which will."
+        if redesign.proposals
+        else "What could be asked in place of a table is told, not judged.",
+        "redesign.judged": f"To find them at most {redesign.judged} tables are judged.",
+        "redesign.time_limit_ms": f"Finding them may take {redesign.time_limit_ms} ms.",
+        "redesign.withheld_share": "They are not proposed beside a table that leaves."
+        if share is None
+        else f"They are proposed beside a table, too, of which {_percent(share)} of the cells or more are "
+        "withheld.",
     }
 
 

@@ -129,6 +129,22 @@ class Differencing(Model):
     """What happens to one that cannot be mended by withholding a cell of it."""
 
 
+class RedesignProposals(Model):
+    """Coarser tables that are proposed where one is refused, referred or mostly withheld.
+
+    What is proposed is judged as if it were asked, and counts as released: asked later, it leaves.
+    """
+
+    proposals: int = Field(default=0, ge=0, le=3)
+    """How many tables are proposed at most; 0: none is judged, and what could be asked is told unjudged."""
+    judged: int = Field(default=12, ge=1, le=100)
+    """How many tables are judged to find them, at most."""
+    time_limit_ms: int = Field(default=1000, ge=10, le=60_000)
+    """Milliseconds for finding them."""
+    withheld_share: float | None = Field(default=0.5, gt=0, le=1)
+    """From which share of withheld cells on they are proposed with a protected table; null: never."""
+
+
 class LevelPolicy(Model):
     """Everything that applies at one access level, defaults merged in."""
 
@@ -146,6 +162,8 @@ class LevelPolicy(Model):
     """In what form answers leave."""
     differencing: Differencing
     """What happens to an answer that would disclose together with earlier ones."""
+    redesign: RedesignProposals = RedesignProposals()
+    """What is proposed in place of a table that does not leave whole."""
 
 
 class PolicyFile(Model):

@@ -21,7 +21,7 @@ from sdcgate.methods.rules import (
     PriorPosterior,
     Rules,
 )
-from sdcgate.policy.effective import HASH_FORMAT, EffectivePolicy, hash_of_text
+from sdcgate.policy.effective import HASH_FORMAT, EffectivePolicy, Redesign, hash_of_text
 
 Members = dict[str, Any]
 
@@ -91,6 +91,8 @@ def _read(name: str, value: Any) -> Any:
     """A field of EffectivePolicy from JSON."""
     if name.endswith("_consequence"):
         return Consequence[value]
+    if name == "redesign":
+        return Redesign(**value)
     if name == "allowed_levels":
         return MappingProxyType({variable: frozenset(levels) for variable, levels in value.items()})
     if name == "forbidden_combinations":

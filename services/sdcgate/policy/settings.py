@@ -80,6 +80,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
             "latency_step_ms": policy.latency_step_ms,
         },
         "differencing": {"consequence": _name(policy.differencing_consequence)},
+        "redesign": asdict(policy.redesign),
     }
 
 

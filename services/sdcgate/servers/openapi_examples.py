@@ -257,7 +257,7 @@ def released() -> pb.Decision:
         message="Cells with too few people are withheld, with others that would reveal them.",
         suggestion="Ask for site alone.",
     )
-    alternative = pb.Alternative(rows=[pb.DimensionRequest(variable="site", level="site")])
+    alternative = pb.Alternative(rows=[pb.DimensionRequest(variable="site", level="site")], judged=True)
     return decision(pb.VERDICT_RELEASED_PROTECTED, reasons=[reason], table=table, alternatives=[alternative])
 
 

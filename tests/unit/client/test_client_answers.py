@@ -35,7 +35,8 @@ DECISION: dict[str, Any] = {
         },
     },
     "alternatives": [
-        {"rows": [{"variable": "site"}], "columns": [{"variable": "age", "level": "twenty_years"}]}
+        {"rows": [{"variable": "site"}], "columns": [{"variable": "age", "level": "twenty_years"}]},
+        {"rows": [{"variable": "site"}], "columns": [], "layers": [], "judged": True},
     ],
     "certificate": {"sequence": 17, "head": "ab" * 32},
 }
@@ -138,6 +139,7 @@ def test_an_answer_reads_as_verdict_reasons_table_and_certificate() -> None:
         "RELEASED_PROTECTED  q-01\n  MINIMUM_UNITS: Small cells.\n    Ask age by twenty_years.\n"
     )
     assert "could be asked: site by age:twenty_years" in text
+    assert "would be released: site\n" in text
     assert "certificate: event 17, head abababababababab..., policy israel-cbs" in text
     assert text == str(answer())
 

@@ -52,9 +52,10 @@ def best_of_all(ladders, entropy, passes, wanted):
 def ladders(draw):
     size = draw(st.integers(1, 5))
     levels = [tuple(range(size))]
-    while max(levels[-1]) > 0 and len(levels) < 3 and draw(st.booleans()):
+    while len(levels) < 4 and draw(st.booleans()):
         join = draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
-        levels.append(partition([join[group] for group in levels[-1]]))
+        nested = draw(st.booleans())
+        levels.append(partition([join[group] for group in levels[-1 if nested else 0]]))
     apart = frozenset({size - 1}) if draw(st.booleans()) else frozenset()
     return Ladder(tuple(levels), draw(st.booleans()), draw(st.booleans()), apart)
 
@@ -142,8 +143,12 @@ def test_public_entropy_is_that_of_equal_counts():
         assert code_entropy(design) == pytest.approx(uniform(design), abs=1e-12)
 
 
-def test_levels_that_do_not_nest_are_refused():
-    with pytest.raises(ValueError, match="divides"):
-        Ladder(((0, 1, 2, 3), (0, 0, 1, 1), (0, 1, 1, 1)))
+def test_of_two_levels_that_do_not_nest_both_are_tried():
+    ages = Ladder(((0, 1, 2, 3), (0, 0, 1, 1), (0, 1, 1, 1)), droppable=False)
+    assert set(ages.coarser((0, 1, 2, 3))) == {(0, 0, 1, 1), (0, 1, 1, 1)}
+    assert set(ages.coarser((0, 0, 1, 1))) == set()
+
+
+def test_the_first_level_is_the_finest():
     with pytest.raises(ValueError, match="first"):
         Ladder(((0, 0, 1),))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdcgate.methods.rules import Consequence, Dominance, IndividualRisk, MinimumBase, MinimumUnits
 from sdcgate.policy import AccessLevelUnknown, PolicyInvalid, bundled_policies, load_policy, parse_policy
-from sdcgate.policy.effective import canonical_text
+from sdcgate.policy.effective import Redesign, canonical_text
 from sdcgate.policy.recorded import read_canonical
 
 OWN = """
@@ -221,11 +221,20 @@ def test_every_field_that_can_change_a_decision_is_in_the_hash() -> None:
         "unproved_consequence": Consequence.REFUSE,
         "differencing_consequence": Consequence.REFER,
         "dimensions_consequence": Consequence.REFER,
+        "redesign": Redesign(proposals=2),
     }
     for field in dataclasses.fields(policy):
         if field.name not in ("hash", "latency_step_ms"):
             value = other.get(field.name, 77)
             assert dataclasses.replace(policy, **{field.name: value}).hash != policy.hash, field.name
+
+
+def test_how_tables_are_proposed_is_in_the_hash_only_where_some_are() -> None:
+    policy = parse_policy(OWN).effective("remote", "x")
+    assert dataclasses.replace(policy, redesign=Redesign(judged=3)).hash == policy.hash
+    proposing = dataclasses.replace(policy, redesign=Redesign(proposals=1))
+    assert dataclasses.replace(policy, redesign=Redesign(proposals=1, judged=3)).hash != proposing.hash
+    assert read_canonical(canonical_text(proposing)).redesign == Redesign(proposals=1)
 
 
 def test_the_explanation_says_every_rule_in_words() -> None:

@@ -39,6 +39,7 @@ defaults:
      time_limit_ms: 1000, unproved: refer}
   output: {digits: 1, maximum_cells: 1000, latency_step_ms: 500}
   differencing: {consequence: refer}
+  redesign: {proposals: 2, judged: 9, time_limit_ms: 700, withheld_share: null}
 access_levels: {remote: {}}
 """
 
@@ -56,7 +57,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 31
+    assert len(names) == 35
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 

@@ -11,7 +11,6 @@ one's coarser neighbours after it, as recodings of a file are; the first that pa
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -44,13 +43,13 @@ def refines(finer: Partition, coarser: Partition) -> bool:
 class Ladder:
     """How a dimension may be coarsened.
 
-    Raises ValueError where the first level is not the finest, or a level divides what the one before joins.
+    Raises ValueError where the first level is not the finest.
     """
 
     levels: tuple[Partition, ...]
-    """Its levels from fine to coarse; in the first each code is a group."""
+    """Its levels; in the first each code is a group. Of others one need not be nested in the other."""
     mergeable: bool = False
-    """Whether adjacent categories may be joined where the next coarser level, if there is one, joins them."""
+    """Whether adjacent categories may be joined where a next coarser level, if there is one, joins them."""
     droppable: bool = True
     """Whether the table may do without the dimension."""
     apart: frozenset[int] = frozenset()
@@ -59,8 +58,6 @@ class Ladder:
     def __post_init__(self) -> None:
         if not self.levels or self.levels[0] != tuple(range(len(self.levels[0]))):
             raise ValueError("levels: the first must have each code as a group")
-        if not all(refines(finer, coarser) for finer, coarser in pairwise(self.levels)):
-            raise ValueError("levels: a level divides codes that the level before it joins")
 
     @property
     def dropped(self) -> Partition:
@@ -68,11 +65,12 @@ class Ladder:
         return (0,) * len(self.levels[0])
 
     def coarser(self, here: Partition) -> Iterator[Partition]:
-        """The next steps from a partition: the next level, two neighbours joined, the dimension dropped."""
-        above = next((level for level in self.levels if refines(here, level) and level != here), None)
-        found = [] if above is None else [above]
+        """The next steps from a partition: the next levels, two neighbours joined, the dimension dropped."""
+        above = [level for level in self.levels if refines(here, level) and level != here]
+        nearest = [level for level in above if not any(refines(one, level) for one in above if one != level)]
+        found = [*nearest]
         if self.mergeable:
-            found += self._joined(here, above or self.dropped)
+            found += [step for parents in nearest or [self.dropped] for step in self._joined(here, parents)]
         yield from (step for step in found if self.droppable or step != self.dropped)
         if self.droppable and here != self.dropped:
             yield self.dropped

@@ -1,0 +1,201 @@
+"""Coarser tables in place of one that does not leave whole: judged as if they were asked, and then promised.
+
+What is proposed tells what asking would tell, and nothing that asking would not. Which designs are tried, and
+in which order, rests on public code lists alone; of each that is proposed it is told that it passes, and of
+one that stands before it and is not, that it does not, or that there was no time. So that nobody learns from
+a proposal what later answers do not reckon with, its whole table counts as released from then on.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.engine.engine import Engine
+from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.judging import Computation, Judge
+from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.plan import Plan
+from sdcgate.facility.ports import Pattern, RiskService
+from sdcgate.facility.refusals import refuse_without_data
+from sdcgate.methods.cells import Facts, FloatArray, State, leaf_cells
+from sdcgate.methods.rules import ReasonCode
+from sdcgate.methods.tables.redesign import (
+    Design,
+    Ladder,
+    Partition,
+    code_entropy,
+    collapsed,
+    partition,
+    search_designs,
+)
+from sdcgate.methods.tables.redesigned_cells import finest_cells
+from sdcgate.methods.tables.solver import Deadline
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
+
+NOT_MENDED = frozenset({ReasonCode.MINIMUM_BASE, ReasonCode.VERSION_DIFFERENCE})
+"""Reasons that hold for every table of the population."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """A table that leaves whole whenever it is asked."""
+
+    plan: Plan
+    released: tuple[ReleasedTable, ...] = field(repr=False)
+    """What counts as known from now on."""
+
+
+class _NotWhole(Exception):
+    """A cell of the table would have to be withheld."""
+
+
+class _NothingWithheld:
+    """Stands for the protection service: what is proposed needs none."""
+
+    def protect_table(self, *_: object, **__: object) -> Pattern:
+        """Never a pattern."""
+        raise _NotWhole
+
+
+class Redesigner:
+    """Finds the least coarsenings of a table that leave whole."""
+
+    def __init__(self, engine: Engine, risk: RiskService, answered: Callable[[Plan], bool | None]) -> None:
+        """`answered`: whether a table that was asked before left whole; None where it was not asked."""
+        self._judge = Judge(engine, risk, _NothingWithheld())
+        self._answered = answered
+
+    def propose(
+        self, plan: Plan, computed: Computation, outcome: Outcome, known: Knowledge, left: Callable[[], float]
+    ) -> tuple[Proposal, ...] | None:
+        """Up to three tables for the researcher; None where none are looked for.
+
+        `known` is what has left before the outcome. What cannot be judged in time is not proposed.
+        """
+        limits = plan.policy.redesign
+        if not (limits.proposals and _needed(plan, computed, outcome)):
+            return None
+        seconds = min(limits.time_limit_ms / 1000, left() / 2)
+        return _Search(self, plan, computed, known.grown(outcome.released), Deadline(seconds)).run()
+
+    def released_whole(
+        self, plan: Plan, known: Knowledge, left: Callable[[], float]
+    ) -> tuple[ReleasedTable, ...] | None:
+        """What becomes known of a table all of which leaves whenever it is asked; None of another one.
+
+        The answer of one that was asked before is what it was, and is known.
+        """
+        left_whole = self._answered(plan)
+        if left_whole is not None:
+            return () if left_whole else None
+        try:
+            outcome = self._judge.judge(plan, self._judge.compute(plan), known, left)
+        except _NotWhole:
+            return None
+        whole = outcome.consequence is None and bool((outcome.states == State.PUBLISHED).all())
+        return outcome.released if whole else None
+
+
+def _needed(plan: Plan, computed: Computation, outcome: Outcome) -> bool:
+    """Whether a table is held for what a coarser one may mend, or has many gaps."""
+    if outcome.consequence is not None:
+        return not NOT_MENDED & set(outcome.codes)
+    share = plan.policy.redesign.withheld_share
+    asked = slice(None) if plan.margins else leaf_cells(computed.table.axes)
+    withheld = outcome.states[asked] == State.WITHHELD
+    return share is not None and bool(withheld.any() and withheld.mean() >= share)
+
+
+class _Search:
+    """The search for one table."""
+
+    def __init__(
+        self, redesigner: Redesigner, plan: Plan, computed: Computation, known: Knowledge, deadline: Deadline
+    ) -> None:
+        self._redesigner, self._plan, self._known, self._deadline = redesigner, plan, known, deadline
+        self._units = _finest_units(computed)
+        steps = [_levels(plan, *dimension) for dimension in plan.dimensions]
+        self._names = [dict(zip(partitions, names, strict=True)) for names, partitions in steps]
+        self._ladders = [Ladder(tuple(partitions)) for _, partitions in steps]
+        self._tried = 0
+        self._found: list[Proposal] = []
+
+    def run(self) -> tuple[Proposal, ...]:
+        """What is found before the deadline, and by judging no more than the policy allows."""
+        limits = self._plan.policy.redesign
+        # No time, or a service that does not answer: what is not judged is not proposed.
+        with suppress(Unavailable):
+            search_designs(
+                self._ladders,
+                code_entropy,
+                self._passes,
+                limits.proposals,
+                self._hopeless,
+                over=lambda: self._deadline.over or self._tried >= limits.judged,
+            )
+        return tuple(self._found)
+
+    def _passes(self, design: Design) -> bool:
+        coarser = self._coarser(design)
+        if coarser is None:
+            return False
+        self._tried += 1
+        released = self._redesigner.released_whole(coarser, self._known, self._deadline.left)
+        if released is None:
+            return False
+        # The next are judged as if this one had left: all of them together are told.
+        self._known = self._known.grown(released)
+        self._found.append(Proposal(coarser, released))
+        return True
+
+    def _hopeless(self, design: Design) -> bool:
+        """Whether a cell has too few units: it has at most those of its parts together."""
+        rule = self._plan.policy.rules.minimum_units
+        cells = collapsed(self._units, design)
+        return rule is not None and bool(((cells > 0) & (cells < rule.units)).any())
+
+    def _coarser(self, design: Design) -> Plan | None:
+        """The plan of a design; None of the table itself, and of what is refused for its wording."""
+        plan, kept = self._plan, []
+        for place, (variable, _) in enumerate(plan.dimensions):
+            level = self._names[place].get(design[place])
+            if level is not None:
+                kept.append((place, (variable, level)))
+        rows = sum(place < plan.rows for place, _ in kept)
+        columns = sum(plan.rows <= place < plan.rows + plan.columns for place, _ in kept)
+        if not plan.with_percentages:
+            # What is left fills rows first, then columns; percentages rest on which is which.
+            rows, columns, *_ = *filter(None, (rows, columns, len(kept) - rows - columns)), 0, 0
+        dimensions = tuple(dimension for _, dimension in kept)
+        shown = {figure.statistic for figure in plan.figures}
+        lost = (table_pb2.STATISTIC_COLUMN_PERCENT in shown and not rows) or (
+            table_pb2.STATISTIC_ROW_PERCENT in shown and not columns
+        )
+        if not dimensions or lost or dimensions == plan.dimensions:
+            return None
+        coarser = replace(plan, dimensions=dimensions, rows=rows, columns=columns)
+        return None if refuse_without_data(coarser) is not None else coarser
+
+
+def _levels(plan: Plan, variable: str, level: str) -> tuple[list[str], list[Partition]]:
+    """The levels that a dimension may be asked by from the one asked on, as partitions of its codes."""
+    levels = plan.dataset.levels(variable)
+    asked = plan.dataset.level(variable, level)
+    names, partitions = [level], [tuple(range(len(asked.codes)))]
+    for coarser in levels[plan.dataset.level_position(variable, level) + 1 :]:
+        above = dict(zip(asked.members, coarser.members, strict=True))
+        joined = partition([above.get(code, -1) for code in range(len(asked.codes))])
+        if joined != partitions[-1]:
+            names.append(coarser.name)
+            partitions.append(joined)
+    return names, partitions
+
+
+def _finest_units(computed: Computation) -> FloatArray:
+    """Units of the inner cells, an axis a dimension."""
+    units = computed.table.facts.units
+    finest = finest_cells(computed.table.axes, Facts(units, units))
+    return np.asarray(finest.facts.units, dtype=np.float64).reshape(finest.shape)
