@@ -48,7 +48,7 @@ def own_table(
             `{"income": {"sums": "income", "largest": ["first", "second"], "lower_bound": 0}}`; also
             valid_records, valid_units, valid_holdings, lacking_units, absolute_sums, minima, maxima,
             upper_bound, unwaived_largest; and shifted and weighted, such as `{"weighted": {"largest":
-            ["first", "second"], "totals": "total"}}`, with unwaived.
+            ["first", "second"], "totals": "total"}}`, with unwaived, and variances of the totals.
         sensitive: Variables of which it harms to be known to have a code.
         total: What stands for a total in the columns of codes. A missing value is the code `_U`.
 
@@ -141,8 +141,8 @@ def _measure(frame: "pandas.DataFrame", measure: str, given: Mapping[str, Any]) 
         elif name in CONTRIBUTORS:
             found["ranks"] = len(items(value[LARGEST]))
             found[name] = {
-                _known(part, (LARGEST, "totals", "unwaived")): numbers(frame, column)
-                if part == "totals"
+                _known(part, (LARGEST, "totals", "unwaived", "variances")): numbers(frame, column)
+                if part in ("totals", "variances")
                 else _ranked(frame, items(column))
                 for part, column in value.items()
             }

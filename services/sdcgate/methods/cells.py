@@ -133,6 +133,8 @@ class Contributors:
     """Sums of all, shape (cells,)."""
     unwaived: FloatArray | None = field(default=None, repr=False)
     """The largest of those who gave no waiver, shape as `largest`; None where nobody gave one."""
+    variances: FloatArray | None = field(default=None, repr=False)
+    """Variances of estimated totals by sampling, shape (cells,); None where none are told."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

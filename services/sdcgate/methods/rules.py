@@ -118,6 +118,8 @@ class Contributions:
     negative: NegativeValues = NegativeValues.ABSOLUTE
     weighted: bool = False
     """Whether it is weight times value: then what is judged is the weighted total."""
+    sampling_probability: float = 0.0
+    """How likely sampling may leave an estimate by p% or (p,q) to be too close; 0: it is not counted on."""
 
 
 ABSOLUTE_VALUES = Contributions()

@@ -121,6 +121,8 @@ def _rule(members: Tree) -> Tree:
     if "all_cells" in members:
         over = "all-cells" if members.pop("all_cells") else "sample-uniques"
         members = {"maximum_share": members["maximum_share"], "over": over, **members}
+    # Policies do not set it, as the facility knows no variances of what it sums.
+    members.pop("sampling_probability", None)
     consequence = members.pop("consequence", None)
     told = {name: _plain(value) for name, value in members.items()}
     return told if consequence is None else {**told, "consequence": _name(consequence)}

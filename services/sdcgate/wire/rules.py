@@ -53,6 +53,7 @@ def rules_to_message(rules: r.Rules) -> policy_pb2.Rules:
     if (how := rules.contributions) != r.ABSOLUTE_VALUES:
         message.contributions.negative = cast("policy_pb2.NegativeValues", int(how.negative))
         message.contributions.weighted = how.weighted
+        message.contributions.sampling_probability = how.sampling_probability
     return message
 
 
@@ -122,7 +123,7 @@ def _prior_posterior(message: policy_pb2.Rules.PriorPosterior) -> r.PriorPosteri
 
 def _contributions(message: policy_pb2.Rules.Contributions) -> r.Contributions:
     negative = r.NegativeValues(message.negative) or r.NegativeValues.ABSOLUTE
-    return r.Contributions(negative, message.weighted)
+    return r.Contributions(negative, message.weighted, message.sampling_probability)
 
 
 def _unsound(message: policy_pb2.Rules, path: str) -> Iterator[FieldProblem]:
@@ -140,6 +141,9 @@ def _unsound(message: policy_pb2.Rules, path: str) -> Iterator[FieldProblem]:
     if how.weighted and negative == r.NegativeValues.SHIFTED:
         text = "weighted contributions are absolute; send ABSOLUTE, or leave the weights out"
         yield FieldProblem(f"{path}.contributions.negative", text)
+    if how.sampling_probability and not how.weighted:
+        text = "is about weighted totals: set weighted, or leave it out"
+        yield FieldProblem(f"{path}.contributions.sampling_probability", text)
 
 
 def _individual_risk(message: policy_pb2.Rules.IndividualRisk) -> r.IndividualRisk:

@@ -115,6 +115,7 @@ def _contributors_to_message(contributors: Contributors | None) -> table_pb2.Con
         largest=_flat(contributors.largest),
         totals=contributors.totals.tolist(),
         unwaived=_flat(contributors.unwaived),
+        variances=_listed(contributors.variances),
     )
 
 
@@ -240,6 +241,7 @@ class _Columns:
             largest=self.rows(message.largest, join(path, "largest"), measure.ranks),
             totals=self.values(message.totals, join(path, "totals")),
             unwaived=self.some_rows(message.unwaived, join(path, "unwaived"), measure.ranks),
+            variances=self.weights(message.variances, join(path, "variances")),
         )
 
     def cells(self, values: Any, path: str) -> BoolArray | None:

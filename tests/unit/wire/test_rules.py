@@ -59,6 +59,14 @@ def test_a_coalition_of_one_and_absolute_contributions_are_not_written():
     assert rules_from_message(message).contributions == r.Contributions()
 
 
+def test_sampling_is_about_weighted_totals():
+    rules = r.Rules(contributions=r.Contributions(weighted=True, sampling_probability=0.1))
+    assert rules_from_message(rules_to_message(rules)) == rules
+    message = policy_pb2.Rules(contributions=policy_pb2.Rules.Contributions(sampling_probability=0.1))
+    with pytest.raises(InvalidMessageError, match="sampling_probability: is about weighted totals"):
+        rules_from_message(message)
+
+
 def test_all_rules_that_no_table_can_be_judged_by_are_told_at_once():
     message = rules_to_message(ALL)
     message.prior_posterior.p = 0.6

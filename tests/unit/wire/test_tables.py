@@ -61,7 +61,7 @@ def test_contributions_of_all_kinds_come_back_as_they_went():
         sent.measures[0],
         unwaived_largest=rows,
         shifted=Contributors(rows + 1, np.arange(6.0), rows + 2),
-        weighted=Contributors(rows + 3, np.arange(6.0) + 1),
+        weighted=Contributors(rows + 3, np.arange(6.0) + 1, variances=np.arange(6.0)),
         valid_holdings=np.arange(6),
     )
     zeros = np.array([False, True, False, False, False, True])
@@ -73,6 +73,7 @@ def test_contributions_of_all_kinds_come_back_as_they_went():
     (again,) = read.measures
     assert again.shifted.unwaived.tolist() == (rows + 2).tolist()
     assert again.weighted.unwaived is None
+    assert again.weighted.variances.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_contributions_of_a_wrong_length_are_named_with_all_else():

@@ -29,6 +29,7 @@ from sdcgate.methods.tables.protection_levels import (
     linear_excess,
     prior_posterior_excess,
 )
+from sdcgate.methods.tables.sampling_uncertainty import chance_of_closeness
 from sdcgate.methods.tables.sensitivity import against_coalition, dominated, estimable
 
 Rule = Dominance | PPercent | PriorPosterior | LinearSensitivity
@@ -57,6 +58,8 @@ def concentration(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
             yield Unjudged(code, f"{absent or 'largest'} of {measure.name}")
             continue
         unsafe = sensitive(rule, contributors)
+        if rules.contributions.sampling_probability and isinstance(rule, PPercent | PriorPosterior):
+            unsafe &= _likely(rule, contributors, rules.contributions.sampling_probability)
         if unsafe.any():
             levels = both_sides(excess(rule, contributors), measure)
             yield from found(code, rule.consequence, unsafe, measure.name, bound_of(rule), levels)
@@ -124,6 +127,20 @@ def sensitive(rule: Rule, contributors: Contributors) -> BoolArray:
             )
         case LinearSensitivity():
             return linearly_sensitive(LinearMeasure(rule.weights, rule.rest), largest, totals)
+
+
+def _likely(rule: PPercent | PriorPosterior, contributors: Contributors, most: float) -> BoolArray:
+    """Cells of which sampling leaves it more likely than `most` that the estimate is close, shape (cells,).
+
+    Without variances nothing is counted on: every cell may be estimated.
+    """
+    largest, totals, variances = contributors.largest, contributors.totals, contributors.variances
+    if variances is None:
+        return np.ones(len(totals), dtype=np.bool_)
+    p, q = (rule.share, 1.0) if isinstance(rule, PPercent) else (rule.p, rule.q)
+    target, remainder = against_coalition(largest, totals, rule.coalition, contributors.unwaived)
+    likely: BoolArray = ~(chance_of_closeness(p * target, q * remainder, variances) <= most)
+    return likely
 
 
 def excess(rule: Rule, contributors: Contributors) -> FloatArray:

@@ -14,6 +14,7 @@ def contributor_shapes(measure: MeasureFacts, path: str, n_cells: int) -> Proble
     """Columns of contributions that do not fit `n_cells` cells."""
     for given, totals, at in _every(measure, path):
         yield from misshapen(totals, given.totals, n_cells)
+        yield from misshapen(f"{at}variances", given.variances, n_cells)
         ranks = given.largest.shape[1] if given.largest.ndim == 2 else 0
         if given.largest.size and (given.largest.ndim != 2 or len(given.largest) != n_cells):
             yield FactProblem(f"{at}largest", f"must have a row for each of {n_cells} cells")
@@ -25,6 +26,7 @@ def contributor_problems(measure: MeasureFacts, path: str) -> Problems:
     """Contributions that contradict each other, of columns that fit the cells."""
     for given, totals, at in _every(measure, path):
         yield from not_weights(totals, given.totals)
+        yield from not_weights(f"{at}variances", given.variances)
         yield from _ranked(f"{at}largest", given.largest, given.totals, totals)
         if given.unwaived is not None:
             unwaived = f"{at}{_unwaived(at, path)}"
