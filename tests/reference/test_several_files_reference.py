@@ -1,13 +1,15 @@
 """Two releases of one source against brute force: every pair of records, and individual risks to 60 digits.
 
-Nobody's program is at hand that links releases by levels: the reference is the definition, written out. Two
-records agree where, of every shared variable, the sets of finest codes that their codes stand for meet.
+Nobody's program is at hand that links releases by levels that lie crosswise: the reference is the definition,
+written out; levels that group each other are a database join. Two records agree where, of every shared
+variable, the sets of finest codes that their codes stand for meet.
 """
 
 from decimal import Decimal, localcontext
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sdcgate.methods.risk.keys import Missing
@@ -140,3 +142,22 @@ def test_risks_are_those_of_the_linked_file_to_many_digits(name):
         for one, expected in zip(told, (*own, joint, union), strict=True):
             assert one.expected_matches == pytest.approx(float(sum(expected)), rel=1e-12)
         assert found.through_links == pytest.approx(float(through), rel=1e-12)
+
+
+@pytest.mark.parametrize(("levels", "joined_codes", "people"), [("nested", 3, 400), ("same", 1, 60)])
+def test_links_of_coherent_levels_are_those_of_a_database_join(levels, joined_codes, people):
+    """pandas' merge on the coarser of both levels, then counted by either side."""
+    first, second, _ = releases(LEVELS[levels], 11, people=people)
+    shared = (Shared(0, 0, *LEVELS[levels]),)
+    found = several_files(first, second, shared)
+    own = pd.DataFrame({"unit": first.ids, "band": first.codes[:, 0] // joined_codes})
+    other = pd.DataFrame({"unit": second.ids, "band": second.codes[:, 0]})
+    joined = own.merge(other, on="band", suffixes=("", "_other"))
+    candidates = joined.groupby("unit").size().reindex(first.ids, fill_value=0)
+    assert found.links.candidates.tolist() == candidates.tolist()
+    right = joined[joined.unit == joined.unit_other]
+    assert found.links.expected == pytest.approx((1 / candidates[right.unit]).sum(), rel=1e-12)
+    alone = joined[joined.groupby("unit").unit.transform("size") == 1]
+    assert found.links.single == len(alone)
+    assert bool(found.links.single) == (levels == "same")
+    assert found.risk.common == len(set(first.ids) & set(second.ids)) == len(right)
