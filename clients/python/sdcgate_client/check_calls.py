@@ -79,7 +79,7 @@ class CheckCalls(Connection):
         Args:
             noise: Standard deviations of noise, in the variable's unit.
             recodings: Cut-offs of each recoding, such as `[[0.0], [-1.0, 1.0]]`. Where neither is given:
-                noise of 20 sizes, and recodings into 2 to 20 equally likely classes.
+                noise of 20 sizes, and recodings into 2 to 10 equally likely classes.
             mean: Of the variable.
             standard_deviation: Of the variable.
 

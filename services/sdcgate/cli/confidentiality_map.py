@@ -28,7 +28,7 @@ def confidentiality_map(
 ) -> None:
     """The theoretical R-U confidentiality map: noise against recoding of a normal variable. It needs no file.
 
-    Without --noise and --cut-offs: noise of 20 sizes, and recodings into 2 to 20 equally likely classes.
+    Without --noise and --cut-offs: noise of 20 sizes, and recodings into 2 to 10 equally likely classes.
     """
     with told():
         import numpy as np

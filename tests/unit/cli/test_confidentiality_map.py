@@ -36,10 +36,12 @@ def test_the_points_are_those_that_the_service_answers(tmp_path: Path) -> None:
 def test_the_plot_is_a_file_of_its_own_and_part_of_the_page(tmp_path: Path) -> None:
     svg, page = tmp_path / "map.svg", tmp_path / "map.html"
     assert drawn("--svg", str(svg), "--html", str(page)).exit_code == 0
+    title = ElementTree.parse(svg).getroot().findtext(f"{SVG}title")
+    assert title.startswith("R-U map: full points are recodings, hollow ones noise. Up: risk")
     points = ElementTree.parse(svg).getroot().findall(f"{SVG}circle")
-    assert len(points) == 39
+    assert len(points) == 29
     assert sum(one.get("class") == "hollow" for one in points) == 20
-    assert page.read_text().count("<circle") == 39
+    assert page.read_text().count("<circle") == 29
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def test_cut_offs_and_noise_are_in_the_variables_unit(stub):
 
 def test_without_points_usual_ones_are_drawn(stub):
     usual = stub.MapConfidentiality(asked())
-    assert (len(usual.noise), len(usual.recodings)) == (20, 19)
-    assert [len(one.cut_offs) + 1 for one in usual.recodings] == list(range(2, 21))
+    assert (len(usual.noise), len(usual.recodings)) == (20, 9)
+    assert [len(one.cut_offs) + 1 for one in usual.recodings] == list(range(2, 11))
     risks = [one.risk for one in usual.recodings]
     assert risks == sorted(risks)
 

@@ -60,11 +60,12 @@ def html_page(title: str, made: str, sections: tuple[Section, ...]) -> str:
 
 
 def standalone(figure: str) -> str:
-    """The plot of a figure as an SVG file of its own, in light colours."""
+    """The plot of a figure as an SVG file of its own, in light colours, with its caption as the title."""
+    caption = figure.partition("<figcaption>")[2].partition("</figcaption>")[0]
     drawn = figure[figure.index("<svg ") : figure.index("</svg>") + len("</svg>")]
     head, _, rest = drawn.partition(">")
     style = f"<style>{_LIGHT}\n{_PLOTS}</style>"
-    return f'{head} xmlns="http://www.w3.org/2000/svg">{style}{rest}\n'
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><title>{caption}</title>{style}{rest}\n'
 
 
 def _section(section: Section) -> str:

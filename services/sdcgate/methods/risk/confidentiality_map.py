@@ -57,9 +57,9 @@ class Normal:
     standard_deviation: float = 1.0
 
 
-USUAL_NOISE = 10.0 ** np.linspace(-1, 1, 20)
-"""Standard deviations, in units of the variable's, from nearly nothing to nearly everything."""
-USUAL_CLASSES = range(2, 21)
+USUAL_NOISE = np.geomspace(0.2, 3.0, 20)
+"""Standard deviations, in units of the variable's: of utilities from 96% to 10%."""
+USUAL_CLASSES = range(2, 11)
 LARGEST_RATIO = 1e150
 """Of noise and standard deviation, and the other way round: what squares that are no infinity allow."""
 
