@@ -1,4 +1,4 @@
-"""The command line: `sdcgate serve|dataset|query|review|key|ledger|policy|assess|protect|link|map|demo`.
+"""The command line: `sdcgate serve|dataset|query|review|key|ledger|policy|assess|check|protect` and more.
 
 The commands import what they need when they run, so that help comes at once.
 """
@@ -7,6 +7,7 @@ import typer
 
 from sdcgate.cli import (
     assess,
+    check,
     confidentiality_map,
     dataset,
     demo,
@@ -35,6 +36,7 @@ main.add_typer(key.app, name="key")
 main.add_typer(ledger.app, name="ledger")
 main.add_typer(policy.app, name="policy")
 main.command("assess")(assess.assess)
+main.command("check")(check.check)
 main.command("protect")(protect.protect)
 main.command("link")(link.link)
 main.command("map")(confidentiality_map.confidentiality_map)

@@ -1,0 +1,103 @@
+"""`sdcgate check`: judge the cells of a table in a file by rules, here."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdcgate.cli.connection import FAILED, give_up, told
+
+if TYPE_CHECKING:
+    from sdcgate.methods.rules import Finding, Rules
+    from sdcgate.methods.tables.assessment import Assessment
+    from sdcgate.wire.risk import TableToAssess
+
+SHOWN_CELLS = 20
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="JSON as `POST /v1/risk:assessTable` takes it.")],
+    policy: Annotated[
+        str, typer.Option(help="Judge by this policy's rules, a name or a file; else by those in the file.")
+    ] = "",
+    access_level: Annotated[str, typer.Option(help="Access level of the policy.")] = "remote",
+) -> None:
+    """Judge a table: which cells are unsafe, by which rule, and how uncertain each has to stay.
+
+    No service is asked, no ledger knows of it. Ends with 1 if a cell is unsafe or a rule could not be judged.
+    """
+    with told():
+        rules = _rules_of(policy, access_level) if policy else None
+        table, found = assessed(file.read_bytes(), rules)
+        for line in lines_of(table, found):
+            typer.echo(line)
+        if found.findings or found.unchecked:
+            give_up("The table does not pass.", FAILED)
+
+
+def _rules_of(policy: str, access_level: str) -> "Rules":
+    from sdcgate.cli.policies import find
+    from sdcgate.policy import AccessLevelUnknown
+
+    try:
+        return find(policy).effective(access_level, "").rules
+    except AccessLevelUnknown as error:
+        raise ValueError(str(error)) from None
+
+
+def assessed(body: bytes, rules: "Rules | None") -> tuple["TableToAssess", "Assessment"]:
+    """The table of a body and what rules find in it, its own if none are given.
+
+    Raises ValueError with all that is wrong, each with its path.
+    """
+    from sdcgate.methods.positions import FactsError
+    from sdcgate.methods.tables.assessment import assess_table
+    from sdcgate.wire.json import from_json
+    from sdcgate.wire.problems import InvalidMessageError
+    from sdcgate.wire.risk import table_to_assess
+    from sdcgate.wire.rules import rules_to_message
+    from sdcgate.wire.tables import facts_problems
+    from sdcgate_proto.sdcgate.risk.v1.risk_pb2 import AssessTableRequest
+
+    try:
+        request = from_json(body, AssessTableRequest)
+        if rules is not None:
+            request.rules.CopyFrom(rules_to_message(rules))
+        table = table_to_assess(request)
+        return table, assess_table(table.axes, table.facts, table.rules, table.base_units, table.key)
+    except InvalidMessageError as error:
+        problems = error.problems
+    except FactsError as error:
+        problems = tuple(facts_problems(error, request.facts, table.order))
+    raise ValueError("\n".join(map(str, problems)))
+
+
+def lines_of(table: "TableToAssess", found: "Assessment") -> list[str]:
+    """What was found, a line a rule and a line a cell, and what could not be judged."""
+    lines = []
+    for finding in found.findings:
+        of_measure = f" of {finding.measure}" if finding.measure else ""
+        figures = "" if finding.cells else f": {finding.figure:g}, allowed {finding.bound:g}"
+        lines.append(f"{finding.rule.name} ({finding.consequence.name.lower()}){of_measure}{figures}")
+        lines += _cells(table, finding)
+    if found.unchecked:
+        rules = ", ".join(rule.name for rule in found.unchecked)
+        lines.append(f"not judged: {rules}; what is absent: {', '.join(found.absent)}")
+    return lines or ["No rule finds anything."]
+
+
+def _cells(table: "TableToAssess", finding: "Finding") -> list[str]:
+    from sdcgate.methods.cells import cell_codes
+
+    codes = cell_codes(table.axes)
+    lines = []
+    for place, cell in enumerate(finding.cells[:SHOWN_CELLS]):
+        name = "/".join(axis.codes[codes[at, cell]] for at, axis in enumerate(table.axes))
+        told = [
+            f"{side} {levels[place]:g}"
+            for side in ("upper", "lower", "sliding")
+            if (levels := getattr(finding.levels, side))
+        ]
+        lines.append(f"  {name}" + (f": {', '.join(told)}" if told else ""))
+    more = len(finding.cells) - SHOWN_CELLS
+    return [*lines, f"  and {more} more"] if more > 0 else lines
