@@ -161,9 +161,9 @@ def required(problem: Problem, withheld: BoolArray) -> Required:
     sides = []
     for levels in (problem.upper_levels, problem.lower_levels):
         side = np.zeros_like(widths)
-        for measure in range(0 if levels is None else len(levels)):
-            room = SMALLEST_WIDTH * problem.scale(measure, unknown)
-            side[2 + measure] = np.maximum(levels[measure] - room, 0.0)  # type: ignore[index]
+        if levels is not None:
+            scales = [problem.scale(measure, unknown) for measure in range(len(levels))]
+            side[2:] = np.maximum(levels - SMALLEST_WIDTH * np.array(scales)[:, None], 0.0)
         sides.append(np.where(known, 0.0, side))
     return Required(np.where(known, 0.0, widths), *sides)
 
