@@ -1,6 +1,7 @@
 """An assessment that nobody waits for any more ends, and its place is free for the next file."""
 
 import time
+from dataclasses import replace
 
 import grpc
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from arrow_pieces import ipc, requests
 from risk_server import served_risk, soon
 from sdcgate.methods.risk.file_assessment import assess_file
+from sdcgate.methods.risk.file_numbers import FileNumbers, NumberWidth
 from sdcgate.methods.risk.file_options import Options
 from sdcgate.methods.risk.microdata import KeyVariable, Microdata
 from sdcgate.servers.errors import DeadlineExceeded
@@ -58,6 +60,25 @@ def test_a_caller_who_leaves_ends_the_work(stub):
     assert not call.done()
     call.cancel()
     assert is_free(stub)
+
+
+def test_the_comparison_of_numbers_is_ended_within_one_key():
+    numbers = FileNumbers((NumberWidth("x", 0.01),), np.random.default_rng(1).random((30_000, 1)))
+    file = Microdata((KeyVariable("a"),), np.zeros((30_000, 1), dtype=np.int64), numbers=numbers)
+    before = []
+    assess_file(replace(file, numbers=None), Options(), lambda: before.append(1))
+    calls = []
+    assess_file(file, Options(), lambda: calls.append(1))
+    assert len(calls) - len(before) == 8  # 30,000 places in parts of 4,096
+
+    def heed():
+        calls.append(1)
+        if len(calls) == len(before) + 5:
+            raise DeadlineExceeded
+
+    calls.clear()
+    with pytest.raises(DeadlineExceeded):
+        assess_file(file, Options(), heed)
 
 
 @pytest.mark.parametrize("options", [Options(suda_size=8), Options(minimums=(3,) * 5)])

@@ -6,7 +6,9 @@ safe where enough units of the same categories lie in its neighbourhood. Sources
 density.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +17,16 @@ from sdcgate.methods.positions import at_positions
 from sdcgate.methods.risk.keys import Keys, group_keys
 from sdcgate.methods.risk.linkage import distinct_points
 
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
+
+Heed = Callable[[], None]
 _EDGE = 1.0 + 1e-9
 """As far as the rounding of value / width goes, a difference of the width is within it."""
 _ENTRIES = 2_000_000
 """Neighbours that are held at once."""
+_PLACES = 4096
+"""Places whose neighbours are counted without a look whether anybody waits for them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,14 +56,19 @@ class LargestUnits:
 
 
 def neighbourhoods(
-    numbers: FloatArray, widths: FloatArray, minimum: int, categories: IntArray | None = None
+    numbers: FloatArray,
+    widths: FloatArray,
+    minimum: int,
+    categories: IntArray | None = None,
+    heed: Heed | None = None,
 ) -> Density:
     """How many units lie within `widths` of each unit in every number and have its categories.
 
     `numbers` (units, numbers) finite, at least one; `widths` (numbers,) above 0, in their units; a difference
     of exactly the width is within it. For a deviation of a share s of the value pass logarithms and ln(1 +
     s). `minimum` is how many others a unit must be confused with, at least 1. `categories` are codes (units,
-    variables), -1 missing and a category. By k-d trees, one a combination of categories.
+    variables), -1 missing and a category. By k-d trees, one a combination of categories. `heed` is called
+    before each part: it may raise to end the work.
 
     Raises ValueError for wrong shapes, values that are not finite, widths or a minimum out of range.
     """
@@ -77,7 +90,7 @@ def neighbourhoods(
         np.ones(count, dtype=np.bool_),
     )
     for units in _groups(keys):
-        _fill(points[units], units, minimum, found)
+        _fill(points[units], units, minimum, found, heed)
     return found
 
 
@@ -104,13 +117,13 @@ def largest_units(numbers: FloatArray, count: int, categories: IntArray | None =
     return LargestUnits(ranks, shares, among)
 
 
-def _fill(points: FloatArray, units: IntArray, minimum: int, found: Density) -> None:
+def _fill(points: FloatArray, units: IntArray, minimum: int, found: Density, heed: Heed | None) -> None:
     """Write what is found for the units of one combination of categories; equal points are looked at once."""
     from scipy.spatial import cKDTree
 
     keys = distinct_points(points)
     places = points[keys.first]
-    within = _within(places, keys.counts)
+    within = _within(places, keys.counts, heed)
     isolated = within - 1 < minimum
     outside = isolated.copy()
     if isolated.any() and not isolated.all():
@@ -123,21 +136,34 @@ def _fill(points: FloatArray, units: IntArray, minimum: int, found: Density) -> 
         found.reach[units] = _reach(places, keys.counts, minimum + 1)[keys.group]
 
 
-def _within(places: FloatArray, counts: IntArray) -> IntArray:
+def _within(places: FloatArray, counts: IntArray, heed: Heed | None) -> IntArray:
     """Units within the neighbourhood of each place, those at the place among them."""
     from scipy.spatial import cKDTree
 
     single = counts == 1
     units = np.zeros(len(places), dtype=np.int64)
     if single.any():
-        units += cKDTree(places[single]).query_ball_point(places, _EDGE, p=np.inf, return_length=True)
+        units += _numbers_within(cKDTree(places[single]), places, heed)
     if not single.all():
         several, repeated = cKDTree(places[~single]), counts[~single]
-        hits = np.cumsum(several.query_ball_point(places, _EDGE, p=np.inf, return_length=True))
+        hits = np.cumsum(_numbers_within(several, places, heed))
         for part in np.split(np.arange(len(places)), np.flatnonzero(np.diff(hits // _ENTRIES)) + 1):
+            if heed is not None:
+                heed()
             found = several.query_ball_point(places[part], _EDGE, p=np.inf)
             units[part] += [repeated[near].sum() for near in found]
     return units
+
+
+def _numbers_within(tree: "cKDTree", places: FloatArray, heed: Heed | None) -> IntArray:
+    """How many of a tree's places lie within the neighbourhood of each place, part by part."""
+    found = []
+    for begin in range(0, len(places), _PLACES):
+        if heed is not None:
+            heed()
+        part = places[begin : begin + _PLACES]
+        found.append(tree.query_ball_point(part, _EDGE, p=np.inf, return_length=True))
+    return np.concatenate(found).astype(np.int64)
 
 
 def _reach(places: FloatArray, counts: IntArray, needed: int) -> FloatArray:

@@ -125,7 +125,7 @@ def assess_file(
         psu_labels=attempt("PSUs as a channel", lambda: label_section(units, units.psus)),
         psus=attempt("PSUs", lambda: psu_section(units, individual)),
         rule_sets=attempt("rule sets", lambda: _rule_sets(file)) or (),
-        numbers=attempt("numbers", lambda: _numbers(file, options)),
+        numbers=attempt("numbers", lambda: _numbers(file, options, heed)),
         warnings=small_weights(common.f, common.weight_sums, weights=units.weights) if units.weighted else (),
         not_computed=(*missing, *not_given(file, units, options)),
     )
@@ -155,10 +155,10 @@ def _scenario_risks(
     return tuple(found)
 
 
-def _numbers(file: Microdata, options: Options) -> NumbersSection | None:
+def _numbers(file: Microdata, options: Options, heed: Callable[[], None] | None) -> NumbersSection | None:
     if file.numbers is None:
         return None
-    return numbers_section(file.numbers, file.codes, options.neighbours, options.most_pairs)
+    return numbers_section(file.numbers, file.codes, options.neighbours, options.most_pairs, heed)
 
 
 def _rule_sets(file: Microdata) -> tuple[RuleSet, ...]:

@@ -1,5 +1,6 @@
 """Numbers that identify by being far from others, as a section of a file's assessment."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,12 +51,17 @@ class NumbersSection:
 
 
 def numbers_section(
-    numbers: FileNumbers, codes: IntArray, minimum: int, most_pairs: float = np.inf
+    numbers: FileNumbers,
+    codes: IntArray,
+    minimum: int,
+    most_pairs: float = np.inf,
+    heed: Callable[[], None] | None = None,
 ) -> NumbersSection:
     """Count units whose numbers stand alone among those of the same key, missing values as a category.
 
-    `codes` (units, keys) as the values of `numbers`. Raises ValueError for values or a minimum out of range,
-    and where keys with many units would have more than `most_pairs` pairs to compare.
+    `codes` (units, keys) as the values of `numbers`; `heed` as in `neighbourhoods`. Raises ValueError for
+    values or a minimum out of range, and where keys with many units would have more than `most_pairs` pairs
+    to compare.
     """
     counts = group_keys(codes).counts.astype(np.float64)
     if float(counts @ counts) > most_pairs:
@@ -69,7 +75,7 @@ def numbers_section(
     points = numbers.values.copy()
     points[:, shares] = np.log(numbers.values[:, shares])
     widths = np.array([np.log1p(one.width) if one.relative else one.width for one in numbers.widths])
-    found = neighbourhoods(points, widths, minimum, codes)
+    found = neighbourhoods(points, widths, minimum, codes, heed)
     return NumbersSection(
         numbers=numbers.widths,
         minimum=minimum,
