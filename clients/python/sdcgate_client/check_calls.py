@@ -219,6 +219,7 @@ class CheckCalls(Connection):
         *,
         method: Mapping[str, Mapping[str, Any]] | None = None,
         time_limit_ms: int = 10_000,
+        thorough: bool = False,
         **how: Any,
     ) -> dict[str, Any]:
         """Finds cells to withhold, or values that hide the unsafe ones. No verdict; nothing is kept.
@@ -229,7 +230,8 @@ class CheckCalls(Connection):
             method: Withholding if none is given. `{"rounding": {"kind": "CONTROLLED", "base": 5}}`; kinds are
                 also `NEAREST`, `RANDOM`, `SMALL_COUNTS`, `INTERVALS`. Or noise by cell keys: `{"cell_keys":
                 {"keys": keys, "noise": {"maximum_noise": 5, "variance": 3}}}`, one 64-bit key a cell.
-            time_limit_ms: Milliseconds to spend.
+            time_limit_ms: Milliseconds to spend at most.
+            thorough: Spend all of them on withholding less, if it takes that long.
             how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
 
         Returns:
@@ -237,7 +239,7 @@ class CheckCalls(Connection):
             `"perturbed"` has `{"facts": [{"fact": "units", "values": [...], "utility": {...}}], ...}`.
         """
         body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
-        body |= own_method(method or {})
+        body |= own_method(method or {}) | ({"thorough": True} if thorough else {})
         return object_of(self._call("POST", "/v1/protection:protectTable", body))
 
     def audit_table(

@@ -58,7 +58,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         if method is not None:
             counts = "units" if request.problem.facts.units else "records"
             return _perturbed(table, _perturb(table, method, seconds, counts))
-        found = protect(table.problem, table.cells, seconds, table.known_witnesses)
+        found = protect(table.problem, table.cells, seconds, table.known_witnesses, request.thorough)
         return pb.ProtectTableResponse(
             withheld=listed(found.withheld, table.order),
             proof=proof_to_message(found.proof),

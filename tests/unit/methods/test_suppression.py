@@ -261,6 +261,18 @@ def proved_from(of, unsafe, witnesses):
     return found
 
 
+def test_whoever_has_time_has_less_withheld(monkeypatch):
+    monkeypatch.setattr("sdcgate.methods.tables.suppression.LEAST_EFFORT", 0.0)
+    monkeypatch.setattr("sdcgate.methods.tables.suppression.EFFORT_SHARE", 0.0)
+    monkeypatch.setattr("sdcgate.methods.tables.suppression.SECOND_EFFORT", 0.0)
+    of = rand_problem(("site", "plan", "female"))
+    unsafe = (of.facts.units < 10) & (of.facts.units > 0)
+    quick, thorough = protect(of, unsafe, 20.0), protect(of, unsafe, 20.0, thorough=True)
+    assert quick.proof is thorough.proof is Proof.PROVED
+    assert thorough.price < quick.price
+    assert not verify(of, thorough.withheld, thorough.witnesses).any()
+
+
 def test_witnesses_that_contradict_the_table_or_are_malformed_prove_nothing():
     of = counts([[2, 60, 9], [70, 80, 5], [8, 90, 7]])
     first = proved(of, flags(of, at(of, 0, 0)))

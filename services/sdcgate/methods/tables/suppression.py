@@ -18,7 +18,7 @@ from sdcgate.methods.tables.audit import MARGIN, Search
 from sdcgate.methods.tables.freedom import superfluous
 from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS, Possibilities
 from sdcgate.methods.tables.problem import Problem, Proof
-from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.solver import INFINITY, Deadline
 from sdcgate.methods.tables.witnesses import (
     Tables,
     Witnesses,
@@ -63,14 +63,19 @@ class Protection:
 
 
 def protect(
-    problem: Problem, unsafe: BoolArray, time_limit: float, known_witnesses: Witnesses | None = None
+    problem: Problem,
+    unsafe: BoolArray,
+    time_limit: float,
+    known_witnesses: Witnesses | None = None,
+    thorough: bool = False,
 ) -> Protection:
     """Find a pattern that withholds the unsafe cells, shape (cells,), and prove it in `time_limit` seconds.
 
     Cells that are known, and empty cells unless zeros may be withheld, are never withheld beside the unsafe
     ones. `known_witnesses` are of a pattern that these cells go beyond: what they prove need not be proved
-    again; those that do not agree are left out. Only a pattern whose proof is PROVED may leave. Raises
-    ValueError if `unsafe` does not have one flag a cell.
+    again; those that do not agree are left out. `thorough` spends all of the time on withholding less, if it
+    takes that long; a little is spent on it in any case. Only a pattern whose proof is PROVED may leave.
+    Raises ValueError if `unsafe` does not have one flag a cell.
     """
     if np.shape(unsafe) != (len(problem.facts),):
         raise ValueError(f"unsafe: {np.shape(unsafe)} flags for {len(problem.facts)} cells")
@@ -79,7 +84,7 @@ def protect(
     tables = no_tables(problem)
     if known_witnesses is not None:
         tables = agreeing_tables(problem, pattern.unsafe, known_witnesses)
-    best = _protected(pattern, deadline, tables)
+    best = _protected(pattern, deadline, tables, thorough)
     if best.proof is Proof.PROVED and (deadline.effort > SECOND_EFFORT or len(tables)):
         return best
     best = min(best, _protected(pattern.afresh(largest_first=True), deadline), key=_worth)
@@ -99,12 +104,15 @@ def _worth(found: Protection) -> tuple[bool, float]:
     return found.proof is not Proof.PROVED, found.price
 
 
-def _protected(pattern: "Pattern", deadline: Deadline, tables: Tables | None = None) -> Protection:
+def _protected(
+    pattern: "Pattern", deadline: Deadline, tables: Tables | None = None, thorough: bool = False
+) -> Protection:
     """Grow one pattern, prove it, and give back what is superfluous; `tables` are possible ones."""
     began = deadline.effort
     search = _proved_pattern(pattern, no_tables(pattern.problem) if tables is None else tables, deadline)
     if not search.narrow().any():
-        enough = deadline.effort + max(EFFORT_SHARE * (deadline.effort - began), LEAST_EFFORT)
+        spent = deadline.effort - began
+        enough = INFINITY if thorough else deadline.effort + max(EFFORT_SHARE * spent, LEAST_EFFORT)
         pattern, search = _given_back(pattern, search, enough, deadline)
     found = search.verdict()
     beside = pattern.withheld & ~pattern.unsafe
