@@ -1,6 +1,6 @@
-"""Loss of information by recoding: Shlomo's Table 3, and entropy and R-squares of other programs."""
+"""Recodings: Shlomo's Table 3, entropy and R-squares of other programs, worst tables by a database."""
 
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import statsmodels
 from scipy.optimize import brentq
 from scipy.stats import entropy
 
-from sdcgate.methods.risk.recoding import Lattice, lattice, measure
+from sdcgate.methods.risk.recoding import Lattice, lattice, measure, worst_table
 
 # Shlomo (Accessing Microdata via the Internet, 2003), Table 3: percentages of the between variance and of the
 # entropy of the full key. Key3 keeps more variance than Key2 and less entropy, Key5 is no level between its
@@ -71,3 +71,29 @@ def test_entropy_is_scipys_and_between_variance_the_r_square_of_a_regression():
         assert found.entropy == pytest.approx(bits, rel=1e-12)
         assert found.entropy_share == pytest.approx(bits / expected[0][1], rel=1e-12)
         assert found.between_share == pytest.approx(squared / expected[0][0], rel=1e-8)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_the_worst_table_is_that_of_all_tables_counted_by_duckdb(dimensions):
+    """RAND's persons of the first year, made weights w: the risk of a unique is ln(w) / (w - 1)."""
+    import duckdb
+
+    file = pd.read_csv(Path(statsmodels.__file__).parent / "datasets/randhie/src/randhie.csv")
+    first = file[file.year == 1].reset_index(drop=True)
+    first["age"] = first.xage.astype(int)
+    first["w"] = 20.0 + 80.0 * ((first.zper * 7919) % 101) / 101
+    names = ["site", "age", "female", "num", "plan"]
+    found = {}
+    for chosen in combinations(names, dimensions):
+        keys = ", ".join(chosen)
+        cells = f"SELECT count(*) AS f, sum(w) AS w FROM first GROUP BY {keys}"
+        risk = "sum(ln(w) / (w - 1)) FILTER (f = 1), count(*) FILTER (f = 1), count(*)"
+        found[chosen] = duckdb.sql(f"SELECT {risk} FROM ({cells})").fetchall()[0]
+    codes = np.column_stack([np.unique(first[name], return_inverse=True)[1] for name in names])
+    worst = worst_table(lattice(codes.astype(np.int64), first.w.to_numpy(), [[]] * 5), dimensions)
+    matches, uniques, cells = found[tuple(names[at] for at in worst.variables)]
+    assert (matches or 0.0) == max(
+        one or 0.0 for one, _, _ in found.values()
+    )  # no variable has uniques alone
+    assert worst.expected_matches == pytest.approx(matches or 0.0, rel=1e-9)
+    assert (worst.sample_uniques, worst.key_cells) == (uniques, cells)
