@@ -126,6 +126,15 @@ def test_releases_that_share_nothing_are_named(house):
     assert answer.HasField("key")
 
 
+def test_releases_that_take_too_long_to_compare_are_named_and_all_else_is_told(house, monkeypatch):
+    monkeypatch.setattr("sdcgate.facility.assessing.LINK_SECONDS", -1.0)
+    answer = assess(house, other={"dataset": "health"})
+    assert not answer.HasField("linked_releases")
+    reasons = {one.what: one.reason for one in answer.not_computed}
+    assert "takes too long while queries are answered" in reasons["several files of one source"]
+    assert answer.key.units == 400
+
+
 def test_units_whose_numbers_stand_alone_are_those_of_the_file(house, tmp_path):
     numbers = [{"column": "sales", "relative": 0.05}, {"column": "staff", "width": 2}]
     found = assess(house, "firms", numbers=numbers, neighbours=2).numbers

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Semaphore
+from time import monotonic
 from typing import TypeVar
 
 import numpy as np
@@ -60,7 +61,9 @@ MOST_RECODINGS = 300
 RECODED_KEYS = 50_000_000
 """Keys times recodings that are measured while queries are answered beside it."""
 LARGEST_RELEASE = 50_000_000
-"""Values of a file that the rules for its release look at, which they do unit by unit."""
+"""Values of a dataset that are looked at unit by unit: by the rules for its release, in links, by numbers."""
+LINK_SECONDS = 10.0
+"""For which two releases are compared while queries are answered beside it."""
 
 TOO_LARGE = "the dataset is too large to be looked at unit by unit: use `sdcgate assess` on its file"
 MOST_PAIRS = 2.5e8
@@ -151,7 +154,7 @@ class Assessor:
             if values > LARGEST_RELEASE:
                 raise ValueError(TOO_LARGE)
             both = self._engine.releases((dataset, own), (other.dataset, other.levels))
-            return linked_to(both, other.name, Missing.CATEGORY)
+            return linked_to(both, other.name, Missing.CATEGORY, _for(LINK_SECONDS))
 
         return next(iter(_attempted(missing, "several files of one source", link)), None)
 
@@ -179,6 +182,20 @@ class Assessor:
             missing, "rules for release", lambda: rule_sets(self._engine.release(dataset, today))
         )
         return next(iter(sets), ())
+
+
+def _for(seconds: float) -> Callable[[], None]:
+    """What long work calls now and then: it raises ValueError where so many seconds have passed."""
+    end = monotonic() + seconds
+
+    def heed() -> None:
+        if monotonic() > end:
+            raise ValueError(
+                "it takes too long while queries are answered: use `sdcgate assess --with` on the files, or "
+                "levels of which one groups the other's codes"
+            )
+
+    return heed
 
 
 def _named(dataset: Dataset, key: str) -> str:
