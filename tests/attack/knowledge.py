@@ -22,6 +22,10 @@ WEIGHT = "weight"
 SLACK = 1e-7
 
 
+class Contradiction(Exception):
+    """No population agrees with everything that was said."""
+
+
 @dataclass(frozen=True)
 class Row:
     """low <= sum of coefficient x quantity of a box <= high."""
@@ -183,7 +187,7 @@ class Program:
             )
             bound = found.mip_dual_bound if whole and found.status in (0, 1) else found.fun
             if found.status == 2:
-                raise AssertionError("what was published contradicts itself")
+                raise Contradiction("what was published contradicts itself")
             ends.append(-np.inf if bound is None else float(bound))
         return ends[0], -ends[1]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from attack.claims import NOTHING, Claim, attack, exactly
-from attack.knowledge import COUNT, Knowledge, Row
+from attack.knowledge import COUNT, Contradiction, Knowledge, Row
 from attack.populations import HIDDEN, TOWNS, census, small_towns
 from attack.publishers import Api, Careless, Heard
 from attack.subtracting import CROSSED, FEW, RARE, SCARCE, informed, number
@@ -79,7 +79,7 @@ def _filled(heard: Heard, known: Knowledge, guess: int) -> list[dict[str, float]
         if value is None:
             try:
                 found = other.count(heard.box(known.world, codes))
-            except AssertionError:
+            except Contradiction:
                 return []
             if found.width:
                 return []

@@ -168,10 +168,12 @@ class Api(ABC):
 class Careless(Api):
     """Withholds cells of fewer than ten records, and gives away all that the attacks look for."""
 
-    def __init__(self, world: World, noise: float = 0.0) -> None:
+    def __init__(self, world: World, noise: float = 0.0, work: float = 0.0) -> None:
         super().__init__(world)
         self._worlds = {"": world}
         self._noise = noise
+        self._work = work
+        """Seconds that each person in a withheld cell costs."""
         self._rng = np.random.default_rng(5)
 
     def change(self) -> str:
@@ -213,8 +215,7 @@ class Careless(Api):
         shown = {codes: {f: figures[f] for f in question.figures} for codes, figures in cells.items()}
         if not question.margins:
             shown = {codes: figures for codes, figures in shown.items() if TOTAL not in codes}
-        # Work that grows with what is withheld.
-        time.sleep(2e-5 * sum(figures["RECORDS"] for figures in true if 0 < figures["RECORDS"] < 10))
+        time.sleep(self._work * sum(figures["RECORDS"] for figures in true if 0 < figures["RECORDS"] < 10))
         took = time.perf_counter() - began
         return Heard(question, shown, "RELEASED", headers={"etag": digest}, status=201, seconds=took)
 

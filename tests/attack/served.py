@@ -43,7 +43,9 @@ class Sdcgate(Api):
         if self._policy:
             described["policy"] = self._policy
         registered = self.house.register(described)
-        assert registered.status_code == 201, registered.text
+        if registered.status_code != 201:
+            # No AssertionError, which would look like an attack that succeeds.
+            raise RuntimeError(registered.text)
         return name
 
     def change(self) -> str:

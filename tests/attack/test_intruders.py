@@ -28,7 +28,7 @@ def by_name(attack: Attack) -> str:
 
 def learnt(house: ServedHouse, attack: Attack) -> bool:
     world = attack.world()
-    name = attack.name.lower().replace(" ", "-")
+    name = f"attack-{ATTACKS.index(attack)}"
     return outcome(attack, world, Sdcgate(world, house, name)).success
 
 

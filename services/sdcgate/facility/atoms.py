@@ -2,9 +2,15 @@
 
 Tables with the same dimensions, filtered by different codes of one variable, divide it into atoms. Where an
 atom of a cell is unsafe, it must not be a sum or difference of what has left, although no table shows it.
+
+Tables of any shape cut groups out of several variables: everybody, those outside a town, those outside a
+trade and those outside both tell the people of that trade in that town, by inclusion and exclusion.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
+from math import prod
 
 import numpy as np
 
@@ -17,10 +23,14 @@ from sdcgate.methods.tables.span import Span
 
 MOST, MOST_LOOKED_AT = 2_000, 200_000
 """Atoms that are counted for one query, and those whose place in the span is looked up."""
+MOST_TOGETHER, MOST_CROSSED = 3, 4_000
+"""Variables whose codes are crossed, and crossings whose place in the span is looked up, small ones first."""
 
 
 def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspector) -> bool:
-    """Whether an unsafe atom of a new table's cells, among earlier tables, is in the span of both together.
+    """Whether an unsafe group that no table shows is in the span of a new table and earlier ones together.
+
+    Looked at are the atoms of the new table's cells, and the crossings of a few variables' codes.
 
     Raises:
         TooManyDifferences: more would have to be looked at than can be.
@@ -37,11 +47,70 @@ def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, in
         atoms = _divided_table(new.table, variable, parts)
         inside, boxes = span.contains_cells(atoms), atoms.boxes()
         derivable.update(dict.fromkeys(boxes[cell] for cell in np.flatnonzero(inside).tolist()))
+    derivable.update(dict.fromkeys(_crossings_told(new, known, span, inspector)))
     # What was shown before, or is now, was judged as a cell.
     hidden = [box for box in derivable if box != NOBODY and box not in shown and box not in known.published]
     if len(hidden) > MOST:
         raise TooManyDifferences(f"{len(hidden)} groups to count, at most {MOST}")
     return bool(inspector.unsafe([Region((box,)) for box in hidden], ()).any())
+
+
+def _crossings_told(
+    new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspector
+) -> Iterator[Box]:
+    """Crossings of a few variables' codes that a new table brings into the span; older were judged then."""
+    if span.rank == known.span.rank:
+        return
+    before = known.span.copy(inspector.pulse)
+    judged = {NOBODY, *new.boxes}
+    for crossed in _crossings(new, known):
+        boxes = crossed.boxes()
+        open_ = [box not in judged and not _was_asked(box, known) for box in boxes]
+        if any(open_):
+            inside = span.contains_cells(crossed) & np.array(open_)
+            if inside.any():
+                inside &= ~before.contains_cells(crossed)
+                yield from (boxes[cell] for cell in np.flatnonzero(inside).tolist())
+
+
+def _was_asked(box: Box, known: KnownQuantity) -> bool:
+    """Whether a box left, or was withheld and is watched."""
+    return box in known.published or known.boxes.withheld(box)
+
+
+def _crossings(new: ReleasedTable, known: KnownQuantity) -> Iterator[BoxTable]:
+    """Tables without figures that cross the codes of a few variables as far as any box tells them apart.
+
+    Only variables that some table has restricted together: of others no crossing is in the span.
+    """
+    full = {**known.shapes.full, **new.table.full}
+    masks = {name: set[int]() for name in full}
+    for of_boxes in known.boxes.masks.values():
+        for name in of_boxes.keys() & masks.keys():
+            masks[name] |= of_boxes[name]
+    for name, own in (*new.table.axes, *((name, (mask,)) for name, mask in new.table.fixed)):
+        masks[name] |= set(own)
+    parts = {name: _groups(full[name], those) for name, those in masks.items() if those}
+    sizes = {
+        names: prod(len(parts[name]) for name in names)
+        for together in {*known.boxes.masks, frozenset(new.table.variables())}
+        for count in range(1, MOST_TOGETHER + 1)
+        for names in combinations(sorted(together & parts.keys()), count)
+    }
+    left = MOST_CROSSED
+    for names in sorted(sizes, key=lambda names: (sizes[names], names)):
+        left -= sizes[names]
+        if left < 0:
+            break
+        nothing = np.zeros(sizes[names], dtype=np.int64)
+        axes = tuple((name, parts[name]) for name in names)
+        yield BoxTable(axes, (), {name: full[name] for name in names}, nothing, nothing, nothing)
+
+
+def _groups(full: int, masks: set[int]) -> tuple[int, ...]:
+    """The codes of a variable as far as masks tell them apart, and what masks of most codes leave out."""
+    left_out = {full & ~mask for mask in masks if mask.bit_count() > full.bit_count() / 2} - {0}
+    return tuple(dict.fromkeys([*divided(full, sorted(masks)), *sorted(left_out)]))
 
 
 def _divided_table(table: BoxTable, variable: str, parts: list[int]) -> BoxTable:
