@@ -93,7 +93,7 @@ def changes(policy: Policy, level: str) -> Iterator[tuple[str, Policy]]:
         if isinstance(rule, list):
             for place in range(len(rule)):
                 yield f"rules.{name} {place} gone", changed(lambda t, n=name, p=place: t["rules"][n].pop(p))
-        elif rule is not None and name != "minimum_units":
+        elif rule is not None and name not in ("minimum_units", "contributions"):
             yield f"rules.{name} null", changed(lambda t, n=name: t["rules"].update({n: None}))
     units = tree["rules"]["minimum_units"]["units"]
     for other in (units // 2, units * 2):

@@ -183,9 +183,10 @@ def _told(rules: Rules) -> dict[str, Any]:
 
 def _rules(rules: "RuleSet") -> Rules:
     units, households, base = rules.minimum_units, rules.minimum_households, rules.minimum_base
-    p_percent, prior, group, equal, risk = (
+    p_percent, prior, how, group, equal, risk = (
         rules.p_percent,
         rules.prior_posterior,
+        rules.contributions,
         rules.group_disclosure,
         rules.equal_values,
         rules.individual_risk,
@@ -210,9 +211,9 @@ def _rules(rules: "RuleSet") -> Rules:
             LinearSensitivity(rule.weights, rule.rest, _consequence(rule))
             for rule in sorted(rules.linear_sensitivity, key=lambda rule: (rule.weights, rule.rest))
         ),
-        contributions=Contributions(
-            NegativeValues[rules.contributions.negative.upper()], rules.contributions.weighted
-        ),
+        contributions=Contributions(NegativeValues[how.negative.upper()], how.weighted)
+        if how
+        else ABSOLUTE_VALUES,
         group_disclosure=GroupDisclosure(group.share, _consequence(group)) if group else None,
         equal_values=EqualValues(equal.tolerance, _consequence(equal)) if equal else None,
         individual_risk=IndividualRisk(risk.maximum_share, risk.over == "all-cells", _consequence(risk))

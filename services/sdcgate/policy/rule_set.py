@@ -171,8 +171,8 @@ class RuleSet(Model):
     """The prior-posterior rule (p,q) of a measure."""
     linear_sensitivity: tuple[LinearSensitivityRule, ...] = ()
     """Linear sensitivity measures of an agency's own; any number of such rules."""
-    contributions: ContributionsSetting = ContributionsSetting()
-    """What counts as a contribution in the rules above, from dominance on."""
+    contributions: ContributionsSetting | None = None
+    """What counts as a contribution in the rules above, from dominance on; null: absolute values."""
     group_disclosure: GroupDisclosureRule | None = None
     """Categories that hold nearly all of their line."""
     equal_values: EqualValuesRule | None = None

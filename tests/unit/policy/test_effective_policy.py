@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdcgate.methods.rules import Consequence, Dominance, IndividualRisk, MinimumBase, MinimumUnits
+from sdcgate.methods.rules import (
+    ABSOLUTE_VALUES,
+    Consequence,
+    Dominance,
+    IndividualRisk,
+    MinimumBase,
+    MinimumUnits,
+)
 from sdcgate.policy import AccessLevelUnknown, PolicyInvalid, bundled_policies, load_policy, parse_policy
 from sdcgate.policy.effective import Redesign, canonical_text
 from sdcgate.policy.recorded import read_canonical
@@ -134,6 +141,17 @@ def test_rules_that_came_later_are_in_the_hash_where_they_are_used(rule: str, fi
     assert getattr(one.rules, field) != getattr(other.rules, field)
     assert one.hash != other.hash
     assert read_canonical(canonical_text(other)) == other
+
+
+def test_contributions_are_absolute_where_a_policy_says_nothing_or_null() -> None:
+    hashes = set()
+    for said in ("", "    contributions: null\n", "    contributions: {}\n"):
+        policy = parse_policy(OWN.replace("  dimensions:", f"{said}  dimensions:", 1)).effective(
+            "remote", "x"
+        )
+        assert policy.rules.contributions == ABSOLUTE_VALUES
+        hashes.add(policy.hash)
+    assert hashes == {parse_policy(OWN).effective("remote", "x").hash}
 
 
 @pytest.mark.parametrize(
