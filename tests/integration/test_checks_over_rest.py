@@ -79,6 +79,18 @@ def test_a_crosstab_is_assessed_protected_and_audited(client: Client, sites: pd.
     told = {leak["cell"]: (leak["lower"], leak["upper"]) for leak in leaking["leaks"]}
     assert set(told) == set(leaking["unprotected"])
     assert all(lower <= sites.n[cell] <= upper for cell, (lower, upper) in told.items())
+    for leak in leaking["leaks"]:
+        for bound, arithmetic in ((leak["lower"], leak["at_least"]), (leak["upper"], leak["at_most"])):
+            # From the answer alone: each step as often as its factor says.
+            assert sum(step["factor"] * step["known"] for step in arithmetic["steps"]) == pytest.approx(bound)
+            hidden = {leak["cell"]: -1.0}
+            for step in arithmetic["steps"]:
+                assert step["known"] == step["constant"] + sum(
+                    term["factor"] * sites.n[term["cell"]] for term in step["published"]
+                )
+                for term in step["hidden"]:
+                    hidden[term["cell"]] = hidden.get(term["cell"], 0) + step["factor"] * term["factor"]
+            assert not np.any(np.abs([*hidden.values()]) > 1e-9)
 
 
 def test_a_crosstab_is_rounded_so_that_it_adds_up(client: Client, sites: pd.DataFrame) -> None:

@@ -18,16 +18,17 @@ from sdcgate.methods.tables.perturbation import (
 )
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.redesigning import redesign_table
+from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.servers.authentication import service_token
 from sdcgate.servers.callers import check_side, most_cells
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
+from sdcgate.wire.arithmetic import leaks_to_messages
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.perturbation import method_from_message, perturbed_to_message
 from sdcgate.wire.protection import (
     TableToProtect,
-    leaks_to_messages,
     proof_to_message,
     table_to_protect,
     witnesses_to_message,
@@ -73,13 +74,14 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
     ) -> pb.AuditTableResponse:
         """Audit a given pattern."""
         table = table_to_protect(request, most_cells(self._maximum_check_cells))
-        found = audit(table.problem, table.cells, _seconds(request.time_limit_ms, context))
+        deadline = Deadline(_seconds(request.time_limit_ms, context))
+        found = audit(table.problem, table.cells, deadline.left())
         return pb.AuditTableResponse(
             proof=proof_to_message(found.proof),
             witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
             unprotected=listed(found.unprotected, table.order),
             unchecked=table.unchecked,
-            leaks=leaks_to_messages(found.leaks, table),
+            leaks=leaks_to_messages(found.leaks, table, deadline),
         )
 
     def RedesignTable(

@@ -8,7 +8,6 @@ import numpy as np
 
 from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, number_of_cells
 from sdcgate.methods.positions import FactsError
-from sdcgate.methods.tables.audit import Leak
 from sdcgate.methods.tables.fact_checks import fact_problems
 from sdcgate.methods.tables.given_facts import protectable
 from sdcgate.methods.tables.problem import Problem, Proof
@@ -257,22 +256,6 @@ def proof_from_message(number: int) -> Proof:
     """A proof; what this version does not know is unproved."""
     known = {member.value for member in Proof}
     return Proof(number) if number in known else Proof.UNPROVED
-
-
-def leaks_to_messages(leaks: Sequence[Leak], table: TableToProtect) -> list[protection_pb2.Leak]:
-    """Write what can be worked out of a pattern, cell after cell as the sender has them."""
-    measures = [f"sums of {measure.name}" for measure in table.problem.facts.measures]
-    facts = [table.counts, "units", *measures]
-    cells = table.order.cells_at(np.array([leak.cell for leak in leaks], dtype=np.int64))
-    return [
-        protection_pb2.Leak(
-            cell=int(cells[place]),
-            fact=facts[leaks[place].quantity],
-            lower=leaks[place].lower,
-            upper=leaks[place].upper,
-        )
-        for place in np.argsort(cells, kind="stable")
-    ]
 
 
 def witnesses_to_message(

@@ -96,6 +96,11 @@ def audit(facts, withheld, **more):
     return body | {"withheld": list(withheld)}
 
 
+def bounds(leak):
+    """A leak without its arithmetic."""
+    return {name: leak[name] for name in ("cell", "fact", "lower", "upper")}
+
+
 def wrong(call, name, body, **how):
     """Paths of what is wrong with a body, and what is said of them."""
     with pytest.raises(grpc.RpcError) as caught:
@@ -156,24 +161,55 @@ def test_cells_may_come_in_any_order_and_positions_are_the_callers(call):
     assert pattern["withheld"] == sorted(pattern["withheld"])
     assert sorted(places[cell] for cell in pattern["witnesses"]["cells"]) == expected["withheld"]
     (leak,) = call("AuditTable", audit(facts, [small], dimensions=dimensions))["leaks"]
-    assert leak == {"cell": small, "fact": "units", "lower": 2, "upper": 2}
+    assert bounds(leak) == {"cell": small, "fact": "units", "lower": 2, "upper": 2}
     known = call("AuditTable", audit(facts, [small], dimensions=dimensions, known=[small]))
-    assert known["leaks"] == [leak, {"cell": small, "fact": "sums of cost", "lower": 4, "upper": 4}]
+    assert [*map(bounds, known["leaks"])] == [
+        bounds(leak),
+        {"cell": small, "fact": "sums of cost", "lower": 4, "upper": 4},
+    ]
+    assert [leak["at_most"]["steps"][0]["kind"] for leak in known["leaks"]] == ["KNOWN_CELL"] * 2
     absent = [places.index(cell) for cell in (2, 9, 11)]
     assert call("AuditTable", audit(facts, [small], dimensions=dimensions, absent=absent))["leaks"] == []
+
+
+def test_a_leak_says_by_which_published_cells_and_how_often_in_the_callers_positions(call):
+    places = list(range(12))
+    random.Random(5).shuffle(places)
+    dimensions = [
+        {**REGIONS, "cells": [REGIONS["codes"].index(cells()[place][0]) for place in places]},
+        {**SIZES, "cells": [SIZES["codes"].index(cells()[place][1]) for place in places]},
+    ]
+    units = [UNITS[place] for place in places]
+    lone = places.index(cells().index(("n", "small")))
+    (leak,) = call("AuditTable", audit({"units": units}, [lone], dimensions=dimensions))["leaks"]
+    assert set(leak) == {"cell", "fact", "lower", "upper", "at_least", "at_most"}
+    for arithmetic, word in ((leak["at_least"], "least"), (leak["at_most"], "most")):
+        (step,) = arithmetic["steps"]
+        assert (step["kind"], step["sense"]) == ("ADDS_UP", "EQUAL")
+        assert step["hidden"] == [{"cell": lone, "fact": "units", "factor": step["factor"]}]
+        for term in step["published"]:
+            assert units[term["cell"]] == term["value"]
+        known = step["constant"] + sum(term["factor"] * term["value"] for term in step["published"])
+        assert known == step["known"]
+        assert step["factor"] * known == arithmetic["bound"] == 2
+        assert arithmetic["whole_numbers"] is False
+        assert arithmetic["sentence"] in (
+            f"32 [n, _T] - 30 [n, large] = at {word} 2",
+            f"28 [_T, small] - 12 [s, small] - 14 [w, small] = at {word} 2",
+        )
 
 
 def test_a_pattern_that_leaks_names_the_cells_and_what_can_be_worked_out(call):
     answer = call("AuditTable", audit({"units": UNITS}, [0, 1, 4], zeros_withheld=True))
     assert answer["proof"] == "REFUTED"
     assert answer["unprotected"] == [0, 1, 4]
-    assert answer["leaks"] == [
+    assert [*map(bounds, answer["leaks"])] == [
         {"cell": 0, "fact": "units", "lower": 2, "upper": 2},
         {"cell": 1, "fact": "units", "lower": 30, "upper": 30},
         {"cell": 4, "fact": "units", "lower": 31, "upper": 31},
     ]
     narrow = call("AuditTable", audit({"units": UNITS}, [0, 1, 3, 4], zeros_withheld=True, count_width=40))
-    assert narrow["leaks"][0] == {"cell": 0, "fact": "units", "lower": 0, "upper": 14}
+    assert bounds(narrow["leaks"][0]) == {"cell": 0, "fact": "units", "lower": 0, "upper": 14}
 
 
 @pytest.mark.parametrize(
@@ -247,7 +283,7 @@ def test_sums_alone_are_protected_and_counts_said_to_be_unchecked(call):
     assert (witnesses["records"], witnesses["units"]) == ([], [])
     assert len(witnesses["sums"]) == witnesses["tables"] * len(witnesses["cells"])
     lone = call("AuditTable", audit(facts, [0]))
-    assert lone["leaks"] == [{"cell": 0, "fact": "sums of cost", "lower": 4, "upper": 4}]
+    assert [*map(bounds, lone["leaks"])] == [{"cell": 0, "fact": "sums of cost", "lower": 4, "upper": 4}]
 
 
 def test_records_of_panels_alone_leave_units_unchecked(call):
