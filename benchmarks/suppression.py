@@ -51,7 +51,7 @@ def suppression() -> list[Result]:
 
 
 def _thorough() -> list[Result]:
-    """A large table in three dimensions for somebody who waits, beside the cheapest safe pattern of a peer."""
+    """Cost and time of each table, and time at a width of ten; times of tables of a panel."""
     shape, seed, peer, seconds = LARGE
     problem, unsafe = _problem(_generated(shape, seed))
     found = protect(problem, unsafe, seconds, thorough=True)

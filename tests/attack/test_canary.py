@@ -150,6 +150,7 @@ class Visit:
             "GetPolicy": pb.GetPolicyRequest(dataset="birds"),
             "GetDataset": pb.GetDatasetRequest(dataset="birds"),
             "AssessDataset": pb.AssessDatasetRequest(dataset="birds"),
+            "EnterKnowledge": pb.EnterKnowledgeRequest(dataset="birds", published="yearbook"),
         }
         service = pb.DESCRIPTOR.services_by_name["FacilityService"]
         with grpc.insecure_channel(self.house.supervisor.addresses["facility"]) as channel:

@@ -185,6 +185,8 @@ PLAIN = {
     "records_per_unit": 1,
 }
 
+PUBLISHED = {"dataset": "people", "rows": [{"variable": "region"}], "published": "yearbook, table 3"}
+
 SCENARIOS = [
     {"name": "roll", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["region:part", "age"], "quality": 0.9},
     {"name": "register", "kind": "HOUSEHOLD_ARCHIVE", "keys": ["region", "age"], "threshold": 0.05},
@@ -194,6 +196,7 @@ SCENARIOS = [
 ROLES = {
     "RegisterDataset": "steward",
     "AssessDataset": "steward",
+    "EnterKnowledge": "steward",
     "ReviewQuery": "checker",
     "SubmitOutput": "portal",
 }
@@ -218,6 +221,7 @@ def prepare(house: "HouseUnderFire") -> None:
             pb.AssessDatasetRequest(dataset="people"),
             from_value({"dataset": "people", **BESIDE}, pb.AssessDatasetRequest),
         ],
+        "EnterKnowledge": [from_value(PUBLISHED, pb.EnterKnowledgeRequest)],
         "GetQuery": [pb.GetQueryRequest(query=query)],
         "ListQueries": [pb.ListQueriesRequest(verdicts=[1, 2], page_size=10, page_token=query)],
         "GetStatus": [pb.GetStatusRequest()],

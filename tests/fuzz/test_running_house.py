@@ -52,6 +52,7 @@ OUTPUT = {name: value for name, value in good_requests.OUTPUT.items() if name !=
 GOOD: dict[str, Any] = {
     "RegisterDataset": {"descriptor": PEOPLE},
     "AssessDataset": {"scenarios": good_requests.SCENARIOS},
+    "EnterKnowledge": {name: value for name, value in good_requests.PUBLISHED.items() if name != "dataset"},
     "QueryTable": DATASET,
     "SubmitOutput": OUTPUT,
     "ReviewQuery": {"approve": True, "note": "looked at"},
@@ -77,6 +78,7 @@ RPCS = {(route.method, route.path): route.rpc for route in ROUTES}
 KEYS = {
     "RegisterDataset": "stefan",
     "AssessDataset": "stefan",
+    "EnterKnowledge": "stefan",
     "ReviewQuery": "grace",
     "SubmitOutput": "portal",
 }

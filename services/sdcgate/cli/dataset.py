@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
+from sdcgate.cli.query import Conditions, Dimensions, conditions, names
 
 app = typer.Typer(
     help="Datasets: register a file, list what can be asked, show variables and levels.", no_args_is_help=True
@@ -98,6 +99,33 @@ def assess(
     from sdcgate.cli.assessment.text import print_report
 
     print_report(f"Disclosure risk of {name}", dataset_sections(told))
+
+
+@app.command("enter-knowledge")
+def enter_knowledge(
+    name: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    published: Annotated[str, typer.Option(help="Where the table was published.")],
+    rows: Dimensions = [],  # noqa: B006 - typer copies it
+    columns: Dimensions = [],  # noqa: B006
+    layers: Dimensions = [],  # noqa: B006
+    figure: Annotated[list[str], typer.Option(help="What was shown: units, mean:MEASURE, ...")] = ["units"],  # noqa: B006
+    filter: Conditions = [],  # noqa: B006
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Enter a table that was published elsewhere: every audit reckons with it; needs a steward's key."""
+    with connected(url, api_key) as client:
+        told = client.enter_knowledge(
+            name,
+            published,
+            names(rows),
+            names(columns),
+            names(layers),
+            figures=names(figure),
+            filter=conditions(filter),
+        )
+    before = " (entered before)" if told.get("repeated_answer") else ""
+    typer.echo(f"{told['cells']} cells of {name} are known now, record {told['query']}{before}")
 
 
 def read_scenarios(path: Path) -> list[dict[str, Any]]:

@@ -17,6 +17,9 @@ app = typer.Typer(help="Queries: ask for a table, show an answer again, list.", 
 Dimensions = Annotated[
     list[str], typer.Option(help="Variable, or variable:level; repeat it or separate by commas.")
 ]
+Conditions = Annotated[
+    list[str], typer.Option(help="variable=code,code or variable:level=code,code; all must hold.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
@@ -29,9 +32,7 @@ def table(
     figure: Annotated[
         list[str], typer.Option(help="units, records, mean:MEASURE, sum:MEASURE, row_percent, ...")
     ] = ["units"],  # noqa: B006
-    filter: Annotated[
-        list[str], typer.Option(help="variable=code,code or variable:level=code,code; all must hold.")
-    ] = [],  # noqa: B006
+    filter: Conditions = [],  # noqa: B006
     margins: Annotated[bool, typer.Option(help="Show totals.")] = True,
     project: Annotated[str, typer.Option(help="Project on whose behalf it is asked.")] = "",
     as_json: AsJson = False,

@@ -11,6 +11,7 @@ PERMISSIONS = {
     "read_datasets": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
     "register": frozenset({"steward"}),
     "assess_datasets": frozenset({"steward"}),
+    "enter_knowledge": frozenset({"steward"}),
     "read_queries": frozenset({"researcher", "portal", "checker"}),
     "read_policy": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
     "review": frozenset({"checker"}),

@@ -21,6 +21,8 @@ class Asked:
     """The request without its project; of an output, nothing but a keyed digest of its cells."""
     request: pb.QueryTableRequest | None = None
     output: pb.SubmitOutputRequest | None = field(default=None, repr=False)
+    published: str = ""
+    """Where it was published, of a table that is entered as knowledge."""
 
     def canonical_hash(self) -> str:
         """SHA-256 of the canonical request."""
@@ -35,13 +37,23 @@ class Asked:
     def record(self, decision: pb.Decision, view: pb.CheckerView) -> release_pb2.DecisionRecord:
         """The confidential record of a decision about it."""
         return release_pb2.DecisionRecord(
-            request=self.request, decision=decision, checker=view, output=self.output
+            request=self.request,
+            decision=decision,
+            checker=view,
+            output=self.output,
+            published=self.published,
         )
 
 
 def asked_table(plan: Plan, request: pb.QueryTableRequest) -> Asked:
     """A table query."""
     return Asked(plan.dataset, plan.policy, plan.project, plan.canonical(), request=request)
+
+
+def asked_knowledge(plan: Plan, request: pb.QueryTableRequest, published: str) -> Asked:
+    """A table that is entered as knowledge: no answer to whoever asks for it."""
+    canonical = b'{"published":' + plan.canonical() + b"}"
+    return Asked(plan.dataset, plan.policy, plan.project, canonical, request=request, published=published)
 
 
 def asked_output(

@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.atoms import reveals_unsafe_atom
-from sdcgate.facility.boxes import box_table, quantities
+from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
@@ -78,9 +78,7 @@ class Attempt:
     def __post_init__(self) -> None:
         self.facts = with_weights(self.plan, self.computed.facts)
         # Totals that were not asked for follow from the rest: they are judged and protected as if they left.
-        everything = np.full(len(self.facts), State.PUBLISHED, dtype=np.int64)
-        table = box_table(self.plan, self.computed.axes, self.facts, everything)
-        self.new = quantities(table, self.facts)
+        self.new = as_if_published(self.plan, self.computed.axes, self.facts)
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)
         self.unsafe = _unsafe(self.findings, len(self.facts)) & ~self.empty

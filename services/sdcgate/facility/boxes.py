@@ -11,7 +11,7 @@ from sdcgate.engine.queries import MEASURE_PREFIX
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.weights import WEIGHTED_PREFIX
-from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts
+from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 
 COUNTS = "counts"
@@ -107,6 +107,12 @@ def _spread(mask: int, occurring: int) -> int:
 
 def _bits(mask: int) -> list[int]:
     return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
+
+
+def as_if_published(plan: Plan, axes: tuple[Axis, ...], facts: Facts) -> list[ReleasedTable]:
+    """A computed table as the quantities that it shows, all cells published."""
+    everything = np.full(len(facts), State.PUBLISHED, dtype=np.int64)
+    return quantities(box_table(plan, axes, facts, everything), facts)
 
 
 def quantities(table: BoxTable, facts: Facts) -> list[ReleasedTable]:

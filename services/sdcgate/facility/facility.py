@@ -13,7 +13,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
-from sdcgate.facility.asked import Asked, asked_output, asked_table, without_facts
+from sdcgate.facility.asked import Asked, asked_knowledge, asked_output, asked_table, without_facts
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
 from sdcgate.facility.binding import Unbound, bind
@@ -26,6 +26,7 @@ from sdcgate.facility.pace import Pace
 from sdcgate.facility.plan import Plan, make_plan
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import ProtectionService, RiskService
+from sdcgate.facility.published import enterable, entered, everything_known, table_of
 from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Found, Recorder
@@ -144,6 +145,42 @@ class Facility:
     def is_ready(self) -> bool:
         """Whether decisions can be recorded."""
         return self._ledger.refusal() is None
+
+    def enter_knowledge(
+        self, caller: Caller, request: pb.EnterKnowledgeRequest, pace: Pace
+    ) -> pb.EnterKnowledgeResponse:
+        """Record a table that was published elsewhere, so that every later audit reckons with it.
+
+        Raises:
+            Forbidden, NotFound, InvalidRequest: the table cannot be computed at all.
+            Unavailable: something failed on the way; nothing was recorded.
+        """
+        require(caller, "enter_knowledge")
+        table = table_of(request)
+        plan = enterable(self._plan(table))
+        asked = asked_knowledge(plan, table, request.published)
+        recorded = self._recorder.answered(asked)
+        if recorded is None:
+            computed = self._judge.compute(plan)
+            outcome = everything_known(plan, computed)
+
+            def attempt() -> Answered:
+                found = Found(computed, outcome, self._known(plan.dataset).sequence)
+                return self._recorder.record(caller, asked, entered(asked, plan, computed, outcome), found)
+
+            recorded = self._at_the_head(plan.dataset.source, attempt, pace)
+        decision = recorded.decision
+        return pb.EnterKnowledgeResponse(
+            query=decision.query,
+            cells=len(decision.table.statuses),
+            certificate=decision.certificate,
+            repeated_answer=recorded.repeated,
+        )
+
+    def check_knowledge(self, caller: Caller, request: pb.EnterKnowledgeRequest) -> None:
+        """Look for all that is wrong with a table of knowledge, without entering it."""
+        require(caller, "enter_knowledge")
+        enterable(self._plan(table_of(request)))
 
     def query_table(self, caller: Caller, request: pb.QueryTableRequest, pace: Pace) -> Answered:
         """Answer a table query: from the ledger if it was answered before, else by steps 2 to 8.

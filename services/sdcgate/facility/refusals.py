@@ -77,9 +77,12 @@ def _names(plan: Plan) -> list[pb.Reason]:
     return [reason(ReasonCode.NOT_ALLOWED, plan, message) for message in found]
 
 
-def _size(plan: Plan) -> list[pb.Reason]:
+def too_large(plan: Plan) -> str:
+    """What is said of a plan of too many cells; empty where it has not."""
     cells, most = plan.number_of_cells(), plan.policy.maximum_cells
-    if cells <= most:
-        return []
-    message = f"The table would have {cells} cells; at most {most} are computed."
-    return [reason(ReasonCode.MAXIMUM_CELLS, plan, message)]
+    return f"The table would have {cells} cells; at most {most} are computed." if cells > most else ""
+
+
+def _size(plan: Plan) -> list[pb.Reason]:
+    message = too_large(plan)
+    return [reason(ReasonCode.MAXIMUM_CELLS, plan, message)] if message else []

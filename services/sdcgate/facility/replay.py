@@ -13,6 +13,7 @@ from sdcgate.facility.errors import Conflict, FacilityError
 from sdcgate.facility.facility import Facility
 from sdcgate.facility.in_process import scratch_facility
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.published import request_of
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.ledger import Ledger, StoredQuery, StoredSummary
 from sdcgate.policy.model import Policy
@@ -137,6 +138,10 @@ def _ask(facility: Facility, stored: StoredQuery, left: Callable[[], float]) -> 
     if record.HasField("output"):
         portal = Caller("replay", Role.PORTAL, stored.researcher)
         return facility.submit_output(portal, record.output, pace).decision
+    if record.published:
+        steward = Caller("replay", Role.STEWARD, stored.researcher)
+        entered = facility.enter_knowledge(steward, request_of(record), pace)
+        return facility.get_query(Caller("replay", Role.CHECKER, "replay"), entered.query).decision
     researcher = Caller("replay", Role.RESEARCHER, stored.researcher)
     return facility.query_table(researcher, record.request, pace).decision
 

@@ -71,6 +71,13 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         with _translated(request):
             return self._facility.assess_dataset(_caller(), request)
 
+    def EnterKnowledge(
+        self, request: pb.EnterKnowledgeRequest, context: grpc.ServicerContext
+    ) -> pb.EnterKnowledgeResponse:
+        """Enter a table that was published elsewhere."""
+        with _translated(request, self._facility.check_knowledge):
+            return self._facility.enter_knowledge(_caller(), request, pace())
+
     def QueryTable(
         self, request: pb.QueryTableRequest, context: grpc.ServicerContext
     ) -> pb.QueryTableResponse:

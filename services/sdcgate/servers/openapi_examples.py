@@ -76,6 +76,10 @@ BODIES: dict[str, dict[str, Any]] = {
             {"name": "register", "kind": "INDIVIDUAL_ARCHIVE", "keys": ["site", "female", "age:ten_years"]}
         ]
     },
+    "EnterKnowledge": {
+        "rows": [{"variable": "site"}, {"variable": "female"}],
+        "published": "Statistical yearbook 1985, table 3.2",
+    },
     "QueryTable": {
         "rows": [{"variable": "site"}],
         "columns": [{"variable": "age", "level": "ten_years"}],
@@ -138,6 +142,7 @@ def answer(rpc: str, status: int) -> Message:
         "ListDatasets": lambda: pb.ListDatasetsResponse(datasets=[dataset()]),
         "GetDataset": lambda: pb.GetDatasetResponse(dataset=dataset()),
         "AssessDataset": assessed_dataset,
+        "EnterKnowledge": lambda: entered_knowledge(repeated=status == 200),
         "GetQuery": lambda: pb.GetQueryResponse(request=request(), decision=released()),
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
         "AssessTable": assessment,
@@ -301,6 +306,14 @@ def individual_risks() -> microdata_pb2.EstimateIndividualRiskResponse:
     )
     return microdata_pb2.EstimateIndividualRiskResponse(
         risks=[0.26486, 0.044333, 0.0033761], file=FILE_RISK, approximations=[approximate]
+    )
+
+
+def entered_knowledge(repeated: bool) -> pb.EnterKnowledgeResponse:
+    """A table that was published elsewhere."""
+    recorded = released()
+    return pb.EnterKnowledgeResponse(
+        query=recorded.query, cells=21, certificate=recorded.certificate, repeated_answer=repeated
     )
 
 

@@ -118,6 +118,10 @@ def _registered(response: pb.RegisterDatasetResponse) -> Answer:
     return Answer(201 if response.created else 200, response, f"/v1/datasets/{response.dataset.name}")
 
 
+def _entered(response: pb.EnterKnowledgeResponse) -> Answer:
+    return Answer(200 if response.repeated_answer else 201, response)
+
+
 def _decided(response: pb.QueryTableResponse | pb.SubmitOutputResponse) -> Answer:
     decision = checked(response.decision)
     status = 200 if response.repeated_answer else 201
@@ -172,6 +176,13 @@ ROUTES: tuple[Route, ...] = (
         "AssessDataset",
         {200: "The risk of the dataset as a file. No verdict; nothing is kept."},
         _as_it_is,
+    ),
+    Route(
+        "POST",
+        "/v1/datasets/{dataset}:enterKnowledge",
+        "EnterKnowledge",
+        {201: "Entered: every audit reckons with it from now on.", 200: "It was entered before."},
+        _entered,
     ),
     Route(
         "POST",

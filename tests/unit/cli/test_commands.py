@@ -207,6 +207,24 @@ def test_a_descriptor_is_registered_with_its_codes_as_texts(gateway: Gateway, tm
     }
 
 
+def test_a_table_published_elsewhere_is_entered_as_it_would_be_asked(gateway: Gateway) -> None:
+    told = json.loads(to_json(answer("EnterKnowledge", 201)))
+    gateway.answers["POST", "/v1/datasets/randhie:enterKnowledge"] = 201, told
+    options = ("--rows", "site,age:ten_years", "--filter", "female=1", "--published", "yearbook")
+    shown = run(gateway, "dataset", "enter-knowledge", "randhie", *options)
+    assert gateway.asked[0][2] == {
+        "rows": [{"variable": "site"}, {"variable": "age", "level": "ten_years"}],
+        "columns": [],
+        "layers": [],
+        "figures": [{"statistic": "UNITS"}],
+        "filter": [{"variable": "female", "codes": ["1"]}],
+        "published": "yearbook",
+    }
+    assert shown.stdout == f"21 cells of randhie are known now, record {told['query']}\n"
+    gateway.answers["POST", "/v1/datasets/randhie:enterKnowledge"] = 200, {**told, "repeated_answer": True}
+    assert "(entered before)" in run(gateway, "dataset", "enter-knowledge", "randhie", *options).stdout
+
+
 def test_the_risk_of_a_dataset_is_shown_by_scenario_with_its_worst_table(
     gateway: Gateway, tmp_path: Path
 ) -> None:

@@ -13,8 +13,8 @@ Pivots are divided out modulo a random prime between 2^30 and 2^31. The errors, 
 - A box outside may be found inside if the prime divides a minor of the released rows, the same chance: a
   needless refusal.
 
-Only equations between sums are used. That counts are not negative, and that a published zero empties all boxes
-inside it, is what the joint audit knows (`joint_intervals`).
+Only equations between sums are used. That counts are not negative, and that a published zero empties all
+boxes inside it, is what the joint audit knows (`joint_intervals`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

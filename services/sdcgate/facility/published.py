@@ -1,0 +1,80 @@
+"""What everybody knows of a dataset: tables that were published elsewhere, entered by a steward.
+
+They count as released from then on, so that every audit reckons with them. Nothing of them is judged: they
+are out already.
+"""
+
+import numpy as np
+
+from sdcgate.facility.asked import Asked
+from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.boxes import as_if_published
+from sdcgate.facility.decisions import new_decision
+from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.figures import released_table
+from sdcgate.facility.judging import Computation
+from sdcgate.facility.plan import Plan
+from sdcgate.facility.reasons import reviewed_reason
+from sdcgate.facility.refusals import too_large
+from sdcgate.facility.weights import with_weights
+from sdcgate.methods.cells import State
+from sdcgate.wire.problems import FieldProblem
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+ENTERED = "Published elsewhere, and entered as knowledge by a steward: "
+
+
+def table_of(request: pb.EnterKnowledgeRequest) -> pb.QueryTableRequest:
+    """The table that is entered, as it would be asked for, with all totals."""
+    return pb.QueryTableRequest(
+        dataset=request.dataset,
+        rows=request.rows,
+        columns=request.columns,
+        layers=request.layers,
+        figures=request.figures,
+        filter=request.filter,
+        margins=True,
+    )
+
+
+def request_of(record: release_pb2.DecisionRecord) -> pb.EnterKnowledgeRequest:
+    """The request of which the ledger keeps this record."""
+    table = record.request
+    return pb.EnterKnowledgeRequest(
+        dataset=table.dataset,
+        rows=table.rows,
+        columns=table.columns,
+        layers=table.layers,
+        figures=table.figures,
+        filter=table.filter,
+        published=record.published,
+    )
+
+
+def enterable(plan: Plan) -> Plan:
+    """The plan of a table that may be computed.
+
+    Raises:
+        InvalidRequest: it has too many cells.
+    """
+    problem = too_large(plan)
+    if problem:
+        raise InvalidRequest([FieldProblem("rows", problem)])
+    return plan
+
+
+def everything_known(plan: Plan, computed: Computation) -> Outcome:
+    """All cells of a table as published."""
+    axes, facts = computed.table.axes, with_weights(plan, computed.table.facts)
+    states = np.full(len(facts), State.PUBLISHED, dtype=np.int64)
+    return Outcome(None, (), states, released=tuple(as_if_published(plan, axes, facts)))
+
+
+def entered(asked: Asked, plan: Plan, computed: Computation, outcome: Outcome) -> pb.Decision:
+    """The decision that the ledger keeps of it."""
+    decision = new_decision(asked, None)
+    decision.reasons.append(reviewed_reason(f"{ENTERED}{asked.published}"))
+    axes, facts = computed.table.axes, computed.table.facts
+    decision.table.CopyFrom(released_table(plan.layout, axes, facts, outcome.states))
+    return decision
