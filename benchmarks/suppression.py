@@ -51,7 +51,7 @@ def suppression() -> list[Result]:
 
 
 def _thorough() -> list[Result]:
-    """Cost and time of each table, and time at a width of ten; times of tables of a panel."""
+    """A large table in three dimensions for somebody who waits, beside a peer's cheapest safe pattern."""
     shape, seed, peer, seconds = LARGE
     problem, unsafe = _problem(_generated(shape, seed))
     found = protect(problem, unsafe, seconds, thorough=True)
