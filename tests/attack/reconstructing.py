@@ -12,6 +12,7 @@ from attack.world import Box, World
 
 FEW_WOMEN: Box = {**FEW, "sex": ("f",)}
 FEW_OF_TWO: Box = {"town": ("t2",), "trade": ("k3", "k9")}
+FOUR: Box = {"town": ("t4",), "trade": ("k4",), "sex": ("f",), "school": ("e1",)}
 ONE_MAN: Box = {**FEW, "sex": ("m",)}
 TOWN = {"town": [town for town in TOWNS if town != "t2"]}
 TRADE = {"trade": OTHERS}
@@ -76,6 +77,13 @@ def eight_tables(api: Api) -> Claim:
     figures = ["UNITS", "SUM:income"]
     asked = ({"filter": one, "figures": figures} for one in complements(TOWN, TRADE, {"sex": ["f"]}))
     return listen(api, *asked).value("income", ONE_MAN)
+
+
+@attack("Inclusion and exclusion by a row", census, number(FOUR))
+def four_conditions(api: Api) -> Claim:
+    """Eight tables by school, of which one row is the fourth condition: any three of them are met by many."""
+    conditions = {"town": ["t1", "t2", "t3"]}, {"trade": ["k1", "k2", "k3", "k5", "k9"]}, {"sex": ["m"]}
+    return listen(api, *({"rows": ["school"], "filter": one} for one in complements(*conditions))).count(FOUR)
 
 
 @attack("Reconstruction from random tables", census, number(FEW))

@@ -23,7 +23,7 @@ from sdcgate.methods.tables.span import Span
 
 MOST, MOST_LOOKED_AT = 2_000, 200_000
 """Atoms that are counted for one query, and those whose place in the span is looked up."""
-MOST_TOGETHER, MOST_CROSSED = 3, 4_000
+MOST_TOGETHER, MOST_CROSSED = 6, 4_000
 """Variables whose codes are crossed, and crossings whose place in the span is looked up, small ones first."""
 
 
