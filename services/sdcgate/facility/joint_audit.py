@@ -14,8 +14,13 @@ from sdcgate.methods.cells import BoolArray, IntArray, State
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
-from sdcgate.methods.tables.joint_intervals import JointIntervals, joint_intervals, told_by
-from sdcgate.methods.tables.joint_system import JointSystem, joint_system
+from sdcgate.methods.tables.joint_intervals import (
+    JointIntervals,
+    joint_bounds,
+    joint_intervals,
+    told_by,
+)
+from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
 
 MOST_ATOMS = 5_000
@@ -55,6 +60,9 @@ def telling(
     Raises:
         JointlyUnproved: it cannot be told in time.
     """
+    telling = np.zeros(len(tables[0].table), dtype=np.bool_)
+    if not known.boxes.secret and all((new.table.states != State.WITHHELD).all() for new in tables):
+        return telling
     full = dict(known.shapes.full)
     boxes = known.boxes
     for new in tables:
@@ -63,7 +71,6 @@ def telling(
     names = frozenset(name for new in tables for name in new.table.variables())
     fresh = {box for new in tables for box, _ in _of_states(new)[0] if box not in known.published}
     cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
-    telling = np.zeros(len(tables[0].table), dtype=np.bool_)
     looks = [(boxes, names, False)]
     if varying is not None:
         # Units add up over what no unit is in twice.
@@ -85,20 +92,21 @@ def _blamed(
     units: bool,
 ) -> list[set[Box]]:
     """For each withheld box that fresh ones help to bound too closely: these."""
+    how = (width.least, width.floor, deadline)
     domain = joint_domain(first, boxes, full, MOST_ATOMS)
     secrets, published = boxes.secrets_within(domain), boxes.within(domain, units)
     if not (secrets and fresh & published.keys()):
         return []
-    found = _settled(joint_system(domain, published, secrets, full), width, deadline)
+    found = _settled(joint_bounds(joint_system(domain, published, secrets, full), *how))
     narrow = [secrets[secret] for secret in np.flatnonzero(found.narrow)]
     if not narrow:
         return []
     before = {box: count for box, count in published.items() if box not in fresh}
-    without = _settled(joint_system(domain, before, narrow, full), width, deadline)
+    without = _settled(joint_bounds(joint_system(domain, before, narrow, full), *how))
     narrow = [box for box, already in zip(narrow, without.narrow, strict=True) if not already]
     # Here empty cells of the tables are rows as well, so that what they tell can be seen.
     system = joint_system(domain, published, narrow, full, told_apart=fresh)
-    found = _settled(system, width, deadline)
+    found = _settled(joint_intervals(system, *how))
     return [
         {box for row in told_by(found, int(secret)) if (box := system.published[row]) in fresh}
         for secret in np.flatnonzero(found.narrow)
@@ -113,8 +121,7 @@ def _of_states(new: ReleasedTable) -> tuple[list[tuple[Box, Counts]], list[Box]]
     return published, [box for box, state, *_ in cells if state == State.WITHHELD]
 
 
-def _settled(system: JointSystem, width: Width, deadline: Deadline) -> JointIntervals:
-    found = joint_intervals(system, width.least, width.floor, deadline)
+def _settled(found: JointIntervals) -> JointIntervals:
     if found.unproved.any():
         raise JointlyUnproved
     return found

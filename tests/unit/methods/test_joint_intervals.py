@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 from sdcgate.methods.tables.boxes import NOBODY, make_box
 from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
-from sdcgate.methods.tables.joint_intervals import joint_intervals, told_by
-from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals, told_by
+from sdcgate.methods.tables.joint_system import joint_system, told_columns
 from sdcgate.methods.tables.solver import Deadline
 
 FULL = {"age": 0b111, "sex": 0b11, "town": 0b111}
@@ -59,12 +59,15 @@ def test_a_box_is_narrow_exactly_where_another_program_bounds_it_more_closely_th
 ):
     published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
     secret = [cell for cell in hidden if cell not in published]
-    _, found = audited(published, secret)
+    system, found = audited(published, secret)
+    quicker = joint_bounds(system, 3, 0, Deadline(10.0))
     assert not found.unproved.any()
+    assert quicker.narrow.tolist() == found.narrow.tolist()
     for place, cell in enumerate(secret):
         low, high = bounds(published, cell)
         assert found.narrow[place] == (np.floor(high + 1e-6) - np.ceil(low - 1e-6) < 3)
-        assert low - 1e-6 <= found.lowest[place] <= found.highest[place] <= high + 1e-6
+        for one in (found, quicker):
+            assert low - 1e-6 <= one.lowest[place] <= one.highest[place] <= high + 1e-6
 
 
 def test_two_margins_bound_a_cell_as_frechet_says():
@@ -95,6 +98,39 @@ def test_a_published_zero_empties_all_that_lies_in_it():
     }
     _, found = audited(published, [box(age=1, sex=1)])
     assert (found.lowest[0], found.highest[0]) == (11.0, 11.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    people=st.lists(st.integers(1, 4), min_size=18, max_size=18),
+    shown=st.lists(boxes, min_size=1, max_size=12, unique=True),
+    hidden=st.lists(boxes, min_size=2, max_size=6, unique=True),
+)
+def test_what_is_told_already_need_not_be_searched_though_nothing_withheld_is_empty(people, shown, hidden):
+    published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
+    secret = [cell for cell in hidden if cell not in published]
+    system, found = audited(published, secret, floor=1)
+    quicker = joint_bounds(system, 3, 1, Deadline(10.0))
+    assert quicker.narrow.tolist() == found.narrow.tolist()
+    assert not quicker.unproved.any()
+    for place, cell in enumerate(secret):
+        low, high = bounds(published, cell, secret)
+        assert quicker.narrow[place] == (np.floor(high + 1e-6) - np.ceil(low - 1e-6) < 3)
+
+
+def test_of_a_table_of_which_little_is_withheld_only_that_is_searched():
+    published = {box(age=a, sex=s): 5 * a + s for a in (1, 2, 4) for s in (1, 2)}
+    published |= {box(age=a): 10 * a + 3 for a in (1, 2, 4)} | {box(sex=s): 35 + 3 * s for s in (1, 2)}
+    square = [box(age=a, sex=s) for a in (1, 2) for s in (1, 2)]
+    for cell in square:
+        del published[cell]
+    system = joint_system({"age", "sex"}, published, square, FULL)
+    assert (system.columns, int(np.isnan(told_columns(system)).sum())) == (6, 4)
+    assert not joint_bounds(system, 13, 0, Deadline(10.0)).narrow.any()
+    found = joint_bounds(system, 14, 0, Deadline(10.0))
+    assert found.narrow.all()
+    assert found.lowest.tolist() == [0.0, 0.0, 4.0, 6.0]
+    assert found.highest.tolist() == [13.0, 13.0, 17.0, 19.0]
 
 
 def test_where_nobody_is_published_everything_is_known_to_be_empty():

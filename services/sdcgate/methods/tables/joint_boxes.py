@@ -36,17 +36,16 @@ class JointBoxes:
         withheld: dict[Variables, dict[Box, None]] = {}
         for box in secret:
             withheld.setdefault(variables_of(box), {})[box] = None
-        for names, found in counts.items():
-            left[names] = {**left.get(names, {}), **found}
+        for names, shown in counts.items():
+            left[names] = {**left.get(names, {}), **shown}
         for names, hidden in withheld.items():
             kept[names] = {**kept.get(names, {}), **hidden}
         for names in {*counts, *withheld}:
-            boxes = (*counts.get(names, ()), *withheld.get(names, ()))
-            before = masks.get(names, {})
-            masks[names] = {
-                name: before.get(name, frozenset()) | {mask for box in boxes for n, mask in box if n == name}
-                for name in names
-            }
+            found: dict[str, set[int]] = {name: set(masks.get(names, {}).get(name, ())) for name in names}
+            for box in (*counts.get(names, ()), *withheld.get(names, ())):
+                for name, mask in box:
+                    found[name].add(mask)
+            masks[names] = {name: frozenset(those) for name, those in found.items()}
         return JointBoxes(left, kept, masks)
 
     def withheld(self, box: Box) -> bool:

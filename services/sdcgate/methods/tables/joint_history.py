@@ -14,7 +14,12 @@ from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
-from sdcgate.methods.tables.joint_intervals import TOLERANCE, JointIntervals, joint_intervals
+from sdcgate.methods.tables.joint_intervals import (
+    TOLERANCE,
+    JointIntervals,
+    joint_bounds,
+    joint_intervals,
+)
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
 
@@ -81,7 +86,7 @@ def audit_history(
     standing: dict[Box, AuditedBox] = {}
     for domain in _domains(secrets, boxes, full, most_atoms):
         published, within = boxes.within(domain, units), boxes.secrets_within(domain)
-        found = joint_intervals(joint_system(domain, published, within, full), width, floor, deadline)
+        found = joint_bounds(joint_system(domain, published, within, full), width, floor, deadline)
         closed = all(names <= domain or not names & domain for names in boxes.masks)
         told = [AuditedBox(box, _standing(found, place, closed), domain) for place, box in enumerate(within)]
         refuted = [audited.box for audited in told if audited.standing is Standing.REFUTED]
