@@ -1,7 +1,6 @@
 """What caution costs: a stream of ordinary requests, and which of them were held although they were safe."""
 
 import itertools
-import random
 import time
 from collections import Counter
 from dataclasses import replace
@@ -20,6 +19,8 @@ from ordinary_queries import ordinary_queries
 from served_house import ServedHouse
 
 PART = 100
+AUDITING = 0.4
+"""Share of the time that audits may take; where they take longer some requests are not audited."""
 POLICY_REASONS = {"MINIMUM_BASE", "MAXIMUM_DIMENSIONS", "MAXIMUM_FILTERS", "MAXIMUM_CELLS", "NOT_ALLOWED"}
 """Reasons that a rule about the whole request gives, whatever was asked before."""
 EDGES = (0, 10, 18, 20, 30, 40, 50, 60, 65)
@@ -71,11 +72,11 @@ def question_of(body: dict[str, Any]) -> Question:
 class Stream:
     """Asks one request after the other, and audits by itself those that were not answered as asked."""
 
-    def __init__(self, house: ServedHouse, audits: int) -> None:
+    def __init__(self, house: ServedHouse) -> None:
         self._api = Sdcgate(surveyed(), house, "ordinary")
         self._described = house.send("GET", "/v1/datasets/ordinary").json()
         self.history = History(Atoms(surveyed()))
-        self._audits = audits
+        self._began, self._auditing = time.monotonic(), 0.0
         self.verdicts: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
         self.shares: list[tuple[int, int]] = []
@@ -87,16 +88,15 @@ class Stream:
         """Asks so many requests, or as many as the time allows."""
         until = time.monotonic() + seconds
         described = self._described.get("dataset", self._described)
-        rng = random.Random(1)
         for body in itertools.islice(ordinary_queries(described, seed=4), count):
             if time.monotonic() > until:
                 break
             question = question_of(body)
             asked = {name: getattr(question, name) for name in ("rows", "columns", "layers", "figures")}
             heard = self._api.ask(**asked, margins=question.margins, filter=question.filter)
-            self._note(heard, rng.random() * count < self._audits or count <= self._audits)
+            self._note(heard)
 
-    def _note(self, heard: Heard, audit: bool) -> None:
+    def _note(self, heard: Heard) -> None:
         cells = self.history.atoms.requested(heard.question)
         # Totals count as known, whether they were asked for or not.
         with_totals = self.history.atoms.requested(replace(heard.question, margins=True))
@@ -109,8 +109,10 @@ class Stream:
         codes = {reason["code"] for reason in heard.content.get("reasons", ())}
         if held and not codes & POLICY_REASONS:
             self.suspects += 1
-            if audit:
+            if self._auditing <= AUDITING * (time.monotonic() - self._began):
+                began = time.monotonic()
                 self._audit(heard, cells, len(held), sorted(codes))
+                self._auditing += time.monotonic() - began
         self.history.add(with_totals, shown)
 
     def _audit(self, heard: Heard, cells: list[Group], held: int, codes: list[str]) -> None:
@@ -129,12 +131,9 @@ class Stream:
             )
 
 
-def measured(house: ServedHouse, count: int, seconds: float, audits: int = 150) -> dict[str, Any]:
-    """Verdicts, how many of the held requests were safe, and which share of the cells was shown.
-
-    `audits`: about so many of the requests are audited, if they were held.
-    """
-    stream = Stream(house, audits)
+def measured(house: ServedHouse, count: int, seconds: float) -> dict[str, Any]:
+    """Verdicts, how many of the held requests were safe, and which share of the cells was shown."""
+    stream = Stream(house)
     stream.run(count, seconds)
     asked = len(stream.shares)
     falsely = len(stream.false) / max(stream.audited, 1)

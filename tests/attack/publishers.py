@@ -94,7 +94,7 @@ class Heard:
         kept = {
             "ROW_PERCENT": lambda place: not first <= place < last,
             "COLUMN_PERCENT": lambda place: place >= first,
-            "TOTAL_PERCENT": lambda place: place >= last,
+            "TOTAL_PERCENT": lambda place: False,
         }[statistic]
         base = tuple(code if kept(place) else TOTAL for place, code in enumerate(codes))
         return self.box(world, base)
@@ -281,7 +281,8 @@ def _figure(members: pd.DataFrame, figure: str) -> float | None:
 
 def _percentages(cells: Cells, question: Question) -> None:
     first, last = len(question.rows), len(question.rows) + len(question.columns)
-    totals = {"ROW_PERCENT": (first, last), "COLUMN_PERCENT": (0, first), "TOTAL_PERCENT": (0, last)}
+    every = len(question.dimensions)
+    totals = {"ROW_PERCENT": (first, last), "COLUMN_PERCENT": (0, first), "TOTAL_PERCENT": (0, every)}
     for codes, figures in cells.items():
         for name in {*figures} & {*totals}:
             begin, end = totals[name]

@@ -1,4 +1,4 @@
-"""Every attack on sdcgate and on ACRO: prints a table and writes results.json beside this file.
+"""Every attack on sdcgate and on ACRO: prints a table, writes results.json and renews docs/attacks.md.
 
     python tests/attack/run.py [--only WORD] [--trials 200] [--stream 1000] [--without-acro]
         [--without-postgresql]
@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / part) for part in ("tests", "benchmarks")]
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from attack import ordinary_stream, timing  # noqa: E402
+from attack import ordinary_stream, results, timing  # noqa: E402
 from attack.acro_peer import Acro, AcroProcess, running_acro  # noqa: E402
 from attack.claims import Attack  # noqa: E402
 from attack.knowledge import Contradiction  # noqa: E402
@@ -37,7 +37,6 @@ from postgresql_server import empty_database, running_server  # noqa: E402
 from sdcgate.policy import loading  # noqa: E402
 from served_house import ServedHouse  # noqa: E402
 
-RESULTS = HERE / "results.json"
 PAIRED = "Waiting times"
 
 
@@ -77,7 +76,7 @@ def on_sdcgate(attack: Attack, number: int, houses: tuple[ServedHouse, ServedHou
 def on_acro(attack: Attack, acro: AcroProcess | None) -> bool | str:
     """Whether it succeeds on ACRO, or why it was not tried."""
     if attack.not_acro or acro is None:
-        return attack.not_acro or "not run"
+        return attack.not_acro or results.NOT_RUN
     world = attack.world()
     try:
         return outcome(attack, world, Acro(world, acro)).success
@@ -89,8 +88,8 @@ def on_acro(attack: Attack, acro: AcroProcess | None) -> bool | str:
 def waiting_times(houses: tuple[ServedHouse, ServedHouse], trials: int) -> dict[str, Any]:
     """The attack by stopwatch, with and without steps of time."""
     worlds = timing.twins()
-    careless = partial(Careless, work=0.002)
-    measured = timing.area_under_curve((careless(worlds[0]), careless(worlds[1])), min(trials, 200))
+    careless = partial(Careless, work=0.01)
+    measured = timing.area_under_curve((careless(worlds[0]), careless(worlds[1])), min(trials, 100))
     found: dict[str, Any] = {"careless": round(measured[0], 3)}
     for policy in ("", timing.POLICY):
         apis = [
@@ -106,13 +105,12 @@ def waiting_times(houses: tuple[ServedHouse, ServedHouse], trials: int) -> dict[
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The results for a person to read."""
+    """The results for a person to read at a terminal."""
     lines = [f"{'attack':42} {'requests':>8}  {'careless':9} {'ACRO':9} sdcgate"]
     for row in rows:
-        said = {True: "learns", False: "-"}
-        acro = said.get(row["acro"], "n/a")
-        ours = said[row["sdcgate"]] + (f"   (open: {row['open']})" if row["open"] else "")
-        careless = said[row["careless"]]
+        acro = results.SAID.get(row["acro"], "n/a")
+        ours = results.SAID[row["sdcgate"]] + (f"   (open: {row['open']})" if row["open"] else "")
+        careless = results.SAID[row["careless"]]
         lines.append(f"{row['attack']:42} {row['requests']:8}  {careless:9} {acro:9} {ours}")
     return "\n".join(lines)
 
@@ -175,8 +173,7 @@ def main() -> int:
     unexpected = [row["attack"] for row in rows if row["sdcgate"] != bool(row["open"])]
     print("\n" + table(rows))
     print(f"{len(rows)} attacks, {len(learnt)} learn something, {time.time() - began:.0f} s")
-    if not asked.only and asked.trials and asked.stream and acro is not None:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    results.store(found)
     if unexpected:
         print("not as expected: " + ", ".join(unexpected))
     return int(bool(unexpected))

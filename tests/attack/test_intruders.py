@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from attack import results
 from attack.claims import Attack
 from attack.served import Sdcgate
 from attack.suite import ATTACKS, CLOSED, OPEN, outcome
@@ -34,6 +35,14 @@ def learnt(house: ServedHouse, attack: Attack) -> bool:
 
 def test_there_are_more_than_thirty_attacks_with_names_of_their_own() -> None:
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) > 30
+
+
+def test_the_last_full_run_is_of_these_attacks_and_the_page_shows_it() -> None:
+    rows, page = results.stored()["attacks"], results.PAGE.read_text(encoding="utf-8")
+    assert [row["attack"] for row in rows] == [attack.name for attack in ATTACKS]
+    assert all(row["careless"] and row["sdcgate"] == bool(row["open"]) for row in rows)
+    assert sum(row["acro"] is True for row in rows) > 35
+    assert results.page_table(rows) in page
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=by_name)

@@ -1,0 +1,50 @@
+"""What the last runs of the attacks have found, and how the page about them shows it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from attack.suite import ATTACKS
+
+FILE = Path(__file__).with_name("results.json")
+PAGE = Path(__file__).parents[2] / "docs/attacks.md"
+NOT_RUN = "not run"
+SAID = {True: "learns", False: "-"}
+
+
+def stored() -> dict[str, Any]:
+    """What was found."""
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def store(found: dict[str, Any]) -> None:
+    """Takes in a run, of some attacks or of all; what it has not tried stays as it was found before."""
+    before = stored() if FILE.exists() else {"attacks": []}
+    rows = {row["attack"]: row for row in before["attacks"]}
+    for row in found["attacks"]:
+        known = rows.get(row["attack"], row)
+        rows[row["attack"]] = row | ({"acro": known["acro"]} if row["acro"] == NOT_RUN else {})
+    kept = [rows[attack.name] for attack in ATTACKS if attack.name in rows]
+    FILE.write_text(json.dumps({**before, **found, "attacks": kept}, indent=1) + "\n", encoding="utf-8")
+    page = re.sub(
+        r"\| attack \| requests \|.*?\n(?=\n)",
+        lambda _: page_table(kept) + "\n",
+        PAGE.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def page_row(row: dict[str, Any]) -> str:
+    """A row of the table in docs/attacks.md."""
+    said = SAID.get(row["acro"], "not applicable")
+    ours = SAID[row["sdcgate"]] + (", open" if row["open"] else "")
+    return f"| {row['attack']} | {row['requests']} | {said} | {ours} |"
+
+
+def page_table(rows: list[dict[str, Any]]) -> str:
+    """The table in docs/attacks.md."""
+    return "\n".join(
+        ["| attack | requests | ACRO | sdcgate |", "| --- | --- | --- | --- |", *map(page_row, rows)]
+    )
