@@ -12,6 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, leaf_cells
+from sdcgate.methods.tables.adjustment import AdjustedTable
 from sdcgate.methods.tables.cell_key import (
     KeyArray,
     SumNoise,
@@ -99,6 +100,7 @@ class Perturbed:
     unprotected: BoolArray = field(repr=False)
     unchecked: tuple[str, ...]
     rounded: ControlledTable | None = None
+    adjusted: AdjustedTable | None = None
 
 
 def with_cell_keys(
@@ -133,7 +135,7 @@ def with_cell_keys(
         return Perturbed(changed, Proof.UNPROVED, unsafe.copy(), unchecked)
     lower, upper, every = counts_behind_noise(units, units + noise, method.table)
     behind = Intervals(lower.astype(np.float64), upper.astype(np.float64))
-    proof, unprotected = _hidden(problem, unsafe, units, behind, seconds)
+    proof, unprotected = hidden(problem, unsafe, units, behind, seconds)
     if proof is Proof.REFUTED and not every:
         proof = Proof.UNPROVED
     return Perturbed(changed, proof, unprotected, ())
@@ -164,7 +166,7 @@ def with_rounding(
     if method.measure is not None:
         return Perturbed((of_fact,), Proof.UNPROVED, unsafe.copy(), (fact,), rounded)
     behind = _behind(problem, changed, method, rounded)
-    proof, unprotected = _hidden(problem, unsafe, facts.records, behind, seconds / 2)
+    proof, unprotected = hidden(problem, unsafe, facts.records, behind, seconds / 2)
     return Perturbed((of_fact,), proof, unprotected, (), rounded)
 
 
@@ -208,10 +210,10 @@ def _behind(
     return behind_neighbours(changed, base, 1 if rounded is None else rounded.steps)
 
 
-def _hidden(
+def hidden(
     problem: Problem, unsafe: BoolArray, true: IntArray, behind: Intervals, seconds: float
 ) -> tuple[Proof, BoolArray]:
-    """Whether each unsafe count is hidden, and which are not shown to be."""
+    """Whether each unsafe count is hidden by the intervals it is known to lie in, and which may not be."""
     if true is not problem.facts.records and not (problem.units_additive or problem.units_follow):
         # What units of parts say about those of a total is no equation, and may not be left out.
         return Proof.UNPROVED, unsafe.copy()
@@ -226,10 +228,7 @@ def _hidden(
 
 def misfits(problem: Problem, method: CellKeys | Rounding) -> Iterator[tuple[str, str]]:
     """What of a problem and a method does not go together, as (field, what is wrong)."""
-    if problem.absent.any():
-        yield "problem.absent", "must be empty: only complete tables are changed"
-    if problem.costs is not None:
-        yield "problem.costs", "must be empty: they are of withholding"
+    yield from unchangeable(problem)
     changed: tuple[int, ...] = ()
     if isinstance(method, Rounding):
         yield from _wrong_base(problem, method)
@@ -240,6 +239,14 @@ def misfits(problem: Problem, method: CellKeys | Rounding) -> Iterator[tuple[str
     for place in changed:
         if np.abs(problem.facts.measures[place].sums).max(initial=0.0) > LARGEST_SUM:
             yield f"problem.facts.measures[{place}].sums", f"must not exceed {LARGEST_SUM:g}"
+
+
+def unchangeable(problem: Problem) -> Iterator[tuple[str, str]]:
+    """What of a problem keeps every method from changing values, as (field, what is wrong)."""
+    if problem.absent.any():
+        yield "problem.absent", "must be empty: only complete tables are changed"
+    if problem.costs is not None:
+        yield "problem.costs", "must be empty: they are of withholding"
 
 
 def _wrong_base(problem: Problem, method: Rounding) -> Iterator[tuple[str, str]]:
