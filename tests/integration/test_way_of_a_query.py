@@ -125,6 +125,15 @@ def test_too_much_identifying_detail_is_refused_and_coarser_levels_are_proposed(
     assert verdict(answered) == "REFUSED"
     assert "INDIVIDUAL_RISK" in reasons(answered)
     assert any("ten_years" in reason.suggestion for reason in answered.decision.reasons)
+    proposed = answered.decision.alternatives
+    assert 1 <= len(proposed) <= 3
+    for one in proposed:
+        assert one.judged
+        asked = {
+            name: [f"{d.variable}:{d.level}" for d in getattr(one, name)]
+            for name in ("rows", "columns", "layers")
+        }
+        assert verdict(house.ask(**asked)) == "RELEASED"
 
 
 def test_means_are_those_of_the_records_and_leave_rounded(house, people):
