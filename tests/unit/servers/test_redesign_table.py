@@ -3,17 +3,12 @@
 import grpc
 import pytest
 
+from protection_server import served_protection
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import service_authenticator
-from sdcgate.servers.channels import connect
-from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.openapi_redesign_examples import REDESIGNED, redesigned
-from sdcgate.servers.protection import SERVICE, ProtectionServicer
-from sdcgate.servers.settings import GrpcServer
 from sdcgate.wire.json import from_value, to_value
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc, redesign_pb2
+from sdcgate_proto.sdcgate.protection.v1 import redesign_pb2
 
-TOKEN = "t" * 43
 RULES = {"minimum_units": {"units": 5, "consequence": "PROTECT"}}
 AREA = {"variable": "area", "codes": ["n1", "n2", "north", "s1", "s2", "south", "_T"],
         "parents": [2, 2, 6, 5, 5, 6, -1]}  # fmt: skip
@@ -23,28 +18,14 @@ INNER = {"n1": (3, 30), "n2": (20, 21), "s1": (22, 23), "s2": (24, 25)}
 
 @pytest.fixture(scope="module")
 def redesign():
-    running = Running(
-        "protection",
-        lambda server: protection_pb2_grpc.add_ProtectionServiceServicer_to_server(
-            ProtectionServicer(), server
-        ),
-        [SERVICE],
-        GrpcServer(),
-        service_authenticator(TOKEN),
-    )
-    running.start()
-    channel = connect(running.address, TOKEN)
-    stub = protection_pb2_grpc.ProtectionServiceStub(channel)
+    with served_protection() as stub:
 
-    def call(**body):
-        request = from_value(
-            {"time_limit_ms": 5000, "rules": RULES, **body}, redesign_pb2.RedesignTableRequest
-        )
-        return to_value(stub.RedesignTable(request, timeout=20), {})
+        def call(**body):
+            body = {"time_limit_ms": 5000, "rules": RULES, **body}
+            request = from_value(body, redesign_pb2.RedesignTableRequest)
+            return to_value(stub.RedesignTable(request, timeout=20), {})
 
-    yield call
-    channel.close()
-    running.stop(0)
+        yield call
 
 
 def units():

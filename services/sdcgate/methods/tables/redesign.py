@@ -1,7 +1,7 @@
 """The least coarsening of a table that passes: a search over partitions of the codes of its dimensions.
 
-Redesign is the first remedy for an unsafe table (Hundepool et al., Statistical Disclosure Control, 2012,
-section 4.2.1: "table redesign"): categories are joined until what is shown is safe. A design has a partition
+Redesign joins categories of an unsafe table until what is shown is safe (Skinner, Statistical Disclosure
+Control for Survey Data, 2009, 2.3.1, after Willenborg and de Waal, 2001). A design has a partition
 of the finest codes of each dimension: a registered level, adjacent categories of one parent joined, or one
 group, which is the dimension dropped. What it costs is entropy (Shlomo, Accessing Microdata via the
 Internet, 2003, IV). Joining never adds entropy, so designs are taken up by entropy, the finest first and each
