@@ -20,7 +20,7 @@ from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, RiskService
 from sdcgate.facility.refusals import refuse_without_data
-from sdcgate.methods.cells import Facts, FloatArray, State, leaf_cells
+from sdcgate.methods.cells import Facts, State, leaf_cells
 from sdcgate.methods.rules import ReasonCode
 from sdcgate.methods.tables.redesign import (
     Design,
@@ -116,8 +116,14 @@ class _Search:
         self, redesigner: Redesigner, plan: Plan, computed: Computation, known: Knowledge, deadline: Deadline
     ) -> None:
         self._redesigner, self._plan, self._known, self._deadline = redesigner, plan, known, deadline
-        self._units = _finest_units(computed)
-        steps = [_levels(plan, *dimension) for dimension in plan.dimensions]
+        units = computed.table.facts.units
+        finest = finest_cells(computed.table.axes, Facts(units, units))
+        self._units = np.asarray(finest.facts.units, dtype=np.float64).reshape(finest.shape)
+        """Units of the inner cells, an axis a dimension."""
+        steps = [
+            _levels(plan, *dimension, axis.codes)
+            for dimension, axis in zip(plan.dimensions, finest.axes, strict=True)
+        ]
         self._names = [dict(zip(partitions, names, strict=True)) for names, partitions in steps]
         self._ladders = [Ladder(tuple(partitions)) for _, partitions in steps]
         self._tried = 0
@@ -180,22 +186,21 @@ class _Search:
         return None if refuse_without_data(coarser) is not None else coarser
 
 
-def _levels(plan: Plan, variable: str, level: str) -> tuple[list[str], list[Partition]]:
-    """The levels that a dimension may be asked by from the one asked on, as partitions of its codes."""
+def _levels(
+    plan: Plan, variable: str, level: str, codes: tuple[str, ...]
+) -> tuple[list[str], list[Partition]]:
+    """The levels that a dimension may be asked by from the one asked on, as partitions of its codes.
+
+    `codes` are those in the table: a filter on the dimension's own variable leaves some of the level's.
+    """
     levels = plan.dataset.levels(variable)
     asked = plan.dataset.level(variable, level)
-    names, partitions = [level], [tuple(range(len(asked.codes)))]
+    places = [asked.codes.index(code) for code in codes]
+    names, partitions = [level], [tuple(range(len(places)))]
     for coarser in levels[plan.dataset.level_position(variable, level) + 1 :]:
         above = dict(zip(asked.members, coarser.members, strict=True))
-        joined = partition([above.get(code, -1) for code in range(len(asked.codes))])
+        joined = partition([above.get(place, -1) for place in places])
         if joined != partitions[-1]:
             names.append(coarser.name)
             partitions.append(joined)
     return names, partitions
-
-
-def _finest_units(computed: Computation) -> FloatArray:
-    """Units of the inner cells, an axis a dimension."""
-    units = computed.table.facts.units
-    finest = finest_cells(computed.table.axes, Facts(units, units))
-    return np.asarray(finest.facts.units, dtype=np.float64).reshape(finest.shape)
