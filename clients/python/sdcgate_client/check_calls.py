@@ -229,7 +229,9 @@ class CheckCalls(Connection):
             unsafe: Positions of the cells that must be withheld, or hidden.
             method: Withholding if none is given. `{"rounding": {"kind": "CONTROLLED", "base": 5}}`; kinds are
                 also `NEAREST`, `RANDOM`, `SMALL_COUNTS`, `INTERVALS`. Or noise by cell keys: `{"cell_keys":
-                {"keys": keys, "noise": {"maximum_noise": 5, "variance": 3}}}`, one 64-bit key a cell.
+                {"keys": keys, "noise": {"maximum_noise": 5, "variance": 3}}}`, one 64-bit key a cell. Or
+                controlled tabular adjustment: `{"adjustment": {"weighting": "UNIT", "minimum": 3}}`;
+                weightings are also `RELATIVE`, `ROOT`, and there are more demands, as `margin_share`.
             time_limit_ms: Milliseconds to spend at most.
             thorough: Spend all of them on withholding less, if it takes that long.
             how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.

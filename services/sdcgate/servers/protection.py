@@ -7,6 +7,7 @@ import grpc
 import numpy as np
 
 from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
@@ -94,8 +95,12 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         return redesign_to_message(found, table)
 
 
-def _perturb(table: TableToProtect, method: CellKeys | Rounding, seconds: float, units: str) -> Perturbed:
+def _perturb(
+    table: TableToProtect, method: CellKeys | Rounding | Adjustment, seconds: float, units: str
+) -> Perturbed:
     """Change values; the keys of a rounding that has none are drawn here, by the system's generator."""
+    if isinstance(method, Adjustment):
+        return with_adjustment(table.problem, table.cells, method, seconds, table.counts)
     if isinstance(method, CellKeys):
         return with_cell_keys(table.problem, table.cells, method, seconds, units)
     if method.kind is RoundingKind.RANDOM and method.keys is None:

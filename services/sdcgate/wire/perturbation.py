@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.tables.adjusting import Adjustment, adjustment_misfits
 from sdcgate.methods.tables.cell_key import KeyArray, SumNoise
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
@@ -19,6 +20,7 @@ from sdcgate.methods.tables.ptable import NoiseParameters, PTable, PTableError, 
 from sdcgate.methods.tables.ptable_checks import checked_ptable
 from sdcgate.methods.tables.rounding import MULTIPLE
 from sdcgate.methods.tables.utility import Distances, Utility
+from sdcgate.wire.adjustment import adjusted_to_message, adjustment_from_message
 from sdcgate.wire.dimensions import CellOrder
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems, join
 from sdcgate.wire.protection import NO_MEASURE, TableToProtect
@@ -26,12 +28,12 @@ from sdcgate.wire.tables import floats, integers, listed, positions
 from sdcgate_proto.sdcgate.protection.v1 import perturbation_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 
-UNCOUNTED = "must have units or records: without them only the sums of a `measure` can be rounded"
+UNCOUNTED = "must have units or records: without them only the sums of a `measure` can be changed"
 
 
 def method_from_message(
     request: protection_pb2.ProtectTableRequest, table: TableToProtect
-) -> CellKeys | Rounding | None:
+) -> CellKeys | Rounding | Adjustment | None:
     """The method that is asked for; None where cells are to be withheld.
 
     Raises InvalidMessageError with all that is wrong with it, or with the table under it.
@@ -40,15 +42,21 @@ def method_from_message(
     if asked is None:
         return None
     problems = Problems()
-    method: CellKeys | Rounding | None
+    method: CellKeys | Rounding | Adjustment | None
+    measure = ""
     if asked == "cell_keys":
         method = _cell_keys(request.cell_keys, table, problems)
+    elif asked == "rounding":
+        method, measure = _rounding(request.rounding, table, problems), request.rounding.measure
     else:
-        method = _rounding(request.rounding, table, problems)
+        method = adjustment_from_message(request.adjustment, table, problems)
+        measure = request.adjustment.measure
     facts = request.problem.facts
-    if not (facts.units or facts.records) and (asked == "cell_keys" or not request.rounding.measure):
+    if not (facts.units or facts.records or measure):
         problems.found.append(FieldProblem("problem.facts", UNCOUNTED))
-    if method is not None:
+    if isinstance(method, Adjustment):
+        problems.found += [FieldProblem(*misfit) for misfit in adjustment_misfits(table.problem, method)]
+    elif method is not None:
         problems.found += [FieldProblem(*misfit) for misfit in misfits(table.problem, method)]
     problems.check()
     return method
@@ -161,6 +169,8 @@ def perturbed_to_message(found: Perturbed, order: CellOrder) -> pb.PerturbedTabl
         if found.rounded.values is not None:
             message.rounded.distance = found.rounded.distance
             message.rounded.least_distance = found.rounded.least_distance
+    if found.adjusted is not None:
+        message.adjusted.CopyFrom(adjusted_to_message(found.adjusted, order))
     return message
 
 

@@ -49,8 +49,9 @@ def with_adjustment(
 ) -> Perturbed:
     """Adjust the records of a table, or the sums of a measure. `counts` says what the records are called.
 
-    Unsafe sums move by the problem's levels, and at least by the width it wants; what is known from elsewhere
-    need not move. Raises ValueError where method and problem do not fit.
+    Counts below the minimum go to 0, or to it and above; other unsafe ones move by the count width. Unsafe
+    sums move by the problem's levels, and at least by the width it wants; what is known from elsewhere need
+    not move. Raises ValueError where method and problem do not fit.
     """
     for where, what in adjustment_misfits(problem, method):
         raise ValueError(f"{where} {what}")
@@ -78,7 +79,7 @@ def _with_counts(
     small = (true > 0) & (true < minimum)
     width = np.full(len(true), problem.count_width)
     levels = Levels(
-        upper=np.maximum(minimum - true, width).astype(np.float64),
+        upper=np.where(small, minimum - true, width).astype(np.float64),
         lower=np.where(small, true, width).astype(np.float64),
     )
     demands = method.demands
@@ -98,6 +99,9 @@ def _with_counts(
         whole=True,
     )
     if found.values is None:
+        if method.demands.lower is None:
+            blamed = tuple("minimum" if name == "lower" else name for name in found.too_strict)
+            found = replace(found, too_strict=blamed)
         return Perturbed((), Proof.UNPROVED, unsafe.copy(), (), adjusted=found)
     facts = _facts(problem, counts, true.astype(np.float64), found)
     if demands.moved_share is not None or demands.correlation is not None:
