@@ -64,6 +64,16 @@ def test_each_proposal_leaves_whole_when_it_is_asked(tmp_path, consequence):
     assert house.ledger.verify().ok
 
 
+def test_a_dimension_under_a_filter_of_its_own_is_coarsened_within_the_filter(tmp_path):
+    house = house_with(tmp_path)
+    chosen = {"site": ["1", "2"], "year": ["4"]}
+    answered = house.ask(rows=["site"], columns=["plan"], layers=["female"], **chosen)
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert dimensions(answered)
+    for request in requests_of(answered, **chosen):
+        assert verdict(house.ask(**request)) == "RELEASED"
+
+
 def test_a_promise_holds_whatever_is_asked_meanwhile_and_the_others_pay(tmp_path):
     """Persons without education differ by few from all of them: who asked first is answered."""
     few = {"rows": ["female"], "site": ["3"], "year": ["2"], "education": [str(code) for code in range(26)]}
