@@ -21,6 +21,15 @@ class Method(StrEnum):
     CONTROLLED = "controlled"
     SMALL_COUNTS = "small-counts"
     INTERVALS = "intervals"
+    ADJUSTMENT = "adjustment"
+
+
+class Weighting(StrEnum):
+    """What a change of one costs in a cell: the same, its part of the value, or of the value's root."""
+
+    UNIT = "unit"
+    RELATIVE = "relative"
+    ROOT = "root"
 
 
 def protect(
@@ -41,8 +50,18 @@ def protect(
         Path | None, typer.Option(help="cell-keys, random: file with the secret, 32 bytes, always the same.")
     ] = None,
     released: Annotated[
-        list[Path], typer.Option(help="controlled: a table written earlier, whose cells bind; repeatable.")
+        list[Path],
+        typer.Option(help="controlled, adjustment: a table written earlier, whose cells bind; repeatable."),
     ] = [],  # noqa: B006
+    weighting: Annotated[
+        Weighting, typer.Option(help="adjustment: what a change of one costs.")
+    ] = Weighting.UNIT,
+    most_change: Annotated[
+        int, typer.Option(help="adjustment: no count changes by more; twice --minimum where 0.", min=0)
+    ] = 0,
+    margin_share: Annotated[
+        float | None, typer.Option(help="adjustment: no total changes by more than this share of it.", min=0)
+    ] = None,
     delimiter: Annotated[str, typer.Option(help="What separates columns of a CSV file; comma.")] = "",
     seconds: Annotated[float, typer.Option(help="Time to spend.", min=0.1)] = 30.0,
     out: Annotated[Path | None, typer.Option(help="Write the table to this CSV file.")] = None,
@@ -64,6 +83,9 @@ def protect(
             ptable="" if ptable is None else ptable.read_text(encoding="utf-8"),
             secret=None if key_file is None else _secret(key_file),
             released=tuple(released),
+            weighting=weighting.name,
+            most_change=most_change or None,
+            margin_share=margin_share,
             delimiter=delimiter,
             seconds=seconds,
         )

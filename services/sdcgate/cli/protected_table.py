@@ -12,7 +12,11 @@ import numpy as np
 from sdcgate.cli.released_tables import released_values
 from sdcgate.engine.counted_table import CountedTable, count_table
 from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, cell_codes
+from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
+from sdcgate.methods.tables.adjustment import AdjustedTable
+from sdcgate.methods.tables.adjustment_demands import Demands, Weighting
 from sdcgate.methods.tables.cell_key import KeyArray
+from sdcgate.methods.tables.controlled_rounding import Found
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
     Perturbed,
@@ -28,12 +32,19 @@ from sdcgate.methods.tables.rounding import Intervals
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.methods.tables.utility import Utility
 
-WITHHOLD, CELL_KEYS, RANDOM, CONTROLLED = "withhold", "cell-keys", "random", "controlled"
+WITHHOLD, CELL_KEYS, RANDOM = "withhold", "cell-keys", "random"
+CONTROLLED, ADJUSTMENT = "controlled", "adjustment"
+MOST_NAMED = 5
+"""Cells that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of `sdcgate protect`; `noise` is D, V, js and p_stay, `ptable` the text of a CSV."""
+    """What is asked of `sdcgate protect`.
+
+    `noise` is D, V, js and p_stay, `ptable` the text of a CSV, `most_change` and `margin_share` the most
+    by which a count, and a total as a share of it, may change in an adjustment.
+    """
 
     by: tuple[str, ...]
     unit: str
@@ -44,6 +55,9 @@ class Asked:
     ptable: str
     secret: bytes | None = field(repr=False)
     released: tuple[Path, ...]
+    weighting: str
+    most_change: float | None
+    margin_share: float | None
     delimiter: str
     seconds: float
 
@@ -62,6 +76,7 @@ class ProtectedTable:
     unprotected: int
     utility: Utility | None = field(default=None, repr=False)
     steps: int = 0
+    adjusted: AdjustedTable | None = field(default=None, repr=False)
 
     @property
     def proved(self) -> bool:
@@ -73,8 +88,10 @@ def protected_table(file: Path, asked: Asked) -> ProtectedTable:
     """Count a table and protect it. Raises ValueError for what cannot be done."""
     if asked.method == CELL_KEYS and asked.secret is None:
         raise ValueError("--method cell-keys needs --key-file and --unit")
-    if asked.released and asked.method != CONTROLLED:
-        raise ValueError("--released is for --method controlled")
+    if asked.released and asked.method not in (CONTROLLED, ADJUSTMENT):
+        raise ValueError("--released is for --method controlled and --method adjustment")
+    if asked.method == ADJUSTMENT and asked.minimum < 2:
+        raise ValueError("--method adjustment needs a --minimum of 2 or more")
     secret = asked.secret if asked.method in (CELL_KEYS, RANDOM) else None
     counted = count_table(file, asked.by, asked.unit, secret, asked.delimiter)
     if not counted.units_additive and asked.method not in (WITHHOLD, CELL_KEYS):
@@ -89,12 +106,16 @@ def protected_table(file: Path, asked: Asked) -> ProtectedTable:
     if asked.method == CELL_KEYS:
         method = CellKeys(_keys(counted), _noise(asked))
         return _changed(problem, unsafe, with_cell_keys(problem, unsafe, method, asked.seconds, counts))
+    released = released_values(counted.axes, asked.released) if asked.released else None
+    if asked.method == ADJUSTMENT:
+        adjusted = with_adjustment(problem, unsafe, _adjustment(asked, released), asked.seconds, counts)
+        return _changed(problem, unsafe, adjusted)
     kind = RoundingKind[asked.method.replace("-", "_").upper()]
     rounding = Rounding(
         kind,
         asked.base,
         keys=_keys(counted) if kind is RoundingKind.RANDOM else None,
-        released=released_values(counted.axes, asked.released) if asked.released else None,
+        released=released,
     )
     return _changed(problem, unsafe, with_rounding(problem, unsafe, rounding, asked.seconds, counts))
 
@@ -121,6 +142,11 @@ def _keys(counted: CountedTable) -> KeyArray:
     if counted.keys is not None:
         return counted.keys
     return np.frombuffer(os.urandom(8 * len(counted.units)), dtype=np.uint64)
+
+
+def _adjustment(asked: Asked, released: FloatArray | None) -> Adjustment:
+    demands = Demands(asked.most_change, asked.margin_share, released=released)
+    return Adjustment(Weighting[asked.weighting], minimum=asked.minimum, demands=demands)
 
 
 def _noise(asked: Asked) -> PTable:
@@ -156,6 +182,7 @@ def _changed(problem: Problem, unsafe: BoolArray, found: Perturbed) -> Protected
         unprotected=int(found.unprotected.sum()),
         utility=fact.utility if fact else None,
         steps=found.rounded.steps if found.rounded else 0,
+        adjusted=found.adjusted,
     )
 
 
@@ -169,6 +196,8 @@ def summary(found: ProtectedTable) -> str:
         lines.append(f"{int(found.withheld.sum())} cells are withheld.")
     if found.steps > 1:
         lines.append(f"No table within one base adds up: values are less than {found.steps} bases away.")
+    if found.adjusted is not None:
+        lines.append(_nearness(found.adjusted, found.axes))
     if found.utility is not None:
         cells, utility = found.utility.all_cells, found.utility
         lines.append(
@@ -177,6 +206,32 @@ def summary(found: ProtectedTable) -> str:
             f"totals move; {utility.broken_relations} of {utility.relations} sums no longer hold."
         )
     return "\n".join(lines)
+
+
+def _nearness(adjusted: AdjustedTable, axes: tuple[Axis, ...]) -> str:
+    """How near an adjusted table is, or why there is none."""
+    match adjusted.found:
+        case Found.OPTIMAL:
+            return f"No table is nearer than this one: {adjusted.distance:g}."
+        case Found.FEASIBLE:
+            return (
+                f"Its distance is {adjusted.distance:g}; no table is nearer than {adjusted.least_distance:g}."
+            )
+        case Found.INFEASIBLE:
+            text = "There is no such table."
+        case _:
+            return "No such table was found in time: give more --seconds, or ask less."
+    if adjusted.too_strict:
+        text += f" Too strict: {', '.join(adjusted.too_strict)}."
+    places = np.flatnonzero(adjusted.stuck)[:MOST_NAMED].tolist()
+    if places:
+        codes = cell_codes(axes).T
+        names = [
+            ", ".join(axis.codes[code] for axis, code in zip(axes, codes[place], strict=True))
+            for place in places
+        ]
+        text += f" Cells that can go neither way: {'; '.join(names)}."
+    return text
 
 
 def write_table(found: ProtectedTable, out: Path | None) -> None:

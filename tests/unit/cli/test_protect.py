@@ -173,3 +173,71 @@ def test_earlier_tables_that_make_no_sense_are_told(
     shown = protect(people, "--method", "controlled", "--released", str(file), *words)
     assert shown.exit_code == 2, shown.output
     assert message in shown.stderr
+
+
+def adjusted(people: Path, *words: str) -> Result:
+    return protect(people, "--method", "adjustment", *words)
+
+
+def test_adjustment_writes_a_table_that_adds_up_and_in_which_no_small_count_stays_small(people: Path) -> None:
+    shown = adjusted(people)
+    assert shown.exit_code == 0, shown.output
+    found = {cell: int(text) for cell, text in counts(shown.stdout).items()}
+    true = true_counts(people)
+    assert any(count < 3 for count in true.values())
+    assert not any(0 < found[cell] < 3 for cell, count in true.items() if count < 3)
+    assert max(abs(found[cell] - count) for cell, count in true.items()) <= 6
+    assert found["e", "_T"] == sum(found["e", age] for age in "123")
+    distance = sum(abs(found[cell] - count) for cell, count in true.items())
+    assert f"No table is nearer than this one: {distance}." in shown.stderr
+    assert "0 of 9 sums no longer hold" in shown.stderr
+
+
+def test_totals_stay_within_their_share(people: Path) -> None:
+    shown = adjusted(people, "--weighting", "relative", "--margin-share", "0.2", "--minimum", "2")
+    assert shown.exit_code == 0, shown.output
+    found = {cell: int(text) for cell, text in counts(shown.stdout).items()}
+    for cell, count in true_counts(people).items():
+        assert "_T" not in cell or abs(found[cell] - count) <= 0.2 * count
+
+
+def test_totals_that_may_not_change_do_not(people: Path) -> None:
+    shown = adjusted(people, "--margin-share", "0")
+    assert shown.exit_code == 0, shown.output
+    assert "0 totals move" in shown.stderr
+    found, true = counts(shown.stdout), true_counts(people)
+    assert all(found[cell] == str(count) for cell, count in true.items() if "_T" in cell)
+
+
+def test_adjusted_counts_that_left_in_an_earlier_table_bind(people: Path, tmp_path: Path) -> None:
+    first = adjusted(people)
+    (tmp_path / "first.csv").write_text(first.stdout)
+    left = counts(first.stdout)
+    shown = CliRunner().invoke(
+        main,
+        [
+            *("protect", str(people), "--by", "region", "--unit", "person", "--method", "adjustment"),
+            *("--released", str(tmp_path / "first.csv")),
+        ],
+    )
+    assert shown.exit_code == 0, shown.output
+    for row in csv.DictReader(io.StringIO(shown.stdout)):
+        assert row["units"] == left[row["region"], "_T"]
+
+
+def test_where_there_is_no_adjusted_table_the_cell_is_named_and_nothing_is_written(
+    people: Path, tmp_path: Path
+) -> None:
+    small = min((cell for cell in true_counts(people) if "_T" not in cell), key=true_counts(people).get)
+    count = true_counts(people)[small]
+    (tmp_path / "earlier.csv").write_text(f"region,age,units\n{small[0]},{small[1]},{count}\n")
+    shown = adjusted(people, "--released", str(tmp_path / "earlier.csv"))
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert "There is no such table. Too strict: released." in shown.stderr
+    assert f"Cells that can go neither way: {small[0]}, {small[1]}." in shown.stderr
+
+
+def test_adjustment_without_a_minimum_is_refused(people: Path) -> None:
+    shown = adjusted(people, "--minimum", "1")
+    assert shown.exit_code == 2
+    assert "--minimum of 2" in shown.stderr

@@ -193,7 +193,7 @@ def test_what_makes_no_sense_is_an_error(changed, message):
 
 @settings(max_examples=40, deadline=None)
 @given(INNER, st.integers(2, 5), st.sampled_from([None, 0.5]))
-def test_no_count_is_published_below_the_minimum_and_every_unsafe_one_is_settled(inner, minimum, share):
+def test_no_small_count_stays_small_and_every_unsafe_one_is_settled(inner, minimum, share):
     of = counts(inner, count_width=1)
     true = of.facts.records
     unsafe = (true > 0) & (true < minimum)
@@ -204,10 +204,42 @@ def test_no_count_is_published_below_the_minimum_and_every_unsafe_one_is_settled
         assert (found.facts, found.proof) == ((), Proof.UNPROVED)
         return
     published = found.facts[0].values
-    assert not np.any((published > 0) & (published < minimum))
+    assert not np.any((published > 0) & (published < minimum) & unsafe)
     assert np.abs(published - true).max(initial=0) <= 2 * minimum
     assert found.proof in (Proof.PROVED, Proof.REFUTED)
     assert (found.proof is Proof.PROVED) == (not found.unprotected.any())
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    arrays.arrays(np.int64, (2, 2), elements=st.integers(0, 6)),
+    st.integers(1, 4),
+    st.sampled_from([None, 0.0, 0.3]),
+    st.sampled_from([None, 0.4]),
+)
+def test_what_is_proved_is_what_all_tables_that_the_method_allows_say(inner, width, margin_share, cell_share):
+    of, minimum, reach = counts(inner, count_width=width), 3, 4
+    true = of.facts.records
+    unsafe = (true > 0) & (true < minimum)
+    demands = Demands(most_change=float(reach), margin_share=margin_share, cell_share=cell_share)
+    found = with_adjustment(of, unsafe, Adjustment(Weighting.UNIT, minimum=minimum, demands=demands), 10)
+    if found.proof is not Proof.PROVED:
+        return
+    published = found.facts[0].values
+    grid = np.stack(np.meshgrid(*[np.arange(12)] * 4, indexing="ij"), axis=-1).reshape(-1, 2, 2)
+    rows = np.concatenate([grid, grid.sum(axis=2, keepdims=True)], axis=2)
+    tables = np.concatenate([rows, rows.sum(axis=1, keepdims=True)], axis=1).reshape(-1, 9)
+    change = np.abs(tables - published)
+    small = (tables > 0) & (tables < minimum)
+    allowed = (change <= reach) & ((tables > 0) | (published == 0))
+    allowed &= ~small | (published == 0) | (published >= minimum)
+    if margin_share is not None:
+        margins = np.isin(np.arange(9), [2, 5, 6, 7, 8])
+        allowed &= ~margins | (change <= margin_share * tables + 1e-9)
+    if cell_share is not None:
+        allowed &= small | (change <= cell_share * tables + 1e-9)
+    possible = tables[allowed.all(axis=1)]
+    assert np.all(np.ptp(possible, axis=0)[unsafe] >= width)
 
 
 def test_counts_below_totals_that_nobody_may_change_are_not_hidden():

@@ -1,8 +1,8 @@
 """Controlled tabular adjustment of a table to protect: its levels, its bounds, and whether it hides enough.
 
-Counts are published as 0 or as the minimum and more, whatever they were: an unsafe one goes to 0 or to the
-minimum, none falls below it. So whoever knows the method knows of a published 0 that the count is below the
-minimum, and of any other that it is not 0 and at most `most_change` away; of sums nothing is proved.
+A count below the minimum is published as 0 or as the minimum and more. So whoever knows the method knows of a
+published 0 that the count is at most `most_change`, of one below the minimum that the count is not, and of
+any other that it is not 0 and at most `most_change` away; of sums nothing is proved.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ SLACK = 1e-5
 class Adjustment:
     """Controlled tabular adjustment of the counts, or of the sums of one measure (its number).
 
-    Counts need a `minimum`: 0 < n < minimum is published of none.
+    Counts need a `minimum`: those above 0 and below it are unsafe, and go to 0 or to it and above.
     """
 
     weighting: Weighting
@@ -83,10 +83,8 @@ def _with_counts(
         lower=np.where(small, true, width).astype(np.float64),
     )
     demands = method.demands
-    floor = np.where(small | (true == 0), 0.0, float(minimum))
-    lower = floor if demands.lower is None else np.maximum(floor, demands.lower)
     reach = USUAL_CHANGE * float(minimum) if demands.most_change is None else demands.most_change
-    demands = replace(demands, lower=lower, most_change=reach)
+    demands = replace(demands, most_change=reach)
     moved = (unsafe | small) & ~problem.known
     found = controlled_adjustment(
         problem.axes,
@@ -99,35 +97,34 @@ def _with_counts(
         whole=True,
     )
     if found.values is None:
-        if method.demands.lower is None:
-            blamed = tuple("minimum" if name == "lower" else name for name in found.too_strict)
-            found = replace(found, too_strict=blamed)
         return Perturbed((), Proof.UNPROVED, unsafe.copy(), (), adjusted=found)
     facts = _facts(problem, counts, true.astype(np.float64), found)
     if demands.moved_share is not None or demands.correlation is not None:
         # Whoever knows that few cells changed, or little, knows more than intervals can say.
         return Perturbed(facts, Proof.UNPROVED, unsafe.copy(), (), adjusted=found)
-    behind = _behind(problem, found.values, small, minimum, replace(demands, lower=method.demands.lower))
+    behind = _behind(problem, found.values, moved, minimum, demands)
     proof, unprotected = hidden(problem, unsafe, true, behind, seconds / 2)
     return Perturbed(facts, proof, unprotected, (), adjusted=found)
 
 
 def _behind(
-    problem: Problem, published: FloatArray, small: BoolArray, minimum: int, demands: Demands
+    problem: Problem, published: FloatArray, moved: BoolArray, minimum: int, demands: Demands
 ) -> Intervals:
     """The counts behind adjusted ones, for one who knows all demands.
 
-    Where cells must stay near, he is taken to know which are below the minimum.
+    Where safe cells must stay near, he is taken to know which cells had to move, and which were small.
     """
     reach = np.floor(demands.most_change or 0.0)
     nothing = published == 0
-    least = np.where(nothing, 0.0, np.maximum(1.0, published - reach))
-    most = np.where(nothing, min(reach, minimum - 1.0), published + reach)
+    least = np.where(published < minimum, float(minimum), np.maximum(1.0, published - reach))
+    least = np.where(nothing, 0.0, least)
+    most = published + reach
     near = np.zeros(len(published), dtype=np.bool_)
     if demands.cell_share is not None:
+        small = moved & (problem.facts.records < minimum)
         most = np.where(small, np.minimum(most, minimum - 1.0), most)
-        least = np.where(small | nothing, least, np.maximum(least, minimum))
-        near = ~small
+        near = ~moved
+        least = np.where(near & ~nothing, np.maximum(least, minimum), least)
     for share, cells in ((demands.cell_share, near), (demands.margin_share, ~leaf_cells(problem.axes))):
         if share is not None:
             least = np.where(cells, np.maximum(least, np.ceil((published - SLACK) / (1 + share))), least)
