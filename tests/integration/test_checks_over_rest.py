@@ -108,6 +108,23 @@ def test_a_crosstab_is_rounded_so_that_it_adds_up(client: Client, sites: pd.Data
     assert perturbed["facts"][0]["utility"]["broken_relations"] == 0
 
 
+def test_a_crosstab_is_adjusted_so_that_it_adds_up_and_small_counts_move(
+    client: Client, sites: pd.DataFrame
+) -> None:
+    table = own_table(sites, ["site", "plan"], {"units": "n"})
+    method = {"adjustment": {"weighting": "RELATIVE", "minimum": 3, "margin_share": 0.1}}
+    found = client.protect_table(table, small(sites), method=method, count_width=3)
+    perturbed = found["perturbed"]
+    adjusted = np.array(perturbed["facts"][0]["values"])
+    assert (found["proof"], perturbed["adjusted"]["found"]) == ("PROVED", "OPTIMAL")
+    assert all(adjusted[cell] == 0 or adjusted[cell] >= 3 for cell in small(sites))
+    assert perturbed["adjusted"]["distance"] == pytest.approx((np.abs(adjusted - sites.n) / sites.n).sum())
+    assert perturbed["facts"][0]["utility"]["broken_relations"] == 0
+    with pytest.raises(InvalidRequest) as caught:
+        client.protect_table(table, small(sites), method={"adjustment": {"weighting": "UNIT"}})
+    assert [path for path, _ in caught.value.errors] == ["adjustment.minimum"]
+
+
 def test_cell_keys_give_the_same_cells_the_same_noise(client: Client, sites: pd.DataFrame) -> None:
     table = own_table(sites, ["site", "plan"], {"units": "n"})
     keys = np.random.default_rng(3).integers(0, 2**64, len(sites), dtype=np.uint64)
