@@ -57,6 +57,23 @@ def test_unsafe_cells_move_far_enough_zeros_stay_and_the_table_adds_up(inner, we
     assert found.least_distance <= found.distance + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("weighting", "weight"),
+    [
+        (Weighting.UNIT, np.ones_like),
+        (Weighting.RELATIVE, np.reciprocal),
+        (Weighting.ROOT, lambda values: 1 / np.sqrt(values)),
+    ],
+)
+def test_the_distance_is_weighted_as_asked(weighting, weight):
+    values = with_margins(EXAMPLE).reshape(-1).astype(np.float64)
+    five = np.full(16, 5.0)
+    found = controlled_adjustment(
+        axes_of((3, 3)), values, Levels(five, five), np.arange(16) == 6, 10, weighting
+    )
+    assert found.distance == pytest.approx((weight(values) * np.abs(found.values - values)).sum())
+
+
 def test_every_level_of_a_hierarchy_adds_up():
     region = Axis("region", "region", ("a1", "a2", "b1", "b2", "a", "b", "_T"), (4, 4, 5, 5, 6, 6, -1))
     inner = np.array([[3, 1], [4, 4], [2, 2], [7, 1]], dtype=np.float64)
@@ -250,6 +267,37 @@ def test_counts_below_totals_that_nobody_may_change_are_not_hidden():
         of, of.facts.records == 1, Adjustment(Weighting.UNIT, minimum=3, demands=demands), 5
     )
     assert found.adjusted.found is Found.INFEASIBLE
+
+
+def proof_of(inner, width, weighting=Weighting.UNIT, **demands):
+    """Of the first cell, which alone is asked about."""
+    of = counts(inner, count_width=width)
+    unsafe = np.arange(len(of.facts)) == 0
+    method = Adjustment(weighting, minimum=3, demands=Demands(**demands))
+    return with_adjustment(of, unsafe, method, 10).proof
+
+
+def test_nobody_is_thought_to_believe_in_a_greater_change_than_the_most():
+    released = np.full(9, np.nan)
+    released[0] = 3.0
+    # Behind the 3 is a count from 1 to 5, for zeros stay and 2 is the most.
+    said = {"most_change": 2.0, "released": released}
+    assert proof_of([[1, 9], [9, 9]], 4, **said) is Proof.PROVED
+    assert proof_of([[1, 9], [9, 9]], 5, **said) is Proof.REFUTED
+
+
+def test_totals_that_stay_tell_what_their_parts_can_be():
+    # The row's true total of 3 is published: its first count is at most 3, whatever the most change is.
+    said = {"most_change": 4.0, "margin_share": 0.0}
+    assert proof_of([[2, 1], [9, 7]], 2, **said) is Proof.PROVED
+    assert proof_of([[2, 1], [9, 7]], 4, **said) is Proof.REFUTED
+
+
+def test_safe_cells_that_stay_near_tell_what_unsafe_ones_can_be():
+    # 20 of 20 in the row: the true total is 20 or 21, the other count the same.
+    said = {"weighting": Weighting.RELATIVE, "cell_share": 0.05}
+    assert proof_of([[1, 20], [20, 20]], 1, **said) is Proof.PROVED
+    assert proof_of([[1, 20], [20, 20]], 2, **said) is Proof.REFUTED
 
 
 def test_of_few_changes_or_a_correlation_nothing_is_proved():
