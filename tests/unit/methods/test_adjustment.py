@@ -324,6 +324,15 @@ def test_unsafe_sums_move_by_the_levels_of_the_problem():
     assert (found.proof, found.unchecked) == (Proof.UNPROVED, ("sums of x",))
 
 
+def test_small_counts_that_nobody_called_unsafe_are_hidden_too():
+    of = counts([[1, 8], [9, 7]], count_width=5)
+    nothing = np.zeros(9, dtype=np.bool_)
+    demands = Demands(most_change=2.0)
+    found = with_adjustment(of, nothing, Adjustment(Weighting.UNIT, minimum=3, demands=demands), 5)
+    assert found.facts[0].values[0] in (0, 3)
+    assert (found.proof, np.flatnonzero(found.unprotected).tolist()) == (Proof.REFUTED, [0])
+
+
 def test_counts_without_a_minimum_are_refused():
     of = counts([[1, 8], [9, 7]])
     with pytest.raises(ValueError, match=r"adjustment.minimum must be from 2"):

@@ -85,7 +85,8 @@ def _with_counts(
     demands = method.demands
     reach = USUAL_CHANGE * float(minimum) if demands.most_change is None else demands.most_change
     demands = replace(demands, most_change=reach)
-    moved = (unsafe | small) & ~problem.known
+    unsafe = unsafe | (small & ~problem.known)
+    moved = unsafe & ~problem.known
     found = controlled_adjustment(
         problem.axes,
         true.astype(np.float64),

@@ -185,7 +185,7 @@ class _Table:
         return AdjustmentProgram(self._relations, moves, self._weights / scale, whole, most, planes)
 
     def has_any(self, demands: Demands, deadline: Deadline) -> bool:
-        """Whether a table that fulfils the demands, correlation aside, is found."""
+        """Whether a table that fulfils the demands is found."""
         moves = self._moves(demands)
         if self._contradicted(moves).any():
             return False
