@@ -5,6 +5,7 @@ negative and by published zeros, within as many variables as time allows.
 """
 
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,9 @@ from sdcgate.methods.tables.joint_intervals import (
     told_by,
 )
 from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 MOST_ATOMS = 5_000
 """Joint codes of the variables that are looked at together, beyond the table's own."""
@@ -71,46 +74,63 @@ def telling(
     names = frozenset(name for new in tables for name in new.table.variables())
     fresh = {box for new in tables for box, _ in _of_states(new)[0] if box not in known.published}
     cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
-    looks = [(boxes, names, False)]
+    looks = [_Look(boxes, names, full, fresh - _computable(known, tables), units=False)]
     if varying is not None:
         # Units add up over what no unit is in twice.
-        looks.append((boxes.without(varying), names - varying, True))
-    for looked_at, first, units in looks:
-        blamed = _blamed(looked_at, first, full, fresh, width, deadline, units)
+        looks.append(_Look(boxes.without(varying), names - varying, full, fresh, units=True))
+    for look in looks:
+        blamed = look.blamed(known.told.setdefault((width, look.units), set()), width, deadline)
         which = [{cells[box] for box in told} for told in blamed]
         telling[_covering(which, tables[0].table.records)] = True
     return telling
 
 
-def _blamed(
-    boxes: JointBoxes,
-    first: Set[str],
-    full: Mapping[str, int],
-    fresh: Set[Box],
-    width: Width,
-    deadline: Deadline,
-    units: bool,
-) -> list[set[Box]]:
-    """For each withheld box that fresh ones help to bound too closely: these."""
-    how = (width.least, width.floor, deadline)
-    domain = joint_domain(first, boxes, full, MOST_ATOMS)
-    secrets, published = boxes.secrets_within(domain), boxes.within(domain, units)
-    if not (secrets and fresh & published.keys()):
-        return []
-    found = _settled(joint_bounds(joint_system(domain, published, secrets, full), *how))
-    narrow = [secrets[secret] for secret in np.flatnonzero(found.narrow)]
-    if not narrow:
-        return []
-    before = {box: count for box, count in published.items() if box not in fresh}
-    without = _settled(joint_bounds(joint_system(domain, before, narrow, full), *how))
-    narrow = [box for box, already in zip(narrow, without.narrow, strict=True) if not already]
-    # Here empty cells of the tables are rows as well, so that what they tell can be seen.
-    system = joint_system(domain, published, narrow, full, told_apart=fresh)
-    found = _settled(joint_intervals(system, *how))
-    return [
-        {box for row in told_by(found, int(secret)) if (box := system.published[row]) in fresh}
-        for secret in np.flatnonzero(found.narrow)
-    ]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """Boxes with their records or their units, and those that a table about to leave adds."""
+
+    boxes: JointBoxes
+    first: Set[str]
+    full: Mapping[str, int]
+    fresh: Set[Box]
+    units: bool
+
+    def blamed(self, told: set[Box], width: Width, deadline: Deadline) -> list[set[Box]]:
+        """For each withheld box that fresh ones help to bound too closely: these.
+
+        `told` are boxes that were too close before, which are no more looked at; it grows.
+        """
+        how = (width.least, width.floor, deadline)
+        domain = joint_domain(self.first, self.boxes, self.full, MOST_ATOMS)
+        published = self.boxes.within(domain, self.units)
+        secrets = [box for box in self.boxes.secrets_within(domain) if box not in told]
+        if not (secrets and self.fresh & published.keys()):
+            return []
+        found = _settled(joint_bounds(joint_system(domain, published, secrets, self.full), *how))
+        narrow = [secrets[secret] for secret in np.flatnonzero(found.narrow)]
+        if not narrow:
+            return []
+        before = {box: count for box, count in published.items() if box not in self.fresh}
+        without = _settled(joint_bounds(joint_system(domain, before, narrow, self.full), *how))
+        told.update(box for box, already in zip(narrow, without.narrow, strict=True) if already)
+        narrow = [box for box in narrow if box not in told]
+        # Here empty cells of the tables are rows as well, so that what they tell can be seen.
+        system = joint_system(domain, published, narrow, self.full, told_apart=self.fresh)
+        found = _settled(joint_intervals(system, *how))
+        return [
+            {box for row in told_by(found, int(secret)) if (box := system.published[row]) in self.fresh}
+            for secret in np.flatnonzero(found.narrow)
+        ]
+
+
+def _computable(known: KnownQuantity, tables: Sequence[ReleasedTable]) -> set[Box]:
+    """Boxes of tables whose records can be computed from what has left: they say nothing new."""
+    found: set[Box] = set()
+    with suppress(SpanBudgetExceeded):
+        for new in tables:
+            inside = known.derivable(new, unhurried)
+            found.update(new.boxes[cell] for cell in np.flatnonzero(inside).tolist())
+    return found
 
 
 def _of_states(new: ReleasedTable) -> tuple[list[tuple[Box, Counts]], list[Box]]:

@@ -101,6 +101,11 @@ class KnownQuantity:
     populations: Seen = field(default_factory=Seen, repr=False)
     """Records and marks of cells that were withheld: the same people under two names count once."""
     shapes: Shapes = field(default_factory=Shapes)
+    told: dict[Hashable, set[Box]] = field(default_factory=dict, repr=False)
+    """Withheld boxes that this knowledge was found to tell too closely, by what was required; noted as found.
+
+    They are so for ever: knowledge only grows. Each knowledge notes its own, as some are only on trial.
+    """
 
     @property
     def empty(self) -> bool:
@@ -209,6 +214,7 @@ class KnownQuantity:
             ),
             self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),
             self.shapes.grown(known.table),
+            {required: set(boxes) for required, boxes in self.told.items()},
         )
 
     def _add(self, span: Span, new: ReleasedTable) -> None:

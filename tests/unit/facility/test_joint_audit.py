@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from people_by_region import BY_REGION, MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
+from sdcgate.facility import joint_audit
 from sdcgate.facility.joint_audit import JointlyUnproved, Width, telling
 from sdcgate.methods.tables.solver import Deadline
 
@@ -46,10 +47,37 @@ def test_an_empty_cell_that_tells_is_kept_back():
     assert told(known, nobody) == [0]
 
 
+CLOSE = Width(least=7, floor=0)
+FEW = {"region": (0b1000,)}
+"""Six people: of the women in the west and in no region too much is told."""
+
+
 def test_a_cell_that_was_bounded_before_is_no_reason_to_keep_anything_back():
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(FEW))
+    assert told(known, released({"region": (NORTH,)}), width=CLOSE) == []
+
+
+def test_what_was_too_close_before_is_noted_and_looked_at_no_more(monkeypatch):
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(FEW))
+    assert told(known, released({"region": (NORTH,)}), width=CLOSE) == []
+    assert len(known.told[CLOSE, False]) == 2
+    assert known.grown(released({"region": (SOUTH,)})).told == known.told
+    monkeypatch.setattr(joint_audit, "joint_bounds", None)
+    assert told(known, released({"region": (SOUTH,)}), width=CLOSE) == []
+
+
+def test_what_is_found_on_trial_is_not_noted_for_what_left():
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
-    known = known.grown(released({"region": (WEST,)}))
-    assert told(known, released({"region": (NORTH,)}), width=Width(least=12, floor=0)) == []
+    trial = known.grown(released(FEW))
+    assert told(trial, released({"region": (NORTH,)}), width=CLOSE) == []
+    assert trial.told[CLOSE, False]
+    assert not known.told
+
+
+def test_cells_that_can_be_computed_already_bound_nothing_anew(monkeypatch):
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(BY_REGION))
+    monkeypatch.setattr(joint_audit, "joint_bounds", None)
+    assert told(known, released({"region": (NORTH | SOUTH,)}), width=Width(least=12, floor=0)) == []
 
 
 def test_cells_that_left_before_bound_nothing_anew():

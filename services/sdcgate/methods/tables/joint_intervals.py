@@ -15,9 +15,9 @@ from sdcgate.methods.tables.audit import directions
 from sdcgate.methods.tables.joint_system import JointSystem, told_columns, without_columns
 from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
 
-SWEEPS = 6
+SWEEPS = 60
 FEW = 4
-"""So many secrets are settled one by one rather than swept."""
+"""So many secrets are settled one by one rather than swept, and a sweep that settles no more is the last."""
 TOLERANCE = 1e-6
 """A bound so close to a whole number is that number."""
 
@@ -61,8 +61,12 @@ def joint_intervals(
     search = _Search(system, width, floor, deadline)
     if not search.begin():
         return search.result(np.ones(search.secrets, dtype=np.bool_))
+    left = np.count_nonzero(search.close)
     for turn in range(SWEEPS):
-        if np.count_nonzero(search.close) <= FEW or not search.sweep(turn):
+        if left <= FEW or not search.sweep(turn):
+            break
+        before, left = left, np.count_nonzero(search.close)
+        if before - left <= FEW:
             break
     unproved = np.zeros(search.secrets, dtype=np.bool_)
     for secret in np.flatnonzero(search.close).tolist():
