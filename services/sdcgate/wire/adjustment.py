@@ -3,8 +3,6 @@
 import math
 from typing import Any, cast
 
-import numpy as np
-
 from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.tables.adjusting import Adjustment
 from sdcgate.methods.tables.adjustment import AdjustedTable
@@ -12,7 +10,8 @@ from sdcgate.methods.tables.adjustment_demands import Demands, Weighting
 from sdcgate.wire.dimensions import CellOrder
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems
 from sdcgate.wire.protection import NO_MEASURE, TableToProtect
-from sdcgate.wire.tables import floats, listed, positions
+from sdcgate.wire.released import released_from_message
+from sdcgate.wire.tables import floats, listed
 from sdcgate_proto.sdcgate.protection.v1 import perturbation_pb2 as pb
 
 SHARES = ("most_change", "margin_share", "cell_share", "moved_share", "correlation")
@@ -29,7 +28,9 @@ def adjustment_from_message(
     before = len(problems.found)
     lower = problems.of(_bounds, message.lower, table, "adjustment.lower")
     upper = problems.of(_bounds, message.upper, table, "adjustment.upper")
-    released = problems.of(_released, message, table)
+    released = problems.of(
+        released_from_message, message.released, message.released_values, table, "adjustment"
+    )
     if len(problems.found) > before:
         return None
     shares = {name: getattr(message, name) for name in SHARES if message.HasField(cast("Any", name))}
@@ -52,25 +53,6 @@ def _bounds(values: Any, table: TableToProtect, path: str) -> FloatArray | None:
         )
     bounds: FloatArray = table.order.arranged(floats(values))
     return bounds
-
-
-def _released(message: pb.Adjustment, table: TableToProtect) -> FloatArray | None:
-    """Adjusted values that have left, NaN where none has; None where none is named."""
-    if not message.released and not message.released_values:
-        return None
-    count = len(table.problem.facts)
-    problems = Problems()
-    cells = problems.of(positions, message.released, count, "adjustment.released", table.order)
-    values = floats(message.released_values)
-    if len(values) != len(message.released):
-        text = f"must have {len(message.released)} values, one for each of `released`, not {len(values)}"
-        problems.found.append(FieldProblem("adjustment.released_values", text))
-    if not np.all(np.isfinite(values)):
-        problems.found.append(FieldProblem("adjustment.released_values", "must be finite"))
-    problems.check()
-    released = np.full(count, np.nan)
-    released[cells] = values
-    return released
 
 
 def adjusted_to_message(found: AdjustedTable, order: CellOrder) -> pb.AdjustedTable:

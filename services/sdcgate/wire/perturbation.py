@@ -24,7 +24,8 @@ from sdcgate.wire.adjustment import adjusted_to_message, adjustment_from_message
 from sdcgate.wire.dimensions import CellOrder
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems, join
 from sdcgate.wire.protection import NO_MEASURE, TableToProtect
-from sdcgate.wire.tables import floats, integers, listed, positions
+from sdcgate.wire.released import released_from_message
+from sdcgate.wire.tables import floats, integers, listed
 from sdcgate_proto.sdcgate.protection.v1 import perturbation_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 
@@ -137,26 +138,20 @@ def _rounding(message: pb.Rounding, table: TableToProtect, problems: Problems) -
 
 def _released(message: pb.Rounding, table: TableToProtect, kind: RoundingKind) -> FloatArray | None:
     """Rounded values that have left, NaN where none has; None where none is named."""
-    if not message.released and not message.released_values:
-        return None
-    count = len(table.problem.facts)
     problems = Problems()
-    if kind is not RoundingKind.CONTROLLED:
+    released = problems.of(
+        released_from_message, message.released, message.released_values, table, "rounding"
+    )
+    if (message.released or message.released_values) and kind is not RoundingKind.CONTROLLED:
         text = "must be empty: only CONTROLLED rounding can keep to them"
         problems.found.append(FieldProblem("rounding.released", text))
-    cells = problems.of(positions, message.released, count, "rounding.released", table.order)
-    values = floats(message.released_values)
-    if len(values) != len(message.released):
-        text = f"must have {len(message.released)} values, one for each of `released`, not {len(values)}"
-        problems.found.append(FieldProblem("rounding.released_values", text))
+    left = floats(message.released_values)
     with np.errstate(over="ignore", invalid="ignore"):
-        multiples = values / message.base
-        sound = np.abs(multiples - np.rint(multiples)) <= MULTIPLE
+        multiples = left / message.base
+        sound = ~np.isfinite(left) | (np.abs(multiples - np.rint(multiples)) <= MULTIPLE)
     if not sound.all():
         problems.found.append(FieldProblem("rounding.released_values", "must be multiples of the base"))
     problems.check()
-    released = np.full(count, np.nan)
-    released[cells] = values
     return released
 
 
