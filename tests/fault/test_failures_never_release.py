@@ -37,6 +37,8 @@ from sdcgate.methods.tables.witnesses import Witnesses, no_witnesses
 from sdcgate.servers.authentication import service_authenticator
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
+from sdcgate.policy.files import BUNDLED
+from sdcgate.policy.loading import load_policies
 from sdcgate.servers.facility import SERVICE, FacilityServicer, authenticator
 from sdcgate.servers.interceptors import AUTHORIZATION_KEY
 from sdcgate.servers.lifecycle import Running
@@ -66,10 +68,16 @@ def open_house(engine: Engine, tmp_path: Path) -> Callable[..., House]:
     """Houses with the demonstration data, each with a fresh ledger."""
     numbers = itertools.count()
 
+    # What is proposed instead counts as released, and would hide whether anything else was.
+    text = (BUNDLED / "israel-cbs.yaml").read_text()
+    assert "proposals: 3" in text
+    (tmp_path / "israel-cbs.yaml").write_text(text.replace("proposals: 3", "proposals: 0"))
+    policies = load_policies(tmp_path)
+
     def make(**services: Any) -> House:
         folder = tmp_path / str(next(numbers))
         folder.mkdir()
-        return build(folder, engine=engine, **services)
+        return build(folder, engine=engine, policies=policies, **services)
 
     return make
 

@@ -140,7 +140,8 @@ def test_the_client_and_the_command_explain_a_policy(agency: Agency) -> None:
     assert told.exit_code == 0
     assert f"Policy ours, access level remote, dataset randhie\n{shown['policy']['hash']}\n" in told.stdout
     assert (
-        "\nrules.p_percent: {share: 0.1, consequence: protect}\n  A cell in which the second" in told.stdout
+        "\nrules.p_percent: {share: 0.1, coalition: 1, consequence: protect}\n  A cell in which the second"
+        in told.stdout
     )
     wrong = CliRunner().invoke(main, ["policy", "explain"], env=environment)
     assert (wrong.exit_code, wrong.stderr) == (2, "name a dataset or a query, and not both\n")
