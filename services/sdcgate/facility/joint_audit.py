@@ -64,7 +64,9 @@ def telling(
         JointlyUnproved: it cannot be told in time.
     """
     telling = np.zeros(len(tables[0].table), dtype=np.bool_)
-    if not known.boxes.secret and all((new.table.states != State.WITHHELD).all() for new in tables):
+    withholds = any((new.table.states == State.WITHHELD).any() for new in tables)
+    # What a table tells by itself its own proof knows.
+    if known.empty or not (known.boxes.secret or withholds):
         return telling
     full = dict(known.shapes.full)
     boxes = known.boxes

@@ -74,6 +74,11 @@ def test_what_is_found_on_trial_is_not_noted_for_what_left():
     assert not known.told
 
 
+def test_a_first_table_is_left_to_its_own_proof(monkeypatch):
+    monkeypatch.setattr(joint_audit, "joint_bounds", None)
+    assert told(knowing(), released(BY_BOTH, withheld=(0, 1, 4, 5)), width=Width(least=400, floor=0)) == []
+
+
 def test_cells_that_can_be_computed_already_bound_nothing_anew(monkeypatch):
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(BY_REGION))
     monkeypatch.setattr(joint_audit, "joint_bounds", None)
