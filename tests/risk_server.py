@@ -1,39 +1,25 @@
 """The risk service in this process, and what it says is wrong."""
 
 import time
-from contextlib import contextmanager
 
 import grpc
 import pytest
 
+from one_service import served
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import service_authenticator
-from sdcgate.servers.channels import connect
-from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.received_files import FileLane
 from sdcgate.servers.risk import SERVICE, RiskServicer, warm_up
-from sdcgate.servers.settings import GrpcServer
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 
 
-@contextmanager
 def served_risk(largest=4_000_000, at_once=2):
     """A stub of the service, which takes files up to a size."""
     servicer = RiskServicer(files=FileLane(largest, at_once))
-    running = Running(
-        "risk",
-        lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server),
-        [SERVICE],
-        GrpcServer(),
-        service_authenticator("t" * 43),
-    )
-    running.start(warm_up)
-    channel = connect(running.address, "t" * 43)
-    try:
-        yield risk_pb2_grpc.RiskServiceStub(channel)
-    finally:
-        channel.close()
-        running.stop(0)
+
+    def add(server):
+        risk_pb2_grpc.add_RiskServiceServicer_to_server(servicer, server)
+
+    return served("risk", add, SERVICE, risk_pb2_grpc.RiskServiceStub, warm_up)
 
 
 def soon(call, seconds=4.0):

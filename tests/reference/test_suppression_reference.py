@@ -11,47 +11,13 @@ import numpy as np
 import pytest
 
 from made_tables import axis, counts, facts, flags, problem, with_margins
+from peers_tables import INNER, numbers
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.problem import Proof
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.methods.tables.witnesses import verify
 
-
-def numbers(text, *shape):
-    return np.array([int(number) for number in text.split()]).reshape(shape)
-
-
-MICRODATA1 = numbers(
-    """
-    18 2 14 19 12 10 11 14
-    """,
-    4,
-    2,
-)
-SSB_Z1 = numbers(
-    """
-    11 11 55 36 7 1 29 18 5 8 35 25 13 2 17 13 9 14 63 52 12 9 24 22 6 4 22 8 9 3 38 15
-    """,
-    8,
-    4,
-)
-EXPSD = numbers(
-    """
-    6 0 1 3 4 1 2 3 1 2 0 1 1 0 2
-    """,
-    3,
-    5,
-)
-TEN_BY_TEN = numbers(
-    """
-    19 8 64 73 28 51 187 3 71 2 17 90 10 27 25 9 2 175 2 13 34 81 44 37 12 58 57 130 1 69 10 11
-    15 48 1 126 46 51 74 50 12 388 147 155 19 9 11 15 0 85 146 286 59 0 27 27 14 3 49 26 18 56
-    126 39 47 23 29 28 28 22 53 125 16 138 26 26 3 6 73 15 78 38 1 129 34 3 3 91 247 34 20 12 61
-    9 0 41 40 29 99 13
-    """,
-    10,
-    10,
-)
+MICRODATA1, SSB_Z1, EXPSD, TEN_BY_TEN = (INNER[name] for name in ("microdata1", "z1", "exPSD", "10x10"))
 TWENTY_BY_TWENTY = numbers(
     """
     65 2 90 15 22 1 35 3 8 277 222 11 28 22 26 0 24 17 74 139 26 1 12 2 365 69 37 8 29 1 83 227

@@ -15,7 +15,7 @@ from sdcgate.facility.joint_audit import JointlyUnproved, Width, telling
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService
-from sdcgate.facility.protection import Protected, as_before, make_problem, protect
+from sdcgate.facility.protection import Protected, as_before, make_problem, protect, seconds_to_prove
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
@@ -228,9 +228,9 @@ class Attempt:
         policy = self.plan.policy
         counts = [table for table in left if table.quantity == left[0].quantity]
         width = Width(policy.count_width, 0 if policy.zeros_withheld else 1)
-        limit = min(policy.protection_time_limit_ms / 1000.0, max(remaining() - 0.5, 0.05))
+        deadline = Deadline(seconds_to_prove(self.plan, remaining))
         known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
-        return telling(known, counts, width, Deadline(limit), varying)
+        return telling(known, counts, width, deadline, varying)
 
     def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
         """Released, unless an unsafe group that no table shows would be in the span."""

@@ -13,7 +13,7 @@ import numpy as np
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.cells import BoolArray, IntArray, State
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
+from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import (
     JointIntervals,
@@ -63,18 +63,18 @@ def telling(
     Raises:
         JointlyUnproved: it cannot be told in time.
     """
-    telling = np.zeros(len(tables[0].table), dtype=np.bool_)
+    kept_back = np.zeros(len(tables[0].table), dtype=np.bool_)
     withholds = any((new.table.states == State.WITHHELD).any() for new in tables)
     # What a table tells by itself its own proof knows.
     if known.empty or not (known.boxes.secret or withholds):
-        return telling
+        return kept_back
     full = dict(known.shapes.full)
     boxes = known.boxes
     for new in tables:
         full |= new.table.full
-        boxes = boxes.grown(*_of_states(new))
+        boxes = boxes.grown(new.published(), new.withheld())
     names = frozenset(name for new in tables for name in new.table.variables())
-    fresh = {box for new in tables for box, _ in _of_states(new)[0] if box not in known.published}
+    fresh = {box for new in tables for box, _ in new.published() if box not in known.published}
     cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
     looks = [_Look(boxes, names, full, fresh - _computable(known, tables), units=False)]
     if varying is not None:
@@ -83,8 +83,8 @@ def telling(
     for look in looks:
         blamed = look.blamed(known.told.setdefault((width, look.units), set()), width, deadline)
         which = [{cells[box] for box in told} for told in blamed]
-        telling[_covering(which, tables[0].table.records)] = True
-    return telling
+        kept_back[_covering(which, tables[0].table.records)] = True
+    return kept_back
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,14 +133,6 @@ def _computable(known: KnownQuantity, tables: Sequence[ReleasedTable]) -> set[Bo
             inside = known.derivable(new, unhurried)
             found.update(new.boxes[cell] for cell in np.flatnonzero(inside).tolist())
     return found
-
-
-def _of_states(new: ReleasedTable) -> tuple[list[tuple[Box, Counts]], list[Box]]:
-    """Published boxes with their records and units, and withheld ones."""
-    columns = (new.table.states.tolist(), new.table.records.tolist(), new.facts.units.tolist())
-    cells = list(zip(new.boxes, *columns, strict=True))
-    published = [(box, (records, units)) for box, state, records, units in cells if state == State.PUBLISHED]
-    return published, [box for box, state, *_ in cells if state == State.WITHHELD]
 
 
 def _settled(found: JointIntervals) -> JointIntervals:

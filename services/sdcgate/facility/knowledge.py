@@ -11,7 +11,7 @@ from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
-from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.released_cells import ReleasedCells
 from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 from sdcgate.wire.tables import facts_from_message
@@ -39,6 +39,17 @@ class ReleasedTable:
     def with_states(self, states: IntArray) -> "ReleasedTable":
         """The same cells in other states."""
         return replace(self, table=replace(self.table, states=states))
+
+    def published(self) -> list[tuple[Box, Counts]]:
+        """Boxes of published cells with their records and units."""
+        columns = (self.table.states.tolist(), self.table.records.tolist(), self.facts.units.tolist())
+        cells = zip(self.boxes, *columns, strict=True)
+        return [(box, (records, units)) for box, state, records, units in cells if state == State.PUBLISHED]
+
+    def withheld(self) -> list[Box]:
+        """Boxes of withheld cells."""
+        cells = zip(self.boxes, self.table.states.tolist(), strict=True)
+        return [box for box, state in cells if state == State.WITHHELD]
 
     def populations(self) -> list[tuple[int, int]]:
         """Records and marks of the cells."""
@@ -202,16 +213,11 @@ class KnownQuantity:
             self._add(span, known)
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
-        published = np.flatnonzero(states == State.PUBLISHED).tolist()
-        records, units = known.table.records[published].tolist(), known.facts.units[published].tolist()
         populations = known.populations()
         return KnownQuantity(
             span,
             self.published.grown(known.table, known.boxes, known.facts, states == State.PUBLISHED),
-            self.boxes.grown(
-                zip((known.boxes[cell] for cell in published), zip(records, units, strict=True), strict=True),
-                (known.boxes[cell] for cell in withheld),
-            ),
+            self.boxes.grown(known.published(), known.withheld()),
             self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),
             self.shapes.grown(known.table),
             {required: set(boxes) for required, boxes in self.told.items()},

@@ -183,8 +183,12 @@ def _pattern(
 ) -> Pattern:
     if not must.any():
         return nothing_withheld(len(must))
-    limit = min(plan.policy.protection_time_limit_ms / 1000.0, max(remaining() - 0.5, 0.05))
-    return service.protect_table(problem, must, limit, remaining(), witnesses)
+    return service.protect_table(problem, must, seconds_to_prove(plan, remaining), remaining(), witnesses)
+
+
+def seconds_to_prove(plan: Plan, remaining: Callable[[], float]) -> float:
+    """What the policy allows a proof, and no more than leaves time for the answer."""
+    return min(plan.policy.protection_time_limit_ms / 1000.0, max(remaining() - 0.5, 0.05))
 
 
 def _proved(problem: Problem, withheld: BoolArray, pattern: Pattern) -> bool:

@@ -2,17 +2,12 @@ import grpc
 import numpy as np
 import pytest
 
+from risk_server import served_risk
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.rules import Consequence, MinimumUnits, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Key, assess_table
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import service_authenticator
-from sdcgate.servers.channels import connect
-from sdcgate.servers.lifecycle import Running
-from sdcgate.servers.risk import SERVICE, RiskServicer, warm_up
-from sdcgate.servers.settings import GrpcServer
 from sdcgate.wire.risk import assessment_from_message, assessment_request
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 
 AXES = (Axis("sex", "sex", ("f", "m", "_T"), (2, 2, -1), identifying=True),)
 COUNTS = np.array([2, 11, 13])
@@ -23,18 +18,8 @@ KEY = Key(np.array([2, 11]), np.array([20.0, 110.0]))
 
 @pytest.fixture(scope="module")
 def stub():
-    running = Running(
-        "risk",
-        lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(RiskServicer(), server),
-        [SERVICE],
-        GrpcServer(),
-        service_authenticator("t" * 43),
-    )
-    running.start(warm_up)
-    channel = connect(running.address, "t" * 43)
-    yield risk_pb2_grpc.RiskServiceStub(channel)
-    channel.close()
-    running.stop(0)
+    with served_risk() as served:
+        yield served
 
 
 def test_what_the_service_finds_is_what_the_method_finds(stub):

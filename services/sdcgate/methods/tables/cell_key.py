@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.entropy import maximum_entropy
 from sdcgate.methods.tables.ptable import PTable
+from sdcgate.methods.tables.splitmix import finalised
 
 KeyArray = npt.NDArray[np.uint64]
 
@@ -59,15 +60,10 @@ def fractions_of_record_keys(record_keys: FloatArray, cells: IntArray, n_cells: 
 def keys_for(keys: KeyArray, use: str) -> KeyArray:
     """Other keys for another use, made of these; whoever learns the noise of one use knows no other's.
 
-    Each word is mixed with a hash of the use by the finaliser of SplitMix64 (Steele, Lea and Flood 2014, Fast
-    Splittable Pseudorandom Number Generators, OOPSLA).
+    Each word is mixed with a hash of the use by the finaliser of SplitMix64.
     """
     salt = int.from_bytes(hashlib.blake2b(use.encode(), digest_size=8).digest(), "little")
-    word = keys + np.uint64(salt)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: KeyArray = word ^ (word >> np.uint64(31))
-    return mixed
+    return finalised(keys + np.uint64(salt))
 
 
 def noise_of_counts(counts: IntArray, fractions: FloatArray, table: PTable) -> IntArray:

@@ -13,9 +13,7 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_domain import classes
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-"""The step of Weyl's sequence in SplitMix64 (Steele, Lea and Flood 2014)."""
+from sdcgate.methods.tables.splitmix import GAMMA, finalised
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,16 +164,8 @@ def _one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
     Two atoms in different rows are taken for one if 64-bit sums of scrambled row numbers agree.
     """
     sums = np.zeros(count, dtype=np.uint64)
-    np.add.at(sums, atoms, _scrambled(rows))
+    np.add.at(sums, atoms, finalised((rows.astype(np.uint64) + np.uint64(1)) * GAMMA))
     values, first = np.unique(sums, return_index=True)
     chosen = np.zeros(count, dtype=np.bool_)
     chosen[first[values != 0]] = True
     return chosen
-
-
-def _scrambled(numbers: IntArray) -> np.ndarray:
-    """SplitMix64 of numbers."""
-    mixed = (numbers.astype(np.uint64) + np.uint64(1)) * _ODD
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
