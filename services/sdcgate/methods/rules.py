@@ -36,6 +36,13 @@ class ReasonCode(IntEnum):
     BINDING = 17
     PRIOR_POSTERIOR = 18
     LINEAR_SENSITIVITY = 19
+    RESIDUAL_DEGREES = 20
+    SATURATED = 21
+    PERFECT_FIT = 22
+    OUTCOME_CLASS = 23
+    LEVERAGE = 24
+    INFLUENCE = 25
+    NOT_ESTIMABLE = 26
 
 
 class NegativeValues(IntEnum):
