@@ -73,6 +73,8 @@ def snapshot_table(dataset: Dataset) -> Any:
     return ibis.table(columns, name=view_name(dataset))
 
 
+Conditions = Sequence[tuple[str, tuple[int, ...]]]
+"""Column and positions of the codes that a record may have in it."""
 CellColumns = tuple[tuple[tuple[str, int], ...], ...]
 """For each cell column the (snapshot column, number of codes) of its dimensions."""
 
@@ -80,18 +82,17 @@ CellColumns = tuple[tuple[tuple[str, int], ...], ...]
 def cells_projection(
     dataset: Dataset,
     cells: CellColumns,
-    conditions: Sequence[tuple[str, tuple[int, ...]]],
+    conditions: Conditions,
     measures: Sequence[str],
+    valid: Sequence[str] = (),
 ) -> Any:
-    """The records that fulfil the conditions (column, positions), each with its cell in every `cells`.
+    """The records that fulfil the conditions and have the `valid` measures, with their cells in `cells`.
 
     Cell column i, `c<i>`, numbers the cells of its dimensions row-major.
     """
     import ibis
 
-    table = snapshot_table(dataset)
-    for column, positions in conditions:
-        table = table.filter(_among(table[column], positions))
+    table = chosen_records(dataset, conditions, valid)
     numbered = {}
     for position, dimensions in enumerate(cells):
         cell: Any = ibis.literal(0, type="int64")
@@ -100,6 +101,26 @@ def cells_projection(
             cell = code if at == 0 else cell * codes + code
         numbered[f"c{position}"] = cell
     return table.select(**_carried(table, dataset, measures), **numbered)
+
+
+def chosen_records(dataset: Dataset, conditions: Conditions, valid: Sequence[str]) -> Any:
+    """The snapshot's records that fulfil all conditions and have each of the measures."""
+    table = snapshot_table(dataset)
+    for column, positions in conditions:
+        table = table.filter(_among(table[column], positions))
+    for measure in valid:
+        table = table.filter(table[dataset.measure_column(measure)].notnull())
+    return table
+
+
+def records_projection(
+    dataset: Dataset, conditions: Conditions, columns: Sequence[str], measures: Sequence[str]
+) -> Any:
+    """Unit, weight and some columns of the records that fulfil the conditions and have the measures."""
+    table = chosen_records(dataset, conditions, measures)
+    names = ["unit", *(["weight"] if dataset.weighted else []), *columns]
+    values = {measure: table[dataset.measure_column(measure)] for measure in measures}
+    return table.select(*names, **{f"measure_{place}": value for place, value in enumerate(values.values())})
 
 
 def _among(column: Any, positions: Sequence[int]) -> Any:

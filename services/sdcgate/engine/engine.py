@@ -26,8 +26,9 @@ from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset, UnknownDataset
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
 from sdcgate.engine.margins import CellArrays, facts_of
-from sdcgate.engine.queries import CellQuery, Computed, Region
+from sdcgate.engine.queries import CellQuery, Computed, Records, RecordsQuery, Region
 from sdcgate.engine.record_keys import unit_keys
+from sdcgate.engine.records import read_records
 from sdcgate.engine.regions import involved_columns, region_members
 from sdcgate.engine.registered_files import registered_numbers, registered_releases
 from sdcgate.engine.registration import Prepared, prepare
@@ -207,8 +208,8 @@ class Engine:
         conditions = plan_conditions(dataset, query.filters)
         cells = plan.cell_columns()
         projection = self._database.compiled(
-            ("cells", view_name(dataset), cells, conditions, query.measures),
-            lambda: cells_projection(dataset, cells, conditions, query.measures),
+            ("cells", view_name(dataset), cells, conditions, query.measures, query.valid),
+            lambda: cells_projection(dataset, cells, conditions, query.measures, query.valid),
         )
         self._attach(dataset)
         arrays = CellArrays((1, *shape_of(plan.axes)))
@@ -252,6 +253,14 @@ class Engine:
             rows = self._run(kind, shape, 0, projection, members)
             arrays.place(rows, [rows["cell"].to_numpy()], ranks)
         return facts_of(arrays, dataset, tuple(measures), shape)
+
+    def records(self, dataset: Dataset, query: RecordsQuery) -> Records:
+        """Columns of a population's records, for methods that need records; nothing of them leaves the house.
+
+        Raises UnknownName, SnapshotDamaged.
+        """
+        self._attach(dataset)
+        return read_records(self._database, dataset, query)
 
     def counted_units(self, dataset: Dataset, levels: Levels, households: bool = False) -> CountedUnits:
         """Units by the codes of some levels, with the sum of their weights.

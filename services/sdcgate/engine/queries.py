@@ -1,8 +1,9 @@
 """What the engine is asked and what it answers: cells of a table, and regions of records."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.cells import Axis, Facts, FloatArray, IntArray
 from sdcgate.methods.rules import ABSOLUTE_VALUES, Contributions
 
 MEASURE_PREFIX = "measure:"
@@ -29,7 +30,7 @@ class CellQuery:
     """A table: (variable, level) of each dimension, conditions that all hold, measures to sum.
 
     `ranks` is how many of the largest contributors of each cell are wanted, `contributions` what they
-    contribute beside absolute values.
+    contribute beside absolute values. Only records that have each of the measures in `valid` count.
     """
 
     dimensions: tuple[tuple[str, str], ...] = ()
@@ -37,6 +38,29 @@ class CellQuery:
     measures: tuple[str, ...] = ()
     ranks: int = 2
     contributions: Contributions = ABSOLUTE_VALUES
+    valid: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsQuery:
+    """Columns of the records that fulfil all conditions and have each of the measures."""
+
+    levels: tuple[tuple[str, str], ...] = ()
+    measures: tuple[str, ...] = ()
+    filters: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """Records by column, in the snapshot's order; each array has shape (records,). They stay in the house."""
+
+    codes: Mapping[tuple[str, str], IntArray] = field(repr=False)
+    """Positions of the codes of each (variable, level), `_U` last."""
+    measures: Mapping[str, FloatArray] = field(repr=False)
+    unit: IntArray = field(repr=False)
+    """Unit of each record, numbered from 0 among those that are there."""
+    weights: FloatArray | None = field(repr=False)
+    """Weight of each record; None where the dataset has none."""
 
 
 @dataclass(frozen=True, slots=True)

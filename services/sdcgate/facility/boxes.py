@@ -38,6 +38,7 @@ def box_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: IntArray
         every = filters.pop(axis.variable, dataset.full_mask(axis.variable))
         shown[axis.variable] = tuple(every if c == TOTAL else masks[c] & every for c in axis.codes)
     shown, filters = told_by_deciding(dataset, shown, filters)
+    filters |= {f"{MEASURE_PREFIX}{measure}": MEASURE_PRESENT for measure in plan.valid}
     fixed = {name: compressed(dataset, name, mask) for name, mask in filters.items()}
     full = {name: compressed(dataset, name, dataset.full_mask(name)) for name in (*shown, *fixed)}
     return BoxTable(

@@ -54,7 +54,9 @@ class Judge:
         if not conditions:
             return None
         others = tuple(condition for condition in plan.filters if condition not in conditions)
-        return self._engine.compute(plan.dataset, CellQuery(plan.dimensions, others, (), 1)).facts.units
+        return self._engine.compute(
+            plan.dataset, CellQuery(plan.dimensions, others, (), 1, valid=plan.valid)
+        ).facts.units
 
     def judge(
         self,
@@ -143,7 +145,7 @@ class Judge:
         filters = tuple(c for c in plan.filters if dataset.identifying(c.variable))
         if len(filters) < len(plan.filters):
             dimensions = tuple(d for d in plan.dimensions if dataset.identifying(d[0]))
-            computed = self._engine.compute(dataset, CellQuery(dimensions, filters, (), 1))
+            computed = self._engine.compute(dataset, CellQuery(dimensions, filters, (), 1, valid=plan.valid))
         axes, facts = computed.axes, computed.facts
         of_key = _key_cells(computed)
         weights = facts.unit_weight_sums

@@ -81,6 +81,8 @@ class Plan:
     figures: tuple[FigureAsked, ...]
     margins: bool
     project: str
+    valid: tuple[str, ...] = ()
+    """Measures without which a record does not count."""
 
     @property
     def layout(self) -> Layout:
@@ -112,7 +114,7 @@ class Plan:
 
     def cells(self, ranks: int, contributions: Contributions) -> CellQuery:
         """What the engine computes."""
-        return CellQuery(self.dimensions, self.filters, self.measures, ranks, contributions)
+        return CellQuery(self.dimensions, self.filters, self.measures, ranks, contributions, self.valid)
 
     def number_of_cells(self) -> int:
         """Cells of the table with margins, before anything is computed."""
@@ -132,6 +134,8 @@ class Plan:
                 "filters": sorted((c.variable, c.level, sorted(c.codes)) for c in self.filters),
                 "figures": [(figure.statistic, figure.measure) for figure in self.figures],
                 "margins": self.margins,
+                # What was recorded before populations could rest on measures keeps its hash.
+                **({"valid": self.valid} if self.valid else {}),
             },
             separators=(",", ":"),
             ensure_ascii=False,

@@ -1,0 +1,43 @@
+"""Records of a population by column, for methods that need records: models, percentiles."""
+
+import numpy as np
+
+from sdcgate.engine.aggregation import records_projection, view_name
+from sdcgate.engine.database import Database
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.queries import Records, RecordsQuery
+from sdcgate.engine.table_plan import plan_conditions
+from sdcgate.methods.cells import IntArray
+
+
+def read_records(database: Database, dataset: Dataset, query: RecordsQuery) -> Records:
+    """The wanted columns of the records that fulfil the conditions and have the measures.
+
+    Raises UnknownName, ValueError for a condition without codes.
+    """
+    conditions = plan_conditions(dataset, query.filters)
+    wanted = [dataset.column(variable, level) for variable, level in query.levels]
+    columns = tuple(dict.fromkeys(wanted))
+    sql = database.compiled(
+        ("records of", view_name(dataset), conditions, columns, query.measures),
+        lambda: records_projection(dataset, conditions, columns, query.measures),
+    )
+    rows = database.run(sql)
+    positions = {name: rows[name].to_numpy().astype(np.int64) for name in columns}
+    values = {
+        measure: rows[f"measure_{place}"].to_numpy().astype(np.float64) / dataset.profiles[measure].scale
+        for place, measure in enumerate(query.measures)
+    }
+    return Records(
+        codes={level: positions[column] for level, column in zip(query.levels, wanted, strict=True)},
+        measures=values,
+        unit=_numbered(rows["unit"].to_numpy()),
+        weights=rows["weight"].to_numpy() / 10.0**dataset.weight_decimals if dataset.weighted else None,
+    )
+
+
+def _numbered(units: IntArray) -> IntArray:
+    """Units numbered from 0 among those that occur."""
+    present = np.zeros(int(units.max(initial=-1)) + 1, dtype=np.int64)
+    present[units] = 1
+    return (np.cumsum(present) - 1)[units]
