@@ -43,6 +43,11 @@ class ReasonCode(IntEnum):
     LEVERAGE = 24
     INFLUENCE = 25
     NOT_ESTIMABLE = 26
+    PERCENTILE_UNITS = 27
+    EXTREME_VALUE = 28
+    MODAL_SHARE = 29
+    IMPLIED_TABLE = 30
+    BUDGET = 40
 
 
 class NegativeValues(IntEnum):
