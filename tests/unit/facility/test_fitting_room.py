@@ -1,0 +1,53 @@
+"""Fits take nobody else's time or memory: a worker is ended, and the next one is asked."""
+
+import os
+import time
+
+import pytest
+
+from sdcgate.facility.errors import TimeOver, Unavailable
+from sdcgate.facility.fitting_room import FittingRoom
+
+
+@pytest.fixture(scope="module")
+def room():
+    made = FittingRoom(memory_bytes=2 << 30)
+    yield made
+    made.close()
+
+
+def doubled(value: int) -> int:
+    return 2 * value
+
+
+def refusing() -> None:
+    raise ValueError("no such column")
+
+
+def test_what_the_function_returns_or_raises_comes_back(room) -> None:
+    assert room.run(doubled, 21, seconds=30) == 42
+    with pytest.raises(ValueError, match="no such column"):
+        room.run(refusing, seconds=30)
+
+
+def test_work_is_done_in_another_process(room) -> None:
+    assert room.run(os.getpid, seconds=30) != os.getpid()
+
+
+def test_a_fit_that_takes_too_long_is_ended_and_the_next_one_runs(room) -> None:
+    with pytest.raises(TimeOver):
+        room.run(time.sleep, 60, seconds=0.5)
+    assert room.run(doubled, 1, seconds=30) == 2
+
+
+def test_without_time_nothing_is_started(room) -> None:
+    with pytest.raises(TimeOver):
+        room.run(doubled, 1, seconds=0.0)
+
+
+def test_a_fit_that_needs_too_much_memory_or_dies_is_no_verdict(room) -> None:
+    with pytest.raises(Unavailable, match="memory"):
+        room.run(bytearray, 4 << 30, seconds=30)
+    with pytest.raises(Unavailable, match="ended"):
+        room.run(os._exit, 3, seconds=30)
+    assert room.run(doubled, 3, seconds=30) == 6
