@@ -11,11 +11,10 @@ import numpy as np
 
 from sdcgate.cli.released_tables import released_values
 from sdcgate.engine.counted_table import CountedTable, count_table
-from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, cell_codes
+from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, KeyArray, cell_codes
 from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
 from sdcgate.methods.tables.adjustment import AdjustedTable
 from sdcgate.methods.tables.adjustment_demands import Demands, Weighting
-from sdcgate.methods.tables.cell_key import KeyArray
 from sdcgate.methods.tables.controlled_rounding import Found
 from sdcgate.methods.tables.perturbation import (
     CellKeys,

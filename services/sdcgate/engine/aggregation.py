@@ -32,10 +32,12 @@ class Shape:
     respondents: Respondents
     weighted: bool
     household: Literal["", "id", "size"]
+    keyed: bool = False
+    """Whether the keys of a cell's units are summed."""
 
 
 def shape_of_query(
-    dataset: Dataset, measures: Sequence[str], ranks: int, contributions: Contributions
+    dataset: Dataset, measures: Sequence[str], ranks: int, contributions: Contributions, keyed: bool = False
 ) -> Shape:
     """The shape of a query for these measures. Raises UnknownName."""
     heaviest = dataset.weight_bounds[1] * 10**dataset.weight_decimals if dataset.weighted else 1.0
@@ -48,7 +50,7 @@ def shape_of_query(
         shapes.append(MeasureShape(profile.has_missing, profile.minimum < 0, fits, shift))
     wanted = contributions.weighted and dataset.weighted
     respondents = Respondents(ranks, dataset.holdings, dataset.waivers, wanted)
-    return Shape(tuple(shapes), respondents, dataset.weighted, dataset.household)
+    return Shape(tuple(shapes), respondents, dataset.weighted, dataset.household, keyed)
 
 
 def view_name(dataset: Dataset) -> str:
@@ -155,6 +157,13 @@ def distinct_codes(dataset: Dataset, columns: Sequence[str]) -> Any:
     return table.select(*columns).distinct()
 
 
+def counted_codes(dataset: Dataset, columns: Sequence[str]) -> Any:
+    """Combinations of codes that occur in some columns, each with its `records`."""
+    table = _with_missing_flags(snapshot_table(dataset), columns)
+    records = table.count()
+    return table.group_by(list(columns)).agg(records=records) if columns else table.agg(records=records)
+
+
 def _with_missing_flags(table: Any, columns: Sequence[str]) -> Any:
     flags = [column for column in columns if column.endswith("_missing")]
     return table.mutate(
@@ -163,7 +172,7 @@ def _with_missing_flags(table: Any, columns: Sequence[str]) -> Any:
 
 
 def _carried(table: Any, dataset: Dataset, measures: Sequence[str]) -> Mapping[str, Any]:
-    carried = {"unit": table["unit"], "record_mark": table["record_mark"]}
+    carried = {name: table[name] for name in ("unit", "unit_key", "record_mark")}
     extra = ("weight", "household", "holding", "waiver")
     carried |= {name: table[name] for name in extra if name in table.columns}
     return carried | {
@@ -184,6 +193,7 @@ def statement(kind: Statement, shape: Shape, cell: str) -> Any:
     import ibis
 
     columns = {"unit": "int64", "record_mark": "int64", cell: "int64"}
+    columns |= {name: "uint64" for name in ("unit_key",) if shape.keyed}
     columns |= {name: "int64" for name in ("weight",) if shape.weighted}
     columns |= {name: "int64" for name in ("household",) if shape.household}
     columns |= {name: "int64" for name in ("holding",) if shape.respondents.holdings}
@@ -230,6 +240,8 @@ def _by_unit(records: Any, shape: Shape, cell: str, at_once: bool) -> Any:
     for position, measure in enumerate(shape.measures):
         if measure.has_missing:
             aggregates[f"lacks{position}"] = records[f"m{position}"].isnull().any()
+    if shape.keyed:
+        aggregates["unit_key"] = records["unit_key"].max()
     if shape.weighted:
         aggregates["weight"] = records["weight"].min()
     if shape.household == "size":
@@ -261,6 +273,9 @@ def _of_holdings(by_holding: Any, shape: Shape) -> dict[str, Any]:
 def _of_units(by_unit: Any, shape: Shape) -> dict[str, Any]:
     """Aggregates of a relation with a row a unit and cell; a unit without a value has NULL."""
     aggregates = {"units": by_unit.count()}
+    if shape.keyed:
+        # 128 bits hold them; their lower 64 are the sum modulo 2^64.
+        aggregates["keys"] = by_unit["unit_key"].sum()
     if shape.weighted:
         aggregates["unit_weights"] = by_unit["weight"].sum()
     if shape.household == "size":
@@ -273,4 +288,6 @@ def _of_units(by_unit: Any, shape: Shape) -> dict[str, Any]:
             aggregates[f"valid_units{position}"] = value.count()
             lacks = by_unit[f"lacks{position}"] if f"lacks{position}" in by_unit.columns else value.isnull()
             aggregates[f"lacking_units{position}"] = lacks.sum()
+            if shape.keyed:
+                aggregates[f"keys{position}"] = by_unit["unit_key"].sum(where=value.notnull())
     return aggregates

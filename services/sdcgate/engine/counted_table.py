@@ -10,8 +10,8 @@ import numpy as np
 
 from sdcgate.engine.data_files import FileUnusable, column_names, read_columns
 from sdcgate.engine.descriptor import DataFile
-from sdcgate.engine.record_keys import KeyArray, unit_keys
-from sdcgate.methods.cells import MISSING, TOTAL, Axis, IntArray, number_of_cells, shape_of
+from sdcgate.engine.record_keys import unit_keys
+from sdcgate.methods.cells import MISSING, TOTAL, Axis, IntArray, KeyArray, number_of_cells, shape_of
 from sdcgate.methods.tables.cell_key import cell_keys
 
 if TYPE_CHECKING:

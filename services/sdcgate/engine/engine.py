@@ -16,6 +16,7 @@ from sdcgate.engine.aggregation import (
     Shape,
     Statement,
     cells_projection,
+    counted_codes,
     regions_projection,
     shape_of_query,
     statement,
@@ -27,9 +28,9 @@ from sdcgate.engine.dataset import Dataset, UnknownDataset
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
 from sdcgate.engine.margins import CellArrays, facts_of
 from sdcgate.engine.queries import CellQuery, Computed, Records, RecordsQuery, Region
-from sdcgate.engine.record_keys import unit_keys
+from sdcgate.engine.record_keys import unit_keys, with_cell_keys
 from sdcgate.engine.records import read_records
-from sdcgate.engine.regions import involved_columns, region_members
+from sdcgate.engine.regions import code_columns, involved_columns, region_members
 from sdcgate.engine.registered_files import registered_numbers, registered_releases
 from sdcgate.engine.registration import Prepared, prepare
 from sdcgate.engine.release import release_file
@@ -204,7 +205,7 @@ class Engine:
         if query.ranks < 1:
             raise ValueError("ranks: at least the largest contributor is computed")
         plan = plan_table(dataset, query)
-        shape = shape_of_query(dataset, query.measures, query.ranks, query.contributions)
+        shape = shape_of_query(dataset, query.measures, query.ranks, query.contributions, query.keyed)
         conditions = plan_conditions(dataset, query.filters)
         cells = plan.cell_columns()
         projection = self._database.compiled(
@@ -217,7 +218,7 @@ class Engine:
             rows = self._run(kind, shape, cell, projection)
             arrays.place(rows, cell_positions(plan, cell, rows["cell"].to_numpy()), query.ranks)
         fill_totals(arrays, dataset, plan)
-        facts = facts_of(arrays, dataset, query.measures, shape)
+        facts = with_cell_keys(facts_of(arrays, dataset, query.measures, shape), self._secret)
         return Computed(plan.axes, facts, not plan.varying)
 
     def region_facts(
@@ -253,6 +254,21 @@ class Engine:
             rows = self._run(kind, shape, 0, projection, members)
             arrays.place(rows, [rows["cell"].to_numpy()], ranks)
         return facts_of(arrays, dataset, tuple(measures), shape)
+
+    def occurring_codes(self, dataset: Dataset, variables: Sequence[str]) -> tuple[IntArray, IntArray]:
+        """The finest codes of variables that occur together, (combinations, variables), and their records.
+
+        A variable may be `measure:<name>`: 0 where the measure is there, 1 where it is missing. Raises
+        UnknownName, SnapshotDamaged.
+        """
+        self._attach(dataset)
+        columns = code_columns(dataset, variables)
+        key = ("occurring", view_name(dataset), columns)
+        rows = self._database.run(self._database.compiled(key, lambda: counted_codes(dataset, columns)))
+        codes = [rows[column].to_numpy().astype(np.int64) for column in columns]
+        table = np.array(codes, dtype=np.int64).reshape(len(columns), len(rows)).T
+        order = np.lexsort(table.T) if columns else np.zeros(1, dtype=np.int64)
+        return table[order], rows["records"].to_numpy().astype(np.int64)[order]
 
     def records(self, dataset: Dataset, query: RecordsQuery) -> Records:
         """Columns of a population's records, for methods that need records; nothing of them leaves the house.

@@ -22,6 +22,8 @@ _LOW_BITS = 40
 _LOW_MASK = (1 << _LOW_BITS) - 1
 _RECORDS = ("records", "marks", "weights", "sum", "minimum", "maximum", "valid", "weighted", "valid_weights")
 _RANKED = tuple(f"{kind}{name}" for kind in ("", SHIFTED, WEIGHTED) for name in ("largest", "unwaived"))
+_WORDS = ("marks", "keys")
+"""Sums of which the lower 64 bits count."""
 _HALVED = ("weighted", f"{WEIGHTED}absolute")
 _RESPONDENTS = (*_RANKED, "absolute", f"{WEIGHTED}absolute", "holdings", "valid_holdings")
 
@@ -93,7 +95,7 @@ def _values(column: "pa.ChunkedArray", name: str, ranks: int) -> Array:
     if kind in _RANKED:
         return _ranked(merged, ranks)
     high, low = _words(merged, _empty(name))
-    if kind == "marks":
+    if kind in _WORDS:
         return low
     if kind in _HALVED:
         upper = (high << (64 - _LOW_BITS)) | (low >> np.uint64(_LOW_BITS)).view(np.int64)
@@ -163,6 +165,7 @@ def facts_of(cells: CellArrays, dataset: Dataset, measures: Sequence[str], shape
         measures=tuple(facts),
         holdings=_counts(arrays, "holdings") if dataset.holdings else None,
         marks=(arrays["marks"] & np.uint64((1 << MARK_BITS) - 1)).view(np.int64),
+        keys=arrays.get("keys"),
     )
 
 
@@ -221,6 +224,7 @@ def _measure_facts(
         valid_holdings=_counts(arrays, _first(arrays, f"valid_holdings{position}", "holdings"))
         if dataset.holdings
         else None,
+        keys=arrays.get(f"keys{position}", arrays.get("keys")),
     )
 
 

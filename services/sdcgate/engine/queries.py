@@ -31,6 +31,7 @@ class CellQuery:
 
     `ranks` is how many of the largest contributors of each cell are wanted, `contributions` what they
     contribute beside absolute values. Only records that have each of the measures in `valid` count.
+    `keyed`: whether the cells' keys are wanted.
     """
 
     dimensions: tuple[tuple[str, str], ...] = ()
@@ -39,6 +40,7 @@ class CellQuery:
     ranks: int = 2
     contributions: Contributions = ABSOLUTE_VALUES
     valid: tuple[str, ...] = ()
+    keyed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ the version, so the same unit and the same record are recognised in every versio
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from sdcgate.methods.cells import IntArray
+from sdcgate.methods.cells import Facts, IntArray, KeyArray
 
-KeyArray = npt.NDArray[np.uint64]
 MARK_BITS = 62
 _MARK_MASK = np.uint64((1 << MARK_BITS) - 1)
 
@@ -76,8 +75,27 @@ def record_marks(keys: KeyArray, words: Sequence[KeyArray], secret: bytes) -> In
     return (marks & _MARK_MASK).view(np.int64)
 
 
-def _hash_rows(matrix: KeyArray, secret: bytes) -> KeyArray:
-    person = hashlib.blake2b(b"mark of a record", digest_size=16).digest()
+def with_cell_keys(facts: Facts, secret: bytes) -> Facts:
+    """Facts with keyed hashes of the sums of their cells' unit keys in place of the sums.
+
+    Sums of a table add up as its cells do, so that the noise of one cell would tell of that of others; hashes
+    of them do not. Equal units have equal keys in either.
+    """
+    if facts.keys is None:
+        return facts
+    measures = tuple(
+        replace(measure, keys=_cell_keys(measure.keys, secret)) if measure.keys is not None else measure
+        for measure in facts.measures
+    )
+    return replace(facts, keys=_cell_keys(facts.keys, secret), measures=measures)
+
+
+def _cell_keys(sums: KeyArray, secret: bytes) -> KeyArray:
+    return _hash_rows(np.ascontiguousarray(sums.reshape(-1, 1)), secret, b"key of a cell")
+
+
+def _hash_rows(matrix: KeyArray, secret: bytes, domain: bytes = b"mark of a record") -> KeyArray:
+    person = hashlib.blake2b(domain, digest_size=16).digest()
     width = matrix.shape[1] * 8
     rows = matrix.astype("<u8").tobytes()
     digests = b"".join(

@@ -27,16 +27,24 @@ def involved_columns(dataset: Dataset, regions: Sequence[Region]) -> dict[str, s
                 restricted[variable] = restricted.get(variable, 0) | mask
                 if mask < 0:
                     raise ValueError(f"the mask of {variable} is negative")
-    columns = {}
     for variable, bits in sorted(restricted.items()):
         if bits > dataset.full_mask(variable):
             raise ValueError(f"a mask of {variable} has bits beyond its codes")
-        if variable.startswith(MEASURE_PREFIX):
-            measure = variable.removeprefix(MEASURE_PREFIX)
-            columns[variable] = f"{dataset.measure_column(measure)}_missing"
-        else:
-            columns[variable] = dataset.column(variable)
-    return columns
+    names = sorted(restricted)
+    return dict(zip(names, code_columns(dataset, names), strict=True))
+
+
+def code_columns(dataset: Dataset, variables: Sequence[str]) -> tuple[str, ...]:
+    """Columns with the finest codes of variables; of `measure:<name>` the flag `<measure column>_missing`.
+
+    Raises UnknownName.
+    """
+    return tuple(
+        f"{dataset.measure_column(variable.removeprefix(MEASURE_PREFIX))}_missing"
+        if variable.startswith(MEASURE_PREFIX)
+        else dataset.column(variable)
+        for variable in variables
+    )
 
 
 def region_members(

@@ -22,9 +22,9 @@ from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorP
 from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.engine.municipalities import check_municipalities
 from sdcgate.engine.record_columns import RecordColumns
-from sdcgate.engine.record_keys import KeyArray, content_words, record_marks, unit_keys
+from sdcgate.engine.record_keys import content_words, record_marks, unit_keys
 from sdcgate.engine.variation import Columns, check_constant, check_wave, variation_of
-from sdcgate.methods.cells import BoolArray, IntArray
+from sdcgate.methods.cells import BoolArray, IntArray, KeyArray
 
 if TYPE_CHECKING:
     import pyarrow as pa

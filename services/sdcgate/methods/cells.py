@@ -14,6 +14,7 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+KeyArray = npt.NDArray[np.uint64]
 
 TOTAL = "_T"
 MISSING = "_U"
@@ -167,6 +168,8 @@ class MeasureFacts:
     """Absolute contributions times weights; None where unknown."""
     valid_holdings: IntArray | None = field(default=None, repr=False)
     """Holdings with a unit that has the measure; None where units belong to no holdings."""
+    keys: KeyArray | None = field(default=None, repr=False)
+    """Keys of the units that have the measure, as those of the cells; None where they were not asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,6 +192,8 @@ class Facts:
     """Cells that everybody knows nobody can be in; None where there are none."""
     marks: IntArray | None = field(default=None, repr=False)
     """Sum of secret record marks modulo 2^62: equal marks and equal records mean the same population."""
+    keys: KeyArray | None = field(default=None, repr=False)
+    """Secret keys of the cells, of who is in them and nothing else; None where they were not asked for."""
 
     def __len__(self) -> int:
         return len(self.units)

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.cells import FloatArray, KeyArray
 from sdcgate.methods.tables.adjusting import Adjustment, adjustment_misfits
-from sdcgate.methods.tables.cell_key import KeyArray, SumNoise
+from sdcgate.methods.tables.cell_key import SumNoise
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
     Perturbed,

@@ -12,14 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, KeyArray
 from sdcgate.methods.tables.entropy import maximum_entropy
 from sdcgate.methods.tables.ptable import PTable
 from sdcgate.methods.tables.splitmix import finalised
-
-KeyArray = npt.NDArray[np.uint64]
 
 RECORD_KEY_BITS = 53
 STEPS = 50

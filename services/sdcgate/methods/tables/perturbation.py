@@ -11,10 +11,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, leaf_cells
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, KeyArray, leaf_cells
 from sdcgate.methods.tables.adjustment import AdjustedTable
 from sdcgate.methods.tables.cell_key import (
-    KeyArray,
     SumNoise,
     counts_behind_noise,
     fractions_of_keys,

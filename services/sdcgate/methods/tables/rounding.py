@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.tables.cell_key import KeyArray, fractions_of_keys, keys_for
+from sdcgate.methods.cells import BoolArray, FloatArray, KeyArray
+from sdcgate.methods.tables.cell_key import fractions_of_keys, keys_for
 
 MULTIPLE = 1e-9
 """By how much, as a share of the base, a multiple of it may be off."""
