@@ -1,0 +1,245 @@
+"""Ordinary and weighted least squares from sufficient statistics.
+
+Searle (1971), Linear Models, chapter 3; heteroskedasticity-robust errors: White (1980) with the factor
+n / (n - p) of MacKinnon and White (1985); cluster-robust: Liang and Zeger (1986) with the factor
+G / (G - 1) (n - 1) / (n - p) that statsmodels and Stata use.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.outputs.cross_products import BLOCK, CrossProducts, cross_products_of
+from sdcgate.methods.outputs.design import Design
+from sdcgate.methods.outputs.estimates import CONFIDENCE, ModelEstimate, inferred
+from sdcgate.methods.outputs.linear_algebra import Gram, dependent_columns, gram
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, columns_problem
+
+ROUNDING = 1e-13
+"""Of a sum of squares: residuals below this share cannot be told from none by their sums of squares."""
+
+CONSTANT_LEFT = 1e-10
+"""What columns leave of the constant, as a share of its square, where it follows from them."""
+
+
+class Covariance(IntEnum):
+    """How the standard errors of a linear model are estimated."""
+
+    CLASSICAL = 1
+    ROBUST = 2
+    """Heteroskedasticity-robust, HC1."""
+    CLUSTERED = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meat:
+    """The middle of a sandwich: the sum over records of e^2 x x', or over clusters of (X'e)(X'e)'."""
+
+    matrix: FloatArray = field(repr=False)
+    """Shape (columns, columns)."""
+    clusters: int = 0
+    """How many clusters it sums over; 0 where it is records."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearSolution:
+    """Coefficients and what their errors are computed from; an engine needs them for residuals and meats."""
+
+    coefficients: FloatArray = field(repr=False)
+    inverse: FloatArray = field(repr=False)
+    """Inverse of X'WX, shape (columns, columns)."""
+    residual_sum: float = field(repr=False)
+    total_sum: float = field(repr=False)
+    """About the mean where there is a constant, about 0 otherwise."""
+    condition: float
+    with_constant: bool
+    """Whether a constant is a column or follows from the columns."""
+
+
+def solve_least_squares(sums: CrossProducts, design: Design) -> LinearSolution:
+    """Coefficients of least squares; ModelProblemError where columns are constant or depend on others."""
+    constant = design.constant
+    means, cross = sums.means[:-1], sums.centred
+    _refuse_constants(sums, design)
+    if constant is None:
+        raw = cross + sums.weight * np.outer(sums.means, sums.means)
+        system = _regular(raw[:-1, :-1], design, np.arange(len(means)))
+        coefficients = system.solve(raw[:-1, -1])
+        implied = _implies_constant(system, means * sums.weight, sums.weight)
+        total = float(cross[-1, -1] if implied else raw[-1, -1])
+        rest = _rest(raw, coefficients)
+        return LinearSolution(coefficients, system.inverse(), rest, total, system.condition, implied)
+    slopes = np.delete(np.arange(len(means)), constant)
+    system = _regular(cross[np.ix_(slopes, slopes)], design, slopes)
+    of_slopes = system.solve(cross[slopes, -1])
+    coefficients = np.empty(len(means))
+    coefficients[slopes] = of_slopes
+    coefficients[constant] = sums.means[-1] - means[slopes] @ of_slopes
+    centred = cross[np.ix_([*slopes, -1], [*slopes, -1])]
+    return LinearSolution(
+        coefficients,
+        _with_constant(system.inverse(), means[slopes], slopes, constant, sums.weight),
+        _rest(centred, of_slopes),
+        float(cross[-1, -1]),
+        system.condition,
+        True,
+    )
+
+
+def ols_from_cross_products(
+    sums: CrossProducts,
+    design: Design,
+    *,
+    covariance: Covariance = Covariance.CLASSICAL,
+    meat: Meat | None = None,
+    confidence: float = CONFIDENCE,
+    solution: LinearSolution | None = None,
+) -> ModelEstimate:
+    """A linear model from its sums; `meat` goes with the errors that are not classical.
+
+    ModelProblemError as `solve_least_squares` has it, and where no residual degrees of freedom are left.
+    """
+    solution = solution or solve_least_squares(sums, design)
+    residual_degrees = sums.records - len(design.columns)
+    if residual_degrees < 1:
+        raise ModelProblemError([ModelProblem("formula", "there are as many parameters as records or more")])
+    degrees = float(residual_degrees)
+    if covariance is Covariance.CLASSICAL:
+        variances = np.diag(solution.inverse) * solution.residual_sum / residual_degrees
+    else:
+        if meat is None:
+            raise ValueError("errors that are not classical need their meat")
+        variances = np.diag(_sandwich(solution.inverse, meat, sums.records))
+        degrees = float(meat.clusters - 1) if covariance is Covariance.CLUSTERED else degrees
+    return inferred(
+        "ols",
+        design.names,
+        solution.coefficients,
+        variances,
+        records=sums.records,
+        units=sums.units,
+        residual_degrees=residual_degrees,
+        fit=_fit(solution, sums, design, residual_degrees),
+        degrees=degrees,
+        confidence=confidence,
+    )
+
+
+def fit_ols(
+    design: Design,
+    values: FloatArray,
+    outcome: FloatArray,
+    units: IntArray,
+    *,
+    covariance: Covariance = Covariance.CLASSICAL,
+    clusters: IntArray | None = None,
+    confidence: float = CONFIDENCE,
+) -> ModelEstimate:
+    """A linear model from records: `values` (records, columns), `clusters` each record's cluster from 0."""
+    sums = cross_products_of(values, outcome, units)
+    solution = solve_least_squares(sums, design)
+    meat = None
+    if covariance is not Covariance.CLASSICAL:
+        residuals = outcome - values @ solution.coefficients
+        meat = meat_of(values, residuals, clusters if covariance is Covariance.CLUSTERED else None)
+    return ols_from_cross_products(
+        sums, design, covariance=covariance, meat=meat, confidence=confidence, solution=solution
+    )
+
+
+def meat_of(values: FloatArray, scores: FloatArray, clusters: IntArray | None = None) -> Meat:
+    """The meat of records, or of clusters; `scores` are residuals, or what takes their place."""
+    size = values.shape[1]
+    if clusters is None:
+        total = np.zeros((size, size))
+        for start in range(0, len(scores), BLOCK):
+            block = values[start : start + BLOCK] * scores[start : start + BLOCK, None]
+            total += block.T @ block
+        return Meat(total)
+    sums = cluster_sums(values, scores, clusters)
+    present = np.count_nonzero(np.bincount(clusters))
+    return Meat(sums.T @ sums, int(present))
+
+
+def cluster_sums(values: FloatArray, scores: FloatArray, clusters: IntArray) -> FloatArray:
+    """Sums of scores times values within clusters, shape (clusters, columns)."""
+    count = int(clusters.max(initial=-1)) + 1
+    sums = [np.bincount(clusters, values[:, column] * scores, count) for column in range(values.shape[1])]
+    return np.column_stack(sums)
+
+
+def _refuse_constants(sums: CrossProducts, design: Design) -> None:
+    varies = sums.varies()
+    if not varies[-1]:
+        raise ModelProblemError([ModelProblem("outcome", "does not vary in this population")])
+    if design.constant is not None:
+        varies[design.constant] = True
+        if not varies.all():
+            raise ModelProblemError(columns_problem(design, np.flatnonzero(~varies)))
+
+
+def _regular(cross_products: FloatArray, design: Design, places: IntArray) -> Gram:
+    system = gram(cross_products)
+    dependent = dependent_columns(system.scaled)
+    if len(dependent):
+        raise ModelProblemError(columns_problem(design, places[dependent]))
+    return system
+
+
+def _implies_constant(system: Gram, column_sums: FloatArray, weight: float) -> bool:
+    return bool(weight - column_sums @ system.solve(column_sums) < CONSTANT_LEFT * weight)
+
+
+def _rest(cross_products: FloatArray, coefficients: FloatArray) -> float:
+    """Sum of squared residuals, never below 0."""
+    signed = np.append(-coefficients, 1.0)
+    return max(float(signed @ cross_products @ signed), 0.0)
+
+
+def _with_constant(
+    inverse: FloatArray, means: FloatArray, slopes: IntArray, constant: int, weight: float
+) -> FloatArray:
+    """Inverse of X'X with the constant, from that of the centred columns."""
+    whole = np.empty((len(means) + 1, len(means) + 1))
+    whole[np.ix_(slopes, slopes)] = inverse
+    with_means = -inverse @ means
+    whole[constant, slopes] = whole[slopes, constant] = with_means
+    whole[constant, constant] = 1.0 / weight - means @ with_means
+    return whole
+
+
+def _sandwich(bread: FloatArray, meat: Meat, records: int) -> FloatArray:
+    factor = records / (records - len(bread))
+    if meat.clusters:
+        if meat.clusters < 2:
+            raise ModelProblemError([ModelProblem("clusters", "there is one cluster; errors need several")])
+        factor = meat.clusters / (meat.clusters - 1) * (records - 1) / (records - len(bread))
+    return np.asarray(bread @ meat.matrix @ bread * factor, dtype=np.float64)
+
+
+def _fit(
+    solution: LinearSolution, sums: CrossProducts, design: Design, residual_degrees: int
+) -> dict[str, float]:
+    """Figures of fit; ModelProblemError where nothing is left to explain."""
+    with_constant = solution.with_constant
+    explained_degrees = len(design.columns) - with_constant
+    records, rest = sums.records, solution.residual_sum
+    if rest <= ROUNDING * solution.total_sum:
+        message = "the terms explain the outcome completely: no errors can be estimated"
+        raise ModelProblemError([ModelProblem("outcome", message)])
+    r_squared = 1.0 - rest / solution.total_sum
+    likelihood = -records / 2 * (np.log(2 * np.pi * rest / records) + 1)
+    found = {
+        "r_squared": r_squared,
+        "adjusted_r_squared": 1.0 - (1.0 - r_squared) * (records - with_constant) / residual_degrees,
+        "residual_standard_error": float(np.sqrt(rest / residual_degrees)),
+        "log_likelihood": float(likelihood),
+        "aic": float(-2 * likelihood + 2 * len(design.columns)),
+        "bic": float(-2 * likelihood + np.log(records) * len(design.columns)),
+    }
+    if explained_degrees:
+        explained = (solution.total_sum - rest) / explained_degrees
+        found["f_statistic"] = float(explained / (rest / residual_degrees))
+    return found
