@@ -130,6 +130,7 @@ class Measure(_Declared):
     lower_bound: float | None = None
     upper_bound: float | None = None
     unit: str = ""
+    knots: tuple[float, ...] = ()
 
 
 class DataFile(_Declared):
@@ -177,12 +178,14 @@ class Weight(_Declared):
 
 
 class Design(_Declared):
-    """The sampling design, as far as the individual risk needs it."""
+    """The sampling design, as far as the individual risk and the errors of estimates need it."""
 
     coverage: Coverage = "UNSPECIFIED"
     sampling_fraction: float = 0.0
     population_size: int = 0
     threshold_base: ThresholdBase = "UNSPECIFIED"
+    stratum: str = ""
+    psu: str = ""
 
 
 class RegionalCode(_Declared):

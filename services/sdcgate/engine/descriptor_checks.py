@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import date
+from itertools import pairwise
 
 from sdcgate.engine.code_lists import quoted
 from sdcgate.engine.data_files import is_separator
@@ -14,6 +15,7 @@ _DATASET_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
 ACCESS_LEVELS = ("public", "licensed", "remote", "on-site")
 MAXIMUM_DECIMALS = 9
+FEWEST_KNOTS = 3
 SMALLEST_FRACTION = 1e-12
 """One person of a hundred times mankind: below it weights are no figures any more."""
 
@@ -48,7 +50,7 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
         add("variables", "declare at least one variable")
     names = [variable.name for variable in descriptor.variables]
     _check_names("variables", names, found)
-    found += _wave_problems(descriptor.wave, names)
+    found += _no_variable("wave", descriptor.wave, names)
     _check_names("measures", [measure.name for measure in descriptor.measures], found)
     for position, variable in enumerate(descriptor.variables):
         if variable.identifying == "UNSPECIFIED":
@@ -60,10 +62,11 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
     return found + check_declared_scenarios(descriptor)
 
 
-def _wave_problems(wave: str, names: list[str]) -> list[DescriptorProblem]:
-    if not wave or wave in names:
+def _no_variable(path: str, name: str, names: list[str]) -> list[DescriptorProblem]:
+    """That a field names no variable; leaving it empty is fine."""
+    if not name or name in names:
         return []
-    return [DescriptorProblem("wave", f"{wave!r} is no variable; they are {quoted(names)}")]
+    return [DescriptorProblem(path, f"{name!r} is no variable; they are {quoted(names)}")]
 
 
 def _delimiters(descriptor: Descriptor) -> list[tuple[str, str]]:
@@ -109,6 +112,9 @@ def _check_design(descriptor: Descriptor, found: list[DescriptorProblem]) -> Non
         found.append(
             DescriptorProblem("design", "a sample needs a sampling_fraction, a population_size or a weight")
         )
+    names = [variable.name for variable in descriptor.variables]
+    found += _no_variable("design.stratum", design.stratum, names)
+    found += _no_variable("design.psu", design.psu, names)
 
 
 def _check_names(where: str, names: Sequence[str], found: list[DescriptorProblem]) -> None:
@@ -130,6 +136,11 @@ def _check_measure(path: str, measure: Measure, found: list[DescriptorProblem]) 
             found.append(DescriptorProblem(f"{path}.{name}", "must be a finite number; leave it out if none"))
     if lower is not None and upper is not None and lower > upper:
         found.append(DescriptorProblem(f"{path}.lower_bound", "exceeds the upper bound"))
+    knots = measure.knots
+    rising = all(math.isfinite(knot) for knot in knots) and all(a < b for a, b in pairwise(knots))
+    if knots and (len(knots) < FEWEST_KNOTS or not rising):
+        message = f"name at least {FEWEST_KNOTS} finite numbers, rising: the outer two are the spline's range"
+        found.append(DescriptorProblem(f"{path}.knots", message))
 
 
 def _check_decimals(path: str, decimals: int, found: list[DescriptorProblem]) -> None:
