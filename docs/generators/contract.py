@@ -10,6 +10,7 @@ from google.protobuf import descriptor_pb2
 from generators.markdown import between
 from sdcgate.servers import openapi_schemas
 from sdcgate_proto.buf.validate import validate_pb2
+from sdcgate_proto.sdcgate.facility.v1 import budget_pb2 as facility_budget
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2 as facility_descriptor
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2
 from sdcgate_proto.sdcgate.protection.v1 import (
@@ -28,7 +29,7 @@ from sdcgate_proto.sdcgate.risk.v1 import (
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
 
 FILES: Mapping[str, tuple[Any, ...]] = {
-    "facility": (facility_pb2, facility_descriptor),
+    "facility": (facility_pb2, facility_budget, facility_descriptor),
     "risk": (risk_pb2, microdata_pb2, recodings_pb2, linkage_pb2, confidentiality_map_pb2),
     "protection": (protection_pb2, arithmetic_pb2, perturbation_pb2, redesign_pb2),
     "types": (table_pb2, policy_pb2),

@@ -39,6 +39,7 @@ from sdcgate.servers import openapi_examples
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
 from sdcgate.servers.routes import ROUTES
 from sdcgate_client.files import columns_stream, form
+from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from served_house import ServedHouse, cells, table_body
 
@@ -148,6 +149,7 @@ class Visit:
             "QueryTable": pb.QueryTableRequest(dataset="birds", rows=[{"variable": "bird"}], margins=True),
             "GetQuery": pb.GetQueryRequest(query=self.queries[0]),
             "GetPolicy": pb.GetPolicyRequest(dataset="birds"),
+            "GetBudget": budget_pb2.GetBudgetRequest(dataset="birds"),
             "GetDataset": pb.GetDatasetRequest(dataset="birds"),
             "AssessDataset": pb.AssessDatasetRequest(dataset="birds"),
             "EnterKnowledge": pb.EnterKnowledgeRequest(dataset="birds", published="yearbook"),

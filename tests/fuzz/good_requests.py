@@ -10,6 +10,7 @@ from fuzz.calls import sent
 from made_files import PEOPLE
 from sdcgate.servers import openapi_examples
 from sdcgate.wire.json import from_value
+from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, redesign_pb2
 from sdcgate_proto.sdcgate.risk.v1 import confidentiality_map_pb2 as pb_map
@@ -225,6 +226,10 @@ def prepare(house: "HouseUnderFire") -> None:
         "GetQuery": [pb.GetQueryRequest(query=query)],
         "ListQueries": [pb.ListQueriesRequest(verdicts=[1, 2], page_size=10, page_token=query)],
         "GetStatus": [pb.GetStatusRequest()],
+        "GetBudget": [
+            budget_pb2.GetBudgetRequest(dataset="people", project="demo"),
+            budget_pb2.GetBudgetRequest(),
+        ],
         "GetCaller": [pb.GetCallerRequest()],
         "GetPolicy": [pb.GetPolicyRequest(dataset="people"), pb.GetPolicyRequest(query=query)],
         "SubmitOutput": [_output()],

@@ -163,6 +163,22 @@ class Client(CheckCalls):
         place = f"datasets/{_segment(dataset)}" if dataset else f"queries/{_segment(query)}"
         return object_of(self._call("GET", f"/v1/{place}/policy"))
 
+    def budget(self, *, dataset: str = "", researcher: str = "", project: str = "") -> list[dict[str, Any]]:
+        """What may still be asked: one's own budgets, or for who may see all those of anybody.
+
+        Args:
+            dataset: Its budgets only; those of all datasets where left out.
+            researcher: Whose; needs the key of a checker, steward or operator unless it is oneself.
+            project: For which project, as questions name it.
+
+        Returns:
+            Budgets with `dataset`, `holder`, `name`, `period`, `renews`, `explanation`, and `queries` and
+            `cells` as `{"limit": ..., "spent": ..., "left": ...}` where they are limited.
+        """
+        named = {"dataset": dataset, "researcher": researcher, "project": project}
+        parameters: Parameters = [(name, value) for name, value in named.items() if value]
+        return _list(self._call("GET", "/v1/budget", parameters=parameters), "budgets")
+
     def queries(
         self, verdicts: Sequence[str] = (), page_size: int = 0, page_token: str = ""
     ) -> list[dict[str, Any]]:

@@ -11,15 +11,18 @@ import typer
 
 from sdcgate.cli.connection import DEFAULT_URL, FAILED, ApiKey, Url, connected, give_up, told
 from sdcgate.cli.ledger_audit import audit
+from sdcgate.cli.ledger_budget import budget
 
 if TYPE_CHECKING:
     from sdcgate.ledger.ledger import Ledger
     from sdcgate.servers.settings import Settings
 
 app = typer.Typer(
-    help="The ledger: verify it, audit what left, verify a certificate offline.", no_args_is_help=True
+    help="The ledger: verify it, audit what left, see what may be asked, check certificates.",
+    no_args_is_help=True,
 )
 app.command()(audit)
+app.command()(budget)
 
 
 @app.command()

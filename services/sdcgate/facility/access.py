@@ -14,6 +14,7 @@ PERMISSIONS = {
     "enter_knowledge": frozenset({"steward"}),
     "read_queries": frozenset({"researcher", "portal", "checker"}),
     "read_policy": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
+    "read_budget": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
     "review": frozenset({"checker"}),
     "status": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
 }

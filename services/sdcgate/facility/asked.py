@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from sdcgate.engine.dataset import Dataset
+from sdcgate.facility.charges import FREE, Charge
 from sdcgate.facility.plan import Plan
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -23,6 +24,8 @@ class Asked:
     output: pb.SubmitOutputRequest | None = field(default=None, repr=False)
     published: str = ""
     """Where it was published, of a table that is entered as knowledge."""
+    charge: Charge = FREE
+    """What it costs, and who pays."""
 
     def canonical_hash(self) -> str:
         """SHA-256 of the canonical request."""

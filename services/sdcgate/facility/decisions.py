@@ -1,11 +1,14 @@
 """Decisions: what may be decided about a request, in the words and figures that leave."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from sdcgate.facility import answers
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.binding import Unbound, cells_of, differing
+from sdcgate.facility.charges import FREE, Account, budget_reason
 from sdcgate.facility.figures import released_table
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.outputs import SubmittedOutput
@@ -21,6 +24,7 @@ from sdcgate.facility.reasons import (
     reviewed_reason,
 )
 from sdcgate.facility.redesign import Proposal
+from sdcgate.ledger.spending import Spent
 from sdcgate.methods.cells import IntArray, State, leaf_cells
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -94,6 +98,20 @@ def _message(code: ReasonCode, consequence: Consequence | None) -> str:
     if consequence is Consequence.REFER and code is not ReasonCode.VERSION_DIFFERENCE:
         return REFERRED
     return REFUSED if consequence is Consequence.REFUSE and code is ReasonCode.MINIMUM_UNITS else ""
+
+
+def over_budget(asked: Asked, researcher: str, account: Account, spent: Spent) -> tuple[Asked, pb.Decision]:
+    """The refusal of a question that costs more than is left, and what the ledger keeps it as.
+
+    It is the researcher's alone, and only for this question at this level of the budget.
+    """
+    found = budget_reason(account, spent, asked.charge.cells or 0)
+    told = {"over_budget": asked.canonical_hash(), "researcher": researcher, "reason": found.message}
+    canonical = json.dumps(told, separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode()
+    refused = replace(asked, canonical=canonical, charge=FREE)
+    decision = new_decision(refused, Consequence.REFUSE)
+    decision.reasons.append(found)
+    return refused, decision
 
 
 def excepted(asked: Asked, output: SubmittedOutput, query: str) -> pb.Decision:

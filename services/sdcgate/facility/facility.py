@@ -17,6 +17,7 @@ from sdcgate.facility.asked import Asked, asked_knowledge, asked_output, asked_t
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
 from sdcgate.facility.binding import Unbound, bind
+from sdcgate.facility.charges import cells_told
 from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimeOver, Unavailable
 from sdcgate.facility.judging import Judge
@@ -32,6 +33,7 @@ from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.refusals import refuse_without_data
+from sdcgate.facility.spending import Spending
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, HeadMoved, Ledger, StoredSummary
@@ -39,8 +41,8 @@ from sdcgate.methods.rules import Consequence
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
+from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, release_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 T = TypeVar("T")
 
@@ -68,6 +70,7 @@ class Facility:
         self._policies = Policies(ledger, policies, default_policy)
         self._box_key = box_key
         self._recorder = Recorder(ledger, self._policies, box_key)
+        self._spending = Spending(ledger, self._recorder)
         self._redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -192,7 +195,9 @@ class Facility:
         require(caller, "query")
         plan = self._plan(request)
         asked = asked_table(plan, request)
-        return self._repeated(asked, pace) or self._way(caller, asked, plan, pace)
+        return self._repeated(asked, pace) or self._spending.pay(
+            caller, asked, cells_told(plan), pace, lambda paid: self._way(caller, paid, plan, pace)
+        )
 
     def check_query(self, caller: Caller, request: pb.QueryTableRequest) -> None:
         """Look for all that is wrong with a table query, without answering it; raises as `query_table`."""
@@ -220,9 +225,13 @@ class Facility:
         try:
             plan = bind(asked, output)
         except Unbound as error:
-            found = Found(binding=error.problems)
-            return self._recorder.record(caller, asked, unbound(asked, error), found)
-        return self._way(caller, asked, plan, pace, output)
+            decision, found = unbound(asked, error), Found(binding=error.problems)
+            return self._spending.pay(
+                caller, asked, 0, pace, lambda paid: self._recorder.record(caller, paid, decision, found)
+            )
+        return self._spending.pay(
+            caller, asked, cells_told(plan), pace, lambda paid: self._way(caller, paid, plan, pace, output)
+        )
 
     def get_query(self, caller: Caller, query: str) -> pb.GetQueryResponse:
         """A query: to its researcher what he saw, to a checker everything.
@@ -320,6 +329,18 @@ class Facility:
         if stored is None or not (all_of_them or _may_see(caller, stored)):
             raise NotFound(f"There is no query {request.query} of yours.")
         return self._policies.view_of_decision(self._recorder.decision_of(stored))
+
+    def get_budget(
+        self, caller: Caller, request: budget_pb2.GetBudgetRequest
+    ) -> budget_pb2.GetBudgetResponse:
+        """What may still be asked.
+
+        Raises:
+            Forbidden: of somebody else's budget.
+            NotFound: there is no such dataset.
+        """
+        require(caller, "read_budget")
+        return self._spending.told(caller, request, self._engine, self._policies)
 
     def replace_policies(self, policies: Mapping[str, Policy]) -> None:
         """Let other policies apply from the next query on; queries under way keep theirs.

@@ -62,7 +62,10 @@ class LocalProtection:
 def scratch_facility(
     folder: Path, engine: Engine, policies: Mapping[str, Policy], default_policy: str
 ) -> Iterator[Facility]:
-    """A facility whose ledger is empty and lies, with its keys, in an empty folder of the caller's."""
+    """A facility whose ledger is empty and lies, with its keys, in an empty folder of the caller's.
+
+    It has no budgets: what was asked in a year may be asked of it in a minute.
+    """
     ledger = Ledger.open(
         f"sqlite:///{folder / 'ledger.sqlite'}", KeyRing.open(folder / "keys"), folder / "heads.jsonl"
     )
@@ -72,7 +75,7 @@ def scratch_facility(
             ledger,
             LocalRisk(),
             LocalProtection(),
-            policies,
+            {name: policy.without_budgets() for name, policy in policies.items()},
             default_policy,
             secrets.token_bytes(SECRET_BYTES),
         )

@@ -92,6 +92,7 @@ class Recorder:
 
         Raises:
             HeadMoved: others were faster.
+            AllowanceSpent: it costs more than is left.
             Unavailable: the winner of a tie cannot be read.
         """
         self._policies.record(asked.policy)
@@ -116,9 +117,10 @@ class Recorder:
             release=_release_bytes(asked, found),
             boxes=self._box_rows(found),
             author=caller.key_id,
+            cells=asked.charge.cells,
         )
         try:
-            recorded = self._ledger.append_decision(event, found.sequence)
+            recorded = self._ledger.append_decision(event, found.sequence, asked.charge.allowances)
         except AlreadyAnswered as winner:
             stored = self._ledger.query(winner.query_id)
             if stored is None:

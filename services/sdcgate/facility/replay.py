@@ -19,7 +19,7 @@ from sdcgate.ledger.ledger import Ledger, StoredQuery, StoredSummary
 from sdcgate.policy.model import Policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
 
 PAGE = 1000
 QUERY_SECONDS = 120.0
@@ -114,7 +114,7 @@ def replay(
             while waiting and waiting[0].sequence < summary.sequence:
                 yield _reviewed(facility, heapq.heappop(waiting), left)
             stored = ledger.query(summary.query_id)
-            if stored is None:
+            if stored is None or _over_budget(stored):
                 continue
             engine.at({stored.dataset: stored.version})
             try:
@@ -181,6 +181,12 @@ def _compared(stored: StoredQuery, now: pb.Decision | None, problem: str = "") -
         newly_shown=len(after - before),
         problem=problem,
     )
+
+
+def _over_budget(stored: StoredQuery) -> bool:
+    """Whether it was never decided, as a budget was spent."""
+    decision = release_pb2.DecisionRecord.FromString(stored.confidential).decision
+    return any(reason.code == policy_pb2.REASON_CODE_BUDGET for reason in decision.reasons)
 
 
 def _shown(decision: pb.Decision) -> Shown:

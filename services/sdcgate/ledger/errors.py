@@ -21,6 +21,22 @@ class AlreadyAnswered(LedgerError):
         self.query_id = query_id
 
 
+class AllowanceSpent(LedgerError):
+    """A question would cost more than is left of one of its allowances.
+
+    Args:
+        place: Which of the allowances.
+        queries: Questions that were asked of it.
+        cells: Cells that were asked of it.
+    """
+
+    def __init__(self, place: int, queries: int, cells: int) -> None:
+        super().__init__("the question costs more than is left of its allowance")
+        self.place = place
+        self.queries = queries
+        self.cells = cells
+
+
 class AlreadyRegistered(LedgerError):
     """This version of the dataset is registered."""
 

@@ -18,6 +18,8 @@ FORMAT = 1
 RELEASED = frozenset({"RELEASED", "RELEASED_PROTECTED"})
 VERDICTS = RELEASED | {"REFERRED", "REFUSED"}
 
+MOST_CELLS = 2**31 - 1
+
 DECISION = "decision"
 REVIEW = "review"
 REGISTRATION = "registration"
@@ -59,6 +61,8 @@ class DecisionEvent:
     """What left and what was withheld, for later audits; None where the answer says nothing of the data."""
     boxes: tuple[BoxRow, ...] = field(default=(), repr=False)
     author: str
+    cells: int | None = None
+    """Cells that were asked for and count against budgets; None where the question was free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -154,6 +158,8 @@ def draft_decision(event: DecisionEvent, audited: int | None) -> Draft:
         problems.append("canonical_hash: is not the SHA-256 of canonical")
     if event.version < 1:
         problems.append("version: must be 1 or more")
+    if event.cells is not None and not 0 <= event.cells <= MOST_CELLS:
+        problems.append(f"cells: must be 0 to {MOST_CELLS}")
     _raise(problems)
     names = ("source", "dataset", "version", "scope", "researcher", "project", "verdict", "author")
     return Draft(
@@ -165,6 +171,7 @@ def draft_decision(event: DecisionEvent, audited: int | None) -> Draft:
             "canonical_hash": hashed,
             "answer_digest": hashlib.sha256(event.answer).hexdigest(),
             "audited": audited,
+            "cells": event.cells,
         },
         _attach(
             request=event.request,

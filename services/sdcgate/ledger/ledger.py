@@ -1,6 +1,6 @@
 """The ledger: records decisions, reviews and registrations, and reads them back."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from sdcgate.ledger.appending import Appender
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.ledger.chain import GENESIS, Head
 from sdcgate.ledger.errors import (
+    AllowanceSpent,
     AlreadyAnswered,
     AlreadyRegistered,
     HeadMoved,
@@ -48,8 +49,11 @@ from sdcgate.ledger.records import (
 )
 from sdcgate.ledger.schema import policies, queries, registrations, reviews
 from sdcgate.ledger.signing import KeyRing
+from sdcgate.ledger.spending import Allowance, Spent, require_allowed, spent
 
 __all__ = [
+    "Allowance",
+    "AllowanceSpent",
     "AlreadyAnswered",
     "AlreadyRegistered",
     "Appended",
@@ -64,6 +68,7 @@ __all__ = [
     "NotReferred",
     "Recorded",
     "SelfReview",
+    "Spent",
     "StoredQuery",
     "StoredRegistration",
     "StoredRelease",
@@ -147,13 +152,19 @@ class Ledger:
         with database.reading(self._engine) as connection:
             return reading.source_sequence(connection, source)
 
-    def append_decision(self, decision: DecisionEvent, expected_source_sequence: int | None) -> Recorded:
+    def append_decision(
+        self,
+        decision: DecisionEvent,
+        expected_source_sequence: int | None,
+        allowances: Sequence[Allowance] = (),
+    ) -> Recorded:
         """Record a decision that was audited at this sequence of its source.
 
         None expects nothing and is allowed only where the decision says nothing of the data.
 
         Raises:
             AlreadyAnswered: the same canonical query has an answer.
+            AllowanceSpent: its cells are more than is left of one of the allowances.
             HeadMoved: the source has newer releases than were audited.
             ValueError: fields of the decision are wrong.
             LedgerTruncated, LedgerDamaged, LedgerUnavailable: nothing may be, or could be, recorded.
@@ -176,8 +187,14 @@ class Ledger:
             if connection.scalar(taken) is not None:
                 raise ValueError(f"query_id: {decision.query_id} is taken by another query")
             _expect(connection, decision.source, expected_source_sequence)
+            require_allowed(connection, allowances, decision.cells or 0)
 
         return _recorded(decision.query_id, self.append(draft, check))
+
+    def spent(self, allowance: Allowance, newest: str | None = None) -> Spent:
+        """What the questions that an allowance counts have cost, up to the id `newest` of a query."""
+        with database.reading(self._engine) as connection:
+            return spent(connection, allowance, newest)
 
     def append_review(self, review: ReviewEvent, expected_source_sequence: int | None) -> Recorded:
         """Record a checker's decision on a referred query; one that releases was audited like a decision.

@@ -68,6 +68,8 @@ def _query(body: Mapping[str, Any]) -> Row:
         body["verdict"],
         body["author"],
         body["recorded_at"],
+        # Decisions of before there were budgets do not say what they cost.
+        body.get("cells", 0),
     )
 
 

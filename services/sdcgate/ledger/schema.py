@@ -82,11 +82,13 @@ queries = Table(
     _text("verdict"),
     _text("author"),
     _text("decided_at"),
+    Column("cells", Integer, server_default="0"),
     UniqueConstraint("query_id"),
     UniqueConstraint(
         "source", "version", "canonical_hash", "policy_hash", "scope", name="uq_queries_canonical"
     ),
     Index(None, "researcher", "sequence"),
+    Index(None, "source", "decided_at"),
 )
 
 reviews = Table(

@@ -25,6 +25,7 @@ from sdcgate.methods.rules import (
     PriorPosterior,
     Rules,
 )
+from sdcgate.policy.budgets import HOLDERS, UNLIMITED, Budget, Budgets
 from sdcgate.policy.explanation import explain
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ ADDED_RULES: dict[str, Any] = {
     "contributions": ABSOLUTE_VALUES,
 }
 """Rules that the first policies did not have, with what stands for their absence."""
-NOT_HASHED = ("hash", "rules", "latency_step_ms")
-"""When an answer leaves changes no decision: tuning it must not make every query a new one."""
+NOT_HASHED = ("hash", "rules", "latency_step_ms", "budgets")
+"""When an answer leaves, or how many do, changes none: tuning must not make every query a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ class EffectivePolicy:
     levels_of_rules: bool = False
     """Whether withheld sums must reach the protection levels of the rules that they break."""
 
+    budgets: Budgets = UNLIMITED
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "hash", hash_of(self))
 
@@ -136,6 +139,12 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         unproved_consequence=Consequence[level.protection.unproved.upper()],
         differencing_consequence=_consequence(level.differencing),
         redesign=Redesign(**level.redesign.model_dump()),
+        budgets=Budgets(
+            *(
+                tuple(Budget(**budget.model_dump()) for budget in getattr(level.budgets, holder))
+                for holder in HOLDERS
+            )
+        ),
     )
 
 

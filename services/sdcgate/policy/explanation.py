@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sdcgate.methods.rules import Consequence, NegativeValues, Rules
+from sdcgate.policy.budgets import HOLDERS, Budget, Holder
 
 if TYPE_CHECKING:
     from sdcgate.policy.effective import EffectivePolicy, Redesign
@@ -18,7 +19,7 @@ NOT_JUDGED = "Not judged."
 _HEADINGS = {
     "Rules": ("rules",),
     "What may be asked": ("dimensions", "allowed", "forbidden"),
-    "How answers leave": ("protection", "output", "differencing", "redesign"),
+    "How answers leave": ("protection", "output", "differencing", "redesign", "budgets"),
 }
 
 
@@ -182,7 +183,30 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         "differencing.consequence": "What would disclose together with earlier answers is "
         f"{_WORDS[policy.differencing_consequence]}.",
         **_redesign(policy.redesign),
+        **{f"budgets.{holder}": _budgets(holder, policy.budgets.of(holder)) for holder in HOLDERS},
     }
+
+
+_WHO: dict[Holder, tuple[str, str]] = {
+    "researcher": ("A researcher", "Each researcher may ask as much as he likes."),
+    "project": ("A project", "For each project as much may be asked as one likes."),
+    "dataset": ("Everybody together", "All together may ask as much as they like."),
+}
+
+
+def _budgets(holder: Holder, budgets: tuple[Budget, ...]) -> str:
+    return " ".join(budget_sentence(holder, budget) for budget in budgets) or _WHO[holder][1]
+
+
+def budget_sentence(holder: Holder, budget: Budget) -> str:
+    """What a budget allows: `A researcher may ask at most 20 queries and 500 cells a month.`"""
+    parts = [
+        f"{number} {what}"
+        for number, what in ((budget.queries, "queries"), (budget.cells, "cells"))
+        if number is not None
+    ]
+    article = "an" if budget.period == "hour" else "a"
+    return f"{_WHO[holder][0]} may ask at most {' and '.join(parts)} {article} {budget.period}."
 
 
 def _redesign(redesign: "Redesign") -> dict[str, str]:

@@ -5,11 +5,13 @@ that. The three are merged, key by key, before they are validated; a rule set to
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
+from sdcgate.policy.budgets import Period
 from sdcgate.policy.effective import EffectivePolicy, effective_policy
 from sdcgate.policy.rule_set import Model, RuleSet, TableConsequence
 
@@ -145,6 +147,34 @@ class RedesignProposals(Model):
     """From which share of withheld cells on they are proposed with a protected table; null: never."""
 
 
+class BudgetSetting(Model):
+    """How much may be asked in each period; whatever is answered, a question costs the same."""
+
+    period: Period
+    """The period, in UTC; weeks begin on Monday. What is left at its end is lost."""
+    queries: int | None = Field(default=None, ge=1, le=1_000_000_000)
+    """How many questions may be asked; null: any number."""
+    cells: int | None = Field(default=None, ge=1, le=1_000_000_000_000)
+    """How many cells may be asked for, margins and what may be proposed included; null: any number."""
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        if self.queries is None and self.cells is None:
+            raise PydanticCustomError("budget", "name a number of queries, of cells, or both")
+        return self
+
+
+class BudgetsSetting(Model):
+    """How much may be asked of one source of data. A question that was answered before costs nothing."""
+
+    researcher: tuple[BudgetSetting, ...] = ()
+    """What each researcher may ask; all budgets of the list hold."""
+    project: tuple[BudgetSetting, ...] = ()
+    """What may be asked for each project, which is what the question says."""
+    dataset: tuple[BudgetSetting, ...] = ()
+    """What all may ask together."""
+
+
 class LevelPolicy(Model):
     """Everything that applies at one access level, defaults merged in."""
 
@@ -164,6 +194,8 @@ class LevelPolicy(Model):
     """What happens to an answer that would disclose together with earlier ones."""
     redesign: RedesignProposals = RedesignProposals()
     """What is proposed in place of a table that does not leave whole."""
+    budgets: BudgetsSetting = BudgetsSetting()
+    """How much may be asked."""
 
 
 class PolicyFile(Model):
@@ -193,6 +225,20 @@ class Policy:
     access_levels: Mapping[str, LevelPolicy]
     datasets: Mapping[str, Mapping[str, LevelPolicy]]
     """For each dataset that the file names: its access levels, the changes merged in."""
+
+    def without_budgets(self) -> "Policy":
+        """The same policy, under which any number of questions may be asked."""
+        unlimited = {"budgets": BudgetsSetting()}
+        return replace(
+            self,
+            access_levels={
+                name: level.model_copy(update=unlimited) for name, level in self.access_levels.items()
+            },
+            datasets={
+                dataset: {name: level.model_copy(update=unlimited) for name, level in levels.items()}
+                for dataset, levels in self.datasets.items()
+            },
+        )
 
     def effective(self, access_level: str, dataset: str) -> EffectivePolicy:
         """The policy that applies to one dataset at one access level.

@@ -8,11 +8,12 @@ from enum import IntEnum
 from typing import Any
 
 from sdcgate.methods.rules import Consequence, Rules
+from sdcgate.policy.budgets import HOLDERS
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.explanation import sentences
 
-NOT_RECORDED = frozenset({"output.latency_step_ms"})
-"""Settings that change no decision; they are not kept with one."""
+NOT_RECORDED = frozenset({"output.latency_step_ms", *(f"budgets.{holder}" for holder in HOLDERS)})
+"""Settings that change no answer; they are not kept with one."""
 
 Tree = dict[str, Any]
 
@@ -81,6 +82,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
         },
         "differencing": {"consequence": _name(policy.differencing_consequence)},
         "redesign": asdict(policy.redesign),
+        "budgets": {holder: [asdict(budget) for budget in policy.budgets.of(holder)] for holder in HOLDERS},
     }
 
 

@@ -29,8 +29,8 @@ from sdcgate.servers.settings import Settings
 from sdcgate.servers.state_folder import only_one, open_ledger, secret
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, too_long, violations
+from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, facility_pb2_grpc
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 
 SERVICE = "sdcgate.facility.v1.FacilityService"
 
@@ -118,6 +118,13 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         """Show the policy of a dataset, or of a query that was decided."""
         with _translated(request):
             return self._facility.get_policy(_caller(), request)
+
+    def GetBudget(
+        self, request: budget_pb2.GetBudgetRequest, context: grpc.ServicerContext
+    ) -> budget_pb2.GetBudgetResponse:
+        """What may still be asked."""
+        with _translated(request):
+            return self._facility.get_budget(_caller(), request)
 
     def GetCaller(self, request: pb.GetCallerRequest, context: grpc.ServicerContext) -> pb.GetCallerResponse:
         """Whom the key belongs to."""

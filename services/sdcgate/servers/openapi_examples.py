@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 
 from sdcgate.servers.openapi_file_examples import confidentiality_map, links, recodings
 from sdcgate.servers.openapi_redesign_examples import REDESIGNED, redesigned
-from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2
+from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2, risk_pb2
@@ -156,6 +156,7 @@ def answer(rpc: str, status: int) -> Message:
         "RedesignTable": redesigned,
         "ReviewQuery": refused,
         "GetPolicy": policy_in_words,
+        "GetBudget": budget,
         "GetCaller": lambda: pb.GetCallerResponse(
             key_id="15c5362d52e18bd7", role="researcher", researcher="r.levi"
         ),
@@ -210,6 +211,20 @@ def policy_in_words() -> pb.GetPolicyResponse:
         explanation="A cell of fewer than 10 units is withheld, unless it is empty.",
     )
     return pb.GetPolicyResponse(policy=policy(), access_level="remote", dataset="randhie", settings=[setting])
+
+
+def budget() -> budget_pb2.GetBudgetResponse:
+    """What a researcher may still ask."""
+    left = budget_pb2.Budget(
+        dataset="randhie",
+        holder="researcher",
+        name="r.levi",
+        period="month",
+        queries=budget_pb2.Allowance(limit=500, spent=112, left=388),
+        explanation="A researcher may ask at most 500 queries a month.",
+    )
+    left.renews.FromJsonString("2027-01-01T00:00:00Z")
+    return budget_pb2.GetBudgetResponse(budgets=[left])
 
 
 def decision(verdict: pb.Verdict, **more: Any) -> pb.Decision:

@@ -306,6 +306,7 @@ ROUTES: tuple[Route, ...] = (
         _as_it_is,
         service="protection",
     ),
+    Route("GET", "/v1/budget", "GetBudget", {200: "What may still be asked."}, _as_it_is),
     Route("GET", "/v1/caller", "GetCaller", {200: "Whom the key belongs to."}, _as_it_is),
     Route("GET", "/v1/status", "GetStatus", {200: "The facility answers."}, _as_it_is),
 )

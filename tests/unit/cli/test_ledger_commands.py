@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from sdcgate.cli import main
 from sdcgate.cli.key import create_keys
 from sdcgate.cli.ledger import is_certified
+from sdcgate.cli.ledger_budget import describe
 from sdcgate.ledger.certificates import issue
 from sdcgate.ledger.credentials import Credentials, Role
 from sdcgate.ledger.ledger import Ledger
@@ -144,3 +145,23 @@ def test_the_demonstration_s_keys_are_one_a_role(tmp_path: Path) -> None:
         "steward": (Role.STEWARD, "stefan"),
         "researcher": (Role.RESEARCHER, "ada"),
     }
+
+
+def test_a_budget_is_shown_line_by_line_or_that_there_is_none() -> None:
+    shown = [
+        {
+            "dataset": "randhie",
+            "holder": "researcher",
+            "name": "ada",
+            "period": "day",
+            "renews": "2026-11-23T00:00:00Z",
+            "queries": {"limit": 20, "spent": 3, "left": 17},
+            "cells": {"limit": 500, "left": 500},
+        }
+    ]
+    assert describe(shown).splitlines() == [
+        "dataset  of              period  what     limit  spent  left  renews",
+        "randhie  researcher ada  day     queries  20     3      17    2026-11-23T00:00:00Z",
+        "randhie  researcher ada  day     cells    500    0      500   2026-11-23T00:00:00Z",
+    ]
+    assert describe([]) == "no budget: any number of questions may be asked"

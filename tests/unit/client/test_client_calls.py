@@ -152,6 +152,15 @@ def test_a_policy_is_asked_for_by_dataset_or_by_query() -> None:
             client.policy(**wrong)
 
 
+def test_a_budget_is_asked_for_with_what_is_named_only() -> None:
+    gateway = Gateway(200, {"budgets": [{"holder": "researcher", "queries": {"left": 3}}]})
+    assert client_of(gateway).budget(dataset="a b", researcher="ada")[0]["queries"] == {"left": 3}
+    client_of(gateway).budget()
+    addresses = [request.url.raw_path.decode() for request in gateway.requests]
+    assert addresses == ["/v1/budget?dataset=a+b&researcher=ada", "/v1/budget"]
+    assert client_of(Gateway(200, {})).budget() == []
+
+
 def test_one_dataset_may_come_wrapped_or_bare() -> None:
     assert client_of(Gateway(200, {"dataset": {"name": "a"}})).dataset("a") == {"name": "a"}
     assert client_of(Gateway(200, {"name": "a"})).dataset("a") == {"name": "a"}

@@ -57,8 +57,10 @@ def test_a_ledger_from_before_policies_were_recorded_is_brought_up_to_date(
     open_ledger, policy, make_decision
 ):
     old = open_ledger()
-    old.append_decision(make_decision(), 0)
+    old.append_decision(make_decision(cells=0), 0)
     with old._engine.begin() as connection:
+        connection.execute(text("DROP INDEX ix_queries_source_decided_at"))
+        connection.execute(text("ALTER TABLE queries DROP COLUMN cells"))
         connection.execute(text("DROP TABLE policies"))
         if connection.dialect.name == "postgresql":
             connection.execute(text("DROP FUNCTION policies_append_only"))

@@ -348,6 +348,7 @@ def test_each_route_is_its_call(place):
             "RedesignTable",
             openapi_examples.BODIES["RedesignTable"],
         ),
+        ("GET", "/v1/budget?dataset=randhie&researcher=ada", "GetBudget", None),
         ("GET", "/v1/caller", "GetCaller", None),
         ("GET", "/v1/status", "GetStatus", None),
     ]:
