@@ -1,0 +1,111 @@
+"""The tables that a model implies: units of each combination of its factors, and of each class of outcome."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.outputs.design import Design, Records, VariableLevel
+from sdcgate.methods.outputs.formula import Factor, Numeric, Term, term_text
+from sdcgate.methods.outputs.model_facts import TermFacts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Classified:
+    """An outcome of classes: each record's class as a number from 0."""
+
+    positions: IntArray = field(repr=False)
+    count: int
+
+
+def term_facts(
+    design: Design, records: Records, units: IntArray, outcome: Classified | None
+) -> tuple[TermFacts, ...]:
+    """Of each term of a design, in its order; a term without factors has its text alone."""
+    return tuple(_of_term(term, design, records, units, outcome) for term in design.terms)
+
+
+def implied_table(design: Design, records: Records) -> tuple[VariableLevel, ...]:
+    """The factors that a model without measures has a parameter for each combination of; () where it has not.
+
+    Such a model is the table of its outcome by these factors: its estimates are the cells' means, or rates.
+    """
+    parts = {part for term in design.terms for part in term}
+    if not parts or any(isinstance(part, Numeric) for part in parts):
+        return ()
+    factors = tuple(sorted({(f.variable, f.level) for f in parts if isinstance(f, Factor)}))
+    _, count = _combinations(factors, records)
+    return factors if len(design.columns) == count else ()
+
+
+def units_by_group(groups: IntArray, count: int, units: IntArray) -> IntArray:
+    """Distinct units with a record in each group, shape (count,)."""
+    if _each_alone(units):
+        return np.bincount(groups, minlength=count).astype(np.int64)
+    span = int(units.max(initial=0)) + 1
+    pairs = np.unique(groups * span + units)
+    return np.bincount(pairs // span, minlength=count).astype(np.int64)
+
+
+def units_apart(values: FloatArray, units: IntArray) -> IntArray:
+    """For each column the units with a record that has not its median value, shape (columns,)."""
+    found = np.zeros(values.shape[1], dtype=np.int64)
+    alone = _each_alone(units)
+    for column in range(values.shape[1]):
+        apart = values[:, column] != _median(values[:, column])
+        if alone:
+            found[column] = np.count_nonzero(apart)
+        else:
+            found[column] = np.count_nonzero(np.bincount(units[apart]))
+    return found
+
+
+def _median(values: FloatArray) -> float:
+    middle = (len(values) - 1) // 2
+    if 2 * np.count_nonzero(values) < len(values):
+        return 0.0
+    return float(np.partition(values, middle)[middle])
+
+
+def _each_alone(units: IntArray) -> bool:
+    return len(units) > 0 and int(units.max()) + 1 == len(units) and bool(np.all(np.bincount(units) == 1))
+
+
+def _of_term(
+    term: Term, design: Design, records: Records, units: IntArray, outcome: Classified | None
+) -> TermFacts:
+    factors = tuple((part.variable, part.level) for part in term if isinstance(part, Factor))
+    if not factors:
+        return TermFacts(term_text(term))
+    groups, count = _combinations(factors, records)
+    of_classes = np.zeros((0, 0), dtype=np.int64)
+    if outcome is not None:
+        cells = units_by_group(groups * outcome.count + outcome.positions, count * outcome.count, units)
+        of_classes = cells.reshape(count, outcome.count)
+    return TermFacts(
+        term_text(term),
+        factors,
+        units_by_group(groups, count, units),
+        of_classes,
+        len(term) == len(factors) and _columns_within(term, design) == count,
+    )
+
+
+def _columns_within(term: Term, design: Design) -> int:
+    within = {number for number, other in enumerate(design.terms) if set(other) <= set(term)}
+    return sum(column.term in within for column in design.columns)
+
+
+def _combinations(factors: tuple[VariableLevel, ...], records: Records) -> tuple[IntArray, int]:
+    """Each record's combination of codes, as a number from 0 among those that occur, and how many do."""
+    groups = np.zeros(records.size, dtype=np.int64)
+    declared = 1
+    for factor in factors:
+        codes = records.codes[factor]
+        width = int(codes.max(initial=0)) + 1
+        groups = groups * width + codes
+        declared *= width
+    present = np.flatnonzero(np.bincount(groups, minlength=declared))
+    renumbered = np.full(declared, -1, dtype=np.int64)
+    renumbered[present] = np.arange(len(present))
+    return renumbered[groups], len(present)

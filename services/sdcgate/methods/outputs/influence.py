@@ -1,0 +1,140 @@
+"""How a model's coefficients rest on single units, in blocks of records.
+
+With working weights w and A = (X'WX)^-1, the residuals of column j on all others are r_j = X a_j / a_jj
+(Frisch, Waugh and Lovell), a record's share of the information on coefficient j is w r_j^2 a_jj (partial
+leverage: Velleman and Welsch 1981), its leverage w x'Ax, and leaving it out moves the coefficients by
+A x u / (1 - leverage), u being its score (exact in least squares: Belsley, Kuh and Welsch 1980, section
+2.1; one step from the estimate otherwise: Pregibon 1981). A unit's records are taken together: their shares,
+leverages and scores are summed, which for several records is an upper bound of their joint leverage.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.outputs.cross_products import BLOCK
+from sdcgate.methods.outputs.linear_algebra import gram
+
+ALL_BUT_ONE = 1e-10
+"""A unit whose leverage is nearer to 1 than this cannot be left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Working:
+    """A fit as the weighted least squares of its last step, by record; it never leaves the process."""
+
+    values: FloatArray = field(repr=False)
+    """Shape (records, columns)."""
+    weights: FloatArray | None = field(repr=False)
+    """Shape (records,); None where all are 1."""
+    scores: FloatArray = field(repr=False)
+    """Weight times residual of the working outcome, shape (records,)."""
+    dispersion: float | None = field(default=None, repr=False)
+    """Variance of the scores beyond their weight; None: estimated, without the unit in question."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """How units influence coefficients."""
+
+    largest_shares: FloatArray = field(repr=False)
+    """Cumulated share of the k largest units, shape (columns, n)."""
+    dfbetas: FloatArray = field(repr=False)
+    """Shape (columns,)."""
+    maximum_leverage: float = field(repr=False)
+    condition: float = field(repr=False)
+
+
+def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
+    """Shares of the `largest` units, the largest DFBETAS and the largest leverage.
+
+    `units` has each record's unit as a number from 0. The columns have to be of full rank.
+    """
+    system = gram(_weighted_cross(working))
+    inverse = system.inverse()
+    diagonal = np.diag(inverse)
+    columns = len(diagonal)
+    freedom = len(units) - columns
+    rest = _residual_sum(working)
+    top = np.zeros((largest, columns))
+    moved = np.zeros(columns)
+    maximum_leverage = 0.0
+    for block, starts in _blocks_of_units(units):
+        values = working.values[block]
+        weights = np.ones(len(values)) if working.weights is None else working.weights[block]
+        scores = working.scores[block]
+        projected = values @ inverse
+        leverage = _by_unit(weights * np.einsum("ij,ij->i", projected, values), starts)
+        shares = _by_unit(weights[:, None] * projected**2 / diagonal, starts)
+        shift = np.abs(_by_unit(projected * scores[:, None], starts)) / np.sqrt(diagonal)
+        left = 1.0 - leverage
+        if working.dispersion is None:
+            squares = _by_unit(_over(scores**2, weights), starts)
+            spread = np.sqrt(np.maximum(rest - _over(squares, left), 0.0) / max(freedom - 1, 1))
+        else:
+            spread = np.full(len(left), np.sqrt(working.dispersion))
+        top = _largest(np.vstack([top, shares]), largest)
+        moved = np.maximum(moved, _moved(shift, left * spread, shares))
+        maximum_leverage = max(maximum_leverage, float(leverage.max()))
+    return Influence(np.cumsum(top, axis=0).T, moved, maximum_leverage, system.condition)
+
+
+def _moved(shift: FloatArray, by: FloatArray, shares: FloatArray) -> FloatArray:
+    """The largest shift of each coefficient; infinite where a unit that cannot be left out informs it."""
+    possible = by > ALL_BUT_ONE * np.max(by, initial=0.0)
+    largest = np.max(shift[possible] / by[possible, None], axis=0, initial=0.0)
+    informed = np.any(shares[~possible] > ALL_BUT_ONE, axis=0)
+    return np.where(informed, np.inf, largest)
+
+
+def _weighted_cross(working: Working) -> FloatArray:
+    columns = working.values.shape[1]
+    total = np.zeros((columns, columns))
+    for start in range(0, len(working.scores), BLOCK):
+        block = working.values[start : start + BLOCK]
+        weights = working.weights
+        weighted = block if weights is None else block * weights[start : start + BLOCK, None]
+        total += block.T @ weighted
+    return (total + total.T) / 2
+
+
+def _residual_sum(working: Working) -> float:
+    squares = working.scores**2
+    return float(np.sum(squares if working.weights is None else _over(squares, working.weights)))
+
+
+def _over(numbers: FloatArray, weights: FloatArray) -> FloatArray:
+    return np.divide(numbers, weights, out=np.zeros_like(numbers), where=weights > 0)
+
+
+def _blocks_of_units(units: IntArray) -> Iterator[tuple[IntArray | slice, IntArray | None]]:
+    """Blocks of records in the order of units, none of which is torn, with where each unit starts in them.
+
+    No starts where each record is a unit of its own.
+    """
+    rising = np.all(units[1:] >= units[:-1])
+    order = None if rising else np.argsort(units, kind="stable")
+    sorted_units = units if order is None else units[order]
+    first = np.flatnonzero(np.append(True, sorted_units[1:] != sorted_units[:-1]))
+    alone = len(first) == len(units)
+    start = 0
+    while start < len(units):
+        at = int(np.searchsorted(first, start + BLOCK))
+        end = int(first[at]) if at < len(first) else len(units)
+        block = slice(start, end) if order is None else order[start:end]
+        inside = None if alone else first[np.searchsorted(first, start) : np.searchsorted(first, end)] - start
+        yield block, inside
+        start = end
+
+
+def _by_unit(numbers: FloatArray, starts: IntArray | None) -> FloatArray:
+    return numbers if starts is None else np.asarray(np.add.reduceat(numbers, starts, axis=0))
+
+
+def _largest(numbers: FloatArray, count: int) -> FloatArray:
+    """The largest numbers of each column, largest first."""
+    if len(numbers) > count:
+        numbers = np.partition(numbers, len(numbers) - count, axis=0)[-count:]
+    return np.sort(numbers, axis=0)[::-1]

@@ -1,0 +1,166 @@
+"""Judging a model by its facts: a pure function of facts and rules.
+
+Residual degrees of freedom: Ritchie (2019), Analyzing the disclosure risk of regression coefficients,
+Transactions on Data Privacy 12(2), and the ten of the Handbook on statistical disclosure control for outputs
+(Griffiths et al. 2019). Influence and leverage: see `influence`. A figure that is not finite fails its rule.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray
+from sdcgate.methods.outputs.model_facts import ModelFacts, TermFacts
+from sdcgate.methods.outputs.model_rules import (
+    MaximumFit,
+    MaximumInfluence,
+    MaximumLeverage,
+    MaximumParameters,
+    MinimumCategory,
+    MinimumOutcomeClass,
+    MinimumResidualDegrees,
+    ModelRules,
+    NoImpliedTable,
+)
+from sdcgate.methods.rules import Consequence, ReasonCode
+
+TOLERANCE = 1e-9
+"""A figure within this share of its bound counts as beyond it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFinding:
+    """One rule that failed, at coefficients or at terms; at neither where it is the whole model."""
+
+    rule: ReasonCode
+    consequence: Consequence
+    columns: tuple[int, ...] = ()
+    """Positions in `ColumnFacts.names`."""
+    terms: tuple[int, ...] = ()
+    """Positions in `ModelFacts.terms`."""
+    figure: float = 0.0
+    """The worst figure found; it may be withheld."""
+    bound: float = 0.0
+
+
+def assess_model(facts: ModelFacts, rules: ModelRules) -> tuple[ModelFinding, ...]:
+    """All rules that fail, in the order of `ModelRules`."""
+    found: list[ModelFinding] = []
+    if rules.residual_degrees:
+        found += _residual_degrees(facts, rules.residual_degrees)
+    if rules.categories:
+        found += _categories(facts, rules.categories)
+    if rules.influence:
+        found += _influence(facts, rules.influence)
+    if rules.leverage:
+        found += _leverage(facts, rules.leverage)
+    if rules.fit:
+        found += _fit(facts, rules.fit)
+    if rules.outcome_class:
+        found += _outcome_class(facts, rules.outcome_class)
+    if rules.parameters:
+        found += _parameters(facts, rules.parameters)
+    if rules.saturation:
+        found += _saturation(facts, rules.saturation)
+    return tuple(found)
+
+
+def _residual_degrees(facts: ModelFacts, rule: MinimumResidualDegrees) -> Iterable[ModelFinding]:
+    if facts.residual_degrees < rule.degrees:
+        yield ModelFinding(
+            ReasonCode.RESIDUAL_DEGREES,
+            rule.consequence,
+            figure=float(facts.residual_degrees),
+            bound=float(rule.degrees),
+        )
+
+
+def _categories(facts: ModelFacts, rule: MinimumCategory) -> Iterable[ModelFinding]:
+    smallest = np.array([term.units.min(initial=facts.units) for term in facts.terms])
+    apart = facts.columns.units_apart
+    columns = _positions((apart < rule.units) & (apart > 0))
+    terms = _positions(smallest < rule.units)
+    if columns or terms:
+        least = min([*apart[list(columns)], *smallest[list(terms)]])
+        yield ModelFinding(
+            ReasonCode.MINIMUM_UNITS, rule.consequence, columns, terms, float(least), float(rule.units)
+        )
+
+
+def _influence(facts: ModelFacts, rule: MaximumInfluence) -> Iterable[ModelFinding]:
+    shares = facts.columns.largest_shares[:, : rule.largest].max(axis=1, initial=0.0)
+    columns = _positions(_beyond(shares, rule.share))
+    if columns:
+        yield ModelFinding(
+            ReasonCode.INFLUENCE,
+            rule.consequence,
+            columns,
+            (),
+            float(shares[list(columns)].max()),
+            rule.share,
+        )
+    moved = _positions(_beyond(facts.columns.dfbetas, rule.dfbetas)) if rule.dfbetas else ()
+    if moved:
+        worst = float(facts.columns.dfbetas[list(moved)].max())
+        yield ModelFinding(ReasonCode.INFLUENCE, rule.consequence, moved, (), worst, rule.dfbetas)
+
+
+def _leverage(facts: ModelFacts, rule: MaximumLeverage) -> Iterable[ModelFinding]:
+    if _beyond(np.array([facts.maximum_leverage]), rule.leverage)[0]:
+        yield ModelFinding(
+            ReasonCode.LEVERAGE, rule.consequence, figure=facts.maximum_leverage, bound=rule.leverage
+        )
+
+
+def _fit(facts: ModelFacts, rule: MaximumFit) -> Iterable[ModelFinding]:
+    for figure, bound in ((facts.r_squared, rule.r_squared), (facts.exact_share, rule.exact_share)):
+        if figure is not None and _beyond(np.array([figure]), bound)[0]:
+            yield ModelFinding(ReasonCode.PERFECT_FIT, rule.consequence, figure=figure, bound=bound)
+
+
+def _outcome_class(facts: ModelFacts, rule: MinimumOutcomeClass) -> Iterable[ModelFinding]:
+    least = int(facts.outcome_units.min(initial=facts.units))
+    terms = tuple(number for number, term in enumerate(facts.terms) if _small_class(term, rule.units))
+    if least < rule.units or facts.separated or terms:
+        yield ModelFinding(
+            ReasonCode.OUTCOME_CLASS,
+            rule.consequence,
+            terms=terms,
+            figure=float(min([least, *(_least_class(facts.terms[number]) for number in terms)])),
+            bound=float(rule.units),
+        )
+
+
+def _small_class(term: TermFacts, units: int) -> bool:
+    """Whether a class is too small in a category, or everybody of a category is of one class."""
+    classes = term.class_units
+    if not classes.size:
+        return False
+    occurring = np.count_nonzero(classes, axis=1)
+    return bool(np.any((classes > 0) & (classes < units)) or np.any(occurring < 2))
+
+
+def _least_class(term: TermFacts) -> int:
+    return int(term.class_units.min())
+
+
+def _parameters(facts: ModelFacts, rule: MaximumParameters) -> Iterable[ModelFinding]:
+    per_unit = facts.parameters / facts.units if facts.units else np.inf
+    if _beyond(np.array([per_unit]), rule.per_unit)[0]:
+        yield ModelFinding(ReasonCode.SATURATED, rule.consequence, figure=per_unit, bound=rule.per_unit)
+
+
+def _saturation(facts: ModelFacts, rule: NoImpliedTable) -> Iterable[ModelFinding]:
+    if facts.implied_table:
+        terms = tuple(number for number, term in enumerate(facts.terms) if term.factors)
+        yield ModelFinding(ReasonCode.SATURATED, rule.consequence, terms=terms)
+
+
+def _beyond(figures: FloatArray, bound: float) -> BoolArray:
+    """Above the bound, within rounding of it, or no number at all."""
+    return np.asarray(~(figures < bound * (1.0 - TOLERANCE)), dtype=np.bool_)
+
+
+def _positions(which: BoolArray) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(which).tolist())

@@ -1,0 +1,67 @@
+"""What is true of a model that its checks need: how many units stand behind each figure, and how evenly.
+
+Figures are by coefficient and by term, none by record. Hidden from repr: they may be withheld.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.outputs.design import VariableLevel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnFacts:
+    """How each coefficient rests on units, arrays of shape (coefficients,)."""
+
+    names: tuple[str, ...]
+    terms: tuple[int, ...]
+    """Position of each coefficient's term in `ModelFacts.terms`."""
+    units_apart: IntArray = field(repr=False)
+    """Units with a record off the column's median, which is the most frequent value where one prevails."""
+    largest_shares: FloatArray = field(repr=False)
+    """Share of the information on it that its k largest units hold, k from 1; shape (coefficients, n)."""
+    dfbetas: FloatArray = field(repr=False)
+    """By how many standard errors leaving out one unit moves the coefficient, at most (one-step)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermFacts:
+    """The table that a term implies: its factors' combinations that occur."""
+
+    text: str
+    factors: tuple[VariableLevel, ...] = ()
+    units: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    """Units of each combination that occurs; empty where the term has no factor."""
+    class_units: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64), repr=False)
+    """Units of each combination and class of the outcome; empty where the outcome has no classes."""
+    saturated: bool = False
+    """Whether the terms of these factors alone have a parameter for each combination."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelFacts:
+    """True facts of a fitted model."""
+
+    family: str
+    units: int
+    records: int
+    parameters: int
+    residual_degrees: int
+    columns: ColumnFacts
+    terms: tuple[TermFacts, ...]
+    maximum_leverage: float = field(repr=False)
+    """Largest sum of leverages of one unit's records: how near a unit is to a parameter of its own."""
+    r_squared: float | None = field(default=None, repr=False)
+    """None where the family has none."""
+    exact_share: float = field(default=0.0, repr=False)
+    """Share of records whose outcome is fitted exactly but for rounding."""
+    outcome_units: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    """Units of each class of the outcome, or of each side of a quantile; empty where it has none."""
+    separated: bool = field(default=False, repr=False)
+    """Whether the columns foretell a class of the outcome for some records completely."""
+    condition: float = field(default=0.0, repr=False)
+    """Condition number of the columns scaled to unit length."""
+    implied_table: tuple[VariableLevel, ...] = ()
+    """The factors whose table of cells the model is, cell for cell; empty where it is none."""

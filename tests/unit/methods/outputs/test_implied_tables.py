@@ -1,0 +1,70 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from model_frames import made_frame
+from sdcgate.methods.outputs.implied_tables import (
+    Classified,
+    implied_table,
+    term_facts,
+    units_apart,
+    units_by_group,
+)
+
+MADE = made_frame(600)
+
+
+def test_units_of_categories_and_combinations_are_distinct_units() -> None:
+    _, design, _ = MADE.design("cost ~ site*plan + age")
+    found = {term.text: term for term in term_facts(design, MADE.records, MADE.units, None)}
+    frame = MADE.frame.assign(unit=MADE.units)
+    assert list(found["site"].units) == list(frame.groupby("site", observed=True)["unit"].nunique())
+    by_both = frame.groupby(["plan", "site"], observed=True)["unit"].nunique()
+    assert list(found["plan:site"].units) == list(by_both)
+    assert found["age"].units.size == 0
+
+
+def test_classes_of_the_outcome_are_counted_in_each_category() -> None:
+    _, design, _ = MADE.design("cost ~ site")
+    classes = Classified(MADE.records.codes["ill", "ill"], 2)
+    _, site = term_facts(design, MADE.records, MADE.units, classes)
+    frame = MADE.frame.assign(unit=MADE.units)
+    expected = frame.groupby(["site", "ill"], observed=True)["unit"].nunique().unstack()
+    np.testing.assert_array_equal(site.class_units, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("cost ~ site", (("site", "site"),)),
+        ("cost ~ site - 1", (("site", "site"),)),
+        ("cost ~ site*plan", (("plan", "plan"), ("site", "site"))),
+        ("cost ~ site:plan - 1", (("plan", "plan"), ("site", "site"))),
+        ("cost ~ site + plan", ()),
+        ("cost ~ site*plan + age", ()),
+        ("cost ~ age", ()),
+        ("cost ~ 1", ()),
+    ],
+)
+def test_a_model_with_a_parameter_for_each_cell_is_its_table(text: str, table: tuple) -> None:
+    _, design, _ = MADE.design(text)
+    assert implied_table(design, MADE.records) == table
+
+
+def test_a_term_may_be_saturated_where_the_model_is_no_table() -> None:
+    _, design, _ = MADE.design("cost ~ site*plan + region + age")
+    found = {t.text: t.saturated for t in term_facts(design, MADE.records, MADE.units, None)}
+    assert found == {"1": False, "age": False, "plan": True, "region": True, "site": True, "plan:site": True}
+
+
+def test_units_off_the_prevailing_value_are_counted_once() -> None:
+    values = np.array([[1, 5.0, 0], [1, 5.0, 2.5], [1, 5.0, 2.5], [1, 7.0, 0], [1, 8.0, 0]])
+    assert list(units_apart(values, np.array([0, 1, 1, 2, 2]))) == [0, 1, 1]
+    assert list(units_apart(values, np.arange(5))) == [0, 2, 2]
+
+
+def test_units_of_a_group_are_counted_as_pandas_counts_them() -> None:
+    rng = np.random.default_rng(4)
+    groups, units = rng.integers(0, 7, 500), rng.integers(0, 90, 500)
+    expected = pd.Series(units).groupby(groups).nunique().reindex(range(8), fill_value=0)
+    assert list(units_by_group(groups, 8, units)) == list(expected)
