@@ -1,0 +1,154 @@
+"""Inequality and concentration: Gini, Lorenz curve, Herfindahl index and concentration ratios of groups."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.outputs.moments import moment_bounds
+from sdcgate.methods.outputs.percentiles import Percentiles
+from sdcgate.methods.outputs.sample import Sample, added
+from sdcgate.methods.outputs.statistic_facts import ClosestBound, ImpliedCells, largest_of_groups
+from sdcgate.methods.positions import FactsError
+from sdcgate.methods.tables.column_checks import where
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inequality:
+    """An index of each group, and how closely it bounds the largest value, each shape (groups,).
+
+    NaN where a group is empty or its values sum to 0.
+    """
+
+    values: FloatArray = field(repr=False)
+    bounds: tuple[ClosestBound, ...]
+
+
+def gini(sample: Sample, coalition: int = 1) -> Inequality:
+    """The Gini index of the records: twice the area between Lorenz curve and diagonal.
+
+    With the total it bounds the largest value x_1, least unequal where all others are equal: with n records,
+    total S and c_1, c_2, .. known to a coalition of m, x_1 is at most
+    (G n S + (m + 1)(S - sum(c)) - sum((n - 1 - 2j) c_j)) / (n + m). Source: Gini as in Cowell, Measuring
+    Inequality (2011), 2.
+
+    Raises:
+        FactsError: a value is below 0; the index means nothing then.
+    """
+    _not_negative(sample)
+    order = np.lexsort((sample.values, sample.groups))
+    groups, values, weights = sample.groups[order], sample.values[order], sample.counted[order]
+    starts = np.searchsorted(groups, np.arange(sample.number_of_groups))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        people, total = sample.sums(sample.counted), sample.sums(sample.counted * sample.values)
+        held = _running(weights * values, groups, starts) / total[groups]
+        before = held - weights * values / total[groups]
+        steps = weights / people[groups] * (held + before)
+        indices = 1 - added(groups, steps, sample.number_of_groups)
+    indices = np.where(total > 0, indices, np.nan)
+    return Inequality(indices, (_gini_bound(sample, coalition),))
+
+
+def _running(amounts: FloatArray, groups: IntArray, starts: IntArray) -> FloatArray:
+    """Running sums within groups; `amounts` are ordered by group."""
+    sums = np.cumsum(amounts)
+    before: FloatArray = np.concatenate([np.zeros(1), sums])[starts]
+    running: FloatArray = sums - before[groups]
+    return running
+
+
+def _gini_bound(sample: Sample, coalition: int) -> ClosestBound:
+    """How closely the index of the records without weights bounds the largest."""
+    n = sample.records_of_groups.astype(np.float64)
+    largest = largest_of_groups(sample.groups, sample.values, sample.number_of_groups, coalition + 1)
+    ordered = np.lexsort((sample.values, sample.groups))
+    starts = np.searchsorted(sample.groups[ordered], np.arange(sample.number_of_groups))
+    rank = np.arange(len(ordered)) - starts[sample.groups[ordered]] + 1
+    groups, values = sample.groups[ordered], sample.values[ordered]
+    # n S G, from the ranks of the values.
+    pairs = added(groups, (2 * rank - n[groups] - 1) * values, sample.number_of_groups)
+    known = largest[:, 1:]
+    members = known.shape[1]
+    own = (n[:, np.newaxis] - 1 - 2 * np.arange(1, members + 1)) * known
+    rest = sample.sums(sample.values) - known.sum(axis=1)
+    most = (pairs + (members + 1) * rest - own.sum(axis=1)) / np.maximum(n + members, 1)
+    first = np.where(largest[:, 0] > 0, largest[:, 0], 1.0)
+    return ClosestBound("gini", np.maximum(most - largest[:, 0], 0.0) / first)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LorenzCurve:
+    """Points of the Lorenz curve of groups, at the percentiles that they have."""
+
+    points: tuple[float, ...]
+    """Shares of the population, ascending."""
+    shares: FloatArray = field(repr=False)
+    """Shares of the total that they hold, shape (groups, points); NaN where the percentile may not leave."""
+
+
+def lorenz_curve(sample: Sample, found: Percentiles) -> LorenzCurve:
+    """The Lorenz curve at the windows of the percentiles: sums over the same runs of units as these.
+
+    Raises:
+        FactsError: a value is below 0; shares mean nothing then.
+    """
+    _not_negative(sample)
+    return LorenzCurve(found.points, found.lorenz)
+
+
+def herfindahl(sample: Sample, coalition: int = 1) -> Inequality:
+    """The Herfindahl index: the sum of the squared shares of units in their group's total.
+
+    With the total it is the sum of squares of the units' values, and bounds the largest as a variance does.
+    Weights are not used: shares are those of the units that are there. Source: Hirschman, The paternity of an
+    index (1964), American Economic Review 54.
+
+    Raises:
+        FactsError: a value is below 0.
+    """
+    _not_negative(sample)
+    groups, units, _ = sample.unit_groups
+    held = sample.unit_sums(sample.values)
+    totals = added(groups, held, sample.number_of_groups)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = held / totals[groups]
+        indices = added(groups, shares**2, sample.number_of_groups)
+    of_units = Sample(held, groups, units, sample.number_of_groups)
+    bounds = (ClosestBound("herfindahl", bound.closeness) for bound in moment_bounds(of_units, 2, coalition))
+    return Inequality(np.where(totals > 0, indices, np.nan), tuple(bounds))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConcentrationRatios:
+    """Shares that the n largest units hold of their group's total, shape (groups,)."""
+
+    values: FloatArray = field(repr=False)
+    implied: ImpliedCells
+    """The n largest and all others: the table that the ratio is a share of."""
+    largest: FloatArray = field(repr=False)
+    """Values of the n largest, shape (groups, n): contributors to a cell of their own."""
+
+
+def concentration_ratios(sample: Sample, n: int) -> ConcentrationRatios:
+    """CR_n: what the n largest units hold of their group's total.
+
+    With the total it is the sum of a cell of n units, and that of the others; of CR_n and CR_(n+1) the
+    difference is one unit's share, so a policy has one n. NaN where a group's total is 0.
+
+    Raises:
+        FactsError: a value is below 0.
+    """
+    _not_negative(sample)
+    groups, _, _ = sample.unit_groups
+    largest = largest_of_groups(groups, sample.unit_sums(sample.values), sample.number_of_groups, n)
+    totals = sample.sums(sample.values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(totals > 0, largest.sum(axis=1) / totals, np.nan)
+    units = sample.units_of_groups
+    cells = np.stack([np.minimum(units, n), np.maximum(units - n, 0)], axis=1)
+    return ConcentrationRatios(ratios, ImpliedCells(f"CR{n}", cells), largest)
+
+
+def _not_negative(sample: Sample) -> None:
+    if problems := list(where("values", sample.values < 0, "must not be negative: shares of a total are")):
+        raise FactsError(problems)

@@ -1,0 +1,161 @@
+"""Percentiles of groups as means of windows of units, none of which overlaps another.
+
+A percentile of a list is a record's value, or lies between two. What is released is the mean over a window of
+units around it, each unit counting once; there are enough units below the window, above it, and between it
+and any other window of the same group. So everything that is told of a group's order, by whatever sequence
+of requests, are sums over the same few runs of its ordered units, each run long enough. Which percentiles
+there are depends on the group and the policy alone: if anybody could ask the 50th and the 51st, the
+difference of their windows would be that of two single values.
+
+Two populations that differ by few units still have windows that differ by few units: what protects against
+that are the rules on populations.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.outputs.statistic_facts import ClosestBound, PercentileFacts
+from sdcgate.methods.outputs.statistic_rules import PercentileUnits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Percentiles:
+    """Percentiles of groups, each array of shape (groups, points), points ascending."""
+
+    points: tuple[float, ...]
+    values: FloatArray = field(repr=False)
+    """NaN where the group has too few units for the percentile."""
+    window_units: IntArray = field(repr=False)
+    """Units in the window; 0 where it would overlap one that is wanted more."""
+    side_units: IntArray = field(repr=False)
+    """The fewest units below it, above it, or between it and another window."""
+    closeness: FloatArray = field(repr=False)
+    """What the window's sum without its two largest units is, as a share of the largest."""
+    lorenz: FloatArray = field(repr=False)
+    """Share of the group's total that the units below the middle of the window hold; NaN as `values`."""
+
+    @property
+    def available(self) -> BoolArray:
+        """Whether there is a value, shape (groups, points)."""
+        return np.isfinite(self.values)
+
+    def facts(self, points: tuple[float, ...] = ()) -> tuple[PercentileFacts, ...]:
+        """What the checks need of some points; of all that the policy has where none is named."""
+        return tuple(
+            PercentileFacts(point, self.window_units[:, place], self.side_units[:, place])
+            for place, point in enumerate(self.points)
+            if not points or point in points
+        )
+
+    def bounds(self, points: tuple[float, ...] = ()) -> tuple[ClosestBound, ...]:
+        """How closely the window of each percentile tells its largest value, where there is one."""
+        return tuple(
+            ClosestBound(fact.name, np.where(self.available, self.closeness, np.inf)[:, place])
+            for place, fact in enumerate(self.facts())
+            if not points or fact.point in points
+        )
+
+
+def percentiles(sample: Sample, rule: PercentileUnits) -> Percentiles:
+    """The percentiles that a policy lets leave, weighted where the sample is.
+
+    The window of p is centred where half of a record's own weight added to all below it is the share p of the
+    weights (Hyndman and Fan's definition 5, Sample quantiles in statistical packages, 1996, The American
+    Statistician 50), and grows until it has `rule.window` distinct units. Points are tried in the policy's
+    order, and one whose window or runs would be too short is left out.
+    """
+    order = np.lexsort((sample.values, sample.groups))
+    ends = np.searchsorted(sample.groups[order], np.arange(sample.number_of_groups), side="right")
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
+    found = [
+        _Group(sample, order[start:end]).percentiles(rule) if end > start else _nothing(rule)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    ascending = np.argsort(rule.points)
+    columns = np.array(found, dtype=np.float64)[:, ascending, :]
+    return Percentiles(
+        tuple(sorted(rule.points)),
+        values=columns[:, :, 0],
+        window_units=columns[:, :, 1].astype(np.int64),
+        side_units=columns[:, :, 2].astype(np.int64),
+        closeness=columns[:, :, 3],
+        lorenz=columns[:, :, 4],
+    )
+
+
+Row = tuple[float, float, float, float, float]
+"""Of one point: value, window units, side units, closeness, share of the total below."""
+
+
+def _nothing(rule: PercentileUnits) -> list[Row]:
+    return [(np.nan, 0, 0, 0, np.nan)] * len(rule.points)
+
+
+class _Group:
+    """The ordered records of one group, and the windows that it has so far."""
+
+    def __init__(self, sample: Sample, order: IntArray) -> None:
+        self.values = sample.values[order]
+        self.units = sample.units[order]
+        weights = sample.counted[order]
+        self.middles = (np.cumsum(weights) - weights / 2) / weights.sum()
+        held = np.concatenate([np.zeros(1), np.cumsum(weights * self.values)])
+        self.held = held / held[-1] if held[-1] > 0 else np.full(len(held), np.nan)
+        self.one_record_each = len(np.unique(self.units)) == len(self.units)
+        self.windows: list[tuple[int, int]] = []
+
+    def percentiles(self, rule: PercentileUnits) -> list[Row]:
+        return [self._point(point, rule) for point in rule.points]
+
+    def _point(self, point: float, rule: PercentileUnits) -> Row:
+        first, last = self._window(point, rule.window)
+        below = max((end for _, end in self.windows if end <= first), default=0)
+        above = min((start for start, _ in self.windows if start >= last), default=len(self.values))
+        if any(start < last and first < end for start, end in self.windows):
+            return np.nan, 0, 0, 0, np.nan
+        window, side = self._distinct(first, last), self._side(below, first, last, above)
+        if window < rule.window or side < rule.side:
+            return np.nan, window, side, 0, np.nan
+        self.windows.append((first, last))
+        means = self._unit_means(first, last)
+        share = (self.held[first] + self.held[last]) / 2
+        return float(means.mean()), window, side, _unknown_share(means), float(share)
+
+    def _window(self, point: float, units: int) -> tuple[int, int]:
+        """The shortest run around a point with so many units: first record, and the one after the last."""
+        records = len(self.values)
+        centre = float(np.interp(point, self.middles, np.arange(records)))
+        width = min(units, records)
+        while True:
+            first = int(np.clip(np.floor(centre - (width - 1) / 2 + 0.5), 0, records - width))
+            if width == records or self._distinct(first, first + width) >= units:
+                return first, first + width
+            width += 1
+
+    def _side(self, below: int, first: int, last: int, above: int) -> int:
+        """The fewest units of the runs beside a window; two windows may touch, a window and an end not."""
+        runs = [(below, first, below == 0), (last, above, above == len(self.values))]
+        counts = [self._distinct(start, end) for start, end, is_end in runs if is_end or start < end]
+        return min(counts, default=self._distinct(first, last))
+
+    def _distinct(self, first: int, last: int) -> int:
+        return last - first if self.one_record_each else len(np.unique(self.units[first:last]))
+
+    def _unit_means(self, first: int, last: int) -> FloatArray:
+        values = self.values[first:last]
+        if self.one_record_each:
+            return values
+        _, position = np.unique(self.units[first:last], return_inverse=True)
+        means: FloatArray = np.bincount(position, weights=values) / np.bincount(position)
+        return means
+
+
+def _unknown_share(means: FloatArray) -> float:
+    """What others than the two largest add to a sum, as a share of the largest; infinite where all are 0."""
+    ranked = np.sort(np.abs(means))
+    if ranked[-1] == 0:
+        return float("inf")
+    return float(ranked[:-2].sum() / ranked[-1])

@@ -1,0 +1,195 @@
+"""What the checks of a statistic need to know of each group: facts that a caller may also tell of his own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, Facts, FloatArray, IntArray, MeasureFacts
+from sdcgate.methods.outputs.sample import Sample, added
+from sdcgate.methods.positions import FactProblem
+from sdcgate.methods.tables.column_checks import Problems, where
+from sdcgate.methods.tables.fact_checks import fact_problems
+
+
+class Statistic(IntEnum):
+    """Classes of statistics, each with checks of its own; the numbers are those of the wire."""
+
+    UNSPECIFIED = 0
+    MEAN = 1
+    TOTAL = 2
+    RATIO = 3
+    PROPORTION = 4
+    VARIANCE = 5
+    STANDARD_DEVIATION = 6
+    SKEWNESS = 7
+    KURTOSIS = 8
+    PERCENTILES = 9
+    MODE = 10
+    MINIMUM = 11
+    MAXIMUM = 12
+    RANGE = 13
+    GINI = 14
+    LORENZ_CURVE = 15
+    HERFINDAHL = 16
+    CONCENTRATION_RATIO = 17
+    ODDS_RATIO = 18
+    RISK_RATIO = 19
+    HISTOGRAM = 20
+    DENSITY = 21
+    BOX_PLOT = 22
+    HEXAGONAL_BINS = 23
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClosestBound:
+    """How closely what a statistic tells bounds one value of each group."""
+
+    name: str
+    closeness: FloatArray = field(repr=False)
+    """By how much the bound lies beyond the value, as a share of it, shape (groups,); 0: it is the value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PercentileFacts:
+    """The units beneath one percentile of each group, each shape (groups,)."""
+
+    point: float
+    """Share of the population below it, above 0 and below 1."""
+    window_units: IntArray = field(repr=False)
+    """Units whose values are averaged."""
+    side_units: IntArray = field(repr=False)
+    """The fewest units that lie below the window, above it, or between it and another of the group."""
+
+    @property
+    def name(self) -> str:
+        """As findings name it: `P50`."""
+        return f"P{100 * self.point:g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExtremeFacts:
+    """How many units of each group have exactly the least or greatest value, shape (groups,)."""
+
+    name: str
+    """`minimum` or `maximum`."""
+    sharing_units: IntArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImpliedCells:
+    """Units in the cells of a table that a statistic implies, shape (groups, cells)."""
+
+    name: str
+    units: IntArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatisticFacts:
+    """True facts of a statistic, a value a group; () and None where unknown. Hidden from repr.
+
+    `table` are the groups as cells, with the sums that the statistic tells of: units, records, and of each
+    measure its largest contributors.
+    """
+
+    table: Facts
+    bounds: tuple[ClosestBound, ...] = ()
+    percentiles: tuple[PercentileFacts, ...] = ()
+    extremes: tuple[ExtremeFacts, ...] = ()
+    modal_shares: FloatArray | None = field(default=None, repr=False)
+    """Share of the units in the most frequent category, shape (groups,)."""
+    implied: tuple[ImpliedCells, ...] = ()
+
+
+def statistic_problems(facts: StatisticFacts) -> list[FactProblem]:
+    """All that is wrong with facts: paths and positions of groups, no value."""
+    groups = len(facts.table)
+    return [*fact_problems(facts.table, groups), *_other_problems(facts, groups)]
+
+
+def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
+    for place, percentile in enumerate(facts.percentiles):
+        if not 0 < percentile.point < 1:
+            yield FactProblem(f"facts.percentiles[{place}].point", "must be above 0 and below 1")
+    for place, table in enumerate(facts.implied):
+        path = f"facts.implied[{place}].units"
+        if table.units.ndim != 2 or table.units.shape[0] != groups:
+            yield FactProblem(path, f"must have a row for each of {groups} groups")
+        else:
+            yield from where(path, table.units.min(axis=1, initial=0) < 0, "must not be negative")
+    for path, values in _columns(facts):
+        if values.shape != (groups,):
+            yield FactProblem(path, f"must be one value for each of {groups} groups, not {values.shape}")
+        else:
+            yield from where(path, np.asarray(values < 0), "must not be negative")
+    if facts.modal_shares is not None:
+        beyond: BoolArray = facts.modal_shares > 1
+        yield from where("facts.modal_shares", beyond, "must not exceed 1")
+
+
+def _columns(facts: StatisticFacts) -> Iterator[tuple[str, FloatArray | IntArray]]:
+    """What has one value a group, with its path."""
+    for place, percentile in enumerate(facts.percentiles):
+        path = f"facts.percentiles[{place}]"
+        yield f"{path}.window_units", percentile.window_units
+        yield f"{path}.side_units", percentile.side_units
+    for place, extreme in enumerate(facts.extremes):
+        yield f"facts.extremes[{place}].sharing_units", extreme.sharing_units
+    for place, bound in enumerate(facts.bounds):
+        yield f"facts.bounds[{place}].closeness", bound.closeness
+    if facts.modal_shares is not None:
+        yield "facts.modal_shares", facts.modal_shares
+
+
+def facts_of_groups(
+    sample: Sample, names: tuple[str, ...], measures: tuple[FloatArray, ...], ranks: int
+) -> Facts:
+    """Groups as cells: units, records, and of each measure (values of the records) its contributors.
+
+    `measures` are arrays of shape (records,), `ranks` how many of the largest contributors are wanted.
+    """
+    return Facts(
+        units=sample.units_of_groups,
+        records=sample.records_of_groups,
+        measures=tuple(
+            measure_facts(sample, name, values, ranks) for name, values in zip(names, measures, strict=True)
+        ),
+    )
+
+
+def measure_facts(sample: Sample, name: str, values: FloatArray, ranks: int) -> MeasureFacts:
+    """The contributors to a sum of each group. A unit's contribution is the absolute sum of its records."""
+    groups, _, _ = sample.unit_groups
+    held = np.abs(sample.unit_sums(values))
+    weighted = None if sample.weights is None else sample.sums(sample.weights * values)
+    return MeasureFacts(
+        name=name,
+        sums=sample.sums(values),
+        valid_records=sample.records_of_groups,
+        valid_units=sample.units_of_groups,
+        largest=largest_of_groups(groups, held, sample.number_of_groups, ranks),
+        absolute_sums=added(groups, held, sample.number_of_groups),
+        minima=extremes_of_groups(sample, values, least=True),
+        maxima=extremes_of_groups(sample, values, least=False),
+        weighted_sums=weighted,
+        valid_weight_sums=None if sample.weights is None else sample.sums(sample.weights),
+    )
+
+
+def largest_of_groups(groups: IntArray, held: FloatArray, number_of_groups: int, ranks: int) -> FloatArray:
+    """The largest of each group in descending order, 0 where there are fewer, shape (groups, ranks)."""
+    order = np.lexsort((-held, groups))
+    starts = np.searchsorted(groups[order], np.arange(number_of_groups))
+    rank = np.arange(len(groups)) - starts[groups[order]]
+    shown = rank < ranks
+    largest = np.zeros((number_of_groups, ranks))
+    largest[groups[order][shown], rank[shown]] = held[order][shown]
+    return largest
+
+
+def extremes_of_groups(sample: Sample, values: FloatArray, least: bool) -> FloatArray:
+    """Least or greatest value of each group, 0 of an empty one, shape (groups,)."""
+    found = np.full(sample.number_of_groups, np.inf if least else -np.inf)
+    (np.minimum if least else np.maximum).at(found, sample.groups, values)
+    return np.where(sample.records_of_groups > 0, found, 0.0)

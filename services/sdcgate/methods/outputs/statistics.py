@@ -1,0 +1,274 @@
+"""One statistic of groups: its figures, and the facts by which they are judged."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs import association, extremes, inequality, means, moments
+from sdcgate.methods.outputs.percentiles import Percentiles, percentiles
+from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
+from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts, facts_of_groups
+from sdcgate.methods.outputs.statistic_rules import StatisticRules
+from sdcgate.methods.positions import FactProblem, FactsError
+
+Column = TypeVar("Column", FloatArray, IntArray, BoolArray)
+
+LARGEST = 4
+"""Whose share of the total a concentration ratio is, unless another number is given."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """What some statistics need of the records beside values, each shape (records,)."""
+
+    second: FloatArray | None = field(default=None, repr=False)
+    """Denominators of a ratio."""
+    has: BoolArray | None = field(default=None, repr=False)
+    """Who has what a proportion counts, or the outcome of an odds or risk ratio."""
+    exposed: BoolArray | None = field(default=None, repr=False)
+    """The exposed of an odds or risk ratio."""
+    categories: IntArray | None = field(default=None, repr=False)
+    """Positions of the categories of which the mode is wanted."""
+    number_of_categories: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figure:
+    """A figure of each group, shape (groups,); NaN where it is not defined."""
+
+    name: str
+    values: FloatArray = field(repr=False)
+    about: str = ""
+    """The measure of the findings that withhold it; empty: every finding on a group does."""
+
+    def shown(self, assessment: StatisticAssessment) -> FloatArray:
+        """The figure with NaN for every group that must not leave, and for all where a rule is unchecked."""
+        unsafe = assessment.unsafe(len(self.values), self.about or None)
+        hidden = unsafe | bool(assessment.unchecked)
+        return np.where(hidden, np.nan, self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computed:
+    """A statistic as computed: nothing of it may leave before it is assessed."""
+
+    statistic: Statistic
+    figures: tuple[Figure, ...]
+    facts: StatisticFacts
+    errors: bool = False
+    """Whether standard errors are among the figures."""
+    unreliable: BoolArray | None = field(default=None, repr=False)
+    """Groups whose estimate is flagged as too uncertain, shape (groups,); None where nothing is estimated."""
+    percentiles: Percentiles | None = field(default=None, repr=False)
+    """What curves and box plots are made from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    statistic: Statistic
+    sample: Sample
+    rules: StatisticRules
+    columns: Columns
+    largest: int
+    errors: bool
+
+    @property
+    def name(self) -> str:
+        return self.statistic.name.lower()
+
+    @property
+    def coalition(self) -> int:
+        return self.rules.table.p_percent.coalition if self.rules.table.p_percent else 1
+
+    def facts(self, **measures: FloatArray) -> StatisticFacts:
+        """Groups as cells with the sums that a statistic tells of."""
+        ranks = max(2, self.rules.table.ranks)
+        return StatisticFacts(facts_of_groups(self.sample, tuple(measures), tuple(measures.values()), ranks))
+
+    def computed(self, values: FloatArray, facts: StatisticFacts) -> Computed:
+        """A statistic of one figure."""
+        return Computed(self.statistic, (Figure(self.name, values),), facts)
+
+
+def compute(
+    statistic: Statistic,
+    sample: Sample,
+    rules: StatisticRules,
+    columns: Columns | None = None,
+    largest: int = LARGEST,
+    errors: bool = True,
+) -> Computed:
+    """Compute a statistic of each group, with all the facts that its checks need.
+
+    `largest` is the n of a concentration ratio. Without `errors` a mean, total or ratio has no standard error
+    beside it, and tells no variance: it may leave where the error may not. Scatter by hexagons has a module
+    of its own.
+
+    Raises:
+        FactsError: a column that the statistic needs is not given or does not fit, there is no rule on
+            percentiles to compute them by, or values are below 0 where shares of a total are asked.
+    """
+    columns = columns or Columns()
+    problems = [
+        FactProblem(name, f"must have one value for each of {len(sample.values)} records")
+        for name in _NEEDED.get(statistic, ())
+        if (column := getattr(columns, name)) is None or column.shape != sample.values.shape
+    ]
+    if statistic not in _COMPUTED:
+        problems.append(FactProblem("statistic", "must be one that is computed from one measure's records"))
+    if problems:
+        raise FactsError(problems)
+    return _COMPUTED[statistic](_Asked(statistic, sample, rules, columns, largest, errors))
+
+
+def _mean(asked: _Asked) -> Computed:
+    facts = asked.facts(values=asked.sample.values)
+    return _estimated(asked, means.means(asked.sample), facts)
+
+
+def _total(asked: _Asked) -> Computed:
+    facts = asked.facts(values=asked.sample.values)
+    return _estimated(asked, means.totals(asked.sample), facts)
+
+
+def _ratio(asked: _Asked) -> Computed:
+    below = _given(asked.columns.second)
+    facts = asked.facts(values=asked.sample.values, denominators=below)
+    return _estimated(asked, means.ratios(asked.sample, below), facts)
+
+
+def _estimated(asked: _Asked, found: means.Estimates, facts: StatisticFacts) -> Computed:
+    """An estimate, with its standard error where that is asked: it tells a variance."""
+    if asked.errors:
+        facts = replace(facts, bounds=moments.moment_bounds(asked.sample, 2, asked.coalition))
+    return replace(_with_errors(asked, found, facts), errors=asked.errors)
+
+
+def _proportion(asked: _Asked) -> Computed:
+    has = _given(asked.columns.has)
+    found = means.means(asked.sample.with_values(has.astype(np.float64)))
+    facts = replace(asked.facts(), implied=(association.implied_by_share(asked.sample, has),))
+    return _with_errors(asked, found, facts)
+
+
+def _with_errors(asked: _Asked, found: means.Estimates, facts: StatisticFacts) -> Computed:
+    figures: tuple[Figure, ...] = (Figure(asked.name, found.values),)
+    if asked.errors:
+        figures += (
+            Figure("standard_error", found.standard_errors),
+            Figure("coefficient_of_variation", found.coefficients_of_variation),
+        )
+    flagged = means.unreliable(found, asked.sample.units_of_groups, asked.rules.reliability)
+    return Computed(asked.statistic, figures, facts, unreliable=flagged)
+
+
+def _moments(asked: _Asked) -> Computed:
+    found = moments.moments(asked.sample)
+    values, highest = {
+        Statistic.VARIANCE: (found.variances, 2),
+        Statistic.STANDARD_DEVIATION: (found.standard_deviations, 2),
+        Statistic.SKEWNESS: (found.skewness, 3),
+        Statistic.KURTOSIS: (found.kurtosis, 4),
+    }[asked.statistic]
+    bounds = moments.moment_bounds(asked.sample, highest, asked.coalition)
+    return asked.computed(values, replace(asked.facts(values=asked.sample.values), bounds=bounds))
+
+
+def _ordered(asked: _Asked) -> Computed:
+    if asked.rules.percentiles is None:
+        raise FactsError([FactProblem("rules.percentiles", "must be given: percentiles rest on windows")])
+    found = percentiles(asked.sample, asked.rules.percentiles)
+    facts, values = asked.facts(), found.values
+    if asked.statistic is Statistic.LORENZ_CURVE:
+        facts = asked.facts(values=asked.sample.values)
+        values = inequality.lorenz_curve(asked.sample, found).shares
+    names = [fact.name for fact in found.facts()]
+    figures = tuple(Figure(name, values[:, place], about=name) for place, name in enumerate(names))
+    facts = replace(facts, percentiles=found.facts(), bounds=found.bounds())
+    return Computed(asked.statistic, figures, facts, percentiles=found)
+
+
+def _mode(asked: _Asked) -> Computed:
+    columns = asked.columns
+    found = association.modes(asked.sample, _given(columns.categories), columns.number_of_categories)
+    categories = np.where(found.categories >= 0, found.categories.astype(np.float64), np.nan)
+    facts = replace(asked.facts(), implied=(found.implied,), modal_shares=found.unit_shares)
+    figures = (Figure("mode", categories), Figure("share", found.shares))
+    return Computed(asked.statistic, figures, facts)
+
+
+def _extreme(asked: _Asked) -> Computed:
+    found = extremes.extremes(asked.sample)
+    values, told = {
+        Statistic.MINIMUM: (found.minima, found.facts[:1]),
+        Statistic.MAXIMUM: (found.maxima, found.facts[1:]),
+        Statistic.RANGE: (found.ranges, found.facts),
+    }[asked.statistic]
+    return asked.computed(values, replace(asked.facts(), extremes=told))
+
+
+def _index(asked: _Asked) -> Computed:
+    index = inequality.gini if asked.statistic is Statistic.GINI else inequality.herfindahl
+    found = index(asked.sample, asked.coalition)
+    return asked.computed(found.values, replace(asked.facts(values=asked.sample.values), bounds=found.bounds))
+
+
+def _concentration(asked: _Asked) -> Computed:
+    found = inequality.concentration_ratios(asked.sample, asked.largest)
+    facts = replace(asked.facts(values=asked.sample.values), implied=(found.implied,))
+    return asked.computed(found.values, facts)
+
+
+def _association(asked: _Asked) -> Computed:
+    table = association.two_by_two(asked.sample, _given(asked.columns.exposed), _given(asked.columns.has))
+    found = table.odds_ratios() if asked.statistic is Statistic.ODDS_RATIO else table.risk_ratios()
+    lower, upper = found.interval()
+    figures = (
+        Figure(asked.name, found.values),
+        Figure("lower_limit", lower),
+        Figure("upper_limit", upper),
+    )
+    return Computed(asked.statistic, figures, replace(asked.facts(), implied=(table.implied,)))
+
+
+def _given(column: Column | None) -> Column:
+    if column is None:
+        raise FactsError([FactProblem("columns", "must have what the statistic needs")])
+    return column
+
+
+_NEEDED: Mapping[Statistic, tuple[str, ...]] = {
+    Statistic.RATIO: ("second",),
+    Statistic.PROPORTION: ("has",),
+    Statistic.MODE: ("categories",),
+    Statistic.ODDS_RATIO: ("exposed", "has"),
+    Statistic.RISK_RATIO: ("exposed", "has"),
+}
+_COMPUTED: Mapping[Statistic, Callable[[_Asked], Computed]] = {
+    Statistic.MEAN: _mean,
+    Statistic.TOTAL: _total,
+    Statistic.RATIO: _ratio,
+    Statistic.PROPORTION: _proportion,
+    Statistic.VARIANCE: _moments,
+    Statistic.STANDARD_DEVIATION: _moments,
+    Statistic.SKEWNESS: _moments,
+    Statistic.KURTOSIS: _moments,
+    Statistic.PERCENTILES: _ordered,
+    Statistic.MODE: _mode,
+    Statistic.MINIMUM: _extreme,
+    Statistic.MAXIMUM: _extreme,
+    Statistic.RANGE: _extreme,
+    Statistic.GINI: _index,
+    Statistic.LORENZ_CURVE: _ordered,
+    Statistic.HERFINDAHL: _index,
+    Statistic.CONCENTRATION_RATIO: _concentration,
+    Statistic.ODDS_RATIO: _association,
+    Statistic.RISK_RATIO: _association,
+    Statistic.HISTOGRAM: _ordered,
+    Statistic.DENSITY: _ordered,
+    Statistic.BOX_PLOT: _ordered,
+}
