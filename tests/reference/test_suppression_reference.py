@@ -7,13 +7,18 @@ empty cells stay shown; sdcTable's OPT found the same. Patterns of sdcTable and 
 theirs.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from made_tables import axis, counts, facts, flags, problem, with_margins
 from peers_tables import INNER, numbers
 from sdcgate.methods.tables.audit import audit
+from sdcgate.methods.tables.exact_suppression import protect_exactly
+from sdcgate.methods.tables.intervals import withheld_intervals
 from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.methods.tables.witnesses import verify
 
@@ -146,6 +151,48 @@ def test_in_three_dimensions_the_pattern_costs_less_than_any_of_a_peer_that_hold
     assert int(of.facts.records[found.withheld].sum()) <= 1559
 
 
+@pytest.mark.parametrize(
+    ("inner", "most", "frequency", "number"),
+    [
+        (MICRODATA1, 3, 42, 4),
+        (SSB_Z1, 3, 35, 6),
+        (EXPSD, 1, 16, 8),
+        (TEN_BY_TEN, 3, 89, 15),
+        (TWENTY_BY_TWENTY, 3, 152, 36),
+    ],
+    ids=["microdata1", "ssb-z1", "exPSD", "10x10", "20x20"],
+)
+def test_the_exact_pattern_costs_the_proved_optimum(inner, most, frequency, number):
+    of, unsafe = few(inner, most, zeros_can_be=True)
+    by_frequency = replace(of, costs=np.maximum(of.facts.records, 1).astype(float))
+    found = protect_exactly(by_frequency, unsafe, 10)
+    assert (found.proof, found.gap) == (Proof.PROVED, 0)
+    assert int(of.facts.records[found.withheld].sum()) == frequency
+    by_number = replace(of, costs=np.ones(len(of.facts)))
+    found = protect_exactly(by_number, unsafe, 10)
+    assert (found.proof, found.gap) == (Proof.PROVED, 0)
+    assert int(found.withheld.sum()) == number
+
+
+def test_no_pattern_of_a_peer_that_holds_costs_less_than_an_optimal_one():
+    # 20x20 once withheld cells are known not to be empty: GaussSuppression's default pattern holds and costs
+    # 222; the optimum of 152, which assumes empty cells, does not.
+    of, unsafe = few(TWENTY_BY_TWENTY, 3)
+    of = replace(of, costs=np.maximum(of.facts.records, 1).astype(float))
+    found = protect_exactly(of, unsafe, 10)
+    assert (found.proof, found.gap) == (Proof.PROVED, 0)
+    assert 152 < int(of.facts.records[found.withheld].sum()) <= 222
+
+
+def test_in_three_dimensions_the_bound_lies_below_what_a_peer_needs():
+    of, unsafe = few(EIGHT_CUBED, 3)
+    of = replace(of, costs=np.maximum(of.facts.records, 1).astype(float))
+    found = protect_exactly(of, unsafe, 3)
+    assert found.proof is Proof.PROVED
+    primary = int(of.facts.records[unsafe].sum())
+    assert 900 <= found.least_price + primary <= found.price + primary <= 1559
+
+
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("inner", [TWENTY_BY_TWENTY, EIGHT_CUBED], ids=["20x20", "8x8x8"])
 def test_large_tables_come_out_proved(inner, width):
@@ -166,6 +213,18 @@ def test_the_textbook_pattern_leaves_the_textbook_interval():
     assert counts(INVESTMENT).facts.records[withheld].tolist() == [8, 22, 17, 12]
     assert audit(counts(INVESTMENT, zeros_withheld=True, count_width=25), withheld, 5).proof is Proof.PROVED
     assert audit(counts(INVESTMENT, zeros_withheld=True, count_width=26), withheld, 5).proof is Proof.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("beside", "interval"),
+    [((5, 9, 10), (0, 34)), ((0, 2, 4), (2, 30)), ((0, 2, 4, 8, 10), (0, 30)), ((4, 8, 10), (5, 30))],
+    ids=["GAUSS", "SIMPLEHEURISTIC", "SIMPLEHEURISTIC_OLD", "OPT"],
+)
+def test_intervals_are_those_that_an_audit_of_each_pattern_of_sdctable_gave(beside, interval):
+    # Patterns of sdcTable 0.34 for II/C = 22, audited by linear programs over real numbers of 0 and above.
+    of = counts(INVESTMENT, zeros_withheld=True)
+    found = withheld_intervals(of, flags(of, 6, *beside), Deadline(5))
+    assert [(one.lower, one.upper) for one in found if one.cell == 6] == [interval]
 
 
 def test_the_textbook_cell_is_protected_at_the_textbook_cost():

@@ -8,15 +8,15 @@ says what real numbers overlooked (integers, units, sums), more is withheld wher
 turns out to be superfluous is given back.
 """
 
-from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.tables.audit import MARGIN, Search
+from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.tables.audit import Audit, Search
 from sdcgate.methods.tables.freedom import superfluous
-from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS, Possibilities
+from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS
+from sdcgate.methods.tables.pattern import Pattern
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.solver import INFINITY, Deadline
 from sdcgate.methods.tables.witnesses import (
@@ -25,13 +25,8 @@ from sdcgate.methods.tables.witnesses import (
     agreeing,
     agreeing_tables,
     no_tables,
-    reach,
-    required,
 )
 
-MOVED = 1e-7
-THRIFTY_EFFORT = 100.0
-"""Effort, about milliseconds, up to which a move that needs cells is compared with one up and one down."""
 LEAST_EFFORT, EFFORT_SHARE = 150.0, 0.25
 """Effort, about milliseconds, that is spent on giving back cells in any case, and as a share of what the
 pattern took: they are few and small, and somebody waits."""
@@ -51,7 +46,8 @@ class Protection:
 
     `withheld` are the unsafe cells and those withheld beside them, `unprotected` those for which no
     protection was found or proved, each shape (cells,); `cost` is the records in cells withheld beside the
-    unsafe ones, `price` what these cost.
+    unsafe ones, `price` what these cost. No pattern that could be proved has a price below `least_price`,
+    which is 0 where that was not looked into.
     """
 
     withheld: BoolArray
@@ -60,6 +56,12 @@ class Protection:
     unprotected: BoolArray = field(repr=False)
     cost: int = field(default=0, repr=False)
     price: float = field(default=0.0, repr=False)
+    least_price: float = field(default=0.0, repr=False)
+
+    @property
+    def gap(self) -> float:
+        """By which share of its price the pattern could be cheaper at most; 0 says that none is cheaper."""
+        return max(0.0, 1 - self.least_price / self.price) if self.price else 0.0
 
 
 def protect(
@@ -105,7 +107,7 @@ def _worth(found: Protection) -> tuple[bool, float]:
 
 
 def _protected(
-    pattern: "Pattern", deadline: Deadline, tables: Tables | None = None, thorough: bool = False
+    pattern: Pattern, deadline: Deadline, tables: Tables | None = None, thorough: bool = False
 ) -> Protection:
     """Grow one pattern, prove it, and give back what is superfluous; `tables` are possible ones."""
     began = deadline.effort
@@ -114,184 +116,28 @@ def _protected(
         spent = deadline.effort - began
         enough = INFINITY if thorough else deadline.effort + max(EFFORT_SHARE * spent, LEAST_EFFORT)
         pattern, search = _given_back(pattern, search, enough, deadline)
-    found = search.verdict()
-    beside = pattern.withheld & ~pattern.unsafe
+    return protection(pattern.problem, pattern.unsafe, pattern.withheld, search.verdict())
+
+
+def protection(problem: Problem, unsafe: BoolArray, withheld: BoolArray, found: Audit) -> Protection:
+    """A pattern of which an audit has found this, with what it costs."""
+    beside = withheld & ~unsafe
     return Protection(
-        withheld=pattern.withheld,
+        withheld=withheld,
         proof=found.proof,
         witnesses=found.witnesses,
         unprotected=found.unprotected,
-        cost=int(pattern.problem.facts.records[beside].sum()),
-        price=float(pattern.problem.prices[beside].sum()),
+        cost=int(problem.facts.records[beside].sum()),
+        price=float(problem.prices[beside].sum()),
     )
 
 
-class Pattern:
-    """A growing pattern, and the cheapest moves by which it grows."""
-
-    def __init__(self, problem: Problem, unsafe: BoolArray, largest_first: bool = False) -> None:
-        self.problem = problem
-        self.largest_first = largest_first
-        self.unsafe = unsafe
-        self.withheld = unsafe.copy()
-        self.moves: list[FloatArray] = []
-        self.closed = False
-        self.thorough = True
-        filled = (problem.facts.records > 0) | problem.zeros_withheld
-        self._costs = problem.prices
-        self._could_be: BoolArray = (filled | unsafe) & ~problem.absent
-        self._may_be = self._could_be
-        self._models: dict[tuple[int, ...], Possibilities] = {}
-
-    def afresh(self, largest_first: bool = False, shown: int | None = None) -> "Pattern":
-        """The unsafe cells alone, to be grown in another order or without one cell."""
-        other = copy(self)
-        other.largest_first = largest_first
-        other.withheld, other.moves = self.unsafe.copy(), []
-        if shown is not None:
-            other._may_be = self._could_be & (np.arange(len(self.unsafe)) != shown)
-        return other
-
-    def without(self, shown: BoolArray) -> "Pattern":
-        """This pattern less some cells, which grows by no others than these."""
-        smaller = copy(self)
-        smaller.withheld = self.withheld & ~shown
-        smaller._may_be = self.withheld
-        smaller.thorough = int(shown.sum()) == 1
-        smaller.moves = [move for move in self.moves if not self._moved(move)[shown].any()]
-        return smaller
-
-    def alone(self) -> "Pattern":
-        """This pattern, never to grow: its programs leave out all other cells."""
-        closed = copy(self)
-        closed._could_be = closed._may_be = self.withheld
-        closed._models = {}
-        closed.closed = True
-        return closed
-
-    def grow(self, tables: Tables, deadline: Deadline) -> None:
-        """Withhold what protects the counts of all withheld cells against real-valued intruders.
-
-        Units are left to the audit where they add up: what moves records moves them as a rule. `tables` are
-        possible as the pattern is.
-        """
-        counts = (RECORDS,)
-        width = float(self.problem.count_width)
-        highest, lowest = reach(self.problem, tables)
-        spread = np.stack([lowest[: len(counts)], highest[: len(counts)]])
-        for move in self.moves:
-            spread[0], spread[1] = np.minimum(spread[0], move[:1]), np.maximum(spread[1], move[:1])
-        tried = np.zeros((len(counts), len(self.withheld)), dtype=np.bool_) | self.problem.known
-        while not deadline.over and not np.array_equal(self.withheld, self._may_be):
-            narrow = self.withheld & (spread[1] - spread[0] < width - MOVED) & ~tried
-            if not narrow.any():
-                return
-            urgency = narrow * self._costs if self.largest_first else narrow
-            quantity, cell = np.unravel_index(np.argmax(urgency), narrow.shape)
-            tried[quantity, cell] = True
-            for move in self.widen(counts, counts[quantity], int(cell), deadline):
-                spread[0], spread[1] = np.minimum(spread[0], move), np.maximum(spread[1], move)
-
-    def widen(
-        self,
-        quantities: tuple[int, ...],
-        quantity: int,
-        cell: int,
-        deadline: Deadline,
-        barred: BoolArray | None = None,
-    ) -> list[FloatArray]:
-        """Withhold what widens a quantity of a cell most cheaply, without moving barred cells.
-
-        One move by the whole width, up or down, or one up and one down that share it; none if there is none.
-        Where levels are required of both sides, moves by both. The moves are deviations of the quantities,
-        shape (quantities, cells) each.
-        """
-        width, above, below = self._needs(quantity, cell)
-        ways = [
-            moves
-            for steps in _steps(width, above, below)
-            if (moves := self._moves(quantities, quantity, cell, steps, deadline, barred))
-        ]
-        thrifty = self.closed or deadline.effort < THRIFTY_EFFORT
-        if not ways or (thrifty and min(map(self._cost, ways)) > 0):
-            up = float(np.ceil(width / 2)) if quantity < SUMS else width / 2
-            if up < width and above <= up and below <= width - up:
-                shared = self._moves(quantities, quantity, cell, (up, up - width), deadline, barred)
-                ways += [shared] if shared else []
-        if not ways:
-            return []
-        moves = min(ways, key=self._cost)
-        for move in moves:
-            self.withheld |= self._moved(move)
-            if max(quantities) < SUMS:
-                self.moves.append(move)
-        return moves
-
-    def _moves(
-        self,
-        quantities: tuple[int, ...],
-        quantity: int,
-        cell: int,
-        steps: tuple[float, ...],
-        deadline: Deadline,
-        barred: BoolArray | None,
-    ) -> list[FloatArray]:
-        """The cheapest moves that change a quantity of a cell by one step after the other; or none."""
-        if quantities not in self._models:
-            self._models[quantities] = Possibilities(self.problem, self._could_be, quantities)
-        model = self._models[quantities]
-        if self.problem.known_quantities[quantity, cell]:
-            return []
-        shown = ~(self._may_be | self.problem.absent)
-        model.given = (shown if barred is None else shown | barred)[model.cells]
-        free = self.withheld | self.problem.absent
-        column = model.block(quantity).start + int(np.searchsorted(model.cells, cell))
-        found: list[FloatArray] = []
-        for step in steps:
-            lower, upper = model.bounds()
-            if not lower[column] <= step <= upper[column]:
-                return []
-            lower[column] = upper[column] = step
-            costs = np.tile(np.where(free, 0.0, self._costs)[model.cells], len(quantities))
-            values = model.cheapest(costs, (lower, upper), deadline)
-            if values is None:
-                return []
-            move = np.zeros((len(quantities), len(self.withheld)))
-            move[:, model.cells] = values.reshape(len(quantities), -1)
-            found.append(move)
-            free = free | self._moved(move)
-        return found
-
-    def _moved(self, move: FloatArray) -> BoolArray:
-        """Cells that have to be withheld for a move."""
-        moved: BoolArray = np.any(np.abs(move) > MOVED, axis=0) & ~self.problem.absent
-        return moved
-
-    def _cost(self, moves: list[FloatArray]) -> float:
-        """Costs of the cells to withhold beside those that are."""
-        moved = np.logical_or.reduce([self._moved(move) for move in moves])
-        return float(self._costs[moved & ~self.withheld].sum())
-
-    def _needs(self, quantity: int, cell: int) -> tuple[float, float, float]:
-        """Required width of a quantity of a cell, and levels above and below, in the program's units."""
-        if quantity < SUMS:
-            return float(self.problem.count_width), 0.0, 0.0
-        needed = required(self.problem, self.withheld)
-        scale = self.problem.scale(quantity - SUMS, self.problem.unknown(self._could_be))
-        sides = (needed.widths, needed.above, needed.below)
-        width, above, below = (float(side[quantity, cell]) / scale for side in sides)
-        # A level may be all that a public bound leaves room for: no farther.
-        return (1 + 2 * MARGIN) * width, above, below
-
-
-def _steps(width: float, above: float, below: float) -> list[tuple[float, ...]]:
-    """Moves that together reach levels above and below and lie a width apart, each way of doing so."""
-    if not above and not below:
-        return [(width,), (-width,)]
-    if above + below >= width:
-        return [tuple(step for step in (above, -below) if step)]
-    ways = [(width - below, -below), (above, above - width)]
-    return [tuple(step for step in way if step) for way in ways]
+def repaired(problem: Problem, unsafe: BoolArray, withheld: BoolArray, deadline: Deadline) -> Protection:
+    """A pattern, shape (cells,), with more withheld until it is proved, and with what it can do without given
+    back."""
+    pattern = Pattern(problem, unsafe)
+    pattern.withheld = withheld | unsafe
+    return _protected(pattern, deadline)
 
 
 def _proved_pattern(pattern: Pattern, tables: Tables, deadline: Deadline) -> Search:
