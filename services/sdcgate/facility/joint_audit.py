@@ -21,6 +21,7 @@ from sdcgate.methods.tables.joint_intervals import (
     joint_intervals,
     told_by,
 )
+from sdcgate.methods.tables.joint_reduction import Question
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.solver import Deadline
@@ -76,10 +77,11 @@ def telling(
     names = frozenset(name for new in tables for name in new.table.variables())
     fresh = {box for new in tables for box, _ in new.published() if box not in known.published}
     cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
-    looks = [_Look(boxes, names, full, fresh - _computable(known, tables), units=False)]
+    hidden = {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
+    looks = [_Look(boxes, names, full, fresh - _computable(known, tables), hidden, units=False)]
     if varying is not None:
         # Units add up over what no unit is in twice.
-        looks.append(_Look(boxes.without(varying), names - varying, full, fresh, units=True))
+        looks.append(_Look(boxes.without(varying), names - varying, full, fresh, hidden, units=True))
     for look in looks:
         blamed = look.blamed(known.told.setdefault((width, look.units), set()), width, deadline)
         which = [{cells[box] for box in told} for told in blamed]
@@ -95,6 +97,9 @@ class _Look:
     first: Set[str]
     full: Mapping[str, int]
     fresh: Set[Box]
+    """Published boxes that are new."""
+    hidden: Set[Box]
+    """Withheld ones that are."""
     units: bool
 
     def blamed(self, told: set[Box], width: Width, deadline: Deadline) -> list[set[Box]]:
@@ -102,16 +107,17 @@ class _Look:
 
         `told` are boxes that were too close before, which are no more looked at; it grows.
         """
-        how = (width.least, width.floor, deadline)
         domain = joint_domain(self.first, self.boxes, self.full, MOST_ATOMS)
-        published = self.boxes.within(domain, self.units)
-        secrets = [box for box in self.boxes.secrets_within(domain) if box not in told]
-        if not (secrets and self.fresh & published.keys()):
+        published, secrets = self.boxes.within(domain, self.units), self.boxes.secrets_within(domain)
+        if not width.floor:
+            # Of what is told already nothing is known but its sums.
+            secrets = [box for box in secrets if box not in told]
+        if not (self.fresh & published.keys()):
             return []
-        found = _settled(joint_bounds(joint_system(domain, published, secrets, self.full), *how))
-        narrow = [secrets[secret] for secret in np.flatnonzero(found.narrow)]
+        narrow = self._narrow(domain, published, secrets, told, width, deadline)
         if not narrow:
             return []
+        how = (width.least, width.floor, deadline)
         before = {box: count for box, count in published.items() if box not in self.fresh}
         without = _settled(joint_bounds(joint_system(domain, before, narrow, self.full), *how))
         told.update(box for box, already in zip(narrow, without.narrow, strict=True) if already)
@@ -123,6 +129,29 @@ class _Look:
             {box for row in told_by(found, int(secret)) if (box := system.published[row]) in self.fresh}
             for secret in np.flatnonzero(found.narrow)
         ]
+
+    def _narrow(
+        self,
+        domain: Set[str],
+        published: Mapping[Box, int],
+        secrets: Sequence[Box],
+        told: Set[Box],
+        width: Width,
+        deadline: Deadline,
+    ) -> list[Box]:
+        """Withheld boxes not told before that are told too closely, where fresh ones can be why."""
+        asked = np.array([box not in told for box in secrets], dtype=np.bool_)
+        if not asked.any():
+            return []
+        # Rows of fresh empty boxes, too: all that they empty is fresh.
+        system = joint_system(domain, published, secrets, self.full, told_apart=self.fresh)
+        question = Question(
+            asked,
+            np.array([box in self.fresh for box in system.published], dtype=np.bool_),
+            np.array([box in self.hidden for box in secrets], dtype=np.bool_),
+        )
+        found = _settled(joint_bounds(system, width.least, width.floor, deadline, question))
+        return [secrets[secret] for secret in np.flatnonzero(found.narrow).tolist()]
 
 
 def _computable(known: KnownQuantity, tables: Sequence[ReleasedTable]) -> set[Box]:

@@ -6,20 +6,23 @@ are moved at once, in directions that vary; what is then not yet wide enough is 
 program cannot settle is told as such.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
-from sdcgate.methods.tables.joint_system import JointSystem, told_columns, without_columns
-from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
+from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
+from sdcgate.methods.tables.joint_system import JointSystem
+from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
 
 SWEEPS = 60
 FEW = 4
 """So many secrets are settled one by one rather than swept, and a sweep that settles no more is the last."""
 TOLERANCE = 1e-6
 """A bound so close to a whole number is that number."""
+LARGE, HUGE = 1_000, 2_000
+"""Systems of so many sums are begun, and swept, by the interior-point method, which needs no basis."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,12 +40,36 @@ class JointIntervals:
     """For each narrow secret the prices of the known sums at both bounds, shape (2, known sums)."""
 
 
-def joint_bounds(system: JointSystem, width: int, floor: int, deadline: Deadline) -> JointIntervals:
-    """As `joint_intervals`, and quicker, but not by which sums a secret is told."""
-    values = told_columns(system)
-    sure = system.secret.of(np.nan_to_num(values))
-    found = joint_intervals(without_columns(system, values), width, floor - sure, deadline)
-    return JointIntervals(found.narrow, found.unproved, found.lowest + sure, found.highest + sure)
+def joint_bounds(
+    system: JointSystem,
+    width: int,
+    floor: int,
+    deadline: Deadline,
+    question: Question | None = None,
+    values: FloatArray | None = None,
+) -> JointIntervals:
+    """As `joint_intervals`, and quicker, but not by which sums a secret is told.
+
+    Args:
+        system: everything that is known jointly.
+        width: the least distance of two values that a secret must be able to have.
+        floor: the least count that everybody knows a secret to have.
+        deadline: what is not settled by then is unproved.
+        question: what is asked of it; all secrets and all sums unless given. Of others nothing is said: they
+            are neither narrow nor unproved.
+        values: true values of the secrets, shape (secrets,), NaN where one is not known. They are values that
+            a secret can have, as they are in the data.
+    """
+    asked = everything_of(system) if question is None else question
+    left = reduced(system, asked, floors=floor > 0)
+    if not left.possible:
+        return _nothing_told(system, asked.asked)
+    seen = None if values is None else values - left.sure
+    searched = np.bincount(left.system.secret.rows, minlength=len(left.sure)) > 0
+    least = np.where(searched, floor - left.sure, 0.0)
+    found = _searched(left.system, width, least, deadline, left.touched, seen)
+    lowest, highest = found.lowest + left.sure, found.highest + left.sure
+    return JointIntervals(found.narrow, found.unproved, lowest, highest)
 
 
 def joint_intervals(
@@ -56,68 +83,113 @@ def joint_intervals(
         floor: the least count that everybody knows a secret to have.
         deadline: what is not settled by then is unproved.
     """
+    smaller = subtracted(system)
+    found = _searched(smaller.system, width, floor, deadline, np.ones(system.secret.shape[0], dtype=np.bool_))
+    used = {
+        secret: np.array([smaller.prices(prices) for prices in found.used[secret]]) for secret in found.used
+    }
+    return replace(found, used=used)
+
+
+def _searched(
+    system: JointSystem,
+    width: int,
+    floor: int | FloatArray,
+    deadline: Deadline,
+    asked: BoolArray,
+    seen: FloatArray | None = None,
+) -> JointIntervals:
     if not system.columns:
-        return _of_nobody(system, floor)
-    search = _Search(system, width, floor, deadline)
-    if not search.begin():
-        return search.result(np.ones(search.secrets, dtype=np.bool_))
-    left = np.count_nonzero(search.close)
-    for turn in range(SWEEPS):
-        if left <= FEW or not search.sweep(turn):
-            break
-        before, left = left, np.count_nonzero(search.close)
-        if before - left <= FEW:
-            break
+        return _of_nobody(system, floor, asked)
+    search = _Search(system, width, floor, deadline, asked, seen)
+    search.sweep_all()
     unproved = np.zeros(search.secrets, dtype=np.bool_)
     for secret in np.flatnonzero(search.close).tolist():
         unproved[secret] = not search.settle(secret)
     return search.result(unproved)
 
 
-def _of_nobody(system: JointSystem, floor: int | FloatArray) -> JointIntervals:
+def _nothing_told(system: JointSystem, asked: BoolArray) -> JointIntervals:
+    """Nothing is proved of anything."""
+    nothing = np.zeros(system.secret.shape[0])
+    return JointIntervals(np.zeros_like(asked), asked.copy(), nothing, nothing)
+
+
+def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -> JointIntervals:
     """Everything is told, or published to be empty, so that every secret is."""
     secrets, known = system.secret.shape[0], system.known.shape[0]
     possible = bool(np.all(np.asarray(floor) <= TOLERANCE)) and not system.counts.any()
-    narrow = np.full(secrets, possible)
+    narrow = asked & possible
     nothing = np.zeros(secrets)
     used = {int(secret): np.zeros((2, known)) for secret in np.flatnonzero(narrow)}
-    return JointIntervals(narrow, ~narrow, nothing, nothing, used)
+    return JointIntervals(narrow, asked & ~narrow, nothing, nothing, used)
 
 
 class _Search:
-    def __init__(self, system: JointSystem, width: int, floor: int | FloatArray, deadline: Deadline) -> None:
-        self._system, self._width, self._deadline = system, width, deadline
+    def __init__(
+        self,
+        system: JointSystem,
+        width: int,
+        floor: int | FloatArray,
+        deadline: Deadline,
+        asked: BoolArray,
+        seen: FloatArray | None,
+    ) -> None:
+        self._system, self._width, self._deadline, self._asked = system, width, deadline, asked
         self.secrets = system.secret.shape[0]
         self._lowest = np.full(self.secrets, np.inf)
         self._highest = np.full(self.secrets, -np.inf)
+        if seen is not None:
+            np.fmin(self._lowest, seen, out=self._lowest)
+            np.fmax(self._highest, seen, out=self._highest)
         self._narrow = np.zeros(self.secrets, dtype=np.bool_)
         self._used: dict[int, FloatArray] = {}
-        rows = Rows()
-        first = rows.start(system.counts, system.counts)
-        rows.put(first + system.known.rows, system.known.columns, 1.0)
-        least = np.broadcast_to(np.asarray(floor, dtype=np.float64), (self.secrets,))
-        if (least > 0).any():
-            first = rows.start(least, np.full(self.secrets, INFINITY))
-            rows.put(first + system.secret.rows, system.secret.columns, 1.0)
-        self._program = Program(rows, system.columns, primal=True)
         # Known sums are to bound the columns, so that their prices tell what does; others lie far away.
         far = 10.0 * (width + system.counts.max(initial=0.0))
         self._least, self._most = np.zeros(system.columns), np.full(system.columns, far)
+        self._floor = np.broadcast_to(np.asarray(floor, dtype=np.float64), (self.secrets,))
+        rows = Rows()
+        first = rows.start(system.counts, system.counts)
+        rows.put(first + system.known.rows, system.known.columns, 1.0)
+        if (self._floor > 0).any():
+            first = rows.start(self._floor, np.full(self.secrets, INFINITY))
+            rows.put(first + system.secret.rows, system.secret.columns, 1.0)
+        self._program = Program(rows, system.columns, primal=True)
 
     @property
     def close(self) -> BoolArray:
-        """Secrets that have not been seen far enough apart."""
-        close: BoolArray = ~(self._highest - self._lowest >= self._width - TOLERANCE) & ~self._narrow
+        """Asked secrets that have not been seen far enough apart."""
+        far = self._highest - self._lowest >= self._width - TOLERANCE
+        close: BoolArray = self._asked & ~far & ~self._narrow
         return close
 
-    def begin(self) -> bool:
-        """Find any solution; False where there is none in time."""
-        return self._run(np.zeros(self._system.columns)) is not None
-
-    def sweep(self, turn: int) -> bool:
-        """Move all that are close at once; False where that failed."""
-        way = np.where(self.close, directions(self.secrets, turn), 0.0)
-        return self._run(self._system.secret.spread(way)) is not None
+    def sweep_all(self) -> None:
+        """Move all that are close at once, up and down, as long as that settles many."""
+        sums = len(self._system.counts)
+        inside, begun = sums >= HUGE, sums < LARGE
+        for turn in range(SWEEPS):
+            before = int(np.count_nonzero(self.close))
+            if before == 0 or (before <= FEW and begun):
+                return
+            way = directions(self.secrets, turn // 2) * (-1.0 if turn % 2 else 1.0)
+            cost = self._system.secret.spread(np.where(self.close, way, 0.0))
+            corner = not inside or before <= FEW
+            if begun:
+                found = self._maximise(cost)
+            else:
+                found = self._program.from_inside(cost, self._least, self._most, self._deadline, corner)
+                begun = corner
+                if found is None or not self._agrees(found):
+                    # The simplex method finds its own way.
+                    begun, found = True, self._maximise(cost)
+            if found is None:
+                return
+            self._note(found)
+            # Every second sweep goes the other way.
+            if turn % 2 and before - np.count_nonzero(self.close) <= FEW:
+                if begun:
+                    return
+                inside = False
 
     def settle(self, secret: int) -> bool:
         """Tell whether one secret is wide or narrow; False where that failed."""
@@ -125,8 +197,10 @@ class _Search:
         prices = []
         for direction in (1.0, -1.0):
             chosen[secret] = direction
-            if self._run(self._system.secret.spread(chosen)) is None:
+            found = self._maximise(self._system.secret.spread(chosen))
+            if found is None:
                 return False
+            self._note(found)
             if not self.close[secret]:
                 return True
             prices.append(self._program.prices[: len(self._system.counts)])
@@ -136,13 +210,20 @@ class _Search:
             self._used[secret] = np.array(prices)
         return bool(self._narrow[secret])
 
-    def _run(self, cost: FloatArray) -> FloatArray | None:
-        found = self._program.maximise(cost, self._least, self._most, self._deadline)
-        if found is not None:
-            values = self._system.secret.of(found)
-            np.minimum(self._lowest, values, out=self._lowest)
-            np.maximum(self._highest, values, out=self._highest)
-        return found
+    def _maximise(self, cost: FloatArray) -> FloatArray | None:
+        return self._program.maximise(cost, self._least, self._most, self._deadline)
+
+    def _agrees(self, found: FloatArray) -> bool:
+        """Whether a solution keeps to all that is known, as the solver's corners do."""
+        sums, secrets = self._system.known.of(found), self._system.secret.of(found)
+        least = min(found.min(initial=0.0), (secrets - self._floor)[self._floor > 0].min(initial=0.0))
+        return bool(least >= -FEASIBILITY and np.abs(sums - self._system.counts).max() <= FEASIBILITY)
+
+    def _note(self, found: FloatArray) -> None:
+        """Note the values of a solution."""
+        values = self._system.secret.of(found)
+        np.minimum(self._lowest, values, out=self._lowest)
+        np.maximum(self._highest, values, out=self._highest)
 
     def result(self, unproved: BoolArray) -> JointIntervals:
         """What was found."""

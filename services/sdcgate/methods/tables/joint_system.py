@@ -49,47 +49,6 @@ class JointSystem:
         return self.known.shape[1]
 
 
-def told_columns(system: JointSystem) -> FloatArray:
-    """Columns that known sums tell of which they are all that is not told yet, NaN for others; (columns,).
-
-    Most of a table of which little is withheld is told so.
-    """
-    values, known = np.full(system.columns, np.nan), system.known
-    left = system.counts.copy()
-    while True:
-        free = np.isnan(values)[known.columns]
-        alone = np.bincount(known.rows[free], minlength=known.shape[0]) == 1
-        new = free & alone[known.rows]
-        if not new.any():
-            return values
-        values[known.columns[new]] = left[known.rows[new]]
-        fresh = free & ~np.isnan(values)[known.columns]
-        told = np.bincount(known.rows[fresh], values[known.columns[fresh]], known.shape[0])
-        left -= told
-
-
-def without_columns(system: JointSystem, values: FloatArray) -> JointSystem:
-    """The system of the columns that are not told, and of the sums that have any of them."""
-    free = np.isnan(values)
-    place = np.cumsum(free) - 1
-    told = np.where(free, 0.0, values)
-    known, size = system.known, int(free.sum())
-    kept = np.flatnonzero(np.bincount(known.rows[free[known.columns]], minlength=known.shape[0]))
-    row = np.full(known.shape[0], -1)
-    row[kept] = np.arange(len(kept))
-    chosen, hidden = free[known.columns], free[system.secret.columns]
-    return JointSystem(
-        tuple(system.published[int(place)] for place in kept),
-        (system.counts - known.of(told))[kept],
-        Sums(row[known.rows[chosen]], place[known.columns[chosen]], (len(kept), size)),
-        Sums(
-            system.secret.rows[hidden],
-            place[system.secret.columns[hidden]],
-            (system.secret.shape[0], size),
-        ),
-    )
-
-
 def joint_system(
     domain: Set[str],
     published: Mapping[Box, int],
@@ -116,7 +75,7 @@ def joint_system(
     rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     atoms = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
     rows, atoms = rows[~empty[atoms]], atoms[~empty[atoms]]
-    chosen = _one_of_each(rows, atoms, grid.atoms)
+    chosen = one_of_each(rows, atoms, grid.atoms)
     column = np.cumsum(chosen) - 1
     kept = chosen[atoms]
     rows, columns, size = rows[kept], column[atoms[kept]], int(chosen.sum())
@@ -158,7 +117,7 @@ class _Grid:
         return found
 
 
-def _one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
+def one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
     """The first of all atoms that lie in the same rows, and none of those in no row; flags (count,).
 
     Two atoms in different rows are taken for one if 64-bit sums of scrambled row numbers agree.

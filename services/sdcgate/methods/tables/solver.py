@@ -9,6 +9,8 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 
 INFINITY = float("inf")
 FEASIBILITY = 1e-9
+INTERIOR = 1e-10
+"""How near the best an interior point must be: its secrets are to be as far apart as they can."""
 DUAL, PRIMAL = 1, 4
 LINEAR_EFFORT, INTEGER_EFFORT = 0.6, 7.0
 PIVOT_EFFORT_BY_ROW, PIVOT_EFFORT_BY_COLUMN = 25e-6, 4e-6
@@ -145,6 +147,7 @@ class Program:
             "output_flag": False,
             "threads": 1,
             "primal_feasibility_tolerance": FEASIBILITY,
+            "ipm_optimality_tolerance": INTERIOR,
             "mip_feasibility_tolerance": 1e-7,
         }.items():
             self._solver.setOptionValue(option, value)
@@ -211,6 +214,28 @@ class Program:
             self._solver.setOptionValue("simplex_strategy", self._strategy)
         if status not in self._enough or not self._is_feasible:
             return None
+        return self._values()
+
+    def from_inside(
+        self, cost: FloatArray, lower: FloatArray, upper: FloatArray, deadline: Deadline, corner: bool
+    ) -> FloatArray | None:
+        """As `maximise`, by the interior-point method: quicker for large programs of which no basis is known.
+
+        If a `corner` is asked for, `maximise` starts from there. Else the solution is none, and its caller
+        must see how well it keeps to the rows.
+        """
+        if deadline.over or np.any(lower > upper):
+            return None
+        self._change(cost, lower, upper)
+        self._solver.setOptionValue("solver", "ipm")
+        self._solver.setOptionValue("run_crossover", "on" if corner else "off")
+        status = self._run(deadline)
+        self._solver.setOptionValue("solver", "choose")
+        if status not in self._enough or (corner and not self._is_feasible):
+            return None
+        return self._values()
+
+    def _values(self) -> FloatArray | None:
         values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
         return values if np.all(np.isfinite(values)) else None
 

@@ -1,0 +1,234 @@
+"""A joint system made small, without changing what it tells of a secret.
+
+- From each known sum others that lie within it, apart from each other, are subtracted: the same equations
+  with fewer entries. A total whose parts are known is gone.
+- What is then a single column is told; a sum of nothing empties all its columns.
+- Columns that stand in the same sums are one.
+- Columns that no sum and no secret links, through any number of others, are parts: each is a system by
+  itself. A part in which no equation rests on anything fresh tells what it told before.
+
+Nothing is left out that could tell more: dropped are equations that follow from others, and whole parts.
+"""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.joint_system import JointSystem, Sums, one_of_each
+
+TOLERANCE = 1e-6
+"""A sum so close to nothing is nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Of which secrets it is asked what fresh sums tell: flags of secrets and of known sums."""
+
+    asked: BoolArray = field(repr=False)
+    fresh: BoolArray = field(repr=False)
+    """Known sums that are not looked at for the first time are not fresh."""
+    fresh_secrets: BoolArray = field(repr=False)
+    """Secrets of which it was not known before that they are not empty."""
+    empty_too: bool = False
+    """Whether secrets that published zeros empty wholly are asked for, too."""
+
+
+def everything_of(system: JointSystem) -> Question:
+    """All secrets are asked for, and all that is known is fresh."""
+    secrets = np.ones(system.secret.shape[0], dtype=np.bool_)
+    return Question(secrets, np.ones(system.known.shape[0], dtype=np.bool_), secrets, empty_too=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """What is left to search."""
+
+    system: JointSystem = field(repr=False)
+    """The columns that are not told, in parts where a fresh sum may tell something of an asked secret."""
+    sure: FloatArray = field(repr=False)
+    """What told columns add to each secret, shape (secrets,)."""
+    touched: BoolArray = field(repr=False)
+    """Asked secrets of which something fresh may tell anything, shape (secrets,)."""
+    possible: bool
+    """False where the known sums contradict each other."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subtracted:
+    """Known sums less others: row `rows[k]` has lost the original row `less[k]`."""
+
+    system: JointSystem = field(repr=False)
+    rows: IntArray = field(repr=False)
+    less: IntArray = field(repr=False)
+
+    def prices(self, prices: FloatArray) -> FloatArray:
+        """The prices of the original sums, shape (known sums,), for prices of these."""
+        lost = np.bincount(self.less, prices[self.rows], len(prices))
+        return np.asarray(prices - lost, dtype=np.float64)
+
+
+def subtracted(system: JointSystem) -> Subtracted:
+    """From each known sum others that lie within it and apart, the large ones first, are subtracted."""
+    known = system.known
+    parts = _rows(known)
+    # Of equal sums the first stands for all.
+    order = sorted(range(len(parts)), key=lambda row: (-len(parts[row]), -row))
+    rank = {row: place for place, row in enumerate(order)}
+    holding: list[list[int]] = [[] for _ in range(known.shape[1])]
+    for row in order:
+        for column in parts[row]:
+            holding[column].append(row)
+    rows, less, counts = list[int](), list[int](), system.counts.copy()
+    left_columns = list[IntArray]()
+    for row, part in enumerate(parts):
+        left = set(part)
+        for column in sorted(part):
+            if column not in left:
+                continue
+            for other in holding[column]:
+                if rank[other] > rank[row] and parts[other] <= left:
+                    left -= parts[other]
+                    rows.append(row)
+                    less.append(other)
+                    counts[row] -= system.counts[other]
+                    break
+        left_columns.append(np.fromiter(sorted(left), np.int64, len(left)))
+    sizes = [len(columns) for columns in left_columns]
+    entries = np.concatenate([np.zeros(0, dtype=np.int64), *left_columns])
+    sums = Sums(np.repeat(np.arange(len(parts)), sizes), entries, known.shape)
+    return Subtracted(
+        JointSystem(system.published, counts, sums, system.secret),
+        np.array(rows, dtype=np.int64),
+        np.array(less, dtype=np.int64),
+    )
+
+
+def reduced(system: JointSystem, question: Question, floors: bool) -> Reduced:
+    """The system with no more than a question needs; `floors` where secrets are known not to be empty."""
+    smaller = subtracted(system)
+    known, secret = smaller.system.known, system.secret
+    fresh = question.fresh.copy()
+    np.logical_or.at(fresh, smaller.rows, question.fresh[smaller.less])
+    told = _told(smaller.system, fresh)
+    free = np.isnan(told.values)
+    values = np.where(free, 0.0, told.values)
+    open_rows = np.bincount(known.rows[free[known.columns]], minlength=known.shape[0]) > 0
+    left = smaller.system.counts - known.of(values)
+    possible = bool(np.all(np.abs(left[~open_rows]) <= TOLERANCE) and np.all(values >= -TOLERANCE))
+    linking = np.ones(secret.shape[0], dtype=np.bool_) if floors else question.asked
+    marked = question.fresh_secrets if floors else np.zeros_like(linking)
+    marked = marked | (np.bincount(secret.rows, told.fresh_columns[secret.columns], secret.shape[0]) > 0)
+    sums = _together(known, told.fresh, secret, linking, marked, free)
+    part = _parts(sums, known.shape[1])
+    touched = np.zeros(known.shape[1], dtype=np.bool_)
+    touched[part[sums.columns[sums.fresh[sums.rows]]]] = True
+    asked = np.zeros(known.shape[1], dtype=np.bool_)
+    asked[part[secret.columns[question.asked[secret.rows]]]] = True
+    kept = free & touched[part] & asked[part]
+    hit = question.empty_too & (np.bincount(secret.rows, minlength=secret.shape[0]) == 0)
+    hit[secret.rows[(touched[part] & free)[secret.columns] | told.fresh_columns[secret.columns]]] = True
+    return Reduced(
+        _of_columns(smaller.system, left, kept, linking),
+        secret.of(values),
+        question.asked & hit,
+        possible,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    values: FloatArray
+    """Of the columns, NaN where they are not told."""
+    fresh: BoolArray
+    """Rows that rest on something fresh."""
+    fresh_columns: BoolArray
+    """Told columns that do."""
+
+
+def _told(system: JointSystem, fresh: BoolArray) -> _Told:
+    """Columns that known sums tell, one after the other."""
+    known = system.known
+    values, fresh = np.full(known.shape[1], np.nan), fresh.copy()
+    fresh_columns = np.zeros(known.shape[1], dtype=np.bool_)
+    left = system.counts.copy()
+    while True:
+        free = np.isnan(values)[known.columns]
+        entries = np.bincount(known.rows[free], minlength=known.shape[0])
+        empty = (entries > 0) & (np.abs(left) <= TOLERANCE)
+        new = free & (empty | (entries == 1))[known.rows]
+        if not new.any():
+            return _Told(values, fresh, fresh_columns)
+        rows, columns = known.rows[new], known.columns[new]
+        values[columns] = np.where(empty[rows], 0.0, left[rows])
+        # A column that an old sum tells as well is told all the same.
+        fresh_columns[columns] = True
+        fresh_columns[columns[~fresh[rows]]] = False
+        now = free & ~np.isnan(values)[known.columns]
+        left -= np.bincount(known.rows[now], values[known.columns[now]], known.shape[0])
+        np.logical_or.at(fresh, known.rows[now], fresh_columns[known.columns[now]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Links:
+    rows: IntArray
+    columns: IntArray
+    fresh: BoolArray
+    """Rows that rest on something fresh."""
+
+
+def _together(
+    known: Sums, fresh: BoolArray, secret: Sums, linking: BoolArray, marked: BoolArray, free: BoolArray
+) -> _Links:
+    """The free columns of known sums and of secrets that link them, as rows of one array."""
+    shown, hidden = free[known.columns], free[secret.columns] & linking[secret.rows]
+    return _Links(
+        np.concatenate([known.rows[shown], known.shape[0] + secret.rows[hidden]]),
+        np.concatenate([known.columns[shown], secret.columns[hidden]]),
+        np.concatenate([fresh, marked]),
+    )
+
+
+def _parts(links: _Links, columns: int) -> IntArray:
+    """For each column the least column that it is linked with, shape (columns,)."""
+    part = np.arange(columns)
+    rows = len(links.fresh)
+    while True:
+        least = np.full(rows, columns)
+        np.minimum.at(least, links.rows, part[links.columns])
+        after = part.copy()
+        np.minimum.at(after, links.columns, least[links.rows])
+        after = after[after]
+        if np.array_equal(after, part):
+            return part
+        part = after
+
+
+def _of_columns(system: JointSystem, left: FloatArray, kept: BoolArray, linking: BoolArray) -> JointSystem:
+    """The system of some columns, those in the same sums one; `left` is what told columns leave."""
+    known, secret = system.known, system.secret
+    shown, hidden = kept[known.columns], kept[secret.columns]
+    rows = np.concatenate([known.rows[shown], known.shape[0] + secret.rows[hidden & linking[secret.rows]]])
+    columns = np.concatenate([known.columns[shown], secret.columns[hidden & linking[secret.rows]]])
+    chosen = one_of_each(rows, columns, known.shape[1])
+    shown, hidden = chosen[known.columns], chosen[secret.columns] & linking[secret.rows]
+    place = np.cumsum(chosen) - 1
+    live = np.flatnonzero(np.bincount(known.rows[shown], minlength=known.shape[0]))
+    row = np.full(known.shape[0], -1)
+    row[live] = np.arange(len(live))
+    size = int(chosen.sum())
+    return JointSystem(
+        tuple(system.published[int(number)] for number in live),
+        left[live],
+        Sums(row[known.rows[shown]], place[known.columns[shown]], (len(live), size)),
+        Sums(secret.rows[hidden], place[secret.columns[hidden]], (secret.shape[0], size)),
+    )
+
+
+def _rows(sums: Sums) -> list[frozenset[int]]:
+    """The columns of each row."""
+    order = np.argsort(sums.rows, kind="stable")
+    ends = np.searchsorted(sums.rows[order], np.arange(sums.shape[0] + 1))
+    columns = sums.columns[order].tolist()
+    return [frozenset(columns[start:end]) for start, end in pairwise(ends.tolist())]
