@@ -163,7 +163,7 @@ class _Bounding:
         return cuts
 
     def _still_narrow(self, withheld: BoolArray, quantity: int, cell: int) -> BoolArray:
-        """A pattern beyond this one, by cheap cells first, in which a quantity of a cell still is too narrow."""
+        """A pattern beyond this one, by cheap cells, in which a quantity of a cell still is too narrow."""
         prices = np.where(self._candidates & ~withheld, self.problem.prices, np.inf)
         others = np.argsort(prices, kind="stable")[: int(np.isfinite(prices).sum())]
         begun, more, deadline = 0, max(1, len(others) // 2), self._some(LIFTED_SHARE)
