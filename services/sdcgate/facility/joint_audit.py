@@ -6,7 +6,7 @@ negative and by published zeros, within as many variables as time allows.
 
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from sdcgate.methods.tables.joint_intervals import (
     joint_intervals,
     told_by,
 )
-from sdcgate.methods.tables.joint_reduction import Question
+from sdcgate.methods.tables.joint_reduction import Question, everything_of
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.solver import Deadline
@@ -112,23 +112,42 @@ class _Look:
         if not width.floor:
             # Of what is told already nothing is known but its sums.
             secrets = [box for box in secrets if box not in told]
-        if not (self.fresh & published.keys()):
+        if not (self.fresh & published.keys() or (width.floor and self.hidden)):
             return []
         narrow = self._narrow(domain, published, secrets, told, width, deadline)
-        if not narrow:
+        if narrow.any():
+            before = self._before(domain, published, secrets, narrow, width, deadline)
+            told.update(secrets[place] for place in np.flatnonzero(before).tolist())
+            narrow &= ~before
+        if not narrow.any():
             return []
-        how = (width.least, width.floor, deadline)
-        before = {box: count for box, count in published.items() if box not in self.fresh}
-        without = _settled(joint_bounds(joint_system(domain, before, narrow, self.full), *how))
-        told.update(box for box, already in zip(narrow, without.narrow, strict=True) if already)
-        narrow = [box for box in narrow if box not in told]
         # Here empty cells of the tables are rows as well, so that what they tell can be seen.
-        system = joint_system(domain, published, narrow, self.full, told_apart=self.fresh)
-        found = _settled(joint_intervals(system, *how))
-        return [
-            {box for row in told_by(found, int(secret)) if (box := system.published[row]) in self.fresh}
-            for secret in np.flatnonzero(found.narrow)
+        system = joint_system(domain, published, secrets, self.full, told_apart=self.fresh)
+        found = _settled(joint_intervals(system, width.least, width.floor, deadline, narrow))
+        blamed = [
+            {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
+            for secret in np.flatnonzero(found.narrow).tolist()
         ]
+        if not all(blamed) or len(blamed) < np.count_nonzero(narrow):
+            # It is the withholding that tells, as nothing withheld is empty: no cell can be kept back for it.
+            raise JointlyUnproved
+        return blamed
+
+    def _before(
+        self,
+        domain: Set[str],
+        published: Mapping[Box, int],
+        secrets: Sequence[Box],
+        narrow: BoolArray,
+        width: Width,
+        deadline: Deadline,
+    ) -> BoolArray:
+        """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
+        before = {box: count for box, count in published.items() if box not in self.fresh}
+        floors = np.array([0.0 if box in self.hidden else width.floor for box in secrets])
+        system = joint_system(domain, before, secrets, self.full)
+        question = replace(everything_of(system), asked=narrow)
+        return _settled(joint_bounds(system, width.least, floors, deadline, question)).narrow
 
     def _narrow(
         self,
@@ -138,11 +157,11 @@ class _Look:
         told: Set[Box],
         width: Width,
         deadline: Deadline,
-    ) -> list[Box]:
-        """Withheld boxes not told before that are told too closely, where fresh ones can be why."""
+    ) -> BoolArray:
+        """Withheld boxes not told before that are told too closely, where fresh ones can be why; (secrets,)."""
         asked = np.array([box not in told for box in secrets], dtype=np.bool_)
         if not asked.any():
-            return []
+            return asked
         # Rows of fresh empty boxes, too: all that they empty is fresh.
         system = joint_system(domain, published, secrets, self.full, told_apart=self.fresh)
         question = Question(
@@ -150,8 +169,7 @@ class _Look:
             np.array([box in self.fresh for box in system.published], dtype=np.bool_),
             np.array([box in self.hidden for box in secrets], dtype=np.bool_),
         )
-        found = _settled(joint_bounds(system, width.least, width.floor, deadline, question))
-        return [secrets[secret] for secret in np.flatnonzero(found.narrow).tolist()]
+        return _settled(joint_bounds(system, width.least, width.floor, deadline, question)).narrow
 
 
 def _computable(known: KnownQuantity, tables: Sequence[ReleasedTable]) -> set[Box]:

@@ -90,6 +90,16 @@ def test_cells_that_left_before_bound_nothing_anew():
     assert told(known, released(BY_REGION), width=Width(least=12, floor=0)) == []
 
 
+def test_withholding_that_tells_as_nothing_withheld_is_empty_is_unproved():
+    # Thirteen women are in the west or in no region: from 1 to 12 in each, once both are known not to be 0.
+    known = knowing(released({"region": (WEST | 0b1000,)}, sex=WOMEN))
+    new = released({"region": (NORTH, SOUTH, WEST, 0b1000)}, withheld=(2, 3), sex=WOMEN)
+    assert told(known, new, width=Width(least=12, floor=0)) == []
+    assert told(known, new, width=Width(least=11, floor=1)) == []
+    with pytest.raises(JointlyUnproved):
+        told(known, new, width=Width(least=12, floor=1))
+
+
 def test_what_cannot_be_told_in_time_is_unproved():
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
     with pytest.raises(JointlyUnproved):

@@ -43,48 +43,50 @@ class JointIntervals:
 def joint_bounds(
     system: JointSystem,
     width: int,
-    floor: int,
+    floor: int | FloatArray,
     deadline: Deadline,
     question: Question | None = None,
-    values: FloatArray | None = None,
 ) -> JointIntervals:
     """As `joint_intervals`, and quicker, but not by which sums a secret is told.
 
     Args:
         system: everything that is known jointly.
         width: the least distance of two values that a secret must be able to have.
-        floor: the least count that everybody knows a secret to have.
+        floor: the least count that everybody knows a secret to have, of all or of each, shape (secrets,).
         deadline: what is not settled by then is unproved.
         question: what is asked of it; all secrets and all sums unless given. Of others nothing is said: they
             are neither narrow nor unproved.
-        values: true values of the secrets, shape (secrets,), NaN where one is not known. They are values that
-            a secret can have, as they are in the data.
     """
     asked = everything_of(system) if question is None else question
-    left = reduced(system, asked, floors=floor > 0)
+    left = reduced(system, asked, floors=bool(np.any(np.asarray(floor) > 0)))
     if not left.possible:
         return _nothing_told(system, asked.asked)
-    seen = None if values is None else values - left.sure
     searched = np.bincount(left.system.secret.rows, minlength=len(left.sure)) > 0
     least = np.where(searched, floor - left.sure, 0.0)
-    found = _searched(left.system, width, least, deadline, left.touched, seen)
+    found = _searched(left.system, width, least, deadline, left.touched)
     lowest, highest = found.lowest + left.sure, found.highest + left.sure
     return JointIntervals(found.narrow, found.unproved, lowest, highest)
 
 
 def joint_intervals(
-    system: JointSystem, width: int, floor: int | FloatArray, deadline: Deadline
+    system: JointSystem,
+    width: int,
+    floor: int | FloatArray,
+    deadline: Deadline,
+    asked: BoolArray | None = None,
 ) -> JointIntervals:
     """Which secrets are told more closely than to `width`.
 
     Args:
         system: everything that is known jointly.
         width: the least distance of two values that a secret must be able to have.
-        floor: the least count that everybody knows a secret to have.
+        floor: the least count that everybody knows a secret to have, of all or of each, shape (secrets,).
         deadline: what is not settled by then is unproved.
+        asked: secrets that are looked at, shape (secrets,); all unless given. The others are only not empty.
     """
     smaller = subtracted(system)
-    found = _searched(smaller.system, width, floor, deadline, np.ones(system.secret.shape[0], dtype=np.bool_))
+    wanted = np.ones(system.secret.shape[0], dtype=np.bool_) if asked is None else asked
+    found = _searched(smaller.system, width, floor, deadline, wanted)
     used = {
         secret: np.array([smaller.prices(prices) for prices in found.used[secret]]) for secret in found.used
     }
@@ -97,11 +99,10 @@ def _searched(
     floor: int | FloatArray,
     deadline: Deadline,
     asked: BoolArray,
-    seen: FloatArray | None = None,
 ) -> JointIntervals:
     if not system.columns:
         return _of_nobody(system, floor, asked)
-    search = _Search(system, width, floor, deadline, asked, seen)
+    search = _Search(system, width, floor, deadline, asked)
     search.sweep_all()
     unproved = np.zeros(search.secrets, dtype=np.bool_)
     for secret in np.flatnonzero(search.close).tolist():
@@ -133,15 +134,11 @@ class _Search:
         floor: int | FloatArray,
         deadline: Deadline,
         asked: BoolArray,
-        seen: FloatArray | None,
     ) -> None:
         self._system, self._width, self._deadline, self._asked = system, width, deadline, asked
         self.secrets = system.secret.shape[0]
         self._lowest = np.full(self.secrets, np.inf)
         self._highest = np.full(self.secrets, -np.inf)
-        if seen is not None:
-            np.fmin(self._lowest, seen, out=self._lowest)
-            np.fmax(self._highest, seen, out=self._highest)
         self._narrow = np.zeros(self.secrets, dtype=np.bool_)
         self._used: dict[int, FloatArray] = {}
         # Known sums are to bound the columns, so that their prices tell what does; others lie far away.
