@@ -1,6 +1,6 @@
 """Verdicts of ACRO 0.4.12 and 1.0.2 on means, sums, deviations, medians and maxima, both run, against ours.
 
-Figures of the cells are those of real charities' incomes and of a file made for the boundaries of rules. Where
+Figures of cells are those of real charities' incomes and of a file made for the boundaries of rules. Where
 both versions agree so do we, but for three things told below, where a cell tells single values.
 """
 

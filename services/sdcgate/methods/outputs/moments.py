@@ -69,21 +69,34 @@ def _largest(sample: Sample, values: FloatArray) -> FloatArray:
 def moment_bounds(
     sample: Sample, highest: int, coalition: int = 1, name: str = ""
 ) -> tuple[ClosestBound, ...]:
-    """How closely moments from the second to the `highest` (2, 3 or 4) bound the value farthest out.
+    """How closely moments from the second to the `highest` (2, 3 or 4) bound the greatest or least value.
 
     With S the sum of n squared deviations, no value lies farther from the mean than sqrt(S (n - 1) / n).
     Other units of the group, `coalition` of them, take their own values out first: those that add most beside
     the one that is estimated. Higher moments bound by the root of their sum. `name` begins the bounds' names.
     Source: Samuelson, How deviant can you be? (1968), Journal of the American Statistical Association 63.
     """
-    farthest, known = _farthest_and_known(sample, coalition)
-    bounds = [ClosestBound(f"{name}variance", _second(sample, farthest, known))]
-    bounds += [
-        ClosestBound(f"{name}{label}", _higher(sample, farthest, known, order))
-        for order, label in ((3, "skewness"), (4, "kurtosis"))
-        if order <= highest
-    ]
-    return tuple(bounds)
+    orders = [(order, label) for order, label in _LABELS.items() if order <= highest]
+    found = []
+    for target in _ends(sample):
+        known = _known(sample, target, coalition)
+        found.append([_closeness(sample, target, known, order) for order, _ in orders])
+    return tuple(
+        ClosestBound(f"{name}{label}", np.minimum(*closeness))
+        for (_, label), closeness in zip(orders, zip(*found, strict=True), strict=True)
+    )
+
+
+_LABELS = {2: "variance", 3: "skewness", 4: "kurtosis"}
+
+
+def _ends(sample: Sample) -> tuple[IntArray, IntArray]:
+    """Records with the least and the greatest value of each group, -1 of an empty one."""
+    order = np.lexsort((sample.values, sample.groups))
+    ends = np.cumsum(sample.records_of_groups)
+    occupied = sample.records_of_groups > 0
+    first = order[np.minimum(ends - sample.records_of_groups, len(order) - 1)]
+    return np.where(occupied, first, -1), np.where(occupied, order[ends - 1], -1)
 
 
 def _deviations(sample: Sample) -> FloatArray:
@@ -91,43 +104,37 @@ def _deviations(sample: Sample) -> FloatArray:
     return sample.values - (sample.sums(sample.values) / counts)[sample.groups]
 
 
-def _farthest_and_known(sample: Sample, coalition: int) -> tuple[IntArray, BoolArray]:
-    """Each group's record farthest from the mean (-1 of an empty one), and whether records are known."""
-    squares = _deviations(sample) ** 2
-    order = np.lexsort((squares, sample.groups))
-    ends = np.searchsorted(sample.groups[order], np.arange(sample.number_of_groups), side="right")
-    farthest = np.where(sample.records_of_groups > 0, order[ends - 1], -1)
+def _known(sample: Sample, target: IntArray, coalition: int) -> BoolArray:
+    """Records of the units beside the target's that add most to the squared deviations, shape (records,)."""
     groups, _, of_records = sample.unit_groups
-    held = sample.unit_sums(squares)
-    held[of_records[farthest[farthest >= 0]]] = -1
+    held = sample.unit_sums(_deviations(sample) ** 2)
+    held[of_records[target[target >= 0]]] = -1
     ranked = np.lexsort((-held, groups))
     starts = np.searchsorted(groups[ranked], np.arange(sample.number_of_groups))
     rank = np.arange(len(groups)) - starts[groups[ranked]]
     members = np.zeros(len(groups), dtype=np.bool_)
     members[ranked] = rank < coalition
-    return farthest, (members & (held >= 0))[of_records]
+    known: BoolArray = (members & (held >= 0))[of_records]
+    return known
 
 
-def _second(sample: Sample, farthest: IntArray, known: BoolArray) -> FloatArray:
-    """Closeness by the sum of squares, without the records that the coalition knows."""
+def _closeness(sample: Sample, target: IntArray, known: BoolArray, order: int) -> FloatArray:
+    """How far the bound lies beyond the target, as a share of its value, or of its deviation where larger."""
     left = np.where(known, 0.0, 1.0)
-    n = sample.sums(left)
-    means = sample.sums(left * sample.values) / np.maximum(n, 1)
-    squares = sample.sums(left * (sample.values - means[sample.groups]) ** 2)
-    reach = np.sqrt(squares * np.maximum(n - 1, 0) / np.maximum(n, 1))
-    return _closeness(reach, np.abs(sample.values[farthest] - means), sample.values[farthest], farthest)
-
-
-def _higher(sample: Sample, farthest: IntArray, known: BoolArray, order: int) -> FloatArray:
-    deviations = np.abs(_deviations(sample))
-    own = deviations[farthest]
-    shares = deviations / np.where(own > 0, own, 1.0)[sample.groups]
-    reach = own * sample.sums(np.where(known, 0.0, shares**order)) ** (1 / order)
-    return _closeness(reach, own, sample.values[farthest], farthest)
-
-
-def _closeness(reach: FloatArray, own: FloatArray, value: FloatArray, farthest: IntArray) -> FloatArray:
-    """How far the bound is from the value, as a share of it, or of its deviation where that is larger."""
+    n = np.maximum(sample.sums(left), 1)
+    if order == 2:
+        # Sum and sum of squares without the coalition are known, and so is the mean of the others.
+        means = sample.sums(left * sample.values) / n
+        room = (n - 1) / n
+    else:
+        means = sample.sums(sample.values) / np.maximum(sample.records_of_groups, 1)
+        room = np.ones(len(n))
+    value = sample.values[target]
+    own = np.abs(value - means)
+    apart = left * np.abs(sample.values - means[sample.groups])
+    widest = _largest(sample, apart)
+    sums = sample.sums((apart / np.where(widest > 0, widest, 1.0)[sample.groups]) ** order)
+    reach = widest * (room * sums) ** (1 / order)
     scale = np.maximum(np.abs(value), own)
     closeness: FloatArray = np.maximum(reach - own, 0.0) / np.where(scale > 0, scale, 1.0)
-    return np.where(farthest >= 0, closeness, 0.0)
+    return np.where(target >= 0, closeness, 0.0)
