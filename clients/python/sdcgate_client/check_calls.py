@@ -220,6 +220,8 @@ class CheckCalls(Connection):
         method: Mapping[str, Mapping[str, Any]] | None = None,
         time_limit_ms: int = 10_000,
         thorough: bool = False,
+        exact: bool = False,
+        intervals: bool = False,
         **how: Any,
     ) -> dict[str, Any]:
         """Finds cells to withhold, or values that hide the unsafe ones. No verdict; nothing is kept.
@@ -234,18 +236,29 @@ class CheckCalls(Connection):
                 weightings are also `RELATIVE`, `ROOT`, and there are more demands, as `margin_share`.
             time_limit_ms: Milliseconds to spend at most.
             thorough: Spend all of them on withholding less, if it takes that long.
+            exact: Find the cheapest cells to withhold; if the time does not suffice, the answer's `gap` says
+                by which share they may be too dear.
+            intervals: Tell between what each withheld fact can be known to lie.
             how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
 
         Returns:
-            `{"withheld": [...], "proof": "PROVED", "witnesses": {...}, "unchecked": [...], ...}`; by a method
+            `{"withheld": [...], "proof": "PROVED", "witnesses": {...}, "unchecked": [...], ...}`, with
+            `"price"`, `"lower_bound"`, `"gap"`, `"optimal"`, `"intervals"` where asked; by a method
             `"perturbed"` has `{"facts": [{"fact": "units", "values": [...], "utility": {...}}], ...}`.
         """
         body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
-        body |= own_method(method or {}) | ({"thorough": True} if thorough else {})
+        flags = {"thorough": thorough, "exact": exact, "intervals": intervals}
+        body |= own_method(method or {}) | {name: True for name, asked in flags.items() if asked}
         return object_of(self._call("POST", "/v1/protection:protectTable", body))
 
     def audit_table(
-        self, table: Mapping[str, Any], withheld: Iterable[int], *, time_limit_ms: int = 10_000, **how: Any
+        self,
+        table: Mapping[str, Any],
+        withheld: Iterable[int],
+        *,
+        time_limit_ms: int = 10_000,
+        intervals: bool = False,
+        **how: Any,
     ) -> dict[str, Any]:
         """Audits a pattern of withheld cells as an intruder would. No verdict; nothing is kept.
 
@@ -253,6 +266,7 @@ class CheckCalls(Connection):
             table: Dimensions and facts; see `own_table`.
             withheld: Positions of the withheld cells.
             time_limit_ms: Milliseconds to spend.
+            intervals: Tell between what each withheld fact can be known to lie.
             how: Requirements; see `own_problem`.
 
         Returns:
@@ -263,6 +277,7 @@ class CheckCalls(Connection):
             "withheld": list(withheld),
             "time_limit_ms": time_limit_ms,
         }
+        body |= {"intervals": True} if intervals else {}
         return object_of(self._call("POST", "/v1/protection:auditTable", body))
 
     def redesign_table(

@@ -63,6 +63,9 @@ def protect(
         float | None, typer.Option(help="adjustment: no total changes by more than this share of it.", min=0)
     ] = None,
     delimiter: Annotated[str, typer.Option(help="What separates columns of a CSV file; comma.")] = "",
+    exact: Annotated[
+        bool, typer.Option("--exact", help="withhold: the cheapest cells, or how far from them they may be.")
+    ] = False,
     seconds: Annotated[float, typer.Option(help="Time to spend.", min=0.1)] = 30.0,
     out: Annotated[Path | None, typer.Option(help="Write the table to this CSV file.")] = None,
 ) -> None:
@@ -87,6 +90,7 @@ def protect(
             most_change=most_change or None,
             margin_share=margin_share,
             delimiter=delimiter,
+            exact=exact,
             seconds=seconds,
         )
         found = protected_table(file, asked)

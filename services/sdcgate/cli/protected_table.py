@@ -16,6 +16,7 @@ from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
 from sdcgate.methods.tables.adjustment import AdjustedTable
 from sdcgate.methods.tables.adjustment_demands import Demands, Weighting
 from sdcgate.methods.tables.controlled_rounding import Found
+from sdcgate.methods.tables.exact_suppression import protect_exactly
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
     Perturbed,
@@ -28,7 +29,7 @@ from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.ptable import NoiseParameters, PTable, ptable
 from sdcgate.methods.tables.ptable_checks import ptable_from_csv
 from sdcgate.methods.tables.rounding import Intervals
-from sdcgate.methods.tables.suppression import protect
+from sdcgate.methods.tables.suppression import Protection, protect
 from sdcgate.methods.tables.utility import Utility
 
 WITHHOLD, CELL_KEYS, RANDOM = "withhold", "cell-keys", "random"
@@ -58,6 +59,7 @@ class Asked:
     most_change: float | None
     margin_share: float | None
     delimiter: str
+    exact: bool
     seconds: float
 
 
@@ -76,6 +78,8 @@ class ProtectedTable:
     utility: Utility | None = field(default=None, repr=False)
     steps: int = 0
     adjusted: AdjustedTable | None = field(default=None, repr=False)
+    pattern: Protection | None = field(default=None, repr=False)
+    exact: bool = False
 
     @property
     def proved(self) -> bool:
@@ -89,6 +93,8 @@ def protected_table(file: Path, asked: Asked) -> ProtectedTable:
         raise ValueError("--method cell-keys needs --key-file and --unit")
     if asked.released and asked.method not in (CONTROLLED, ADJUSTMENT):
         raise ValueError("--released is for --method controlled and --method adjustment")
+    if asked.exact and asked.method != WITHHOLD:
+        raise ValueError("--exact is for --method withhold")
     if asked.method == ADJUSTMENT and asked.minimum < 2:
         raise ValueError("--method adjustment needs a --minimum of 2 or more")
     secret = asked.secret if asked.method in (CELL_KEYS, RANDOM) else None
@@ -101,7 +107,7 @@ def protected_table(file: Path, asked: Asked) -> ProtectedTable:
     unsafe = (counted.units > 0) & (counted.units < asked.minimum)
     counts = "units" if asked.unit else "records"
     if asked.method == WITHHOLD:
-        return _withheld(problem, unsafe, counts, asked.seconds)
+        return _withheld(problem, unsafe, counts, asked)
     if asked.method == CELL_KEYS:
         method = CellKeys(_keys(counted), _noise(asked))
         return _changed(problem, unsafe, with_cell_keys(problem, unsafe, method, asked.seconds, counts))
@@ -154,8 +160,8 @@ def _noise(asked: Asked) -> PTable:
     return ptable(NoiseParameters(*asked.noise))
 
 
-def _withheld(problem: Problem, unsafe: BoolArray, counts: str, seconds: float) -> ProtectedTable:
-    found = protect(problem, unsafe, seconds)
+def _withheld(problem: Problem, unsafe: BoolArray, counts: str, asked: Asked) -> ProtectedTable:
+    found = (protect_exactly if asked.exact else protect)(problem, unsafe, asked.seconds)
     return ProtectedTable(
         axes=problem.axes,
         counts=counts,
@@ -165,6 +171,8 @@ def _withheld(problem: Problem, unsafe: BoolArray, counts: str, seconds: float) 
         proof=found.proof,
         unsafe=int(unsafe.sum()),
         unprotected=int(found.unprotected.sum()),
+        pattern=found,
+        exact=asked.exact,
     )
 
 
@@ -192,7 +200,7 @@ def summary(found: ProtectedTable) -> str:
         + (f": {found.unprotected} not shown to be hidden" if found.unprotected else "")
     ]
     if found.withheld.any():
-        lines.append(f"{int(found.withheld.sum())} cells are withheld.")
+        lines.append(f"{int(found.withheld.sum())} cells are withheld{_nearness_of_pattern(found)}")
     if found.steps > 1:
         lines.append(f"No table within one base adds up: values are less than {found.steps} bases away.")
     if found.adjusted is not None:
@@ -205,6 +213,19 @@ def summary(found: ProtectedTable) -> str:
             f"totals move; {utility.broken_relations} of {utility.relations} sums no longer hold."
         )
     return "\n".join(lines)
+
+
+def _nearness_of_pattern(found: ProtectedTable) -> str:
+    """How far the withheld cells may be from the cheapest ones, where that was asked."""
+    pattern = found.pattern
+    if pattern is None or not (found.exact and found.proved):
+        return "."
+    if pattern.optimal:
+        return f": those beside the unsafe ones cost {pattern.price:g}, and no others cost less."
+    return (
+        f": those beside the unsafe ones cost {pattern.price:g}, no others less than "
+        f"{pattern.least_price:g}, so that they may be {pattern.gap:.1%} too dear."
+    )
 
 
 def _nearness(adjusted: AdjustedTable, axes: tuple[Axis, ...]) -> str:

@@ -379,7 +379,16 @@ def pattern() -> protection_pb2.ProtectTableResponse:
         tables=1, cells=[0, 1, 3, 4], records=[5, 21, 9, 34], units=[5, 21, 9, 34]
     )
     return protection_pb2.ProtectTableResponse(
-        withheld=[0, 1, 3, 4], proof=protection_pb2.PROOF_PROVED, witnesses=witnesses, cost=67
+        withheld=[0, 1, 3, 4],
+        proof=protection_pb2.PROOF_PROVED,
+        witnesses=witnesses,
+        cost=67,
+        price=70,
+        method=protection_pb2.SUPPRESSION_METHOD_EXACT,
+        lower_bound=70,
+        gap=0,
+        optimal=True,
+        intervals=[protection_pb2.WithheldInterval(cell=0, fact="units", lower=1, upper=29)],
     )
 
 

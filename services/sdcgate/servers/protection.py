@@ -9,6 +9,8 @@ import numpy as np
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
 from sdcgate.methods.tables.audit import audit
+from sdcgate.methods.tables.exact_suppression import protect_exactly
+from sdcgate.methods.tables.intervals import withheld_intervals
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
     Perturbed,
@@ -20,19 +22,18 @@ from sdcgate.methods.tables.perturbation import (
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.redesigning import redesign_table
 from sdcgate.methods.tables.solver import Deadline
-from sdcgate.methods.tables.suppression import protect
+from sdcgate.methods.tables.suppression import Protection, protect
 from sdcgate.servers.authentication import service_token
 from sdcgate.servers.callers import check_side, most_cells
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
-from sdcgate.wire.arithmetic import leaks_to_messages
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
+from sdcgate.wire.patterns import audit_to_message, check_search, pattern_to_message
 from sdcgate.wire.perturbation import method_from_message, perturbed_to_message
 from sdcgate.wire.protection import (
     TableToProtect,
     proof_to_message,
     table_to_protect,
-    witnesses_to_message,
 )
 from sdcgate.wire.redesign import redesign_to_message, table_to_redesign
 from sdcgate.wire.tables import listed
@@ -42,6 +43,8 @@ from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc, redesign_pb
 SERVICE = "sdcgate.protection.v1.ProtectionService"
 ANSWER_MARGIN = 0.1
 """Share of the caller's time that is kept for writing and sending the answer."""
+INTERVALS_SHARE = 0.2
+"""Share of the time that is kept for intervals where they are asked."""
 
 
 class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
@@ -56,34 +59,26 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         """Find a pattern that withholds the unsafe cells, and prove it; or values that hide them."""
         table = table_to_protect(request, most_cells(self._maximum_check_cells))
         method = method_from_message(request, table)
+        check_search(request)
         seconds = _seconds(request.time_limit_ms, context)
         if method is not None:
             counts = "units" if request.problem.facts.units else "records"
             return _perturbed(table, _perturb(table, method, seconds, counts))
-        found = protect(table.problem, table.cells, seconds, table.known_witnesses, request.thorough)
-        return pb.ProtectTableResponse(
-            withheld=listed(found.withheld, table.order),
-            proof=proof_to_message(found.proof),
-            witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
-            unprotected=listed(found.unprotected, table.order),
-            cost=found.cost,
-            unchecked=table.unchecked,
-        )
+        deadline = Deadline(seconds)
+        found = _pattern(table, request, seconds * (1 - INTERVALS_SHARE * request.intervals))
+        intervals = withheld_intervals(table.problem, found.withheld, deadline) if request.intervals else ()
+        return pattern_to_message(found, table, request.exact, intervals)
 
     def AuditTable(
         self, request: pb.AuditTableRequest, context: grpc.ServicerContext
     ) -> pb.AuditTableResponse:
         """Audit a given pattern."""
         table = table_to_protect(request, most_cells(self._maximum_check_cells))
-        deadline = Deadline(_seconds(request.time_limit_ms, context))
-        found = audit(table.problem, table.cells, deadline.left())
-        return pb.AuditTableResponse(
-            proof=proof_to_message(found.proof),
-            witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
-            unprotected=listed(found.unprotected, table.order),
-            unchecked=table.unchecked,
-            leaks=leaks_to_messages(found.leaks, table, deadline),
-        )
+        seconds = _seconds(request.time_limit_ms, context)
+        deadline = Deadline(seconds)
+        found = audit(table.problem, table.cells, seconds * (1 - INTERVALS_SHARE * request.intervals))
+        intervals = withheld_intervals(table.problem, table.cells, deadline) if request.intervals else ()
+        return audit_to_message(found, table, intervals, deadline)
 
     def RedesignTable(
         self, request: redesign_pb2.RedesignTableRequest, context: grpc.ServicerContext
@@ -93,6 +88,13 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         seconds = _seconds(request.time_limit_ms, context)
         found = redesign_table(table.finest, table.rules, table.wanted, seconds, table.mergeable, table.kept)
         return redesign_to_message(found, table)
+
+
+def _pattern(table: TableToProtect, request: pb.ProtectTableRequest, seconds: float) -> Protection:
+    """A pattern, found as it is asked for."""
+    if request.exact:
+        return protect_exactly(table.problem, table.cells, seconds, table.known_witnesses)
+    return protect(table.problem, table.cells, seconds, table.known_witnesses, request.thorough)
 
 
 def _perturb(

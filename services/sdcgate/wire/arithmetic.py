@@ -25,7 +25,7 @@ def leaks_to_messages(
 
     The arithmetic of a bound that is not found before the deadline is left out.
     """
-    facts = _facts(table)
+    facts = fact_names(table)
     cells = table.order.cells_at(np.array([leak.cell for leak in leaks], dtype=np.int64))
     return [
         _leak(leaks[place], int(cells[place]), facts, table, deadline)
@@ -33,7 +33,7 @@ def leaks_to_messages(
     ]
 
 
-def _facts(table: TableToProtect) -> list[str]:
+def fact_names(table: TableToProtect) -> list[str]:
     """Names of the quantities."""
     measures = [f"sums of {measure.name}" for measure in table.problem.facts.measures]
     return [table.counts, "units", *measures]
@@ -66,14 +66,14 @@ def _arithmetic(
     closer = direction * (said - stated) > CLOSE * max(1.0, abs(stated))
     return arithmetic_pb2.Arithmetic(
         bound=found.bound,
-        sentence=sentence(found, direction, table.problem.axes, _facts(table)),
+        sentence=sentence(found, direction, table.problem.axes, fact_names(table)),
         whole_numbers=closer,
         steps=[_step(step, table) for step in found.steps],
     )
 
 
 def _step(step: Statement, table: TableToProtect) -> arithmetic_pb2.ArithmeticStep:
-    facts = _facts(table)
+    facts = fact_names(table)
 
     def cell(place: int) -> int:
         return int(table.order.cells_at(np.array([place], dtype=np.int64))[0])

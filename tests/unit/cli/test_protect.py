@@ -52,6 +52,24 @@ def test_small_counts_are_withheld_with_others(people: Path) -> None:
     assert f"{len(blank)} cells are withheld" in shown.stderr
 
 
+def test_the_cheapest_cells_are_withheld_where_that_is_asked(people: Path) -> None:
+    usual, shown = protect(people), protect(people, "--exact")
+    assert shown.exit_code == 0, shown.output
+    found, true = counts(shown.stdout), true_counts(people)
+    cost, usual_cost = (
+        sum(true[cell] + 1 for cell, text in table.items() if not text and true[cell] >= 3)
+        for table in (found, counts(usual.stdout))
+    )
+    assert 0 < cost <= usual_cost
+    assert f"those beside the unsafe ones cost {cost}, and no others cost less" in shown.stderr
+
+
+def test_the_cheapest_cells_cannot_be_asked_of_another_method(people: Path) -> None:
+    shown = protect(people, "--method", "controlled", "--exact")
+    assert shown.exit_code == 2
+    assert "--exact is for --method withhold" in shown.stderr
+
+
 def test_controlled_rounding_writes_a_table_that_adds_up(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "table.csv"
     shown = protect(people, "--method", "controlled", "--base", "5", "--out", str(out))

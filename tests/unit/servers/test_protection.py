@@ -65,6 +65,50 @@ def test_a_proved_pattern_passes_the_audit(stub):
     assert stub.AuditTable(request).proof == pb.PROOF_PROVED
 
 
+def test_the_cheapest_pattern_comes_with_its_bound_and_intervals(stub):
+    answer = protected(stub, exact=True, intervals=True)
+    assert answer.method == pb.SUPPRESSION_METHOD_EXACT
+    assert answer.optimal
+    assert (answer.lower_bound, answer.gap) == (answer.price, 0)
+    beside = [cell for cell in answer.withheld if cell != 0]
+    assert answer.price == (COUNTS[beside] + 1).sum()
+    told = {one.cell: one for one in answer.intervals}
+    assert list(told) == list(answer.withheld)
+    assert {one.fact for one in answer.intervals} == {"records"}
+    assert all(one.upper - one.lower >= 3 for one in answer.intervals)
+    assert all(one.lower <= COUNTS[cell] <= one.upper for cell, one in told.items())
+
+
+def test_without_asking_nothing_is_said_of_cheaper_patterns(stub):
+    answer = protected(stub)
+    assert answer.method == pb.SUPPRESSION_METHOD_HEURISTIC
+    assert not answer.HasField("lower_bound")
+    assert not answer.HasField("gap")
+    assert not answer.optimal
+    assert not answer.intervals
+    assert answer.price > 0
+
+
+def test_an_audit_tells_intervals_and_leaves_open_what_nothing_bounds(stub):
+    request = pb.AuditTableRequest(
+        problem=problem_to_message(PROBLEM), withheld=range(16), time_limit_ms=5000, intervals=True
+    )
+    answer = stub.AuditTable(request)
+    assert answer.proof == pb.PROOF_PROVED
+    assert [one.cell for one in answer.intervals] == list(range(16))
+    assert answer.intervals[15].lower == 9
+    assert not answer.intervals[15].HasField("upper")
+
+
+def test_nothing_is_asked_of_a_pattern_where_values_are_changed(stub):
+    rounding = {"kind": "ROUNDING_KIND_NEAREST", "base": 5}
+    with pytest.raises(grpc.RpcError) as caught:
+        protected(stub, rounding=rounding, exact=True, intervals=True)
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    fields = errors.from_rpc_error(caught.value).fields
+    assert {field.path for field in fields} == {"exact", "intervals"}
+
+
 def test_protection_goes_on_from_the_witnesses_of_a_smaller_pattern(stub):
     first = protected(stub)
     request = pb.ProtectTableRequest(

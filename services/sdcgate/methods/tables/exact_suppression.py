@@ -52,7 +52,10 @@ def protect_exactly(
     search = _Bounding(problem, unsafe, found, deadline)
     search.run()
     best = search.best
-    return replace(best, least_price=min(search.least, best.price)) if best.proof is Proof.PROVED else best
+    if best.proof is not Proof.PROVED:
+        return best
+    least = best.price if search.least >= best.price * (1 - EXACTNESS) else search.least
+    return replace(best, least_price=least)
 
 
 class _Bounding:

@@ -60,8 +60,13 @@ class Protection:
 
     @property
     def gap(self) -> float:
-        """By which share of its price the pattern could be cheaper at most; 0 says that none is cheaper."""
+        """By which share of its price the pattern could be cheaper at most."""
         return max(0.0, 1 - self.least_price / self.price) if self.price else 0.0
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no pattern that could be proved is cheaper."""
+        return self.proof is Proof.PROVED and self.least_price >= self.price
 
 
 def protect(

@@ -1,0 +1,79 @@
+"""Patterns that were found and audits of given ones, as messages."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sdcgate.methods.tables.audit import Audit
+from sdcgate.methods.tables.intervals import Interval
+from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.suppression import Protection
+from sdcgate.wire.arithmetic import fact_names, leaks_to_messages
+from sdcgate.wire.problems import FieldProblem, InvalidMessageError
+from sdcgate.wire.protection import TableToProtect, proof_to_message, witnesses_to_message
+from sdcgate.wire.tables import listed
+from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
+
+ONLY_WITHHOLDING = "is for cells that are withheld, not for {method}"
+
+
+def check_search(request: pb.ProtectTableRequest) -> None:
+    """Raise InvalidMessageError where something is asked of a pattern, and values are to be changed."""
+    method = request.WhichOneof("method")
+    if method:
+        text = ONLY_WITHHOLDING.format(method=method)
+        wrong = [FieldProblem(name, text) for name in ("exact", "intervals") if getattr(request, name)]
+        if wrong:
+            raise InvalidMessageError(wrong)
+
+
+def pattern_to_message(
+    found: Protection, table: TableToProtect, exact: bool, intervals: Sequence[Interval]
+) -> pb.ProtectTableResponse:
+    """Write a pattern, how far it may be from the cheapest one where that is known, and its intervals."""
+    proved = found.proof is Proof.PROVED
+    bounded = exact and proved
+    return pb.ProtectTableResponse(
+        withheld=listed(found.withheld, table.order),
+        proof=proof_to_message(found.proof),
+        witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
+        unprotected=listed(found.unprotected, table.order),
+        cost=found.cost,
+        unchecked=table.unchecked,
+        price=found.price,
+        method=pb.SUPPRESSION_METHOD_EXACT if exact else pb.SUPPRESSION_METHOD_HEURISTIC,
+        lower_bound=found.least_price if bounded else None,
+        gap=found.gap if bounded else None,
+        optimal=bounded and found.optimal,
+        intervals=intervals_to_messages(intervals, table),
+    )
+
+
+def audit_to_message(
+    found: Audit, table: TableToProtect, intervals: Sequence[Interval], deadline: Deadline
+) -> pb.AuditTableResponse:
+    """Write what an audit found; the arithmetic of leaks as far as it is found before the deadline."""
+    return pb.AuditTableResponse(
+        proof=proof_to_message(found.proof),
+        witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
+        unprotected=listed(found.unprotected, table.order),
+        unchecked=table.unchecked,
+        leaks=leaks_to_messages(found.leaks, table, deadline),
+        intervals=intervals_to_messages(intervals, table),
+    )
+
+
+def intervals_to_messages(intervals: Sequence[Interval], table: TableToProtect) -> list[pb.WithheldInterval]:
+    """Write intervals, cell after cell as the sender has them."""
+    facts = fact_names(table)
+    cells = table.order.cells_at(np.array([one.cell for one in intervals], dtype=np.int64))
+    return [
+        pb.WithheldInterval(
+            cell=int(cells[place]),
+            fact=facts[intervals[place].quantity],
+            lower=intervals[place].lower,
+            upper=intervals[place].upper,
+        )
+        for place in np.argsort(cells, kind="stable")
+    ]
