@@ -122,8 +122,8 @@ def test_reviews_versions_and_outputs_are_replayed_at_their_places(tmp_path: Pat
     output.facts.records.extend(int(shown[code,][1]) for code in "01")
     submitted = house.facility.submit_output(person("portal", "portal-1"), output, Pace(60.0))
     assert verdict(submitted) == "RELEASED"
-    # A second version of the same people: what was asked of the first is asked of the first again.
-    house.engine.register(parse_descriptor({**made.descriptor, "label": "Revised"}))
+    # A second version with a measure less: what was asked of the first is asked of the first again.
+    house.engine.register(parse_descriptor({**made.descriptor, "measures": made.descriptor["measures"][:-1]}))
     referred = house.ask(rows=["female"])
     later = house.ask(rows=["site"], columns=["idp"])
     assert (verdict(referred), verdict(later)) == ("REFERRED", "REFERRED")

@@ -395,7 +395,7 @@ def test_a_second_version_is_referred_to_a_checker_whose_answer_stands(house):
     first = house.ask(**asked).json()
     assert (first["verdict"], first["version"]) == ("RELEASED", 1)
     assert cells(first)["north", "_T"][0] == 200
-    write_survey(house, moved=1)
+    write_survey(house, moved=31)
     second = house.register(survey())
     assert (second.status_code, second.json()["dataset"]["version"]) == (201, 2)
     held = house.ask(**asked)
@@ -410,7 +410,7 @@ def test_a_second_version_is_referred_to_a_checker_whose_answer_stands(house):
     assert seen["checker"]["facts"]["units"][-1] == 600
     nothing = house.send("POST", f"/v1/queries/{query}:review", {"approve": True, "note": ""}, "grace")
     assert [error["path"] for error in problem(nothing, 400, "INVALID_ARGUMENT")["errors"]] == ["note"]
-    approval = {"approve": True, "note": "One person moved; that is known."}
+    approval = {"approve": True, "note": "Thirty-one people moved; that is known."}
     approved = house.send("POST", f"/v1/queries/{query}:review", approval, "grace")
     assert approved.status_code == 200
     decision = approved.json()
@@ -446,7 +446,7 @@ def test_nobody_reviews_what_he_asked_himself_under_another_key(house):
     own = survey(name="own", source="own", data={"path": "own.csv"})
     assert house.register(own).status_code == 201
     assert house.ask("own", rows=["region"]).json()["verdict"] == "RELEASED"
-    write_survey(house, "own.csv", moved=1)
+    write_survey(house, "own.csv", moved=31)
     assert house.register(own).status_code == 201
     held = house.ask("own", key="grace as researcher", rows=["region"])
     assert held.status_code == 202
@@ -455,6 +455,20 @@ def test_nobody_reviews_what_he_asked_himself_under_another_key(house):
         review = {"approve": approve, "note": "by myself"}
         problem(house.send("POST", place, review, "grace"), 403, "PERMISSION_DENIED")
     assert house.send("GET", held.headers["location"], key="grace").json()["decision"] == held.json()
+
+
+def test_a_version_in_which_one_person_differs_is_answered_as_the_one_before(house):
+    few = survey(name="few", source="few", data={"path": "few.csv"})
+    write_survey(house, "few.csv")
+    assert house.register(few).status_code == 201
+    asked = {"dataset": "few", "rows": ["region"], "columns": ["sex"]}
+    first = house.ask(**asked).json()
+    write_survey(house, "few.csv", moved=1)
+    assert house.register(few).json()["dataset"]["version"] == 2
+    again = house.ask(**asked)
+    assert (again.status_code, again.json()) == (200, first)
+    anew = house.ask("few", rows=["region"]).json()
+    assert (anew["verdict"], anew["version"], cells(anew)["north",][0]) == ("RELEASED", 1, 200)
 
 
 # Probes, ids, gRPC

@@ -52,6 +52,7 @@ from sdcgate.engine.table_plan import (
     plan_statements,
     plan_table,
 )
+from sdcgate.engine.version_change import changed_units, comparable
 from sdcgate.methods.cells import Facts, IntArray, shape_of
 from sdcgate.methods.risk.file_numbers import FileNumbers, NumberWidth
 from sdcgate.methods.risk.release_rules import ReleaseFile
@@ -312,6 +313,17 @@ class Engine:
             self._attach(dataset)
         own, other = ((one, data_file(self._store, one), levels) for one, levels in (first, second))
         return registered_releases(own, other)
+
+    def changed_units(self, first: Dataset, second: Dataset) -> int | None:
+        """Units that differ between two versions; None where a question need not mean the same in both.
+
+        Raises SnapshotDamaged.
+        """
+        if not comparable(first, second):
+            return None
+        for dataset in (first, second):
+            self._attach(dataset)
+        return changed_units([data_file(self._store, dataset) for dataset in (first, second)])
 
     def numbers(
         self, dataset: Dataset, levels: Levels, widths: Sequence[NumberWidth]

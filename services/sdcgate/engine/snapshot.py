@@ -51,7 +51,7 @@ def same_content(dataset: Dataset, prepared: Prepared) -> bool:
     return (
         dataset.content_hash == content_hash(prepared)
         and dataset.descriptor == prepared.descriptor
-        and _plain_lists(dataset.code_lists) == _plain_lists(prepared.code_lists)
+        and plain_lists(dataset.code_lists) == plain_lists(prepared.code_lists)
     )
 
 
@@ -171,7 +171,8 @@ def _dataset(prepared: Prepared, version: int, hashed: str) -> Dataset:
     )
 
 
-def _plain_lists(code_lists: Any) -> dict[str, list[dict[str, Any]]]:
+def plain_lists(code_lists: Any) -> dict[str, list[dict[str, Any]]]:
+    """Code lists as they are written, which can be compared."""
     return {name: [asdict(level) for level in levels] for name, levels in code_lists.items()}
 
 
@@ -187,7 +188,7 @@ def _sealed(dataset: Dataset, secret: bytes) -> str:
         "weight_bounds": list(dataset.weight_bounds),
         "records_per_holding": dataset.records_per_holding,
         "descriptor": dataset.descriptor.model_dump(mode="json"),
-        "code_lists": _plain_lists(dataset.code_lists),
+        "code_lists": plain_lists(dataset.code_lists),
         "variation": {name: _plain_variation(varies) for name, varies in dataset.variation.items()},
         "profiles": {name: asdict(profile) for name, profile in dataset.profiles.items()},
     }

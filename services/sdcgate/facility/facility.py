@@ -24,7 +24,7 @@ from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources
 from sdcgate.facility.outputs import SubmittedOutput, read_output
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.plan import Plan, make_plan
+from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.published import enterable, entered, everything_known, table_of
@@ -34,6 +34,7 @@ from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.facility.spending import Spending
+from sdcgate.facility.versions import Versions
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, HeadMoved, Ledger, StoredSummary
@@ -73,6 +74,7 @@ class Facility:
         self._spending = Spending(ledger, self._recorder)
         self._redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
+        self._versions = Versions(engine, self._policies, self._knowledge)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def register_dataset(
@@ -160,7 +162,7 @@ class Facility:
         """
         require(caller, "enter_knowledge")
         table = table_of(request)
-        plan = enterable(self._plan(table))
+        plan = enterable(self._versions.plan(table))
         asked = asked_knowledge(plan, table, request.published)
         recorded = self._recorder.answered(asked)
         if recorded is None:
@@ -183,7 +185,7 @@ class Facility:
     def check_knowledge(self, caller: Caller, request: pb.EnterKnowledgeRequest) -> None:
         """Look for all that is wrong with a table of knowledge, without entering it."""
         require(caller, "enter_knowledge")
-        enterable(self._plan(table_of(request)))
+        enterable(self._versions.plan(table_of(request)))
 
     def query_table(self, caller: Caller, request: pb.QueryTableRequest, pace: Pace) -> Answered:
         """Answer a table query: from the ledger if it was answered before, else by steps 2 to 8.
@@ -193,7 +195,7 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
-        plan = self._plan(request)
+        plan = self._versions.standing_plan(request)
         asked = asked_table(plan, request)
         return self._repeated(asked, pace) or self._spending.pay(
             caller, asked, cells_told(plan), pace, lambda paid: self._way(caller, paid, plan, pace)
@@ -202,7 +204,7 @@ class Facility:
     def check_query(self, caller: Caller, request: pb.QueryTableRequest) -> None:
         """Look for all that is wrong with a table query, without answering it; raises as `query_table`."""
         require(caller, "query")
-        self._plan(request)
+        self._versions.plan(request)
 
     def check_output(self, caller: Caller, request: pb.SubmitOutputRequest) -> None:
         """Look for all that is wrong with an output, without judging it; raises as `submit_output`."""
@@ -296,7 +298,7 @@ class Facility:
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
         output = read_output(record.output) if record.HasField("output") else None
         if output is None:
-            plan = self._plan(record.request, stored.version)
+            plan = self._versions.plan(record.request, stored.version)
             asked = asked_table(plan, record.request)
         else:
             asked = self._asked_output(record.output, stored.version)
@@ -385,10 +387,6 @@ class Facility:
     def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
         dataset = datasets.find(self._engine, request.dataset, version)
         return asked_output(dataset, self._policies.of(dataset), request, self._box_key)
-
-    def _plan(self, request: pb.QueryTableRequest, version: int | None = None) -> Plan:
-        dataset = datasets.find(self._engine, request.dataset, version)
-        return make_plan(dataset, self._policies.of(dataset), request)
 
     def _repeated(self, asked: Asked, pace: Pace) -> Answered | None:
         """The decision about the same request, where there is one."""

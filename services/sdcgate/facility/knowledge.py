@@ -270,17 +270,27 @@ class KnowledgeOfSources:
     def of(self, source: str, dataset: str, version: int) -> Knowledge:
         """What is known of a version of a source at the ledger's present head."""
         with self._lock:
-            known = self._known.setdefault(source, {})
-            sequence, before = self._ledger.source_sequence(source), self._sequences.get(source, 0)
-            if before < sequence:
-                for stored in self._ledger.releases(source, after_sequence=before):
-                    key, tables = _tables(stored)
-                    known[key] = known.get(key, self._nothing()).grown(tables)
-                    sequence = max(sequence, stored.sequence)
-                self._sequences[source] = sequence
+            known, sequence = self._read(source)
             mine = known.get((dataset, version), self._nothing())
             others = any(key != (dataset, version) for key in known)
-            return replace(mine, sequence=max(before, sequence), other_versions=others)
+            return replace(mine, sequence=sequence, other_versions=others)
+
+    def versions(self, source: str) -> frozenset[tuple[str, int]]:
+        """Datasets of a source and versions of them of which something has left."""
+        with self._lock:
+            return frozenset(self._read(source)[0])
+
+    def _read(self, source: str) -> tuple[dict[tuple[str, int], Knowledge], int]:
+        """What is known of each version of a source at the ledger's present head, and that head."""
+        known = self._known.setdefault(source, {})
+        sequence, before = self._ledger.source_sequence(source), self._sequences.get(source, 0)
+        if before < sequence:
+            for stored in self._ledger.releases(source, after_sequence=before):
+                key, tables = _tables(stored)
+                known[key] = known.get(key, self._nothing()).grown(tables)
+                sequence = max(sequence, stored.sequence)
+            self._sequences[source] = sequence
+        return known, max(before, sequence)
 
     def _nothing(self) -> Knowledge:
         """What is known of a source of which nothing has left."""

@@ -1,0 +1,33 @@
+"""How many units differ between two versions of a dataset: by secret keys and marks, where the data lie."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.snapshot import plain_lists, read_column
+
+NOT_COMPARED = frozenset({"label", "data", "reference_date", "policy", "access_level", "scenarios"})
+"""What a new version's descriptor may say otherwise without a table's meaning another thing."""
+
+
+def comparable(first: Dataset, second: Dataset) -> bool:
+    """Whether the same question means the same in both: same variables, codes, measures, units, protection.
+
+    Holdings and waivers are in no record's mark, so that versions of a dataset that has them never compare.
+    """
+    one, other = (dataset.descriptor.model_dump(exclude=set(NOT_COMPARED)) for dataset in (first, second))
+    respondents = first.respondent_columns or second.respondent_columns
+    return (
+        not respondents and one == other and plain_lists(first.code_lists) == plain_lists(second.code_lists)
+    )
+
+
+def changed_units(files: Sequence[Path]) -> int:
+    """Units that came, went, or have another record, from one version's snapshot to another's."""
+    first, second = files
+    marks = [read_column(file, "record_mark") for file in (first, second)]
+    keys = [read_column(file, "unit_key") for file in (first, second)]
+    changed = [keys[this][~np.isin(marks[this], marks[1 - this], assume_unique=True)] for this in (0, 1)]
+    return len(np.union1d(*changed))
