@@ -7,6 +7,8 @@ negative and by published zeros, within as many variables as time allows.
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -22,7 +24,8 @@ from sdcgate.methods.tables.joint_intervals import (
     told_by,
 )
 from sdcgate.methods.tables.joint_reduction import Question, everything_of
-from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.joint_scopes import Scope, scopes
+from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
@@ -78,10 +81,12 @@ def telling(
     fresh = {box for new in tables for box, _ in new.published() if box not in known.published}
     cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
     hidden = {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
-    looks = [_Look(boxes, names, full, fresh - _computable(known, tables), hidden, units=False)]
+    news = fresh - _computable(known, tables)
+    looks = [_Look(boxes, names, full, _group(tables), news, hidden, units=False)]
     if varying is not None:
         # Units add up over what no unit is in twice.
-        looks.append(_Look(boxes.without(varying), names - varying, full, fresh, hidden, units=True))
+        units = boxes.without(varying)
+        looks.append(_Look(units, names - varying, full, _group(tables), fresh, hidden, units=True))
     for look in looks:
         blamed = look.blamed(known.told.setdefault((width, look.units), set()), width, deadline)
         which = [{cells[box] for box in told} for told in blamed]
@@ -96,6 +101,8 @@ class _Look:
     boxes: JointBoxes
     first: Set[str]
     full: Mapping[str, int]
+    group: Mapping[str, int]
+    """Filters of the table."""
     fresh: Set[Box]
     """Published boxes that are new."""
     hidden: Set[Box]
@@ -108,21 +115,22 @@ class _Look:
         `told` are boxes that were too close before, which are no more looked at; it grows.
         """
         domain = joint_domain(self.first, self.boxes, self.full, MOST_ATOMS)
-        published, secrets = self.boxes.within(domain, self.units), self.boxes.secrets_within(domain)
-        if not width.floor:
-            # Of what is told already nothing is known but its sums.
-            secrets = [box for box in secrets if box not in told]
-        if not (self.fresh & published.keys() or (width.floor and self.hidden)):
+        found = scopes(self.boxes, domain, self.full, self.group, self.fresh, self.units)
+        return [boxes for scope in found for boxes in self._blamed(scope, told, width, deadline)]
+
+    def _blamed(self, scope: Scope, told: set[Box], width: Width, deadline: Deadline) -> list[set[Box]]:
+        if not (self.fresh & scope.published.keys() or (width.floor and self.hidden)):
             return []
-        narrow = self._narrow(domain, published, secrets, told, width, deadline)
+        # Of what is told already nothing is known but its sums, or that it is not empty.
+        secrets = [box for box in scope.secrets if width.floor or box not in told]
+        narrow = self._narrow(scope, secrets, told, width, deadline)
         if narrow.any():
-            before = self._before(domain, published, secrets, narrow, width, deadline)
+            before = self._before(scope, secrets, narrow, width, deadline)
             told.update(secrets[place] for place in np.flatnonzero(before).tolist())
             narrow &= ~before
         if not narrow.any():
             return []
-        # Here empty cells of the tables are rows as well, so that what they tell can be seen.
-        system = joint_system(domain, published, secrets, self.full, told_apart=self.fresh)
+        system = self._system(scope, secrets)
         found = _settled(joint_intervals(system, width.least, width.floor, deadline, narrow))
         blamed = [
             {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
@@ -133,43 +141,44 @@ class _Look:
             raise JointlyUnproved
         return blamed
 
-    def _before(
-        self,
-        domain: Set[str],
-        published: Mapping[Box, int],
-        secrets: Sequence[Box],
-        narrow: BoolArray,
-        width: Width,
-        deadline: Deadline,
-    ) -> BoolArray:
-        """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
-        before = {box: count for box, count in published.items() if box not in self.fresh}
-        floors = np.array([0.0 if box in self.hidden else width.floor for box in secrets])
-        system = joint_system(domain, before, secrets, self.full)
-        question = replace(everything_of(system), asked=narrow)
-        return _settled(joint_bounds(system, width.least, floors, deadline, question)).narrow
+    def _system(self, scope: Scope, secrets: Sequence[Box]) -> JointSystem:
+        """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""
+        return joint_system(scope.domain, scope.published, secrets, scope.full, told_apart=self.fresh)
 
     def _narrow(
-        self,
-        domain: Set[str],
-        published: Mapping[Box, int],
-        secrets: Sequence[Box],
-        told: Set[Box],
-        width: Width,
-        deadline: Deadline,
+        self, scope: Scope, secrets: Sequence[Box], told: Set[Box], width: Width, deadline: Deadline
     ) -> BoolArray:
-        """Withheld boxes not told before that are told too closely, where fresh ones can be why; (secrets,)."""
+        """Boxes not told before that are told too closely, where fresh ones can be why; (secrets,)."""
         asked = np.array([box not in told for box in secrets], dtype=np.bool_)
         if not asked.any():
             return asked
-        # Rows of fresh empty boxes, too: all that they empty is fresh.
-        system = joint_system(domain, published, secrets, self.full, told_apart=self.fresh)
+        system = self._system(scope, secrets)
         question = Question(
             asked,
             np.array([box in self.fresh for box in system.published], dtype=np.bool_),
             np.array([box in self.hidden for box in secrets], dtype=np.bool_),
         )
         return _settled(joint_bounds(system, width.least, width.floor, deadline, question)).narrow
+
+    def _before(
+        self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray, width: Width, deadline: Deadline
+    ) -> BoolArray:
+        """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
+        before = {box: count for box, count in scope.published.items() if box not in self.fresh}
+        floors = np.array([0.0 if box in self.hidden else width.floor for box in secrets])
+        system = joint_system(scope.domain, before, secrets, scope.full)
+        question = replace(everything_of(system), asked=narrow)
+        return _settled(joint_bounds(system, width.least, floors, deadline, question)).narrow
+
+
+def _group(tables: Sequence[ReleasedTable]) -> dict[str, int]:
+    """The filters that all the tables have, as wide as the widest."""
+    first, *others = [dict(new.table.fixed) for new in tables]
+    return {
+        name: reduce(or_, (filters[name] for filters in others), mask)
+        for name, mask in first.items()
+        if all(name in filters for filters in others)
+    }
 
 
 def _computable(known: KnownQuantity, tables: Sequence[ReleasedTable]) -> set[Box]:

@@ -1,0 +1,150 @@
+"""Which boxes must be looked at together where a table was asked of one group, and others of other groups.
+
+A group here is the box of a table's filters, whose own count has left. If every other box lies in it, apart
+from it or around it, what is known splits: inside, nothing tells more of what lies outside than the group's
+count does. So the boxes in the group are looked at by themselves, and of all others only those that restrict
+nothing but the filters' variables, if the rest lie in groups of their own whose counts left before. This is
+exact. Where it cannot be seen, all boxes are looked at together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+from sdcgate.methods.tables.boxes import NOBODY, Box, intersection, is_inside
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """Boxes that are looked at together."""
+
+    domain: Variables
+    """The variables that they restrict at most."""
+    full: Mapping[str, int]
+    """All codes that a box can have, of each of these."""
+    published: Mapping[Box, int] = field(repr=False)
+    """Records or units."""
+    secrets: list[Box] = field(repr=False)
+    """Withheld boxes that never left."""
+
+
+def scopes(
+    boxes: JointBoxes,
+    domain: Variables,
+    full: Mapping[str, int],
+    group: Mapping[str, int],
+    fresh: Set[Box],
+    units: bool = False,
+) -> list[Scope]:
+    """What has to be looked at to find what fresh boxes tell.
+
+    Args:
+        boxes: everything that left or was withheld, the fresh ones among them.
+        domain: the variables that are looked at.
+        full: full mask of every variable.
+        group: masks of filters that all fresh boxes lie within.
+        fresh: boxes that are new.
+        units: look at units rather than records.
+    """
+    published, secrets = boxes.within(domain, units), boxes.secrets_within(domain)
+    whole = [Scope(domain, full, published, secrets)]
+    by_variables = _by_variables(boxes, domain)
+    filters = {name: mask for name, mask in group.items() if name in domain and mask != full[name]}
+    masks = _closed(filters, by_variables, full)
+    here = tuple(sorted(masks.items()))
+    if not masks or here not in published or not _apart(here, by_variables, published, fresh):
+        return whole
+    inside, names = set(_inside(here, by_variables)), frozenset(masks)
+    within = {box: count for box, count in published.items() if box in inside}
+    return [
+        Scope(domain, {**full, **masks}, within, [box for box in secrets if box in inside]),
+        Scope(names, full, boxes.within(names, units), boxes.secrets_within(names)),
+    ]
+
+
+ByVariables = Mapping[Variables, list[Box]]
+
+
+def _by_variables(boxes: JointBoxes, domain: Variables) -> ByVariables:
+    """All boxes by the variables that they restrict."""
+    return {
+        names: [*boxes.published.get(names, ()), *boxes.secret.get(names, ())]
+        for names in boxes.masks
+        if names and names <= domain and names != {NOBODY[0][0]}
+    }
+
+
+def _closed(masks: dict[str, int], by_variables: ByVariables, full: Mapping[str, int]) -> dict[str, int]:
+    """The filters, wider until every box lies in them, apart from them or around them."""
+    while masks and (crossing := next(_crossing(masks, by_variables), None)) is not None:
+        theirs = dict(crossing)
+        masks = {name: mask | theirs[name] for name, mask in masks.items() if name in theirs}
+        masks = {name: mask for name, mask in masks.items() if mask != full[name]}
+    return masks
+
+
+def _crossing(masks: Mapping[str, int], by_variables: ByVariables) -> Iterator[Box]:
+    """Parts of boxes on the filters' variables that lie neither in the filters, nor apart or around."""
+    for names, boxes in by_variables.items():
+        common = sorted(names & masks.keys())
+        for part in _parts(common, names, boxes):
+            theirs = dict(part)
+            if any(not theirs[name] & masks[name] for name in common):
+                continue
+            inside = len(common) == len(masks) and all(not theirs[name] & ~masks[name] for name in common)
+            around = len(common) == len(names) and all(not masks[name] & ~theirs[name] for name in common)
+            if not inside and not around:
+                yield part
+
+
+def _parts(common: list[str], names: Variables, boxes: Iterable[Box]) -> set[Box]:
+    """What boxes of the same variables restrict of some of them."""
+    part = _part(common, names)
+    return {part(box) for box in boxes}
+
+
+def _part(common: list[str], names: Variables) -> Callable[[Box], Box]:
+    """What a box of some variables restricts of others among them."""
+    places = [place for place, name in enumerate(sorted(names)) if name in common]
+    if len(places) < 2:
+        return lambda box: tuple(box[place] for place in places)
+    return itemgetter(*places)
+
+
+def _apart(here: Box, by_variables: ByVariables, published: Mapping[Box, int], fresh: Set[Box]) -> bool:
+    """Whether all boxes elsewhere that restrict more lie in groups apart, whose counts left before.
+
+    Boxes that restrict only the filters' variables must not cut such a group.
+    """
+    names = frozenset(name for name, _ in here)
+    groups, cutting = {here}, set[Box]()
+    for variables, boxes in by_variables.items():
+        found = _parts(sorted(names & variables), variables, boxes)
+        if variables <= names:
+            cutting |= found
+        elif names <= variables:
+            groups |= {part for part in found if not is_inside(part, here)}
+        else:
+            # It reaches over the filters, or it would have been apart.
+            return False
+    others = groups - {here}
+    if any(group in fresh or group not in published for group in others):
+        return False
+    cut = any(_meet(one, group) and one != group for one in groups for group in groups)
+    return not cut and all(is_inside(group, one) for one in cutting for group in others if _meet(one, group))
+
+
+def _meet(one: Box, other: Box) -> bool:
+    """Whether two boxes have anything in common."""
+    return intersection(one, other) != NOBODY
+
+
+def _inside(here: Box, by_variables: ByVariables) -> Iterator[Box]:
+    """Boxes that lie in a group."""
+    names = frozenset(name for name, _ in here)
+    for variables, boxes in by_variables.items():
+        if names <= variables:
+            part = _part(sorted(names), variables)
+            kept = {found for found in _parts(sorted(names), variables, boxes) if is_inside(found, here)}
+            yield from (box for box in boxes if part(box) in kept)
