@@ -5,8 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdcgate.methods.outputs.design import Design, Records, build_design, matrix
-from sdcgate.methods.outputs.formula import Formula
+from sdcgate.methods.outputs.design import (
+    Design,
+    Records,
+    build_design,
+    class_positions,
+    event_values,
+    matrix,
+    outcome_values,
+)
+from sdcgate.methods.outputs.fits import ModelData
+from sdcgate.methods.outputs.formula import Classes, Formula, Numeric
 from sdcgate.methods.outputs.formula_parser import parse_formula
 from sdcgate.methods.outputs.splines import Spline
 from sdcgate.methods.outputs.vocabulary import Categorical, Level, Measured, Vocabulary
@@ -87,3 +96,21 @@ def made_frame(size: int = 1500, seed: int = 5) -> Frame:
     units = np.where(np.arange(size) % 3 == 1, np.arange(size) - 1, np.arange(size))
     _, units = np.unique(units, return_inverse=True)
     return Frame(Records(codes, measures, size), frame, units.astype(np.int64), occurring)
+
+
+def model_data(made: Frame, text: str, **more: object) -> ModelData:
+    """What a fit of a formula on a frame takes."""
+    formula, design, values = made.design(text)
+    outcome = formula.outcome
+    classes: tuple[str, ...] = ()
+    if isinstance(outcome, Numeric):
+        numbers = outcome_values(outcome, made.records)
+    elif isinstance(outcome, Classes) and outcome.event:
+        numbers = event_values(outcome, VOCABULARY, made.records)
+    elif isinstance(outcome, Classes):
+        key = (outcome.factor.variable, outcome.factor.level)
+        classes, positions = class_positions(outcome, VOCABULARY, made.occurring[key], made.records)
+        numbers = positions.astype(float)
+    else:
+        raise TypeError(text)
+    return ModelData(design, values, numbers, made.units, classes, **more)  # type: ignore[arg-type]

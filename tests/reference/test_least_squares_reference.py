@@ -9,8 +9,9 @@ from sdcgate.methods.outputs.cross_products import cross_products_of
 from sdcgate.methods.outputs.design import outcome_values
 from sdcgate.methods.outputs.estimates import ModelEstimate
 from sdcgate.methods.outputs.formula import Numeric
-from sdcgate.methods.outputs.ols import Covariance, fit_ols, ols_from_cross_products
+from sdcgate.methods.outputs.ols import fit_ols, ols_from_cross_products
 from sdcgate.methods.outputs.problems import ModelProblemError
+from sdcgate.methods.outputs.sandwich import Covariance
 
 MADE = made_frame()
 CLUSTERS = np.random.default_rng(1).integers(0, 40, MADE.records.size)

@@ -31,6 +31,11 @@ class CrossProducts:
     centred: FloatArray = field(repr=False)
     """Sums of w (z_i - m_i) (z_j - m_j), shape (columns + 1, columns + 1)."""
 
+    @property
+    def weighted(self) -> bool:
+        """Whether records count by weights that do not sum to their number."""
+        return self.weight != self.records
+
     def varies(self) -> BoolArray:
         """Which columns, and last whether the outcome, are not constant but for rounding."""
         squares = np.diag(self.centred)

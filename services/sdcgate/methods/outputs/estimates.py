@@ -89,3 +89,12 @@ def inferred(
         units=units,
         fit=fit,
     )
+
+
+def information(log_likelihood: float, records: int, parameters: int) -> dict[str, float]:
+    """Log-likelihood with the criteria of Akaike (1974) and Schwarz (1978)."""
+    return {
+        "log_likelihood": log_likelihood,
+        "aic": -2.0 * log_likelihood + 2.0 * parameters,
+        "bic": -2.0 * log_likelihood + float(np.log(records)) * parameters,
+    }

@@ -1,46 +1,33 @@
 """Ordinary and weighted least squares from sufficient statistics.
 
-Searle (1971), Linear Models, chapter 3; heteroskedasticity-robust errors: White (1980) with the factor
-n / (n - p) of MacKinnon and White (1985); cluster-robust: Liang and Zeger (1986) with the factor
-G / (G - 1) (n - 1) / (n - p) that statsmodels and Stata use.
+Searle (1971), Linear Models, chapter 3; errors that are not classical: see `sandwich`.
 """
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.outputs.cross_products import BLOCK, CrossProducts, cross_products_of
+from sdcgate.methods.outputs.cross_products import CrossProducts, cross_products_of
 from sdcgate.methods.outputs.design import Design
-from sdcgate.methods.outputs.estimates import CONFIDENCE, ModelEstimate, inferred
+from sdcgate.methods.outputs.estimates import CONFIDENCE, ModelEstimate, inferred, information
 from sdcgate.methods.outputs.linear_algebra import Gram, dependent_columns, gram
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, columns_problem
+from sdcgate.methods.outputs.sandwich import (
+    Covariance,
+    Meat,
+    SurveyDesign,
+    design_meat,
+    inference_degrees,
+    meat_of,
+    sandwich,
+)
 
 ROUNDING = 1e-13
 """Of a sum of squares: residuals below this share cannot be told from none by their sums of squares."""
 
 CONSTANT_LEFT = 1e-10
 """What columns leave of the constant, as a share of its square, where it follows from them."""
-
-
-class Covariance(IntEnum):
-    """How the standard errors of a linear model are estimated."""
-
-    CLASSICAL = 1
-    ROBUST = 2
-    """Heteroskedasticity-robust, HC1."""
-    CLUSTERED = 3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Meat:
-    """The middle of a sandwich: the sum over records of e^2 x x', or over clusters of (X'e)(X'e)'."""
-
-    matrix: FloatArray = field(repr=False)
-    """Shape (columns, columns)."""
-    clusters: int = 0
-    """How many clusters it sums over; 0 where it is records."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,14 +92,14 @@ def ols_from_cross_products(
     residual_degrees = sums.records - len(design.columns)
     if residual_degrees < 1:
         raise ModelProblemError([ModelProblem("formula", "there are as many parameters as records or more")])
-    degrees = float(residual_degrees)
     if covariance is Covariance.CLASSICAL:
+        meat = None
         variances = np.diag(solution.inverse) * solution.residual_sum / residual_degrees
     else:
         if meat is None:
             raise ValueError("errors that are not classical need their meat")
-        variances = np.diag(_sandwich(solution.inverse, meat, sums.records))
-        degrees = float(meat.clusters - 1) if covariance is Covariance.CLUSTERED else degrees
+        variances = np.diag(sandwich(solution.inverse, meat, sums.records))
+    degrees = inference_degrees(meat, residual_degrees, len(design.columns))
     return inferred(
         "ols",
         design.names,
@@ -135,39 +122,28 @@ def fit_ols(
     *,
     covariance: Covariance = Covariance.CLASSICAL,
     clusters: IntArray | None = None,
+    weights: FloatArray | None = None,
+    survey: SurveyDesign | None = None,
     confidence: float = CONFIDENCE,
 ) -> ModelEstimate:
-    """A linear model from records: `values` (records, columns), `clusters` each record's cluster from 0."""
-    sums = cross_products_of(values, outcome, units)
+    """A linear model from records: `values` (records, columns), `clusters` each record's cluster from 0.
+
+    With `weights` it is weighted least squares, whose errors by design take the survey's strata and units.
+    """
+    sums = cross_products_of(values, outcome, units, weights)
     solution = solve_least_squares(sums, design)
     meat = None
     if covariance is not Covariance.CLASSICAL:
-        residuals = outcome - values @ solution.coefficients
-        meat = meat_of(values, residuals, clusters if covariance is Covariance.CLUSTERED else None)
+        scores = outcome - values @ solution.coefficients
+        if weights is not None:
+            scores = scores * weights
+        if covariance is Covariance.DESIGN:
+            meat = design_meat(values, scores, survey or SurveyDesign())
+        else:
+            meat = meat_of(values, scores, clusters if covariance is Covariance.CLUSTERED else None)
     return ols_from_cross_products(
         sums, design, covariance=covariance, meat=meat, confidence=confidence, solution=solution
     )
-
-
-def meat_of(values: FloatArray, scores: FloatArray, clusters: IntArray | None = None) -> Meat:
-    """The meat of records, or of clusters; `scores` are residuals, or what takes their place."""
-    size = values.shape[1]
-    if clusters is None:
-        total = np.zeros((size, size))
-        for start in range(0, len(scores), BLOCK):
-            block = values[start : start + BLOCK] * scores[start : start + BLOCK, None]
-            total += block.T @ block
-        return Meat(total)
-    sums = cluster_sums(values, scores, clusters)
-    present = np.count_nonzero(np.bincount(clusters))
-    return Meat(sums.T @ sums, int(present))
-
-
-def cluster_sums(values: FloatArray, scores: FloatArray, clusters: IntArray) -> FloatArray:
-    """Sums of scores times values within clusters, shape (clusters, columns)."""
-    count = int(clusters.max(initial=-1)) + 1
-    sums = [np.bincount(clusters, values[:, column] * scores, count) for column in range(values.shape[1])]
-    return np.column_stack(sums)
 
 
 def _refuse_constants(sums: CrossProducts, design: Design) -> None:
@@ -210,15 +186,6 @@ def _with_constant(
     return whole
 
 
-def _sandwich(bread: FloatArray, meat: Meat, records: int) -> FloatArray:
-    factor = records / (records - len(bread))
-    if meat.clusters:
-        if meat.clusters < 2:
-            raise ModelProblemError([ModelProblem("clusters", "there is one cluster; errors need several")])
-        factor = meat.clusters / (meat.clusters - 1) * (records - 1) / (records - len(bread))
-    return np.asarray(bread @ meat.matrix @ bread * factor, dtype=np.float64)
-
-
 def _fit(
     solution: LinearSolution, sums: CrossProducts, design: Design, residual_degrees: int
 ) -> dict[str, float]:
@@ -230,15 +197,14 @@ def _fit(
         message = "the terms explain the outcome completely: no errors can be estimated"
         raise ModelProblemError([ModelProblem("outcome", message)])
     r_squared = 1.0 - rest / solution.total_sum
-    likelihood = -records / 2 * (np.log(2 * np.pi * rest / records) + 1)
     found = {
         "r_squared": r_squared,
         "adjusted_r_squared": 1.0 - (1.0 - r_squared) * (records - with_constant) / residual_degrees,
         "residual_standard_error": float(np.sqrt(rest / residual_degrees)),
-        "log_likelihood": float(likelihood),
-        "aic": float(-2 * likelihood + 2 * len(design.columns)),
-        "bic": float(-2 * likelihood + np.log(records) * len(design.columns)),
     }
+    if not sums.weighted:
+        likelihood = -records / 2 * (np.log(2 * np.pi * rest / records) + 1)
+        found |= information(float(likelihood), records, len(design.columns))
     if explained_degrees:
         explained = (solution.total_sum - rest) / explained_degrees
         found["f_statistic"] = float(explained / (rest / residual_degrees))

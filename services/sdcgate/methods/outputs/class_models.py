@@ -1,0 +1,172 @@
+"""Multinomial and ordered logit by maximum likelihood.
+
+Multinomial: McFadden (1974), Conditional logit analysis of qualitative choice behavior; ordered, with
+proportional odds: McCullagh (1980), Regression models for ordinal data, JRSS B 42(2).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.outputs.estimates import inferred, information
+from sdcgate.methods.outputs.fits import (
+    SEPARATED,
+    Fit,
+    FitOptions,
+    ModelData,
+    Part,
+    fitting,
+    refuse_singular,
+    require_convergence,
+    without_constant,
+)
+from sdcgate.methods.outputs.implied_tables import Classified
+from sdcgate.methods.outputs.influence import Working
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.sandwich import Covariance
+
+THRESHOLDS = "thresholds"
+MOST_CLASSES = 20
+FLAT = 1e-6
+"""Slope of the mean log-likelihood at which a search has arrived."""
+
+
+def fit_multinomial(data: ModelData, options: FitOptions) -> Fit:
+    """Each class against the first, an equation a class; `outcome` has positions in `classes`."""
+    _refuse(data, options, fewest=3)
+    refuse_singular(data.design, data.values)
+    with fitting():
+        from statsmodels.discrete.discrete_model import MNLogit
+
+        result = MNLogit(data.outcome.astype(np.int64), data.values).fit(disp=0, maxiter=100)
+        require_convergence(result)
+        probabilities = np.asarray(result.predict())
+    columns, equations = len(data.design.columns), data.classes[1:]
+    estimate = inferred(
+        "multinomial_logit",
+        data.design.names * len(equations),
+        np.asarray(result.params).T.reshape(-1),
+        np.diag(np.asarray(result.cov_params())),
+        records=len(data.outcome),
+        units=int(data.units.max()) + 1,
+        residual_degrees=len(data.outcome) - columns * len(equations),
+        fit=_fit(result, len(data.outcome), columns * len(equations)),
+        confidence=options.confidence,
+        equations=tuple(name for name in equations for _ in range(columns)),
+    )
+    parts = []
+    every = tuple(range(columns))
+    for number in range(1, len(data.classes)):
+        probability = probabilities[:, number]
+        scores = (data.outcome == number) - probability
+        working = Working(data.values, probability * (1.0 - probability), scores, 1.0)
+        first = (number - 1) * columns
+        parts.append(Part(tuple(range(first, first + columns)), every, working))
+    of_class = probabilities[np.arange(len(data.outcome)), data.outcome.astype(np.int64)]
+    return _classified(data, Fit(estimate, tuple(parts)), of_class)
+
+
+def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
+    """Cumulative odds of the classes in their order; thresholds take the place of the constant."""
+    _refuse(data, options, fewest=3)
+    kept = without_constant(data, "ordered logit")
+    refuse_singular(data.design, data.values)
+    values = data.values[:, kept]
+    with fitting():
+        from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+        model = OrderedModel(data.outcome.astype(np.int64), values, distr="logit", hasconst=False)
+        result = model.fit(method="bfgs", disp=0, maxiter=500, gtol=1e-8)
+        slope = np.asarray(model.score(np.asarray(result.params)))
+        # the last digits of a flat likelihood may fail a search that has arrived
+        result.mle_retvals["converged"] |= bool(np.max(np.abs(slope)) < FLAT * len(data.outcome))
+        require_convergence(result)
+        thresholds, covariance = _thresholds(model, result, len(kept))
+    slopes = np.asarray(result.params)[: len(kept)]
+    cuts = tuple(f"{below}|{above}" for below, above in zip(data.classes, data.classes[1:], strict=False))
+    names = tuple(data.design.names[column] for column in kept)
+    estimate = inferred(
+        "ordered_logit",
+        (*names, *cuts),
+        np.append(slopes, thresholds),
+        np.diag(covariance),
+        records=len(data.outcome),
+        units=int(data.units.max()) + 1,
+        residual_degrees=len(data.outcome) - len(names) - len(cuts),
+        fit=_fit(result, len(data.outcome), len(names) + len(cuts)),
+        confidence=options.confidence,
+        equations=("",) * len(names) + (THRESHOLDS,) * len(cuts),
+    )
+    working, of_class = _ordered_working(data, values @ slopes, thresholds)
+    every = tuple(range(len(kept)))
+    # the constant stays among the working columns: slopes are informed by what it leaves
+    part = Part(every, tuple(kept.tolist()), working)
+    return _classified(data, Fit(estimate, (part,)), of_class)
+
+
+def _refuse(data: ModelData, options: FitOptions, fewest: int) -> None:
+    count = len(data.classes)
+    found = []
+    if count < fewest:
+        found.append("has fewer than three classes in this population: ask for a logit")
+    if count > MOST_CLASSES:
+        found.append(f"has more than {MOST_CLASSES} classes: name a coarser level")
+    if data.weights is not None or options.covariance is not Covariance.CLASSICAL:
+        found.append("of several classes is fitted without weights and with classical errors")
+    if found:
+        raise ModelProblemError([ModelProblem("outcome", message) for message in found])
+
+
+def _thresholds(model: Any, result: Any, slopes: int) -> tuple[FloatArray, FloatArray]:
+    """Thresholds from the first and the logarithms of their distances, and the covariance by these."""
+    parameters = np.asarray(result.params)
+    found = np.asarray(model.transform_threshold_params(parameters))[1:-1]
+    steps = np.exp(parameters[slopes + 1 :])
+    jacobian = np.eye(len(parameters))
+    for row in range(len(found)):
+        jacobian[slopes + row, slopes] = 1.0
+        jacobian[slopes + row, slopes + 1 :] = np.where(np.arange(len(steps)) < row, steps, 0.0)
+    covariance = jacobian @ np.asarray(result.cov_params()) @ jacobian.T
+    return found, covariance
+
+
+def _ordered_working(
+    data: ModelData, linear: FloatArray, thresholds: FloatArray
+) -> tuple[Working, FloatArray]:
+    """Expected information and scores of the linear predictor, and each record's probability of its class."""
+    from scipy.special import expit
+
+    edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
+    cumulative = expit(edges[None, :] - linear[:, None])
+    density = cumulative * (1.0 - cumulative)
+    probability = np.diff(cumulative, axis=1)
+    slope = -np.diff(density, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        information_share = np.where(probability > 0, slope**2 / probability, 0.0)
+        relative = np.where(probability > 0, slope / probability, 0.0)
+    at = data.outcome.astype(np.int64)
+    rows = np.arange(len(at))
+    working = Working(data.values, information_share.sum(axis=1), relative[rows, at], 1.0)
+    return working, probability[rows, at]
+
+
+def _fit(result: Any, records: int, parameters: int) -> dict[str, float]:
+    likelihood = float(result.llf)
+    null = float(result.llnull)
+    return {
+        **information(likelihood, records, parameters),
+        "pseudo_r_squared": 1.0 - likelihood / null,
+        "deviance": -2.0 * likelihood,
+    }
+
+
+def _classified(data: ModelData, fit: Fit, of_class: FloatArray) -> Fit:
+    certain = of_class > 1.0 - SEPARATED
+    return Fit(
+        fit.estimate,
+        fit.parts,
+        exact_share=float(np.mean(certain)),
+        separated=bool(np.any(certain)),
+        classified=Classified(data.outcome.astype(np.int64), len(data.classes)),
+    )

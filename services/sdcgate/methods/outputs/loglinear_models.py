@@ -1,0 +1,144 @@
+"""Poisson, negative binomial and Gamma regression, all with a logarithmic link.
+
+McCullagh and Nelder (1989), Generalized Linear Models, chapters 6 and 8; negative binomial with variance
+mu + alpha mu^2: Cameron and Trivedi (2013), Regression Analysis of Count Data, section 3.3 (NB2).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.outputs.estimates import inferred, information
+from sdcgate.methods.outputs.fits import (
+    Family,
+    Fit,
+    FitOptions,
+    ModelData,
+    Part,
+    covariance_of,
+    exact_share,
+    fitting,
+    refuse_singular,
+    require_convergence,
+)
+from sdcgate.methods.outputs.influence import Working
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.sandwich import Covariance
+
+ALPHA = "alpha"
+MOST_STEPS = 200
+
+
+def fit_loglinear(data: ModelData, options: FitOptions) -> Fit:
+    """A model of a count or of a positive amount; Family.POISSON, NEGATIVE_BINOMIAL or GAMMA.
+
+    ModelProblemError where the outcome is none of that kind, or the fit does not converge.
+    """
+    _refuse_outcome(data, options)
+    refuse_singular(data.design, data.values)
+    with fitting():
+        result = _fitted(data, options.family)
+        require_convergence(result)
+    columns = len(data.design.columns)
+    parameters = np.asarray(result.params)
+    mean = np.exp(data.values @ parameters[:columns])
+    dispersion = float(result.scale) if options.family is Family.GAMMA else 1.0
+    working = _working(data, options.family, mean, parameters[-1], dispersion)
+    covariance, degrees = _covariance(data, options, result, working, mean, dispersion)
+    negative_binomial = options.family is Family.NEGATIVE_BINOMIAL
+    names = (*data.design.names, ALPHA) if negative_binomial else data.design.names
+    estimate = inferred(
+        options.family.name.lower(),
+        names,
+        parameters,
+        np.diag(covariance),
+        records=len(data.outcome),
+        units=int(data.units.max()) + 1,
+        residual_degrees=len(data.outcome) - len(names),
+        fit=_fit(data, result, options.family, dispersion),
+        degrees=degrees,
+        confidence=options.confidence,
+        equations=("",) * columns + (("dispersion",) if negative_binomial else ()),
+    )
+    every = tuple(range(columns))
+    return Fit(estimate, (Part(every, every, working),), exact_share=exact_share(data.outcome, mean))
+
+
+def _refuse_outcome(data: ModelData, options: FitOptions) -> None:
+    outcome = data.outcome
+    found = []
+    if options.family is Family.GAMMA:
+        if np.any(outcome <= 0):
+            found.append("has to be above 0 for all of this population in a Gamma regression")
+    elif np.any(outcome < 0) or np.any(outcome != np.round(outcome)):
+        found.append("has to be a count for all of this population: whole numbers from 0")
+    if not found and np.ptp(outcome) == 0:
+        found.append("does not vary in this population")
+    if options.family is Family.NEGATIVE_BINOMIAL and (
+        data.weights is not None or options.covariance is not Covariance.CLASSICAL
+    ):
+        found.append("of a negative binomial regression is fitted without weights and with classical errors")
+    if found:
+        raise ModelProblemError([ModelProblem("outcome", message) for message in found])
+
+
+def _fitted(data: ModelData, family: Family) -> Any:
+    from statsmodels.genmod import families
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    if family is Family.NEGATIVE_BINOMIAL:
+        from statsmodels.discrete.discrete_model import NegativeBinomial
+
+        return NegativeBinomial(data.outcome, data.values).fit(disp=0, maxiter=MOST_STEPS)
+    if family is Family.GAMMA:
+        distribution = families.Gamma(families.links.Log())
+        return GLM(data.outcome, data.values, distribution, freq_weights=data.weights).fit(tol=1e-12)
+    if data.weights is not None:
+        poisson = families.Poisson()
+        return GLM(data.outcome, data.values, poisson, freq_weights=data.weights).fit(tol=1e-12)
+    from statsmodels.discrete.discrete_model import Poisson
+
+    return Poisson(data.outcome, data.values).fit(disp=0)
+
+
+def _working(data: ModelData, family: Family, mean: FloatArray, alpha: float, dispersion: float) -> Working:
+    weights = 1.0 if data.weights is None else data.weights
+    if family is Family.GAMMA:
+        return Working(
+            data.values,
+            None if data.weights is None else data.weights,
+            weights * (data.outcome - mean) / mean,
+            dispersion,
+        )
+    if family is Family.NEGATIVE_BINOMIAL:
+        spread = 1.0 + alpha * mean
+        return Working(data.values, mean / spread, (data.outcome - mean) / spread, 1.0)
+    return Working(data.values, weights * mean, weights * (data.outcome - mean), 1.0)
+
+
+def _covariance(
+    data: ModelData, options: FitOptions, result: Any, working: Working, mean: FloatArray, dispersion: float
+) -> tuple[FloatArray, float]:
+    classical = np.asarray(result.cov_params())
+    if options.family is Family.NEGATIVE_BINOMIAL:
+        return classical, np.inf
+    # the scores are not divided by the dispersion, so neither is the bread
+    bread = classical / dispersion
+    if options.family is Family.GAMMA and options.covariance is not Covariance.DESIGN:
+        observed = data.values.T @ (data.values * (data.outcome / mean)[:, None])
+        bread = np.asarray(np.linalg.inv(observed), dtype=np.float64)
+    return covariance_of(data, options, bread, working.scores, classical)
+
+
+def _fit(data: ModelData, result: Any, family: Family, dispersion: float) -> dict[str, float]:
+    """Figures of fit, which weights by pseudo-likelihood do not have."""
+    if data.weights is not None:
+        return {}
+    parameters = len(result.params)
+    found = information(float(result.llf), len(data.outcome), parameters)
+    if family is Family.GAMMA:
+        found |= {"deviance": float(result.deviance), "dispersion": dispersion}
+    else:
+        found["pseudo_r_squared"] = float(result.prsquared)
+    return found

@@ -1,0 +1,123 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from model_frames import made_frame, model_data
+from sdcgate.methods.outputs.fits import Family, FitOptions
+from sdcgate.methods.outputs.fitting import fit_model
+from sdcgate.methods.outputs.model_facts import ModelFacts
+from sdcgate.methods.outputs.problems import ModelProblemError
+from sdcgate.methods.outputs.sandwich import Covariance, SurveyDesign
+
+MADE = made_frame(600)
+ILL = "C(ill, event='yes')"
+OLD = (MADE.records.measures["age"] > 50).astype(float)
+
+
+def facts(family: Family, text: str, **options: object) -> ModelFacts:
+    return fit_model(model_data(MADE, text), MADE.records, FitOptions(family, **options), 3)[1]  # type: ignore[arg-type]
+
+
+def refused(family: Family, text: str, change: dict, **options: object) -> str:
+    data = replace(model_data(MADE, text), **change)
+    with pytest.raises(ModelProblemError) as caught:
+        fit_model(data, MADE.records, FitOptions(family, **options))  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("family", "text", "parameters"),
+    [
+        (Family.LINEAR, "cost ~ age + site", 4),
+        (Family.LOGIT, f"{ILL} ~ age + site", 4),
+        (Family.PROBIT, f"{ILL} ~ age + site", 4),
+        (Family.POISSON, "visits ~ age + site", 4),
+        (Family.NEGATIVE_BINOMIAL, "visits ~ age + site", 5),
+        (Family.GAMMA, "cost ~ age + site", 4),
+        (Family.MULTINOMIAL_LOGIT, "health ~ age + site", 8),
+        (Family.ORDERED_LOGIT, "health ~ age + site", 5),
+        (Family.QUANTILE, "cost ~ age + site", 4),
+    ],
+)
+def test_every_family_tells_how_its_coefficients_rest_on_units(family, text, parameters) -> None:
+    found = facts(family, text)
+    assert (found.parameters, found.records, found.units) == (parameters, 600, 400)
+    assert found.residual_degrees == 600 - parameters
+    assert found.columns.largest_shares.shape == (parameters, 3)
+    slopes = [place for place, name in enumerate(found.columns.names) if name.startswith(("age", "site"))]
+    shares = found.columns.largest_shares[slopes]
+    assert np.all(shares > 0)
+    assert np.all(shares < 0.1)
+    assert np.all(np.diff(shares, axis=1) > 0)
+    assert 0 < found.columns.dfbetas[slopes].max() < 1
+    assert 0 < found.maximum_leverage < 0.2
+    assert not found.separated
+
+
+def test_a_class_of_the_outcome_is_counted_in_units_and_in_each_category() -> None:
+    found = facts(Family.LOGIT, f"{ILL} ~ site")
+    ill = MADE.records.codes["ill", "ill"]
+    assert list(found.outcome_units) == [len(np.unique(MADE.units[ill == place])) for place in (0, 1)]
+    assert found.terms[1].class_units.shape == (3, 2)
+    assert found.implied_table == (("site", "site"),)
+
+
+def test_an_event_that_a_category_foretells_is_said_and_never_estimated() -> None:
+    data = model_data(MADE, f"{ILL} ~ site + age")
+    outcome = np.where(MADE.records.codes["site", "site"] == 1, 1.0, data.outcome)
+    with pytest.raises(ModelProblemError, match=r"did not converge|foretell"):
+        fit_model(replace(data, outcome=outcome), MADE.records, FitOptions(Family.LOGIT))
+
+
+@pytest.mark.parametrize(
+    ("family", "text", "change", "message"),
+    [
+        (Family.LOGIT, f"{ILL} ~ age", {"outcome": np.ones(600)}, "outcome: does not vary"),
+        (Family.PROBIT, f"{ILL} ~ age", {"outcome": OLD}, "foretell|converge"),
+        (Family.LOGIT, f"{ILL} ~ age", {"outcome": OLD}, "foretell|converge"),
+        (Family.POISSON, "visits ~ age", {"outcome": np.full(600, 1.5)}, "has to be a count"),
+        (Family.POISSON, "visits ~ age", {"outcome": np.zeros(600)}, "does not vary"),
+        (Family.GAMMA, "cost ~ age", {"outcome": np.zeros(600)}, "above 0"),
+        (Family.MULTINOMIAL_LOGIT, "health ~ age", {"classes": ("poor", "good")}, "fewer than three classes"),
+        (Family.LINEAR, "cost ~ age", {"weights": np.full(600, -1.0)}, "weights: have to be above 0"),
+        (Family.LINEAR, "cost ~ age", {"outcome": np.full(600, np.nan)}, "outcome: has values"),
+        (Family.LINEAR, "cost ~ age", {"values": np.full((600, 2), np.inf)}, "no finite numbers"),
+        (Family.LOGIT, f"{ILL} ~ age", {"values": np.ones((600, 2))}, "columns of age do not vary"),
+        (Family.QUANTILE, "cost ~ age", {"weights": np.ones(600)}, "without weights"),
+        (Family.ORDERED_LOGIT, "health ~ age - 1", {}, "baseline of its own"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said_in_words(family, text, change, message) -> None:
+    assert re.search(message, refused(family, text, change))
+
+
+def test_a_quantile_lies_between_0_and_1() -> None:
+    assert "between 0 and 1" in refused(Family.QUANTILE, "cost ~ age", {}, quantile=1.0)
+
+
+def test_a_stratum_of_one_primary_unit_has_no_errors_by_design() -> None:
+    strata = np.zeros(600, dtype=np.int64)
+    strata[3] = 1
+    change = {"weights": np.ones(600), "survey": SurveyDesign(strata)}
+    assert "single primary unit" in refused(Family.LINEAR, "cost ~ age", change, covariance=Covariance.DESIGN)
+
+
+def test_errors_by_design_of_one_stratum_and_equal_weights_are_robust_ones() -> None:
+    data = replace(model_data(MADE, "cost ~ age + site"), weights=np.full(600, 7.0))
+    design, _ = fit_model(data, MADE.records, FitOptions(Family.LINEAR, Covariance.DESIGN))
+    plain = replace(data, weights=None)
+    robust, _ = fit_model(plain, MADE.records, FitOptions(Family.LINEAR, Covariance.ROBUST))
+    factor = np.sqrt(600 / 599 * (600 - 4) / 600)
+    np.testing.assert_allclose(design.standard_errors, robust.standard_errors * factor, rtol=1e-10)
+    assert design.degrees == 600 - 1 - 4 + 1
+
+
+def test_messages_name_no_code_of_a_category() -> None:
+    data = model_data(MADE, f"{ILL} ~ region + site")
+    values = data.values.copy()
+    values[:, 1] = values[:, 2]
+    message = refused(Family.LOGIT, f"{ILL} ~ region + site", {"values": values})
+    assert "region" in message
+    assert not any(code in message for code in ("north", "east", "south", "west", "["))
