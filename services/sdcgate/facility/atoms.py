@@ -39,12 +39,17 @@ def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, in
     shown = {new.boxes[cell] for cell in np.flatnonzero(new.table.states == State.PUBLISHED).tolist()}
     derivable: dict[Box, None] = {}
     for variable, masks in _filters(new, known.shapes).items():
-        parts = divided(new.table.full.get(variable, max(masks)), masks)
+        whole = new.table.full.get(variable, max(masks))
+        parts = divided(whole, masks)
         if len(parts) < 3:
             continue  # the complement of one filter is a difference of two cells, judged as such
+        # The cells of a table that was asked were judged then.
+        parts = [part for part in parts if not _was_table(new.table, variable, part, known.shapes)]
+        if not parts:
+            continue
         if len(new.table) * len(parts) > MOST_LOOKED_AT:
             raise TooManyDifferences(f"more than {MOST_LOOKED_AT} groups to look at")
-        atoms = _divided_table(new.table, variable, parts)
+        atoms = _divided_table(new.table, variable, whole, parts)
         inside, boxes = span.contains_cells(atoms), atoms.boxes()
         derivable.update(dict.fromkeys(boxes[cell] for cell in np.flatnonzero(inside).tolist()))
     derivable.update(dict.fromkeys(_crossings_told(new, known, span, inspector)))
@@ -113,18 +118,24 @@ def _groups(full: int, masks: set[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys([*divided(full, sorted(masks)), *sorted(left_out)]))
 
 
-def _divided_table(table: BoxTable, variable: str, parts: list[int]) -> BoxTable:
+def _divided_table(table: BoxTable, variable: str, whole: int, parts: list[int]) -> BoxTable:
     """A table's cells in each part of a variable, as boxes without figures."""
     nothing = np.zeros(len(table) * len(parts), dtype=np.int64)
     return replace(
         table,
         axes=(*table.axes, (variable, tuple(parts))),
         fixed=tuple((name, mask) for name, mask in table.fixed if name != variable),
-        full={**table.full, variable: sum(parts)},
+        full={**table.full, variable: whole},
         states=nothing,
         records=nothing,
         marks=nothing,
     )
+
+
+def _was_table(table: BoxTable, variable: str, mask: int, released: Shapes) -> bool:
+    """Whether the table with another filter on one variable left."""
+    fixed = dict(table.fixed) | {variable: mask}
+    return (tuple(sorted(table.axes)), tuple(sorted(fixed.items()))) in released.tables
 
 
 def _filters(new: ReleasedTable, released: Shapes) -> dict[str, list[int]]:

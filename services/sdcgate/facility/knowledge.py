@@ -22,8 +22,9 @@ MOST_TRIALS = 400
 NOBODY = (0, 0)
 """The population of every empty cell: such cells are the same only by their boxes."""
 
+Axes = tuple[tuple[str, tuple[int, ...]], ...]
 Fixed = tuple[tuple[str, int], ...]
-"""Filters as in `BoxTable`."""
+"""Axes and filters as in `BoxTable`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,13 +92,16 @@ class Shapes:
     """Filters by the variables on the axes."""
     full: Mapping[str, int] = field(default_factory=dict)
     """Full mask of every variable that occurs."""
+    tables: frozenset[tuple[Axes, Fixed]] = field(default=frozenset(), repr=False)
+    """Axes and filters of every table, both by name: each of its cells was published or withheld."""
 
     def grown(self, table: BoxTable) -> "Shapes":
         """With one more table."""
         names = frozenset(variable for variable, _ in table.axes)
         fixed = tuple(sorted(table.fixed))
         filters = {**self.filters, names: self.filters.get(names, frozenset()) | {fixed}}
-        return Shapes(filters, {**self.full, **table.full})
+        tables = self.tables | {(tuple(sorted(table.axes)), fixed)}
+        return Shapes(filters, {**self.full, **table.full}, tables)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

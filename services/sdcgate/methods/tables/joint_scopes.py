@@ -7,9 +7,10 @@ nothing but the filters' variables, if the rest lie in groups of their own whose
 exact. Where it cannot be seen, all boxes are looked at together.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import Any
 
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection, is_inside
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
@@ -100,16 +101,15 @@ def _crossing(masks: Mapping[str, int], by_variables: ByVariables) -> Iterator[B
 
 def _parts(common: list[str], names: Variables, boxes: Iterable[Box]) -> set[Box]:
     """What boxes of the same variables restrict of some of them."""
-    part = _part(common, names)
-    return {part(box) for box in boxes}
+    if not common:
+        return {()}
+    found = set(map(_getter(common, names), boxes))
+    return {(part,) for part in found} if len(common) == 1 else found
 
 
-def _part(common: list[str], names: Variables) -> Callable[[Box], Box]:
-    """What a box of some variables restricts of others among them."""
-    places = [place for place, name in enumerate(sorted(names)) if name in common]
-    if len(places) < 2:
-        return lambda box: tuple(box[place] for place in places)
-    return itemgetter(*places)
+def _getter(common: list[str], names: Variables) -> "itemgetter[Any]":
+    """What a box of some variables restricts of others among them: one pair by itself, or several."""
+    return itemgetter(*(place for place, name in enumerate(sorted(names)) if name in common))
 
 
 def _apart(here: Box, by_variables: ByVariables, published: Mapping[Box, int], fresh: Set[Box]) -> bool:
@@ -142,9 +142,10 @@ def _meet(one: Box, other: Box) -> bool:
 
 def _inside(here: Box, by_variables: ByVariables) -> Iterator[Box]:
     """Boxes that lie in a group."""
-    names = frozenset(name for name, _ in here)
+    names = [name for name, _ in here]
     for variables, boxes in by_variables.items():
-        if names <= variables:
-            part = _part(sorted(names), variables)
-            kept = {found for found in _parts(sorted(names), variables, boxes) if is_inside(found, here)}
-            yield from (box for box in boxes if part(box) in kept)
+        if variables.issuperset(names):
+            found = {part for part in _parts(names, variables, boxes) if is_inside(part, here)}
+            kept = {part[0] for part in found} if len(names) == 1 else found
+            places = map(_getter(names, variables), boxes)
+            yield from (box for box, part in zip(boxes, places, strict=True) if part in kept)
