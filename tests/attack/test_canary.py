@@ -147,6 +147,7 @@ class Visit:
         """Each gRPC call of the facility as bytes in and bytes out: empty, meant, and garbage."""
         meant = {
             "QueryTable": pb.QueryTableRequest(dataset="birds", rows=[{"variable": "bird"}], margins=True),
+            "QueryModel": pb.QueryModelRequest(dataset="birds", kind=1, formula="income ~ bird"),
             "GetQuery": pb.GetQueryRequest(query=self.queries[0]),
             "GetPolicy": pb.GetPolicyRequest(dataset="birds"),
             "GetBudget": budget_pb2.GetBudgetRequest(dataset="birds"),

@@ -14,7 +14,7 @@ from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, redesign_pb2
 from sdcgate_proto.sdcgate.risk.v1 import confidentiality_map_pb2 as pb_map
-from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, recodings_pb2, risk_pb2
+from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, models_pb2, recodings_pb2, risk_pb2
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb_risk
 
 if TYPE_CHECKING:
@@ -31,6 +31,13 @@ TABLE = {
     ],
     "filter": [{"variable": "ill", "codes": ["0"]}],
     "margins": True,
+    "project": "fuzz",
+}
+MODEL = {
+    "dataset": "people",
+    "kind": "LINEAR",
+    "formula": 'income ~ C(region, level="part") + square(numeric(age))',
+    "filter": [{"variable": "ill", "codes": ["0"]}],
     "project": "fuzz",
 }
 SMALL_TABLE = {
@@ -246,6 +253,8 @@ def prepare(house: "HouseUnderFire") -> None:
         "CompareRecodings": [recoded_file()],
         "LinkRecords": [linked_files(options) for options in LINKED],
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
+        "AssessModel": [from_value(openapi_examples.BODIES["AssessModel"], models_pb2.AssessModelRequest)],
+        "QueryModel": [from_value(MODEL, pb.QueryModelRequest)],
         "ProtectTable": [_protection(PROBLEM, "unsafe"), _protection(PLAIN, "unsafe")],
         "AuditTable": [_protection(PROBLEM, "withheld"), _protection(PLAIN, "withheld")],
         "RedesignTable": [

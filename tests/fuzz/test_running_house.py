@@ -54,6 +54,7 @@ GOOD: dict[str, Any] = {
     "AssessDataset": {"scenarios": good_requests.SCENARIOS},
     "EnterKnowledge": {name: value for name, value in good_requests.PUBLISHED.items() if name != "dataset"},
     "QueryTable": DATASET,
+    "QueryModel": {name: value for name, value in good_requests.MODEL.items() if name != "dataset"},
     "SubmitOutput": OUTPUT,
     "ReviewQuery": {"approve": True, "note": "looked at"},
     "AssessTable": good_requests.ASSESSED,

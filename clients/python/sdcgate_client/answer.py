@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sdcgate_client.errors import UnexpectedAnswer
+from sdcgate_client.models import Model
 
 if TYPE_CHECKING:
     import pandas
@@ -144,10 +145,12 @@ class Answer:
     """The decision as it came, for keeping and for `sdcgate ledger verify-certificate`."""
     checker: Mapping[str, Any] | None = field(default=None, repr=False)
     """What only output checkers get to see."""
+    model: Model | None = None
+    """The model, where one was asked."""
 
     @property
     def released(self) -> bool:
-        """Whether there is a table: released as asked or with protection."""
+        """Whether there is a table or a model: released as asked or with protection."""
         return self.verdict in ("RELEASED", "RELEASED_PROTECTED")
 
     @classmethod
@@ -183,22 +186,25 @@ class Answer:
             alternatives=tuple(decision.get("alternatives") or ()),
             certificate=decision.get("certificate") or {},
             decided=str(decision.get("decided") or ""),
-            request=content.get("request") or content.get("output") or request or {},
+            request=_asked(content) or request or {},
             repeated=repeated,
             content=decision,
             checker=content.get("checker"),
+            model=Model.from_json(decision["model"]) if decision.get("model") else None,
         )
-        if answer.released and answer.table is None:
-            raise UnexpectedAnswer(f"query {answer.query} is {answer.verdict} but has no table")
+        if answer.released and answer.table is None and answer.model is None:
+            raise UnexpectedAnswer(f"query {answer.query} is {answer.verdict} but has no table and no model")
         return answer
 
     def to_pandas(self, labels: bool = False) -> "pandas.DataFrame":
-        """The table as a data frame with a `status` column.
+        """The table, or the model's coefficients, as a data frame with a `status` column.
 
         Raises:
             ValueError: nothing was released; the message says why.
             ImportError: pandas is not installed.
         """
+        if self.model is not None:
+            return self.model.to_pandas()
         if self.table is None:
             reasons = " ".join(reason.message for reason in self.reasons) or "No reason was given."
             raise ValueError(f"query {self.query} is {self.verdict} and has no table. {reasons}")
@@ -208,3 +214,9 @@ class Answer:
         from sdcgate_client.printing import format_answer
 
         return format_answer(self)
+
+
+def _asked(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What was asked or submitted, where the answer says it."""
+    names = ("request", "output", "model_request")
+    return next((content[name] for name in names if content.get(name)), None)

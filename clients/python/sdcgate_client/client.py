@@ -11,7 +11,7 @@ from sdcgate_client.check_calls import CheckCalls
 from sdcgate_client.contents import json_of, object_of
 from sdcgate_client.errors import UnexpectedAnswer
 from sdcgate_client.files import Parameters
-from sdcgate_client.requests import Dimensions, Figures, Filter, table_request
+from sdcgate_client.requests import Dimensions, Figures, Filter, model_request, table_request
 
 
 class Client(CheckCalls):
@@ -133,6 +133,37 @@ class Client(CheckCalls):
             rows, columns, layers, figures=figures, filter=filter, margins=margins, project=project
         )
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/tables", request)
+        return Answer.from_json(json_of(response), request, repeated=response.status_code == httpx.codes.OK)
+
+    def model(
+        self,
+        dataset: str,
+        kind: str,
+        formula: str,
+        *,
+        filter: Filter | None = None,
+        weighted: bool = False,
+        quantile: float | None = None,
+        project: str = "",
+    ) -> Answer:
+        """Asks for a model.
+
+        Args:
+            dataset: Name of the dataset.
+            kind: Such as `"linear"`, `"logit"` or `"poisson"`.
+            formula: Such as `"meddol ~ site + numeric(age)"`.
+            filter: Such as `{"female": ["1"]}`; all conditions hold.
+            weighted: Whether the records' weights are used.
+            quantile: Of a quantile regression.
+            project: On whose behalf it is asked.
+
+        Raises:
+            SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
+        """
+        request = model_request(
+            kind, formula, filter=filter, weighted=weighted, quantile=quantile, project=project
+        )
+        response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/models", request)
         return Answer.from_json(json_of(response), request, repeated=response.status_code == httpx.codes.OK)
 
     def submit_output(self, dataset: str, output: Mapping[str, Any]) -> Answer:

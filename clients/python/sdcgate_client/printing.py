@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdcgate_client.answer import ABSENT, PUBLISHED, WITHHELD, Answer, Dimension, Figure, Table
+from sdcgate_client.models import FIGURES, Model
 
 WITHHELD_MARK = "x"
 UNDEFINED_MARK = "-"
@@ -28,6 +29,8 @@ def format_answer(answer: Answer, width: int = 110) -> str:
         lines.append(f"  {what}: {describe_request(alternative)}")
     if answer.table is not None:
         lines += ["", format_table(answer.table, answer.request, width)]
+    if answer.model is not None:
+        lines += ["", format_model(answer.model)]
     if answer.certificate:
         head = str(answer.certificate.get("head", ""))[:16]
         lines += [
@@ -61,6 +64,33 @@ def format_table(table: Table, request: Mapping[str, Any] | None = None, width: 
         )
         blocks += _blocks(table, part, layout, title, width)
     return "\n\n".join(blocks + _legend(table, cells, [at for at, _ in empty]))
+
+
+def format_model(model: Model) -> str:
+    """A model as aligned text: a line a coefficient, then the figures of fit."""
+    several = any(one.outcome for one in model.coefficients)
+    header = (*(("outcome",) if several else ()), "", *(name.replace("_", " ") for name in FIGURES))
+    rows = [
+        (
+            *((one.outcome,) if several else ()),
+            one.name,
+            *(WITHHELD_MARK if one.status == WITHHELD else _figure(getattr(one, name)) for name in FIGURES),
+        )
+        for one in model.coefficients
+    ]
+    fit = ", ".join(f"{name.lower().replace('_', ' ')} {value:g}" for name, value in model.fit.items())
+    lines = [
+        f"{model.kind}  {_clean(model.formula)}",
+        format_columns([tuple(map(_clean, row)) for row in rows], header),
+        f"about {model.units} units, {model.records} records, {model.residual_degrees} residual degrees",
+    ]
+    if model.withheld:
+        lines.append(f"{WITHHELD_MARK}: withheld")
+    return "\n".join([*lines, *([fit] if fit else [])])
+
+
+def _figure(value: float | None) -> str:
+    return UNDEFINED_MARK if value is None else f"{value:g}"
 
 
 def describe_request(request: Mapping[str, Any]) -> str:

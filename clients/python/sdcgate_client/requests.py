@@ -47,6 +47,30 @@ def table_request(
     }
 
 
+def model_request(
+    kind: str,
+    formula: str,
+    *,
+    filter: Filter | None = None,
+    weighted: bool = False,
+    quantile: float | None = None,
+    project: str = "",
+) -> dict[str, Any]:
+    """The body of `POST /v1/datasets/{dataset}/models`.
+
+    Raises:
+        ValueError: something cannot be read as a filter.
+    """
+    body: dict[str, Any] = {
+        "kind": kind.upper(),
+        "formula": formula,
+        "filter": conditions(filter),
+        "weighted": weighted,
+        "project": project,
+    }
+    return body if quantile is None else {**body, "quantile": quantile}
+
+
 def dimension(item: str | Mapping[str, str]) -> dict[str, str]:
     """`"site"` or `"age:ten_years"`, or a mapping that is sent as it is."""
     if isinstance(item, Mapping):

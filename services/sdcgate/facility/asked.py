@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.charges import FREE, Charge
+from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.plan import Plan
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -26,6 +27,7 @@ class Asked:
     """Where it was published, of a table that is entered as knowledge."""
     charge: Charge = FREE
     """What it costs, and who pays."""
+    model: pb.QueryModelRequest | None = None
 
     def canonical_hash(self) -> str:
         """SHA-256 of the canonical request."""
@@ -34,7 +36,8 @@ class Asked:
     def request_bytes(self) -> bytes:
         """The request as the ledger shows it to auditors: of an output without its facts."""
         if self.output is None:
-            return self.request.SerializeToString(deterministic=True) if self.request is not None else b""
+            asked = self.request if self.request is not None else self.model
+            return asked.SerializeToString(deterministic=True) if asked is not None else b""
         return without_facts(self.output).SerializeToString(deterministic=True)
 
     def record(self, decision: pb.Decision, view: pb.CheckerView) -> release_pb2.DecisionRecord:
@@ -45,12 +48,18 @@ class Asked:
             checker=view,
             output=self.output,
             published=self.published,
+            model_request=self.model,
         )
 
 
 def asked_table(plan: Plan, request: pb.QueryTableRequest) -> Asked:
     """A table query."""
     return Asked(plan.dataset, plan.policy, plan.project, plan.canonical(), request=request)
+
+
+def asked_model(plan: ModelPlan, request: pb.QueryModelRequest) -> Asked:
+    """A model query."""
+    return Asked(plan.dataset, plan.policy, plan.project, plan.canonical(), model=request)
 
 
 def asked_knowledge(plan: Plan, request: pb.QueryTableRequest, published: str) -> Asked:

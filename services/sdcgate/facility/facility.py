@@ -13,15 +13,26 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
-from sdcgate.facility.asked import Asked, asked_knowledge, asked_output, asked_table, without_facts
+from sdcgate.facility.asked import (
+    Asked,
+    asked_knowledge,
+    asked_model,
+    asked_output,
+    asked_table,
+    without_facts,
+)
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
 from sdcgate.facility.binding import Unbound, bind
 from sdcgate.facility.charges import cells_told
 from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimeOver, Unavailable
+from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources
+from sdcgate.facility.model_answers import decided_model, found_model
+from sdcgate.facility.model_plan import ModelPlan, make_model_plan
+from sdcgate.facility.models import ModelWay, cells_of
 from sdcgate.facility.outputs import SubmittedOutput, read_output
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.plan import Plan
@@ -72,6 +83,7 @@ class Facility:
         self._box_key = box_key
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
+        self._models = ModelWay(engine, self._judge, risk, FittingRoom())
         self._redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, self._knowledge)
@@ -147,6 +159,10 @@ class Facility:
         found = self._assessor.assess(dataset, asked, policy.maximum_dimensions)
         return assessed_to_message(dataset, policy, found)
 
+    def close(self) -> None:
+        """End the processes in which models are fitted."""
+        self._models.close()
+
     def is_ready(self) -> bool:
         """Whether decisions can be recorded."""
         return self._ledger.refusal() is None
@@ -206,6 +222,25 @@ class Facility:
         require(caller, "query")
         self._versions.plan(request)
 
+    def query_model(self, caller: Caller, request: pb.QueryModelRequest, pace: Pace) -> Answered:
+        """Answer a model query: from the ledger if it was answered before, else by steps 2 to 8.
+
+        Raises:
+            Forbidden, NotFound, InvalidRequest: the request cannot be answered at all.
+            Unavailable: something failed on the way; nothing was decided.
+        """
+        require(caller, "query")
+        plan = self._model_plan(request)
+        asked = asked_model(plan, request)
+        return self._repeated(asked, pace) or self._spending.pay(
+            caller, asked, cells_of(plan), pace, lambda paid: self._way_of_model(caller, paid, plan, pace)
+        )
+
+    def check_model(self, caller: Caller, request: pb.QueryModelRequest) -> None:
+        """Look for all that is wrong with a model query, without answering it; raises as `query_model`."""
+        require(caller, "query")
+        self._model_plan(request)
+
     def check_output(self, caller: Caller, request: pb.SubmitOutputRequest) -> None:
         """Look for all that is wrong with an output, without judging it; raises as `submit_output`."""
         require(caller, "submit")
@@ -252,6 +287,8 @@ class Facility:
             response.checker.CopyFrom(record.checker)
         if record.HasField("request"):
             response.request.CopyFrom(record.request)
+        if record.HasField("model_request"):
+            response.model_request.CopyFrom(record.model_request)
         if record.HasField("output"):
             # A portal's facts are of cells that its researcher may not see.
             response.output.CopyFrom(record.output if checks else without_facts(record.output))
@@ -296,6 +333,8 @@ class Facility:
         if stored.verdict != "REFERRED":
             raise Conflict(f"The query is {stored.verdict}; only referred queries are reviewed.")
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
+        if record.HasField("model_request"):
+            return self._review_model(caller, request, record, stored.version, pace)
         output = read_output(record.output) if record.HasField("output") else None
         if output is None:
             plan = self._versions.plan(record.request, stored.version)
@@ -404,7 +443,7 @@ class Facility:
         output: SubmittedOutput | None = None,
     ) -> Answered:
         """Steps 2 to 8 for a table that was asked for, or an output that is bound to it."""
-        refusal = refuse_without_data(plan)
+        refusal = refuse_without_data(plan, submitted=output is not None)
         if refusal is not None:
             decision = new_decision(asked, refusal.consequence)
             decision.reasons.extend(refusal.reasons)
@@ -423,6 +462,57 @@ class Facility:
             seen_at(decision, pace.moment())
             found = Found(computed, outcome, known.sequence, binding=binding, proposed=proposals or ())
             return self._recorder.record(caller, asked, decision, found)
+
+        return self._at_the_head(plan.dataset.source, attempt, pace)
+
+    def _model_plan(self, request: pb.QueryModelRequest, version: int | None = None) -> ModelPlan:
+        dataset = datasets.find(self._engine, request.dataset, version)
+        return make_model_plan(dataset, self._policies.of(dataset), request)
+
+    def _way_of_model(self, caller: Caller, asked: Asked, plan: ModelPlan, pace: Pace) -> Answered:
+        """Steps 2 to 8 for a model."""
+        refusal = self._models.refuse_without_data(plan)
+        if refusal is not None:
+            decision = new_decision(asked, refusal.consequence)
+            decision.reasons.extend(refusal.reasons)
+            return self._recorder.record(caller, asked, decision)
+        pace.data_are_read(plan.policy.latency_step_ms)
+        hand = self._models.compute(plan)
+
+        def attempt() -> Answered:
+            known = self._known(plan.dataset)
+            outcome = self._models.judge(hand, known, pace.left)
+            decision = decided_model(asked, plan, outcome)
+            seen_at(decision, pace.moment())
+            return self._recorder.record(caller, asked, decision, found_model(plan, outcome, known.sequence))
+
+        return self._at_the_head(plan.dataset.source, attempt, pace)
+
+    def _review_model(
+        self,
+        caller: Caller,
+        request: pb.ReviewQueryRequest,
+        record: release_pb2.DecisionRecord,
+        version: int,
+        pace: Pace,
+    ) -> pb.Decision:
+        """Refuse a referred model, or approve it: steps 4 to 8 at the present head."""
+        plan = self._model_plan(record.model_request, version)
+        asked = asked_model(plan, record.model_request)
+        if not request.approve:
+            decision = new_decision(asked, Consequence.REFUSE, request.query)
+            decision.reasons.append(reviewed_reason())
+            return self._recorder.record_review(caller, request, asked, record, decision)
+        hand = self._models.compute(plan)
+
+        def attempt() -> pb.Decision:
+            known = self._known(plan.dataset)
+            outcome = self._models.judge(hand, known, pace.left, approved=True)
+            if outcome.consequence is Consequence.REFER:
+                raise Conflict("It still cannot be proved that this model is safe; refuse it.")
+            decision = decided_model(asked, plan, outcome, request.query)
+            found = found_model(plan, outcome, known.sequence)
+            return self._recorder.record_review(caller, request, asked, record, decision, found)
 
         return self._at_the_head(plan.dataset.source, attempt, pace)
 

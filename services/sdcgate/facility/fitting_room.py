@@ -4,6 +4,7 @@ import resource
 import threading
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as TimedOut
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -12,6 +13,17 @@ from pebble import ProcessExpired, ProcessPool
 from sdcgate.facility.errors import TimeOver, Unavailable
 
 T = TypeVar("T")
+
+
+class FitFailed(RuntimeError):
+    """A fit ended with an error that nobody foresaw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What a worker tells of an exception: its name. An exception itself may not survive the way."""
+
+    error: str
 
 
 class FittingRoom:
@@ -32,28 +44,31 @@ class FittingRoom:
         Raises:
             TimeOver: it was not ready in time.
             Unavailable: its worker ran out of memory or died.
-            Exception: what the function itself raises.
+            FitFailed: the function raised something.
         """
         if seconds <= 0:
             raise TimeOver()
-        future = self._started().schedule(function, args=given, timeout=seconds)
+        future = self._started().schedule(_returned, args=(function, *given), timeout=seconds)
         try:
             # A little longer than the worker has: its end is told by whoever ends it.
-            found: T = future.result(timeout=seconds + 1.0)
+            found: T | Failed = future.result(timeout=seconds + 1.0)
         except TimedOut:
-            future.cancel()
+            future.cancel()  # type: ignore[no-untyped-call]
             raise TimeOver() from None
-        except MemoryError:
-            raise Unavailable("The model needs more memory than a fit may take; ask a smaller one.") from None
         except ProcessExpired:
             raise Unavailable("The fit was ended from outside; nothing was decided. Try again.") from None
-        return found
+        if not isinstance(found, Failed):
+            return found
+        if found.error == MemoryError.__name__:
+            raise Unavailable("The model needs more memory than a fit may take; ask a smaller one.")
+        # Its own words may hold values.
+        raise FitFailed(f"a fit ended with {found.error}")
 
     def close(self) -> None:
         """End all workers."""
         with self._lock:
             if self._pool is not None:
-                self._pool.stop()
+                self._pool.stop()  # type: ignore[no-untyped-call]
                 self._pool.join()
                 self._pool = None
 
@@ -68,6 +83,13 @@ class FittingRoom:
                     context=get_context("spawn"),
                 )
             return self._pool
+
+
+def _returned(function: Callable[..., T], *given: Any) -> T | Failed:
+    try:
+        return function(*given)
+    except Exception as error:
+        return Failed(type(error).__name__)
 
 
 def _limited(memory_bytes: int) -> None:

@@ -16,6 +16,9 @@ from sdcgate.facility.ports import Pattern
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.cells import Axis, BoolArray, Facts
+from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
+from sdcgate.methods.outputs.model_facts import ModelFacts
+from sdcgate.methods.outputs.model_rules import ModelRules
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 from sdcgate.methods.tables.problem import Problem
@@ -40,6 +43,16 @@ class LocalRisk:
     ) -> Assessment:
         """Findings, and the risk of the key where one is given."""
         return assess_table(axes, facts, rules, base_units, key)
+
+
+    def assess_model(
+        self,
+        facts: ModelFacts,
+        rules: ModelRules,
+        timeout: float,  # noqa: ARG002
+    ) -> tuple[ModelFinding, ...]:
+        """Findings on a model."""
+        return assess_model(facts, rules)
 
 
 class LocalProtection:

@@ -167,7 +167,7 @@ def make_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryTableR
                 )
             elif level is not None:
                 dimensions.append((asked.variable, level))
-    filters = _filters(dataset, request.filter, problems)
+    filters = conditions_asked(dataset, request.filter, problems)
     figures = _figures(dataset, request, problems)
     if problems:
         raise InvalidRequest(problems)
@@ -207,9 +207,10 @@ def _level(
     return level or levels[0]
 
 
-def _filters(
+def conditions_asked(
     dataset: Dataset, asked: Sequence[pb.FilterRequest], problems: list[FieldProblem]
 ) -> tuple[Condition, ...]:
+    """Conditions in one spelling; what is wrong with them is added to the problems."""
     conditions: list[Condition] = []
     named: set[str] = set()
     for position, condition in enumerate(asked):

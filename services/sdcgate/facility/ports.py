@@ -6,6 +6,9 @@ from typing import Protocol
 import numpy as np
 
 from sdcgate.methods.cells import Axis, BoolArray, Facts
+from sdcgate.methods.outputs.model_checks import ModelFinding
+from sdcgate.methods.outputs.model_facts import ModelFacts
+from sdcgate.methods.outputs.model_rules import ModelRules
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
 from sdcgate.methods.tables.problem import Problem, Proof
@@ -34,6 +37,14 @@ class RiskService(Protocol):
         timeout: float,
     ) -> Assessment:
         """Findings, and the risk of the key where one is given.
+
+        Raises:
+            Unavailable: the service did not answer, or not sensibly.
+        """
+
+
+    def assess_model(self, facts: ModelFacts, rules: ModelRules, timeout: float) -> tuple[ModelFinding, ...]:
+        """Findings on a fitted model.
 
         Raises:
             Unavailable: the service did not answer, or not sensibly.

@@ -18,6 +18,7 @@ from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import digest
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2
 
 SCOPE = "all-researchers"
 """Protection is across all researchers of a source."""
@@ -45,12 +46,17 @@ class Found:
     """Where a submitted output is not what it is declared to be."""
     proposed: tuple[Proposal, ...] = ()
     """Tables that are promised: they count as known outside."""
+    implied: tuple[tuple[ReleasedTable, ...], ...] = ()
+    """Tables that a model says something of: they count as known, too."""
+    fitted: model_pb2.Model | None = field(default=None, repr=False)
+    """The model as it was fitted, for checkers."""
 
     @property
     def tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
         """What becomes known outside, table after table, its counts first."""
         own = self.outcome.released if self.outcome is not None else ()
-        return tuple(filter(None, (own, *(proposal.released for proposal in self.proposed))))
+        proposed = (proposal.released for proposal in self.proposed)
+        return tuple(filter(None, (own, *proposed, *self.implied)))
 
     @property
     def released(self) -> tuple[ReleasedTable, ...]:
@@ -104,6 +110,8 @@ class Recorder:
             dataset=asked.dataset.name,
             version=asked.dataset.version,
             canonical=asked.canonical,
+        if found.fitted is not None:
+            view.model.CopyFrom(found.fitted)
             canonical_hash=asked.canonical_hash(),
             policy_name=asked.policy.name,
             policy_hash=asked.policy.hash,
@@ -172,8 +180,8 @@ class Recorder:
         """Index rows of the tables' cells, which are those of their counts."""
         return tuple(
             BoxRow(digest(box, self._box_key), state)
-            for counts, *_ in found.tables
-            for box, state in zip(counts.boxes, counts.table.states.tolist(), strict=True)
+            for boxes, table in indexed
+            for box, state in zip(boxes, table.states.tolist(), strict=True)
             if state != State.ABSENT
         )
 

@@ -52,7 +52,8 @@ def _dimensions(plan: Plan) -> list[pb.Reason]:
     return found
 
 
-def _names(plan: Plan) -> list[pb.Reason]:
+def names_refused(plan: Plan) -> list[pb.Reason]:
+    """What speaks against the variables, levels, combinations and statistics of a plan."""
     policy = plan.policy
     asked = [*plan.dimensions, *((c.variable, c.level) for c in plan.filters)]
     variables = {variable for variable, _ in asked}

@@ -12,13 +12,20 @@ CLOSE = 1e-9
 
 
 def sensitive_conditions(plan: Plan) -> tuple[Condition, ...]:
-    """Conditions on sensitive variables that are no dimensions."""
+    """Conditions on sensitive variables that are no dimensions; that a value is known tells nothing of it."""
     shown = {variable for variable, _ in plan.dimensions}
     return tuple(
         condition
         for condition in plan.filters
-        if condition.variable not in shown and plan.dataset.sensitive(condition.variable)
+        if condition.variable not in shown
+        and plan.dataset.sensitive(condition.variable)
+        and not _any_value(plan, condition)
     )
+
+
+def _any_value(plan: Plan, condition: Condition) -> bool:
+    level = plan.dataset.level(condition.variable, condition.level)
+    return set(level.codes) - {MISSING} <= set(condition.codes)
 
 
 def group_disclosing_filters(plan: Plan, facts: Facts, unfiltered: IntArray | None) -> list[Finding]:

@@ -28,6 +28,7 @@ from sdcgate.methods.rules import (
 from sdcgate.policy.budgets import HOLDERS, UNLIMITED, Budget, Budgets
 from sdcgate.policy.explanation import explain
 
+from sdcgate.policy.models import NO_MODELS, ModelLimits
 if TYPE_CHECKING:
     from sdcgate.policy.model import LevelPolicy
     from sdcgate.policy.rule_set import RuleSet
@@ -103,13 +104,15 @@ class EffectivePolicy:
         object.__setattr__(self, "hash", hash_of(self))
 
     def explain(self) -> str:
+    models: ModelLimits = NO_MODELS
+
         """The policy in words, a line a rule."""
         return explain(self)
 
 
 def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> EffectivePolicy:
     """Flattens the merged policy of one access level."""
-    rules = _rules(level.rules)
+    rules = rules_of(level.rules)
     protects_groups = (
         rules.group_disclosure is not None and rules.group_disclosure.consequence is Consequence.PROTECT
     )
@@ -150,6 +153,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
 
 def hash_of(policy: EffectivePolicy) -> str:
     """SHA-256 over the canonical text of an effective policy, as `sha256:<hex>`."""
+        models=level.models.effective(),
     return hash_of_text(canonical_text(policy))
 
 
@@ -190,7 +194,8 @@ def _told(rules: Rules) -> dict[str, Any]:
     return content
 
 
-def _rules(rules: "RuleSet") -> Rules:
+def rules_of(rules: "RuleSet") -> Rules:
+    """The rules of a policy file as the methods take them."""
     units, households, base = rules.minimum_units, rules.minimum_households, rules.minimum_base
     p_percent, prior, how, group, equal, risk = (
         rules.p_percent,

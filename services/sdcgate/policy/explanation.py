@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sdcgate.methods.rules import Consequence, NegativeValues, Rules
+from sdcgate.policy import models
 from sdcgate.policy.budgets import HOLDERS, Budget, Holder
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ NOT_JUDGED = "Not judged."
 _HEADINGS = {
     "Rules": ("rules",),
     "What may be asked": ("dimensions", "allowed", "forbidden"),
+    "Models": ("models",),
     "How answers leave": ("protection", "output", "differencing", "redesign", "budgets"),
 }
 

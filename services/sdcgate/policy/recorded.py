@@ -91,10 +91,6 @@ def _read(name: str, value: Any) -> Any:
     """A field of EffectivePolicy from JSON."""
     if name.endswith("_consequence"):
         return Consequence[value]
-    if name == "redesign":
-        return Redesign(**value)
-    if name == "allowed_levels":
-        return MappingProxyType({variable: frozenset(levels) for variable, levels in value.items()})
-    if name == "forbidden_combinations":
-        return tuple(frozenset(combination) for combination in value)
+    if name in _READ:
+        return _READ[name](value)
     return frozenset(value) if isinstance(value, list) else value

@@ -13,10 +13,14 @@ import numpy as np
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.ports import Pattern
 from sdcgate.methods.cells import Axis, BoolArray, Facts
+from sdcgate.methods.outputs.model_checks import ModelFinding
+from sdcgate.methods.outputs.model_facts import ModelFacts
+from sdcgate.methods.outputs.model_rules import ModelRules
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.witnesses import Witnesses
+from sdcgate.wire import model_facts
 from sdcgate.wire.problems import InvalidMessageError
 from sdcgate.wire.protection import (
     problem_to_message,
@@ -27,7 +31,7 @@ from sdcgate.wire.protection import (
 from sdcgate.wire.risk import assessment_from_message, assessment_request
 from sdcgate.wire.tables import listed, mask
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, protection_pb2_grpc
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
+from sdcgate_proto.sdcgate.risk.v1 import models_pb2, risk_pb2_grpc
 
 T = TypeVar("T")
 
@@ -54,6 +58,20 @@ class RemoteRisk:
         return _answer(
             "risk",
             lambda: assessment_from_message(self._stub.AssessTable(request, timeout=seconds), len(facts)),
+        )
+
+    def assess_model(self, facts: ModelFacts, rules: ModelRules, timeout: float) -> tuple[ModelFinding, ...]:
+        """Findings on a model."""
+        request = models_pb2.AssessModelRequest(
+            facts=model_facts.facts_to_message(facts), rules=model_facts.rules_to_message(rules)
+        )
+        seconds = min(timeout, self._deadline)
+        columns = len(facts.columns.names)
+        return _answer(
+            "risk",
+            lambda: model_facts.findings_from_message(
+                self._stub.AssessModel(request, timeout=seconds), columns
+            ),
         )
 
 

@@ -86,6 +86,14 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
             answered = self._facility.query_table(_caller(), request, pace())
             return pb.QueryTableResponse(decision=answered.decision, repeated_answer=answered.repeated)
 
+    def QueryModel(
+        self, request: pb.QueryModelRequest, context: grpc.ServicerContext
+    ) -> pb.QueryModelResponse:
+        """Answer a model query."""
+        with _translated(request, self._facility.check_model):
+            answered = self._facility.query_model(_caller(), request, pace())
+            return pb.QueryModelResponse(decision=answered.decision, repeated_answer=answered.repeated)
+
     def SubmitOutput(
         self, request: pb.SubmitOutputRequest, context: grpc.ServicerContext
     ) -> pb.SubmitOutputResponse:

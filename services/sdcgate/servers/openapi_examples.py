@@ -5,6 +5,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from sdcgate.servers import openapi_model_examples
 from sdcgate.servers.openapi_file_examples import confidentiality_map, links, recodings
 from sdcgate.servers.openapi_redesign_examples import REDESIGNED, redesigned
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, descriptor_pb2
@@ -129,6 +130,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "ProtectTable": {"problem": CHECKED_PROBLEM, "unsafe": [0], "time_limit_ms": 5000},
     "AuditTable": {"problem": CHECKED_PROBLEM, "withheld": [0, 1], "time_limit_ms": 5000},
     "RedesignTable": REDESIGNED,
+    "QueryModel": openapi_model_examples.ASKED,
+    "AssessModel": openapi_model_examples.ASSESSED,
     "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
 }
 
@@ -137,6 +140,8 @@ def answer(rpc: str, status: int) -> Message:
     """Body of the answer to a call that ends with a status."""
     if rpc in ("QueryTable", "SubmitOutput"):
         return {200: released, 201: released, 202: referred}[status]()
+    if rpc == "QueryModel":
+        return referred() if status == 202 else openapi_model_examples.with_model(released())
     makers: dict[str, Callable[[], Message]] = {
         "RegisterDataset": lambda: pb.RegisterDatasetResponse(dataset=dataset(), created=status == 201),
         "ListDatasets": lambda: pb.ListDatasetsResponse(datasets=[dataset()]),
@@ -146,6 +151,7 @@ def answer(rpc: str, status: int) -> Message:
         "GetQuery": lambda: pb.GetQueryResponse(request=request(), decision=released()),
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
         "AssessTable": assessment,
+        "AssessModel": openapi_model_examples.assessed,
         "EstimateIndividualRisk": individual_risks,
         "MapConfidentiality": confidentiality_map,
         "AssessMicrodata": file_report,

@@ -6,6 +6,7 @@ import grpc
 import numpy as np
 
 from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.outputs.model_checks import assess_model
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import Consequence, IndividualRisk, MinimumUnits, Rules
 from sdcgate.methods.tables.assessment import Key, assess_table
@@ -18,6 +19,7 @@ from sdcgate.servers.microdata import FileAssessor
 from sdcgate.servers.received_files import FileLane, heeding
 from sdcgate.servers.recodings import RecodingComparer
 from sdcgate.servers.settings import RiskServer, Settings
+from sdcgate.wire import model_facts
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.tables import facts_problems
@@ -25,6 +27,7 @@ from sdcgate_proto.sdcgate.risk.v1 import (
     confidentiality_map_pb2,
     linkage_pb2,
     microdata_pb2,
+    models_pb2,
     recodings_pb2,
     risk_pb2,
     risk_pb2_grpc,
@@ -56,6 +59,17 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         except FactsError as error:
             raise InvalidArgument(facts_problems(error, request.facts, table.order)) from None
         return assessment_to_message(assessment, table.order)
+
+    def AssessModel(
+        self,
+        request: models_pb2.AssessModelRequest,
+        context: grpc.ServicerContext,
+    ) -> models_pb2.AssessModelResponse:
+        """Judge a fitted model by facts about it."""
+        rules = model_facts.rules_from_message(request.rules)
+        return model_facts.findings_to_message(
+            assess_model(model_facts.facts_from_message(request.facts), rules)
+        )
 
     def EstimateIndividualRisk(
         self,

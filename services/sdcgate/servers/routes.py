@@ -122,7 +122,9 @@ def _entered(response: pb.EnterKnowledgeResponse) -> Answer:
     return Answer(200 if response.repeated_answer else 201, response)
 
 
-def _decided(response: pb.QueryTableResponse | pb.SubmitOutputResponse) -> Answer:
+def _decided(
+    response: pb.QueryTableResponse | pb.QueryModelResponse | pb.SubmitOutputResponse,
+) -> Answer:
     decision = checked(response.decision)
     status = 200 if response.repeated_answer else 201
     if decision.verdict == pb.VERDICT_REFERRED:
@@ -140,12 +142,15 @@ def _shown(response: pb.GetQueryResponse) -> Answer:
 
 
 def checked(decision: pb.Decision) -> pb.Decision:
-    """The decision, where it is one: a verdict that is known, and a table exactly if it releases.
+    """The decision, where it is one: a verdict that is known, and a table or model exactly if it releases.
 
     Raises Internal otherwise: what is not clearly a release does not go out as one.
     """
     released = decision.verdict in RELEASED
-    if decision.verdict not in VERDICTS or not decision.query or released != decision.HasField("table"):
+    answers = [decision.HasField(field) for field in ("table", "model")]
+    if decision.verdict not in VERDICTS or not decision.query or released != (sum(answers) == 1):
+        raise Internal()
+    if any(answers) and not released:
         raise Internal()
     return decision
 
@@ -199,6 +204,19 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/v1/datasets/{dataset}/models",
+        "QueryModel",
+        {
+            201: "Decided: released, released with protection, or refused.",
+            200: "The same query was answered before; this is that answer.",
+            202: "Referred: an output checker decides. Ask again at `Location`.",
+        },
+        _decided,
+        "decision",
+        located=True,
+    ),
+    Route(
+        "POST",
         "/v1/datasets/{dataset}/outputs",
         "SubmitOutput",
         {
@@ -234,6 +252,14 @@ ROUTES: tuple[Route, ...] = (
         "/v1/risk:assessTable",
         "AssessTable",
         {200: "What failed, and what could not be judged. No verdict; nothing is kept."},
+        _as_it_is,
+        service="risk",
+    ),
+    Route(
+        "POST",
+        "/v1/risk:assessModel",
+        "AssessModel",
+        {200: "What failed. No verdict; nothing is kept."},
         _as_it_is,
         service="risk",
     ),

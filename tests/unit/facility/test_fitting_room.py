@@ -6,7 +6,7 @@ import time
 import pytest
 
 from sdcgate.facility.errors import TimeOver, Unavailable
-from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.fitting_room import FitFailed, FittingRoom
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +20,25 @@ def doubled(value: int) -> int:
     return 2 * value
 
 
+class Unforeseen(ValueError):
+    """Cannot be read back from its pickle."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(first + second)
+
+
 def refusing() -> None:
-    raise ValueError("no such column")
+    raise Unforeseen("4092.70 ", "is his income")
 
 
-def test_what_the_function_returns_or_raises_comes_back(room) -> None:
+def test_what_the_function_returns_comes_back(room) -> None:
     assert room.run(doubled, 21, seconds=30) == 42
-    with pytest.raises(ValueError, match="no such column"):
+
+
+def test_of_an_error_its_name_comes_back_and_the_next_fit_runs(room) -> None:
+    with pytest.raises(FitFailed, match=r"^a fit ended with Unforeseen$"):
         room.run(refusing, seconds=30)
+    assert room.run(doubled, 2, seconds=30) == 4
 
 
 def test_work_is_done_in_another_process(room) -> None:

@@ -16,6 +16,7 @@ from sdcgate.methods.rules import (
 from sdcgate.policy import AccessLevelUnknown, PolicyInvalid, bundled_policies, load_policy, parse_policy
 from sdcgate.policy.effective import Redesign, canonical_text
 from sdcgate.policy.recorded import read_canonical
+from sdcgate.policy.models import ModelLimits
 
 OWN = """
 name: own

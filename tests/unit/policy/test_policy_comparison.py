@@ -42,7 +42,7 @@ def test_a_default_that_changes_is_told_once_for_all_levels():
 
 
 def test_what_follows_from_a_change_is_told_too():
-    found = compared(("units: 10,", "units: 12,"))
+    found = compared(("minimum_units: {units: 10,", "minimum_units: {units: 12,"))
     assert [told(change)[0] for change in found.changes] == ["rules.minimum_units", "protection.count_width"]
     assert found.decided_anew == ("public", "licensed", "remote", "on-site")
 
@@ -57,7 +57,7 @@ def test_levels_that_come_and_go_are_told():
 
 def test_a_dataset_is_told_where_it_differs_from_its_level_only():
     changes = (
-        ("units: 10,", "units: 12,"),
+        ("minimum_units: {units: 10,", "minimum_units: {units: 12,"),
         ("  on-site: {}", "  on-site: {}\ndatasets: {survey: {remote: {output: {digits: 0}}}}"),
     )
     found = compared(*changes)

@@ -44,6 +44,18 @@ defaults:
     researcher: [{period: day, queries: 20, cells: null}, {period: year, queries: 900, cells: 50000}]
     project: [{period: month, queries: null, cells: 9000}]
     dataset: [{period: hour, queries: 500, cells: null}]
+  models:
+    kinds: [LINEAR, LOGIT]
+    significant_digits: 3
+    counts_base: 5
+    residual_degrees: {degrees: 10, consequence: refuse}
+    categories: {units: 10, consequence: protect}
+    influence: {largest: 2, share: 0.5, consequence: refer, dfbetas: 3.0}
+    leverage: {leverage: 0.5, consequence: refuse}
+    fit: {r_squared: 0.999, exact_share: 0.5, consequence: refer}
+    outcome_class: {units: 10, consequence: refuse}
+    parameters: {per_unit: 0.1, consequence: refuse}
+    saturation: {consequence: refer}
 access_levels: {remote: {}}
 """
 
@@ -61,7 +73,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 38
+    assert len(names) == 50
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 

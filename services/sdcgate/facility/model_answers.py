@@ -1,0 +1,112 @@
+"""Decisions about models, in the words and figures that leave."""
+
+from typing import cast
+
+import numpy as np
+
+from sdcgate.facility.asked import Asked
+from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.decisions import new_decision
+from sdcgate.facility.model_fitting import Fitted
+from sdcgate.facility.model_plan import ImpliedTable, ModelPlan
+from sdcgate.facility.models import ModelOutcome
+from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
+from sdcgate.facility.recording import Found
+from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.outputs.fits import Family
+from sdcgate.methods.rules import Consequence, Finding, ReasonCode
+from sdcgate.wire.models import model_to_message
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2
+
+REFERRED = "An output checker will look at this model."
+REFUSED = "The model does not pass the rules of this dataset."
+OF_MODELS = {
+    ReasonCode.MINIMUM_UNITS: "Categories of the model's factors rest on too few units.",
+    ReasonCode.MINIMUM_BASE: "The population of the model is too small.",
+    ReasonCode.DIFFERENCING: (
+        "Together with what was released before, this model would reveal figures that must not be known."
+    ),
+    ReasonCode.UNPROVED: "It could not be proved that the tables beneath the model are safe.",
+    ReasonCode.RESIDUAL_DEGREES: "The model has too few residual degrees of freedom.",
+    ReasonCode.SATURATED: "The model has too many parameters for its units.",
+    ReasonCode.PERFECT_FIT: "The model fits (nearly) perfectly: its coefficients would tell the outcomes.",
+    ReasonCode.OUTCOME_CLASS: "A class of the outcome rests on too few units, or is told by the terms.",
+    ReasonCode.LEVERAGE: "Single units have too much weight in the fit.",
+    ReasonCode.INFLUENCE: "A coefficient rests on too few units.",
+    ReasonCode.NOT_ESTIMABLE: "The model cannot be estimated on this population.",
+}
+WITHHELD = "Coefficients of categories that rest on too few units are withheld, with others that reveal them."
+FEWER_TERMS = "Leave out a term or an interaction, ask factors by coarser levels, or widen the filter."
+SUGGESTIONS = {
+    ReasonCode.RESIDUAL_DEGREES: FEWER_TERMS,
+    ReasonCode.SATURATED: FEWER_TERMS,
+    ReasonCode.PERFECT_FIT: "Leave out the term that tells the outcome.",
+    ReasonCode.OUTCOME_CLASS: "Ask the outcome by a coarser level, or leave out the term that separates it.",
+    ReasonCode.LEVERAGE: "Use a transformation such as log1p of a skewed measure, or leave it out.",
+    ReasonCode.INFLUENCE: "Ask the factor by a coarser level, or leave the term out.",
+    ReasonCode.NOT_ESTIMABLE: "Leave out terms that others determine, or widen the filter.",
+}
+
+
+def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed: str = "") -> pb.Decision:
+    """The decision that an outcome allows; `reviewed` is the query that a checker approves."""
+    fitted, withheld = outcome.fitted, outcome.withheld
+    if outcome.consequence is not None or fitted is None or withheld is None:
+        consequence = outcome.consequence or Consequence.REFUSE
+        decision = new_decision(asked, consequence, reviewed or None)
+        for code in outcome.codes:
+            message = REFERRED if consequence is Consequence.REFER else OF_MODELS.get(code, REFUSED)
+            decision.reasons.append(model_reason(code, message, outcome.about))
+    else:
+        limits = plan.policy.models
+        decision = new_decision(asked, None, reviewed or None, bool(withheld.any()))
+        if withheld.any():
+            decision.reasons.append(model_reason(ReasonCode.MINIMUM_UNITS, WITHHELD, None))
+        decision.model.CopyFrom(
+            told_model(plan, fitted, withheld, limits.significant_digits, limits.counts_base)
+        )
+    if reviewed:
+        decision.reasons.append(reviewed_reason())
+    return decision
+
+
+def found_model(plan: ModelPlan, outcome: ModelOutcome, sequence: int) -> Found:
+    """What the ledger keeps of it: the tables that its answer says something of count as known."""
+    nothing = np.zeros(0, dtype=np.int64)
+    of_tables = tuple(finding for table in outcome.outcomes for finding in table.findings)
+    of_model = tuple(
+        Finding(found.rule, found.consequence, (), "", found.figure, found.bound)
+        for found in outcome.findings
+    )
+    judged = Outcome(outcome.consequence, outcome.codes, nothing, (*of_tables, *of_model))
+    held = outcome.about is not None
+    return Found(
+        outcome=judged,
+        sequence=sequence,
+        implied=() if held else tuple(table.released for table in outcome.outcomes if table.released),
+        fitted=told_model(plan, outcome.fitted) if outcome.fitted is not None else None,
+    )
+
+
+def told_model(
+    plan: ModelPlan, fitted: Fitted, withheld: BoolArray | None = None, digits: int = 17, counts_base: int = 1
+) -> model_pb2.Model:
+    """The message of a fitted model; to checkers without anything withheld or rounded."""
+    kind = cast("model_pb2.ModelKind", int(plan.options.family))
+    message = model_to_message(fitted.estimate, kind, plan.formula.canonical(), withheld, digits, counts_base)
+    message.weighted = plan.weighted
+    message.standard_errors = cast("model_pb2.StandardErrors", int(plan.options.covariance))
+    if plan.options.family is Family.QUANTILE:
+        message.quantile = plan.options.quantile
+    return message
+
+
+def model_reason(code: ReasonCode, message: str, about: ImpliedTable | None) -> pb.Reason:
+    """A reason with what to ask instead."""
+    coarser = suggestion(code, about.plan) if about is not None else ""
+    return pb.Reason(
+        code=policy_pb2.ReasonCode.Name(code.value),
+        message=message or MESSAGES.get(code, REFUSED),
+        suggestion=SUGGESTIONS.get(code, coarser),
+    )

@@ -1,0 +1,120 @@
+"""Fitting a model on its population, in a worker process: records go in, nothing of one record comes out."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.facility.model_records import Population
+from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.outputs.design import (
+    Design,
+    build_design,
+    class_positions,
+    event_values,
+    matrix,
+    outcome_values,
+)
+from sdcgate.methods.outputs.estimates import ModelEstimate
+from sdcgate.methods.outputs.fits import FitOptions, ModelData
+from sdcgate.methods.outputs.fitting import fit_model
+from sdcgate.methods.outputs.formula import Classes, Factor, Formula, Numeric
+from sdcgate.methods.outputs.model_facts import ModelFacts
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.sandwich import SurveyDesign
+from sdcgate.methods.outputs.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What a worker needs to fit a model."""
+
+    options: FitOptions
+    formula: Formula
+    vocabulary: Vocabulary
+    references: dict[tuple[str, str], str]
+    """The code that coefficients of a variable's level are relative to."""
+    people: Population = field(repr=False)
+    largest: int
+    """How many of the largest units of a coefficient its rules look at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Estimates of a model and the facts that its rules are about."""
+
+    design: Design
+    estimate: ModelEstimate
+    facts: ModelFacts
+
+
+@dataclass(frozen=True, slots=True)
+class NotEstimable:
+    """Why a model cannot be estimated."""
+
+    problems: tuple[ModelProblem, ...]
+
+
+def fit(task: Task) -> Fitted | NotEstimable:
+    """Fit a model and find the facts that its rules are about."""
+    try:
+        return _fit(task)
+    except ModelProblemError as error:
+        return NotEstimable(error.problems)
+
+
+def _fit(task: Task) -> Fitted:
+    people, records = task.people, task.people.records
+    formula = with_references(task.formula, task.references)
+    design = build_design(formula, task.vocabulary, people.occurring)
+    classes, outcome = _outcome(task, formula)
+    data = ModelData(
+        design=design,
+        values=matrix(design, task.vocabulary, records),
+        outcome=outcome,
+        units=people.unit,
+        classes=classes,
+        weights=people.weights,
+        survey=SurveyDesign(people.strata, people.unit if people.clusters is None else people.clusters),
+    )
+    estimate, facts = fit_model(data, records, task.options, task.largest)
+    if not _finite(estimate):
+        raise ModelProblemError([ModelProblem("formula", "the fit has figures that are no finite numbers")])
+    return Fitted(design, estimate, facts)
+
+
+def _outcome(task: Task, formula: Formula) -> tuple[tuple[str, ...], FloatArray]:
+    """Classes of the outcome, none where it is a number, and its values."""
+    people, asked = task.people, formula.outcome
+    if isinstance(asked, Numeric):
+        return (), outcome_values(asked, people.records)
+    if not isinstance(asked, Classes):
+        raise TypeError("an outcome is a measure or has classes")
+    if asked.event:
+        return (), event_values(asked, task.vocabulary, people.records)
+    level = (asked.factor.variable, asked.factor.level)
+    classes, positions = class_positions(asked, task.vocabulary, people.occurring[level], people.records)
+    return classes, positions.astype(np.float64)
+
+
+def _finite(estimate: ModelEstimate) -> bool:
+    figures = (
+        estimate.estimates,
+        estimate.standard_errors,
+        estimate.statistics,
+        estimate.p_values,
+        estimate.lower,
+        estimate.upper,
+        np.array([*estimate.fit.values(), 0.0]),
+    )
+    return all(bool(np.isfinite(figure).all()) for figure in figures)
+
+
+def with_references(formula: Formula, references: dict[tuple[str, str], str]) -> Formula:
+    """The formula with a reference named for each factor."""
+
+    def named(part: Factor | Numeric) -> Factor | Numeric:
+        if isinstance(part, Factor):
+            return replace(part, reference=references[part.variable, part.level])
+        return part
+
+    return replace(formula, terms=tuple(tuple(named(part) for part in term) for term in formula.terms))

@@ -1,0 +1,138 @@
+"""The tables that a model implies, judged one after the other as if they left, and what they withhold."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from sdcgate.engine.engine import Engine
+from sdcgate.engine.queries import CellQuery
+from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.judging import Computation, Judge
+from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
+from sdcgate.methods.cells import MISSING, TOTAL, Axis, BoolArray, IntArray, State, shape_of
+from sdcgate.methods.outputs.design import Column, Indicator
+
+References = Mapping[Level, str]
+"""The code that the coefficients of a variable's level are relative to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedTable:
+    """An implied table with the states that its cells would leave in."""
+
+    implied: ImpliedTable
+    axes: tuple[Axis, ...]
+    states: IntArray = field(repr=False)
+    units: IntArray = field(repr=False)
+
+    def withholds(self, codes: Mapping[str, Sequence[str]]) -> bool:
+        """Whether a cell is withheld among the products of these codes; of other variables the total."""
+        at = [
+            [axis.codes.index(code) for code in codes.get(axis.variable, (TOTAL,)) if code in axis.codes]
+            for axis in self.axes
+        ]
+        chosen = self.states.reshape(shape_of(self.axes))[np.ix_(*at)]
+        return bool((chosen == State.WITHHELD).any())
+
+
+def compute_tables(engine: Engine, judge: Judge, plan: ModelPlan) -> list[tuple[ImpliedTable, Computation]]:
+    """The cells of all tables that a model implies."""
+    lacking = lacked_measures(engine, plan)
+    return [(table, judge.compute(table.plan)) for table in implied_tables(plan, lacking)]
+
+
+def lacked_measures(engine: Engine, plan: ModelPlan) -> tuple[str, ...]:
+    """The formula's measures that a record of the population lacks: a condition that all meet is none."""
+    if not plan.valid:
+        return ()
+    total = engine.compute(plan.dataset, CellQuery((), plan.population, plan.valid, 1)).facts
+    return tuple(m.name for m in total.measures if (m.valid_records != total.records).any())
+
+
+def judge_tables(
+    judge: Judge,
+    tables: Sequence[tuple[ImpliedTable, Computation]],
+    known: Knowledge,
+    left: Callable[[], float],
+    approved: bool,
+) -> tuple[list[Outcome], list[JudgedTable]]:
+    """Judge each as if those before it had left; ends at the first that is held."""
+    outcomes: list[Outcome] = []
+    judged: list[JudgedTable] = []
+    for implied, computed in tables:
+        outcome = judge.judge(implied.plan, computed, known, left, approved)
+        outcomes.append(outcome)
+        if outcome.consequence is not None:
+            break
+        known = known.grown(outcome.released)
+        table = computed.table
+        judged.append(JudgedTable(implied, table.axes, outcome.states, table.facts.units))
+    return outcomes, judged
+
+
+def choose_references(judged: Sequence[JudgedTable], named: References) -> dict[Level, str]:
+    """For each factor the code named, otherwise the first that somebody has and that no table withholds."""
+    found = dict(named)
+    for table in judged:
+        for level in table.implied.factors:
+            if level in found:
+                continue
+            axis = next(axis for axis in table.axes if axis.variable == level[0])
+            present = _present(table, axis)
+            shown = [code for code in present if not any(_withholds_code(t, level, code) for t in judged)]
+            found[level] = (shown or present or [""])[0]
+    return found
+
+
+def withheld_columns(
+    columns: Sequence[Column], judged: Sequence[JudgedTable], references: References
+) -> BoolArray:
+    """Columns whose coefficient would tell of a withheld cell, shape (columns,).
+
+    With all interactions a coefficient is a difference of cells in each of which some of its codes stand for
+    their references, and the other factors are at theirs; it is withheld where any of these cells is, and
+    where a total of them is. The rest are then functions of published cells.
+    """
+    return np.array([_withheld(column, judged, references) for column in columns], dtype=np.bool_)
+
+
+def _withheld(column: Column, judged: Sequence[JudgedTable], references: References) -> bool:
+    own = {part.variable: part.code for part in column.parts if isinstance(part, Indicator)}
+    for table in judged:
+        factors = {variable: references[variable, level] for variable, level in table.implied.factors}
+        if not own.keys() <= factors.keys():
+            continue
+        outcome = {axis.variable: axis.codes for axis in table.axes if axis.variable not in factors}
+        others = [variable for variable in factors if variable not in own]
+        for totals in product((False, True), repeat=len(others)):
+            codes: dict[str, Sequence[str]] = {
+                variable: (code, factors[variable]) for variable, code in own.items()
+            }
+            codes |= {
+                variable: (TOTAL if total else factors[variable],)
+                for variable, total in zip(others, totals, strict=True)
+            }
+            if table.withholds(codes | outcome):
+                return True
+    return False
+
+
+def _present(table: JudgedTable, axis: Axis) -> list[str]:
+    """Codes of an axis that somebody has, in order."""
+    place = table.axes.index(axis)
+    totals = tuple(slice(None) if at == place else -1 for at in range(len(table.axes)))
+    units = table.units.reshape(shape_of(table.axes))[totals]
+    codes = zip(axis.codes, units.tolist(), strict=True)
+    return [code for code, count in codes if count and code not in (TOTAL, MISSING)]
+
+
+def _withholds_code(table: JudgedTable, level: Level, code: str) -> bool:
+    if level not in table.implied.factors:
+        return False
+    shown = {
+        axis.variable: axis.codes for axis in table.axes if axis.variable not in dict(table.implied.factors)
+    }
+    return table.withholds({**shown, level[0]: (code,)})

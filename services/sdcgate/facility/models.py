@@ -1,0 +1,188 @@
+"""The way of a model query: its tables judged as tables are, then fitted, checked and decided."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.engine.engine import Engine
+from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.charges import cells_told
+from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.judging import Computation, Judge
+from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit
+from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
+from sdcgate.facility.model_records import Population, read_population
+from sdcgate.facility.model_tables import (
+    JudgedTable,
+    choose_references,
+    compute_tables,
+    judge_tables,
+    withheld_columns,
+)
+from sdcgate.facility.model_vocabulary import vocabulary
+from sdcgate.facility.plan import Plan
+from sdcgate.facility.ports import RiskService
+from sdcgate.facility.refusals import Refusal, names_refused, refuse_without_data
+from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
+from sdcgate.methods.rules import Consequence, ReasonCode
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
+
+MODEL_SECONDS = 60.0
+"""No fit takes longer, however much time its caller has."""
+
+
+@dataclass(slots=True, eq=False)
+class ModelInHand:
+    """A model query on its way: what is computed once, whatever the head of the ledger."""
+
+    plan: ModelPlan
+    tables: list[tuple[ImpliedTable, Computation]] = field(repr=False)
+    people: Population | None = field(default=None, repr=False)
+    fits: dict[tuple[tuple[Level, str], ...], Fitted | NotEstimable] = field(default_factory=dict, repr=False)
+    """By the references of its factors."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelOutcome:
+    """What may be decided about a model at one head of the ledger."""
+
+    consequence: Consequence | None
+    """None: released as asked or protected; otherwise refer or refuse."""
+    codes: tuple[ReasonCode, ...]
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+    """Of its tables."""
+    about: ImpliedTable | None = None
+    """The table that it is held for."""
+    fitted: Fitted | None = field(default=None, repr=False)
+    withheld: BoolArray | None = field(default=None, repr=False)
+    findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
+
+
+class ModelWay:
+    """Steps 2 to 7 for models. Stateless: what is known comes in, what may be decided goes out."""
+
+    def __init__(self, engine: Engine, judge: Judge, risk: RiskService, room: FittingRoom) -> None:
+        self._engine = engine
+        self._judge = judge
+        self._risk = risk
+        self._room = room
+
+    def close(self) -> None:
+        """End the processes in which models are fitted."""
+        self._room.close()
+
+    def refuse_without_data(self, plan: ModelPlan) -> Refusal | None:
+        """Judge a model by the policy alone; None where nothing speaks against it."""
+        kind = plan.kind
+        allowed = plan.policy.models.kinds
+        if kind not in allowed:
+            what = f"Models that may be asked: {', '.join(sorted(allowed))}." if allowed else "Ask tables."
+            message = f"{kind} may not be asked at this access level."
+            found = pb.Reason(code=policy_pb2.REASON_CODE_NOT_ALLOWED, message=message, suggestion=what)
+            return Refusal(Consequence.REFUSE, (found,), ())
+        names = names_refused(plan.everything)
+        if names:
+            return Refusal(Consequence.REFUSE, tuple(names), ())
+        for table in _asked_tables(plan):
+            refusal = refuse_without_data(table)
+            if refusal is not None:
+                return Refusal(refusal.consequence, refusal.reasons, ())
+        return None
+
+    def compute(self, plan: ModelPlan) -> ModelInHand:
+        """Step 3: the tables that the model implies."""
+        return ModelInHand(plan, compute_tables(self._engine, self._judge, plan))
+
+    def judge(
+        self, hand: ModelInHand, known: Knowledge, left: Callable[[], float], approved: bool = False
+    ) -> ModelOutcome:
+        """Steps 4 to 7 at one head: the tables first, so that a fit tells of no table that is held."""
+        outcomes, judged = judge_tables(self._judge, hand.tables, known, left, approved)
+        last = outcomes[-1]
+        if last.consequence is not None:
+            about = hand.tables[len(outcomes) - 1][0]
+            return ModelOutcome(last.consequence, last.codes, tuple(outcomes), about)
+        named = {(f.variable, f.level): f.reference for f in hand.plan.formula.factors if f.reference}
+        references = choose_references(judged, named)
+        fitted = self._fitted(hand, references, left)
+        if isinstance(fitted, NotEstimable):
+            return ModelOutcome(Consequence.REFUSE, (ReasonCode.NOT_ESTIMABLE,), tuple(outcomes))
+        return self._checked(hand.plan, fitted, judged, references, outcomes, left, approved)
+
+    def _fitted(
+        self, hand: ModelInHand, references: dict[Level, str], left: Callable[[], float]
+    ) -> Fitted | NotEstimable:
+        key = tuple(sorted(references.items()))
+        if key not in hand.fits:
+            plan = hand.plan
+            if hand.people is None:
+                hand.people = read_population(self._engine, plan)
+            task = Task(
+                plan.options,
+                plan.formula,
+                vocabulary(plan.dataset),
+                references,
+                hand.people,
+                plan.policy.models.rules.largest,
+            )
+            hand.fits[key] = self._room.run(fit, task, seconds=min(left(), MODEL_SECONDS))
+        return hand.fits[key]
+
+    def _checked(
+        self,
+        plan: ModelPlan,
+        fitted: Fitted,
+        judged: list[JudgedTable],
+        references: dict[Level, str],
+        outcomes: list[Outcome],
+        left: Callable[[], float],
+        approved: bool,
+    ) -> ModelOutcome:
+        """By the rules on models, of the risk service and our own: its silence releases nothing."""
+        rules = plan.policy.models.rules
+        said = self._risk.assess_model(fitted.facts, rules, left())
+        findings = tuple(dict.fromkeys((*said, *assess_model(fitted.facts, rules))))
+        hidden = withheld_columns(fitted.design.columns, judged, references)
+        by_name = dict(zip(fitted.design.names, hidden.tolist(), strict=True))
+        # An equation for each class has the columns anew; thresholds are of all categories together.
+        withheld = np.array([by_name.get(name, False) for name in fitted.estimate.names], dtype=np.bool_)
+        worst = Consequence.PROTECT
+        for finding in findings:
+            withheld[list(finding.columns)] |= finding.consequence is Consequence.PROTECT
+            worst = max(worst, _read(finding))
+        codes = tuple(sorted({finding.rule for finding in findings if _read(finding) is worst}))
+        constant = fitted.design.constant
+        if constant is not None and hidden[constant]:
+            worst, codes = Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,)
+        held = worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved)
+        return ModelOutcome(
+            worst if held else None,
+            codes if held else (),
+            tuple(outcomes),
+            fitted=fitted,
+            withheld=withheld,
+            findings=findings,
+        )
+
+
+def cells_of(plan: ModelPlan) -> int:
+    """Cells of the tables that a model says something of."""
+    return sum(map(cells_told, _asked_tables(plan)))
+
+
+def _asked_tables(plan: ModelPlan) -> list[Plan]:
+    """The tables of a model without the conditions on missing values, which nobody asked for."""
+    return [replace(table.plan, filters=plan.filters) for table in implied_tables(plan, ())]
+
+
+def _read(finding: ModelFinding) -> Consequence:
+    """Unspecified is refuse, and so is protecting a whole model."""
+    if finding.consequence is Consequence.UNSPECIFIED:
+        return Consequence.REFUSE
+    if finding.consequence is Consequence.PROTECT and not finding.columns:
+        return Consequence.REFUSE
+    return finding.consequence

@@ -1,0 +1,244 @@
+"""Models through the whole facility: estimates of the records, and nothing that tables would not tell."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+
+from house import build, person, reasons, verdict, with_randhie
+from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.facility.errors import Forbidden, InvalidRequest
+from sdcgate.facility.pace import Pace
+from sdcgate.policy.loading import load_policies, parse_policy
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, table_pb2
+
+RAND = "randhie/src/randhie.csv"
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    from importlib.resources import files
+
+    return pd.read_csv(str(files("statsmodels") / "datasets" / RAND))
+
+
+@pytest.fixture
+def house(tmp_path):
+    made = with_randhie(tmp_path)
+    yield made
+    made.facility.close()
+
+
+@pytest.fixture
+def exact_house(tmp_path):
+    """A house whose policy lets all digits out."""
+    text = (BUNDLED / "israel-cbs.yaml").read_text()
+    for rounded, exact in (
+        ("significant_digits: 4", "significant_digits: 17"),
+        ("counts_base: 10", "counts_base: 1"),
+    ):
+        assert rounded in text
+        text = text.replace(rounded, exact)
+    made = with_randhie(tmp_path, policies={**load_policies(), "israel-cbs": parse_policy(text)})
+    yield made
+    made.facility.close()
+
+
+def request(formula: str, kind: str = "LINEAR", dataset: str = "randhie", **filters) -> pb.QueryModelRequest:
+    asked = pb.QueryModelRequest(
+        dataset=dataset, kind=model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}"), formula=formula
+    )
+    for name, codes in filters.items():
+        variable, _, level = name.partition("__")
+        asked.filter.add(variable=variable, level=level, codes=codes)
+    return asked
+
+
+def ask(house, formula: str, kind: str = "LINEAR", **asked):
+    return house.facility.query_model(house.researcher, request(formula, kind, **asked), Pace(60.0))
+
+
+def estimates(answered) -> dict[str, float | None]:
+    """Estimates by name, None where withheld."""
+    shown = table_pb2.CELL_STATUS_PUBLISHED
+    return {
+        one.name: one.estimate if one.status == shown else None
+        for one in answered.decision.model.coefficients
+    }
+
+
+def test_estimates_are_those_of_statsmodels_on_the_records(exact_house, people) -> None:
+    answered = ask(exact_house, "meddol ~ site + female * numeric(age) + log1p(outpdol)")
+
+    assert verdict(answered) == "RELEASED"
+    own = people.assign(age=np.floor(people["xage"]))
+    theirs = smf.ols("meddol ~ C(site) + C(female) * age + np.log1p(outpdol)", own).fit()
+    found = answered.decision.model
+    by_name = {
+        "Intercept": "Intercept",
+        "site[T.4]": "C(site)[T.4]",
+        "female[T.1]": "C(female)[T.1]",
+        "numeric(age)": "age",
+        "female[T.1]:numeric(age)": "C(female)[T.1]:age",
+        "log1p(outpdol)": "np.log1p(outpdol)",
+    }
+    shown = {one.name: one for one in found.coefficients}
+    for ours, name in by_name.items():
+        assert shown[ours].estimate == pytest.approx(theirs.params[name], rel=1e-8)
+        assert shown[ours].standard_error == pytest.approx(theirs.bse[name], rel=1e-8)
+    assert len(shown) == len(theirs.params)
+    fit = {model_pb2.FitStatistic.Name(one.statistic): one.value for one in found.fit}
+    assert fit["FIT_STATISTIC_R_SQUARED"] == pytest.approx(theirs.rsquared, rel=1e-8)
+    assert (found.units, found.records, found.residual_degrees) == (5908, 20190, int(theirs.df_resid))
+
+
+def test_figures_leave_with_few_digits_and_counts_rounded(house) -> None:
+    found = ask(house, "meddol ~ female").decision.model
+
+    assert (found.units, found.records) == (5910, 20190)
+    for one in found.coefficients:
+        assert one.estimate == float(f"{one.estimate:.3e}")
+
+
+def test_the_same_formula_in_another_spelling_is_the_same_question(house) -> None:
+    first = ask(house, "meddol ~ female + site")
+    again = ask(house, "meddol~1+C( site )+female")
+
+    assert again.repeated
+    assert again.decision == first.decision
+
+
+def test_a_category_that_tables_withhold_has_no_coefficient(house) -> None:
+    found = ask(house, "meddol ~ household_size")
+
+    assert verdict(found) == "RELEASED_PROTECTED"
+    table = house.ask(rows=["household_size"], figures=["UNITS", "MEAN:meddol"])
+    codes = table.decision.table.dimensions[0].codes
+    hidden = {
+        f"household_size[T.{codes[place]}]"
+        for place, status in enumerate(table.decision.table.statuses)
+        if status == table_pb2.CELL_STATUS_WITHHELD
+    }
+    assert hidden
+    assert {name for name, value in estimates(found).items() if value is None} == hidden
+
+
+def test_a_model_of_nearly_the_same_people_is_refused_in_both_orders(house) -> None:
+    valid = [str(years) for years in range(26)]
+    assert verdict(ask(house, "meddol ~ female", site=["3"], year=["2"])) == "RELEASED"
+    nearly = ask(house, "meddol ~ female", site=["3"], year=["2"], education=valid)
+    assert verdict(nearly) == "REFUSED"
+    assert reasons(nearly) == ["DIFFERENCING"]
+
+
+def test_a_model_after_a_table_of_nearly_the_same_people_is_refused(house) -> None:
+    valid = [str(years) for years in range(26)]
+    house.ask(rows=["female"], site=["3"], year=["2"], education=valid)
+
+    assert reasons(ask(house, "meddol ~ female", site=["3"], year=["2"])) == ["DIFFERENCING"]
+
+
+def test_a_table_after_a_model_of_nearly_the_same_people_is_refused(house) -> None:
+    valid = [str(years) for years in range(26)]
+    assert verdict(ask(house, "meddol ~ female", site=["3"], year=["2"], education=valid)) == "RELEASED"
+
+    assert reasons(house.ask(rows=["female"], site=["3"], year=["2"])) == ["DIFFERENCING"]
+
+
+def test_constants_that_could_cut_one_person_out_cannot_be_written(house) -> None:
+    for formula in (
+        "meddol ~ log(lincome - 3.7)",
+        "meddol ~ I(1 / (numeric(age) - 41))",
+        "meddol ~ bs(age, df=4)",
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            ask(house, formula)
+        assert refused.value.problems[0].path == "formula"
+
+
+def test_all_that_is_wrong_is_told_at_once(house) -> None:
+    asked = request("meddol ~ sitee + nosuch(age)", female=["7"])
+    asked.weighted = True
+    with pytest.raises(InvalidRequest) as refused:
+        house.facility.query_model(house.researcher, asked, Pace(60.0))
+
+    paths = [problem.path for problem in refused.value.problems]
+    assert paths.count("formula") == 2
+    assert {"filter[0].codes[0]", "weighted"} <= set(paths)
+
+
+def test_what_cannot_be_estimated_is_refused_and_recorded(house) -> None:
+    answered = ask(house, "meddol ~ numeric(coins) + numeric(coins):C(plan) + plan + site", year=["1"])
+
+    assert verdict(answered) == "REFUSED"
+    assert reasons(answered) == ["NOT_ESTIMABLE"]
+    assert ask(house, "meddol ~ numeric(coins) + numeric(coins):C(plan) + plan + site", year=["1"]).repeated
+
+
+def test_researchers_see_what_they_asked_and_checkers_every_digit(house) -> None:
+    answered = ask(house, "meddol ~ site")
+
+    mine = house.facility.get_query(house.researcher, answered.decision.query)
+    assert mine.model_request.formula == "meddol ~ site"
+    assert not mine.HasField("checker")
+    checked = house.facility.get_query(house.checker, answered.decision.query)
+    rounded, full = mine.decision.model.coefficients[0], checked.checker.model.coefficients[0]
+    assert full.estimate != rounded.estimate
+    assert full.estimate == pytest.approx(rounded.estimate, rel=1e-3)
+
+
+def test_models_are_for_researchers_and_for_policies_that_allow_them(house, tmp_path) -> None:
+    with pytest.raises(Forbidden):
+        house.facility.query_model(person("steward", "stefan"), request("meddol ~ site"), Pace(60.0))
+    other = with_randhie(tmp_path / "other", policy="statistics-netherlands-researchers")
+    answered = ask(other, "meddol ~ site")
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["NOT_ALLOWED"])
+
+
+def test_terms_of_too_many_factors_are_refused_without_data(house) -> None:
+    answered = ask(house, "meddol ~ site:plan:female:year")
+
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["MAXIMUM_DIMENSIONS"])
+
+
+def test_a_dummy_for_a_single_person_does_not_pass(tmp_path) -> None:
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {
+            "id": range(200),
+            "one": [1] + [0] * 199,
+            "x": rng.normal(size=200).round(2),
+            "y": rng.normal(size=200).round(2),
+        }
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    house = build(tmp_path, policy="five-safes")
+    bounds = {"lower_bound": -9.0, "upper_bound": 9.0}
+    numbers = [{"name": name, "decimals": 2, **bounds} for name in ("x", "y", "one")]
+    variable = {
+        "name": "dummy",
+        "column": "one",
+        "identifying": "NO",
+        "levels": [{"codes": [{"code": "0"}, {"code": "1"}]}],
+    }
+    house.engine.register(
+        parse_descriptor(
+            {
+                "name": "people",
+                "data": {"path": "people.csv"},
+                "unit": {"column": "id", "label": "person"},
+                "design": {"coverage": "CENSUS"},
+                "variables": [variable],
+                "measures": numbers,
+            }
+        )
+    )
+
+    as_measure = ask(house, "y ~ x + one", dataset="people")
+    as_factor = ask(house, "y ~ x + dummy", dataset="people")
+
+    assert verdict(as_measure) == "REFUSED"
+    assert set(reasons(as_measure)) & {"INFLUENCE", "LEVERAGE"}
+    assert verdict(as_factor) == "REFUSED"
+    house.facility.close()
