@@ -118,7 +118,6 @@ def singleton(api: Api) -> Claim:
     partial(firms, (COALITION,)),
     largest(COALITION),
     tolerance=100.0,
-    open="the bundled policies set p% for one respondent against another, not for two together",
 )
 def coalition(api: Api) -> Claim:
     """The second and the third take both their turnovers from a published sum."""

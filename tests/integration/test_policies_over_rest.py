@@ -140,7 +140,7 @@ def test_the_client_and_the_command_explain_a_policy(agency: Agency) -> None:
     assert told.exit_code == 0
     assert f"Policy ours, access level remote, dataset randhie\n{shown['policy']['hash']}\n" in told.stdout
     assert (
-        "\nrules.p_percent: {share: 0.1, coalition: 1, consequence: protect}\n  A cell in which the second"
+        "\nrules.p_percent: {share: 0.1, coalition: 2, consequence: protect}\n  A cell in which the 2 largest"
         in told.stdout
     )
     wrong = CliRunner().invoke(main, ["policy", "explain"], env=environment)

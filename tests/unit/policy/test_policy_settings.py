@@ -159,7 +159,7 @@ def test_a_rule_that_is_not_judged_and_a_limit_that_is_none_are_said_too() -> No
     }
     assert said["rules.minimum_households"] == NOT_JUDGED
     assert said["rules.dominance"] == "A cell whose largest unit holds more than 50% of a total is withheld."
-    assert said["rules.p_percent"].startswith("A cell in which the second largest unit could estimate")
+    assert said["rules.p_percent"].startswith("A cell in which the 2 largest others together could estimate")
     assert said["rules.contributions"] == "Contributions to sums are absolute."
     assert said["allowed.variables"] == "All variables of the dataset."
 
