@@ -9,6 +9,9 @@ from sdcgate.methods.outputs.design import Design, Records, VariableLevel
 from sdcgate.methods.outputs.formula import Factor, Numeric, Term, term_text
 from sdcgate.methods.outputs.model_facts import TermFacts
 
+MOST_MARKS = 1 << 27
+"""Pairs of a group and a unit that are marked one by one; of more they are sorted."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classified:
@@ -43,8 +46,14 @@ def units_by_group(groups: IntArray, count: int, units: IntArray) -> IntArray:
     if _each_alone(units):
         return np.bincount(groups, minlength=count).astype(np.int64)
     span = int(units.max(initial=0)) + 1
-    pairs = np.unique(groups * span + units)
-    return np.bincount(pairs // span, minlength=count).astype(np.int64)
+    pairs = groups * span + units
+    if span * count <= MOST_MARKS:
+        marks = np.zeros(span * count, dtype=np.bool_)
+        marks[pairs] = True
+        return np.count_nonzero(marks.reshape(count, span), axis=1).astype(np.int64)
+    pairs.sort()
+    first = np.append(True, pairs[1:] != pairs[:-1])
+    return np.bincount(pairs[first] // span, minlength=count).astype(np.int64)
 
 
 def units_apart(values: FloatArray, units: IntArray) -> IntArray:

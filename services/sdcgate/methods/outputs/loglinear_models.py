@@ -136,9 +136,17 @@ def _fit(data: ModelData, result: Any, family: Family, dispersion: float) -> dic
     if data.weights is not None:
         return {}
     parameters = len(result.params)
-    found = information(float(result.llf), len(data.outcome), parameters)
+    likelihood = float(result.llf)
+    found = information(likelihood, len(data.outcome), parameters)
     if family is Family.GAMMA:
-        found |= {"deviance": float(result.deviance), "dispersion": dispersion}
-    else:
-        found["pseudo_r_squared"] = float(result.prsquared)
-    return found
+        return found | {"deviance": float(result.deviance), "dispersion": dispersion}
+    null = float(result.llnull) if family is Family.NEGATIVE_BINOMIAL else _null_of_poisson(data.outcome)
+    return found | {"pseudo_r_squared": 1.0 - likelihood / null}
+
+
+def _null_of_poisson(outcome: FloatArray) -> float:
+    """Log-likelihood of a constant alone: the mean."""
+    from scipy.special import gammaln
+
+    mean = float(np.mean(outcome))
+    return float(len(outcome) * mean * (np.log(mean) - 1.0) - np.sum(gammaln(outcome + 1.0)))

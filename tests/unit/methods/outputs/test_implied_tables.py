@@ -63,7 +63,9 @@ def test_units_off_the_prevailing_value_are_counted_once() -> None:
     assert list(units_apart(values, np.arange(5))) == [0, 2, 2]
 
 
-def test_units_of_a_group_are_counted_as_pandas_counts_them() -> None:
+@pytest.mark.parametrize("most_marks", [0, 1 << 20])
+def test_units_of_a_group_are_counted_as_pandas_counts_them(most_marks, monkeypatch) -> None:
+    monkeypatch.setattr("sdcgate.methods.outputs.implied_tables.MOST_MARKS", most_marks)
     rng = np.random.default_rng(4)
     groups, units = rng.integers(0, 7, 500), rng.integers(0, 90, 500)
     expected = pd.Series(units).groupby(groups).nunique().reindex(range(8), fill_value=0)
