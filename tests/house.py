@@ -20,6 +20,7 @@ from sdcgate.policy.model import Policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
+SHOWN = (table_pb2.CELL_STATUS_PUBLISHED, table_pb2.CELL_STATUS_PERTURBED)
 RANDHIE = Path(__file__).parent.parent / "services/sdcgate/engine/demonstration/randhie.yaml"
 
 
@@ -105,7 +106,7 @@ def cells(answered) -> dict[tuple[str, ...], tuple[float | None, ...]]:
     """Figures of each cell by its codes, None where withheld."""
     table = getattr(answered, "decision", answered).table
     codes = list(zip(*([d.codes[c] for c in d.cells] for d in table.dimensions), strict=True))
-    shown = [status == table_pb2.CELL_STATUS_PUBLISHED for status in table.statuses]
+    shown = [status in SHOWN for status in table.statuses]
     return {
         code: tuple(f.values[i] if shown[i] else None for f in table.figures) for i, code in enumerate(codes)
     }

@@ -69,6 +69,14 @@ REDUNDANT = {
     "five-safes": {"rules.p_percent null"},
     # A thousand persons are never fewer than five households.
     "statistics-netherlands-public": {"rules.minimum_households null"},
+    # Under noise rules say what must stay possible, which it nearly always does.
+    "cell-key": {
+        "rules.dominance 0 gone",
+        "rules.p_percent null",
+        "units 5",
+        "units 20",
+        "differencing refer",
+    },
 }
 """Changes that show in no table of these data that is small enough for an example."""
 

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.judging import Computation
-from sdcgate.facility.knowledge import ReleasedTable
+from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.wire.dimensions import axes_to_messages
 from sdcgate.wire.json import to_value
@@ -89,11 +91,24 @@ def checker_view(
     return view
 
 
-def release_bytes(dataset: Dataset, released: Iterable[ReleasedTable]) -> bytes:
+def release_bytes(
+    dataset: Dataset, released: Iterable[ReleasedTable], noisy: NoisyRelease | None = None
+) -> bytes:
     """What the ledger keeps of a release, to compare later answers with."""
     release = release_pb2.Release(dataset=dataset.name, version=dataset.version)
     for part in released:
         release.tables.add(
             quantity=part.quantity, boxes=part.table.to_bytes(), facts=facts_to_message(part.facts)
         )
+    for table in noisy.tables if noisy is not None else ():
+        release.noisy.add(
+            quantity=table.quantity,
+            boxes=table.table.to_bytes(),
+            figures=table.true.tolist(),
+            noisy=table.noisy.tolist(),
+            unsafe=np.flatnonzero(table.unsafe).tolist(),
+            reach=table.reach.tolist(),
+            width=table.width.tolist(),
+        )
+    release.noise = noisy.noise if noisy is not None else ""
     return release.SerializeToString(deterministic=True)

@@ -12,7 +12,7 @@ from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.joint_audit import JointlyUnproved, Width, telling
-from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.knowledge import Knowledge, NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService
 from sdcgate.facility.protection import Protected, as_before, make_problem, protect, seconds_to_prove
@@ -42,6 +42,14 @@ OF_CELLS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class NoisyAnswer:
+    """Facts of a table with noise, and what becomes known by them."""
+
+    facts: Facts = field(repr=False)
+    release: NoisyRelease = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """What may be decided about a plan at one head."""
 
@@ -52,6 +60,8 @@ class Outcome:
     findings: tuple[Finding, ...] = field(default=(), repr=False)
     judgement: Assessment | None = field(default=None, repr=False)
     released: tuple[ReleasedTable, ...] = field(default=(), repr=False)
+    noisy: NoisyAnswer | None = field(default=None, repr=False)
+    """What leaves in place of the true figures, where it has noise."""
 
 
 @dataclass(slots=True, eq=False)

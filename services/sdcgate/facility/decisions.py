@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
+
 from sdcgate.facility import answers
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.attempt import Outcome
@@ -76,13 +78,14 @@ def decided(
             decision = new_decision(asked, Consequence.REFER)
             decision.reasons.append(binding_reason(f"{DIFFERS} {' '.join(binding)} {REFERRED}"))
             return decision, binding
-    withheld = bool((shown == State.WITHHELD).any())
+    withheld = bool(np.isin(shown, (State.WITHHELD, State.PERTURBED)).any())
     decision = new_decision(asked, outcome.consequence, reviewed or None, withheld)
     held = outcome.consequence is not None
     for code in outcome.codes if held or withheld else ():
         decision.reasons.append(reason(code, plan, _message(code, outcome.consequence)))
     if not held:
-        axes, facts = computed.table.axes, computed.table.facts
+        axes = computed.table.axes
+        facts = computed.table.facts if outcome.noisy is None else outcome.noisy.facts
         decision.table.CopyFrom(released_table(plan.layout, axes, facts, shown))
     if proposals is not None:
         decision.alternatives.extend(promised(proposal.plan) for proposal in proposals)

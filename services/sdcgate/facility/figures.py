@@ -46,7 +46,7 @@ def denominators(axes: tuple[Axis, ...], layout: Layout) -> IntArray:
 def released_table(layout: Layout, axes: tuple[Axis, ...], facts: Facts, states: IntArray) -> types.Table:
     """The table as it leaves: absent cells (margins not asked for) left out, withheld ones 0 and marked."""
     shown = np.flatnonzero(states != State.ABSENT)
-    published = states[shown] == State.PUBLISHED
+    published = np.isin(states[shown], (State.PUBLISHED, State.PERTURBED))
     codes = cell_codes(axes)
     table = types.Table(statuses=states[shown].tolist())
     for position, axis in enumerate(axes):
@@ -96,9 +96,10 @@ def _values(figure: FigureAsked, facts: Facts, shares: Iterator[IntArray]) -> tu
         return share * 100.0, defined
     measure = measure_of(facts, figure.measure)
     if figure.statistic == types.STATISTIC_SUM:
-        return measure.sums, everywhere
+        return measure.sums, np.isfinite(measure.sums)
     if figure.statistic == types.STATISTIC_WEIGHTED_SUM:
-        return _known(measure.weighted_sums), everywhere
+        weighted = _known(measure.weighted_sums)
+        return weighted, np.isfinite(weighted)
     if figure.statistic == types.STATISTIC_MEAN:
         return _ratio(measure.sums, measure.valid_records.astype(np.float64))
     return _ratio(_known(measure.weighted_sums), _known(measure.valid_weight_sums))
@@ -117,7 +118,7 @@ def measure_of(facts: Facts, name: str) -> MeasureFacts:
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> tuple[FloatArray, BoolArray]:
-    defined = denominator != 0
+    defined = (denominator != 0) & np.isfinite(numerator)
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=defined), defined
 
 

@@ -12,6 +12,8 @@ from sdcgate.facility.boxes import expanded
 from sdcgate.facility.differencing import Inspector, region_axis
 from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.noise import Noise
+from sdcgate.facility.perturbing import Perturbing
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
@@ -43,9 +45,10 @@ class Judge:
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""
-        computed = self._engine.compute(
-            plan.dataset, plan.cells(_ranks(plan), applicable(plan).contributions)
-        )
+        cells = plan.cells(_ranks(plan), applicable(plan).contributions)
+        if plan.policy.cell_keys is not None:
+            cells = replace(cells, keyed=True)
+        computed = self._engine.compute(plan.dataset, cells)
         base = int(computed.facts.units[-1])
         return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
 
@@ -79,9 +82,15 @@ class Judge:
             if remaining() <= 0:
                 raise TimeOver()
 
+        if plan.policy.cell_keys is not None:
+            noise = Noise.of(plan.policy.cell_keys)
+            own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, still_time)
+            return own.outcome(noise, approved)
         attempt = Attempt(plan, computed.table, known, judgement, findings, empty, still_time)
         if judgement.unchecked:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+        if known.noisy:
+            return attempt.held(Consequence.REFER, ReasonCode.UNPROVED)
         if known.other_versions and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         inspector = self._inspector(plan, remaining, still_time)
@@ -169,7 +178,8 @@ def applicable(plan: Plan) -> Rules:
 
 def _ranks(plan: Plan) -> int:
     """How many of the largest contributors of a cell its rules look at, or bounds of later differences."""
-    return max(RANKS, plan.policy.rules.ranks)
+    noise = plan.policy.cell_keys
+    return max(RANKS, plan.policy.rules.ranks, len(noise.sum_shares) if noise is not None else 0)
 
 
 def _key_cells(computed: Computed) -> BoolArray:

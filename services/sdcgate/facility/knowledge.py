@@ -12,6 +12,7 @@ from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
 from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
+from sdcgate.methods.tables.noisy_boxes import NoisyTable
 from sdcgate.methods.tables.released_cells import ReleasedCells
 from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 from sdcgate.wire.tables import facts_from_message
@@ -56,6 +57,15 @@ class ReleasedTable:
         """Records and marks of the cells."""
         pairs = zip(self.table.records.tolist(), self.table.marks.tolist(), strict=True)
         return [(records, mark) if records else NOBODY for records, mark in pairs]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyRelease:
+    """One release with noise: its quantities, counts first, and which noise it is."""
+
+    tables: tuple[NoisyTable, ...]
+    noise: str
+    """A digest of the noise's parameters."""
 
 
 class Seen:
@@ -248,6 +258,8 @@ class Knowledge:
     nothing: KnownQuantity
     other_versions: bool = False
     """Whether something of another version, or under another name, of the same source has left."""
+    noisy: tuple[NoisyRelease, ...] = ()
+    """What left with noise."""
 
     def of(self, quantity: str) -> KnownQuantity:
         """What has left of a quantity."""
@@ -290,8 +302,9 @@ class KnowledgeOfSources:
         sequence, before = self._ledger.source_sequence(source), self._sequences.get(source, 0)
         if before < sequence:
             for stored in self._ledger.releases(source, after_sequence=before):
-                key, tables = _tables(stored)
-                known[key] = known.get(key, self._nothing()).grown(tables)
+                key, tables, noisy = _tables(stored)
+                grown = known.get(key, self._nothing()).grown(tables)
+                known[key] = replace(grown, noisy=(*grown.noisy, *noisy))
                 sequence = max(sequence, stored.sequence)
             self._sequences[source] = sequence
         return known, max(before, sequence)
@@ -301,15 +314,31 @@ class KnowledgeOfSources:
         return Knowledge(0, {}, KnownQuantity(Span({}, rng=self._rng)))
 
 
-def _tables(stored: StoredRelease) -> tuple[tuple[str, int], list[ReleasedTable]]:
-    """The dataset and version of a release, and its tables."""
+def _tables(stored: StoredRelease) -> tuple[tuple[str, int], list[ReleasedTable], list[NoisyRelease]]:
+    """The dataset and version of a release, its tables, and those that left with noise."""
     release = release_pb2.Release.FromString(stored.payload)
     tables = []
     for part in release.tables:
         table = BoxTable.from_bytes(part.boxes)
         facts = facts_from_message(part.facts, len(table))
         tables.append(ReleasedTable(part.quantity, table, facts, tuple(table.boxes())))
-    return (release.dataset, release.version), tables
+    noisy = [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else []
+    return (release.dataset, release.version), tables, noisy
+
+
+def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:
+    table = BoxTable.from_bytes(part.boxes)
+    unsafe = np.zeros(len(table), dtype=np.bool_)
+    unsafe[list(part.unsafe)] = True
+    return NoisyTable(
+        part.quantity,
+        table,
+        np.array(part.figures),
+        np.array(part.noisy),
+        unsafe,
+        np.array(part.reach),
+        np.array(part.width),
+    )
 
 
 def _withholds(table: ReleasedTable) -> bool:

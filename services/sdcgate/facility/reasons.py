@@ -22,6 +22,10 @@ MESSAGES = {
         "Tables of another version of this source were released before; an output checker will compare them."
     ),
     ReasonCode.REVIEW: "An output checker has decided.",
+    ReasonCode.PERTURBED: (
+        "Counts have small random changes, the same for the same persons in every table; totals have changes "
+        "of their own, so that they need not be the sums of their parts."
+    ),
 }
 REFERRED = "An output checker will look at this table."
 REFUSED = "The table does not pass the rules of this dataset."
@@ -65,7 +69,7 @@ def suggestion(code: ReasonCode, plan: Plan) -> str:
             return "Ask the table without the filter, or with the groups that were released before."
         case ReasonCode.MAXIMUM_DIMENSIONS | ReasonCode.NOT_ALLOWED | ReasonCode.MAXIMUM_CELLS:
             return _shorter(plan)
-        case ReasonCode.UNPROVED | ReasonCode.VERSION_DIFFERENCE | ReasonCode.REVIEW:
+        case ReasonCode.UNPROVED | ReasonCode.VERSION_DIFFERENCE | ReasonCode.REVIEW | ReasonCode.PERTURBED:
             return ""
         case _ if coarser:
             return f"Ask {' or '.join(coarser)}."

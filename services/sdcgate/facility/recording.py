@@ -7,7 +7,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation
-from sdcgate.facility.knowledge import ReleasedTable
+from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.redesign import Proposal
@@ -63,6 +63,12 @@ class Found:
         """What becomes known outside."""
         return tuple(part for table in self.tables for part in table)
 
+    @property
+    def noisy(self) -> NoisyRelease | None:
+        """What becomes known outside with noise."""
+        answer = self.outcome.noisy if self.outcome is not None else None
+        return answer.release if answer is not None else None
+
 
 NOTHING = Found()
 
@@ -104,14 +110,14 @@ class Recorder:
         self._policies.record(asked.policy)
         view = answers.checker_view(caller.researcher, found.computed, found.outcome, "")
         view.binding.extend(found.binding)
+        if found.fitted is not None:
+            view.model.CopyFrom(found.fitted)
         event = DecisionEvent(
             query_id=decision.query,
             source=asked.dataset.source,
             dataset=asked.dataset.name,
             version=asked.dataset.version,
             canonical=asked.canonical,
-        if found.fitted is not None:
-            view.model.CopyFrom(found.fitted)
             canonical_hash=asked.canonical_hash(),
             policy_name=asked.policy.name,
             policy_hash=asked.policy.hash,
@@ -178,6 +184,9 @@ class Recorder:
 
     def _box_rows(self, found: Found) -> tuple[BoxRow, ...]:
         """Index rows of the tables' cells, which are those of their counts."""
+        indexed = [([*counts.boxes], counts.table) for counts, *_ in found.tables]
+        if found.noisy is not None:
+            indexed += [(noisy.table.boxes(), noisy.table) for noisy in found.noisy.tables[:1]]
         return tuple(
             BoxRow(digest(box, self._box_key), state)
             for boxes, table in indexed
@@ -191,4 +200,6 @@ def _verdict_name(decision: pb.Decision) -> str:
 
 
 def _release_bytes(asked: Asked, found: Found) -> bytes | None:
-    return answers.release_bytes(asked.dataset, found.released) if found.released or found.exception else None
+    if not (found.released or found.noisy or found.exception):
+        return None
+    return answers.release_bytes(asked.dataset, found.released, found.noisy)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sdcgate.facility.noise_limits import without_noise
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.reasons import alternatives, fewer_dimensions, reason
 from sdcgate.methods.rules import Consequence, ReasonCode
@@ -18,9 +19,12 @@ class Refusal:
     alternatives: tuple[pb.Alternative, ...]
 
 
-def refuse_without_data(plan: Plan) -> Refusal | None:
-    """Judge a plan by its policy alone; None where nothing speaks against it."""
-    reasons = [*_dimensions(plan), *_names(plan), *_size(plan)]
+def refuse_without_data(plan: Plan, submitted: bool = False) -> Refusal | None:
+    """Judge a plan by its policy alone; None where nothing speaks against it.
+
+    `submitted`: the figures come from elsewhere, as they are.
+    """
+    reasons = [*_dimensions(plan), *names_refused(plan), *_size(plan), *_noise(plan, submitted)]
     if not reasons:
         return None
     policy = plan.policy
@@ -76,6 +80,10 @@ def names_refused(plan: Plan) -> list[pb.Reason]:
             if name not in policy.allowed_statistics:
                 found.append(f"{name} may not be shown at this access level.")
     return [reason(ReasonCode.NOT_ALLOWED, plan, message) for message in found]
+
+
+def _noise(plan: Plan, submitted: bool) -> list[pb.Reason]:
+    return [reason(ReasonCode.NOT_ALLOWED, plan, message) for message in without_noise(plan, submitted)]
 
 
 def too_large(plan: Plan) -> str:

@@ -26,6 +26,7 @@ class State(IntEnum):
     PUBLISHED = 1
     WITHHELD = 2
     ABSENT = 3
+    PERTURBED = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class ReasonCode(IntEnum):
     MODAL_SHARE = 29
     IMPLIED_TABLE = 30
     BUDGET = 40
+    PERTURBED = 41
 
 
 class NegativeValues(IntEnum):

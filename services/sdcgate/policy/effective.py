@@ -26,9 +26,10 @@ from sdcgate.methods.rules import (
     Rules,
 )
 from sdcgate.policy.budgets import HOLDERS, UNLIMITED, Budget, Budgets
+from sdcgate.policy.cell_keys import CellKeyNoise
 from sdcgate.policy.explanation import explain
-
 from sdcgate.policy.models import NO_MODELS, ModelLimits
+
 if TYPE_CHECKING:
     from sdcgate.policy.model import LevelPolicy
     from sdcgate.policy.rule_set import RuleSet
@@ -98,14 +99,17 @@ class EffectivePolicy:
     levels_of_rules: bool = False
     """Whether withheld sums must reach the protection levels of the rules that they break."""
 
+    cell_keys: CellKeyNoise | None = None
+    """The noise that cells get in place of being withheld; None where they are withheld."""
+
     budgets: Budgets = UNLIMITED
+
+    models: ModelLimits = NO_MODELS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hash", hash_of(self))
 
     def explain(self) -> str:
-    models: ModelLimits = NO_MODELS
-
         """The policy in words, a line a rule."""
         return explain(self)
 
@@ -137,6 +141,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         count_width=level.protection.count_width or level.rules.minimum_units.units,
         sum_width=level.protection.sum_width,
         levels_of_rules=level.protection.levels == "rules",
+        cell_keys=level.protection.cell_keys.effective() if level.protection.cell_keys else None,
         zeros_withheld=protects_groups if zeros_withheld is None else zeros_withheld,
         protection_time_limit_ms=level.protection.time_limit_ms,
         unproved_consequence=Consequence[level.protection.unproved.upper()],
@@ -148,12 +153,12 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
                 for holder in HOLDERS
             )
         ),
+        models=level.models.effective(),
     )
 
 
 def hash_of(policy: EffectivePolicy) -> str:
     """SHA-256 over the canonical text of an effective policy, as `sha256:<hex>`."""
-        models=level.models.effective(),
     return hash_of_text(canonical_text(policy))
 
 
@@ -170,6 +175,14 @@ def canonical_text(policy: EffectivePolicy) -> str:
     content["rules"] = _told(policy.rules)
     if not policy.levels_of_rules:
         del content["levels_of_rules"]
+    if policy.cell_keys is None:
+        del content["cell_keys"]
+    else:
+        content["cell_keys"] = asdict(policy.cell_keys)
+    if policy.models.kinds:
+        content["models"] = policy.models.written()
+    else:
+        del content["models"]
     if policy.redesign.proposals:
         content["redesign"] = asdict(policy.redesign)
     else:

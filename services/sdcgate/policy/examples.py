@@ -24,7 +24,7 @@ def _known(name: str) -> str:
 
 ReasonName = Annotated[str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": list(REASONS)})]
 Verdict = Literal["RELEASED", "RELEASED_PROTECTED", "REFERRED", "REFUSED"]
-Status = Literal["PUBLISHED", "WITHHELD"]
+Status = Literal["PUBLISHED", "WITHHELD", "PERTURBED"]
 Dimension = Annotated[str, Field(pattern=r"^[^:]{1,128}(:[^:]{1,128})?$")]
 FigureText = Annotated[str, Field(pattern=r"^[A-Z_]+(:.{1,128})?$")]
 Codes = Annotated[tuple[Name, ...], Field(min_length=1)]
@@ -45,7 +45,7 @@ class ExpectedCell(Model):
     codes: dict[Name, Name] = Field(min_length=1)
     """The cell's code of each dimension; `_T` is the total, `_U` is missing."""
     status: Status
-    """Whether it is shown or withheld."""
+    """Whether it is shown as it is, withheld, or shown with noise."""
 
 
 class Expectation(Model):

@@ -43,7 +43,16 @@ def sentences(policy: "EffectivePolicy") -> dict[str, str]:
     """A sentence for each setting, by its name in a policy file: `rules.minimum_units`."""
     rules = {f"rules.{name}": NOT_JUDGED for name in policy.rules.__dataclass_fields__}
     rules |= {f"rules.{name}": sentence for name, sentence in _rules(policy.rules)}
-    return {**rules, **_limits(policy), **_protection(policy)}
+    if policy.cell_keys is not None:
+        rules = {
+            name: said.replace("is withheld", "stays hidden by its noise") for name, said in rules.items()
+        }
+    return {
+        **rules,
+        **_limits(policy),
+        **_protection(policy),
+        **models.sentences(policy.models),
+    }
 
 
 def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
@@ -157,11 +166,11 @@ def _limits(policy: "EffectivePolicy") -> dict[str, str]:
 
 
 def _protection(policy: "EffectivePolicy") -> dict[str, str]:
-    method = "Unsafe cells are withheld, with others that would reveal them."
+    withheld = "Unsafe cells are withheld, with others that would reveal them."
+    noise = policy.cell_keys
     return {
-        "protection.method": method
-        if policy.protection_method == "suppression"
-        else policy.protection_method,
+        "protection.method": "All cells are changed by cell keys; none is withheld." if noise else withheld,
+        "protection.cell_keys": noise.words() if noise else "Figures are exact.",
         "protection.count_width": "What is withheld cannot be bounded more tightly than "
         f"{policy.count_width} for counts.",
         "protection.sum_width": "What is withheld cannot be bounded more tightly than "

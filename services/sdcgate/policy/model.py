@@ -12,7 +12,9 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from sdcgate.policy.budgets import Period
-from sdcgate.policy.effective import EffectivePolicy, effective_policy
+from sdcgate.policy.cell_keys import CELL_KEY, CellKeysSetting, unfit_for_noise
+from sdcgate.policy.effective import EffectivePolicy, effective_policy, rules_of
+from sdcgate.policy.models import ModelsSetting
 from sdcgate.policy.rule_set import Model, RuleSet, TableConsequence
 
 AccessLevel = Literal["public", "licensed", "remote", "on-site"]
@@ -97,8 +99,10 @@ class Forbidden(Model):
 class Protection(Model):
     """How unsafe cells are protected and what counts as proved."""
 
-    method: Literal["suppression"]
-    """How cells are protected: they are withheld, with others that would reveal them."""
+    method: Literal["suppression", "cell_key"]
+    """How cells are protected: withheld, with others that would reveal them; or changed by cell keys."""
+    cell_keys: CellKeysSetting | None = None
+    """The noise that cell keys give, where they are the method."""
     count_width: int | None = Field(default=None, ge=1)
     """How far apart the bounds of a withheld count must be; null: the minimum number of units."""
     sum_width: float = Field(gt=0, le=10)
@@ -196,6 +200,26 @@ class LevelPolicy(Model):
     """What is proposed in place of a table that does not leave whole."""
     budgets: BudgetsSetting = BudgetsSetting()
     """How much may be asked."""
+    models: ModelsSetting = ModelsSetting()
+    """Which models may be asked, and what they must fulfil."""
+
+    @model_validator(mode="after")
+    def _fits_the_method(self) -> Self:
+        by_keys = self.protection.method == CELL_KEY
+        problem = ""
+        if by_keys != (self.protection.cell_keys is not None):
+            problem = "protection.cell_keys and protection.method cell_key go together, or neither is there"
+        elif by_keys and self.redesign.proposals:
+            problem = (
+                "redesign.proposals must be 0 with cell keys: no cell is withheld that a coarser one has"
+            )
+        elif by_keys and self.models.kinds:
+            problem = "models.kinds must be empty with cell keys: models have no noise"
+        elif by_keys:
+            problem = unfit_for_noise(rules_of(self.rules))
+        if problem:
+            raise PydanticCustomError("method", "{what}", {"what": problem})
+        return self
 
 
 class PolicyFile(Model):

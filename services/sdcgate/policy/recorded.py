@@ -21,6 +21,8 @@ from sdcgate.methods.rules import (
     PriorPosterior,
     Rules,
 )
+from sdcgate.policy import models
+from sdcgate.policy.cell_keys import CellKeyNoise
 from sdcgate.policy.effective import HASH_FORMAT, EffectivePolicy, Redesign, hash_of_text
 
 Members = dict[str, Any]
@@ -94,3 +96,19 @@ def _read(name: str, value: Any) -> Any:
     if name in _READ:
         return _READ[name](value)
     return frozenset(value) if isinstance(value, list) else value
+
+
+def _in_tuples(value: Any) -> Any:
+    return tuple(map(_in_tuples, value)) if isinstance(value, list) else value
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "cell_keys": lambda written: CellKeyNoise(**{name: _in_tuples(part) for name, part in written.items()}),
+    "redesign": lambda written: Redesign(**written),
+    "models": models.read,
+    "allowed_levels": lambda written: MappingProxyType(
+        {variable: frozenset(levels) for variable, levels in written.items()}
+    ),
+    "forbidden_combinations": lambda written: tuple(map(frozenset, written)),
+}
+"""Fields that are no plain value or list."""

@@ -68,6 +68,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
         },
         "protection": {
             "method": policy.protection_method,
+            "cell_keys": policy.cell_keys.as_file() if policy.cell_keys else None,
             "count_width": policy.count_width,
             "sum_width": policy.sum_width,
             "levels": "rules" if policy.levels_of_rules else "widths",
@@ -83,8 +84,8 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
         "differencing": {"consequence": _name(policy.differencing_consequence)},
         "redesign": asdict(policy.redesign),
         "budgets": {holder: [asdict(budget) for budget in policy.budgets.of(holder)] for holder in HOLDERS},
-    }
         "models": policy.models.as_file(),
+    }
 
 
 def flow(value: Any) -> str:

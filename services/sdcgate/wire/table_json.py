@@ -3,7 +3,7 @@
 Column names: a dimension has its variable's name, a figure its statistic's in lower case with the measure
 (`units`, `mean_meddol`), the last is `status`. A name that is taken gets a number (`age_2`), so that no two
 columns ever share one; `dimensions` and `figures` say which column is whose. A figure is null wherever its
-cell is not published or has no value.
+cell is not shown, as it is or with noise, or has no value.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from sdcgate.wire.json import Shape, enum_texts
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 STATUS_COLUMN = "status"
-_PUBLISHED = table_pb2.CELL_STATUS_PUBLISHED
+_SHOWN = frozenset({table_pb2.CELL_STATUS_PUBLISHED, table_pb2.CELL_STATUS_PERTURBED})
 
 
 def table_to_value(table: table_pb2.Table) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def table_to_value(table: table_pb2.Table) -> dict[str, Any]:
             "codes": list(dimension.codes),
         }
         dimensions.append({**entry, "labels": list(dimension.labels)} if dimension.labels else entry)
-    published = [status == _PUBLISHED for status in table.statuses]
+    published = [status in _SHOWN for status in table.statuses]
     for figure in table.figures:
         statistic = _name(table_pb2.Statistic, figure.statistic)
         name = free_name(_figure_name(statistic, figure.measure), taken)

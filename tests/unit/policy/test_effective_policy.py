@@ -14,9 +14,10 @@ from sdcgate.methods.rules import (
     MinimumUnits,
 )
 from sdcgate.policy import AccessLevelUnknown, PolicyInvalid, bundled_policies, load_policy, parse_policy
+from sdcgate.policy.cell_keys import CellKeyNoise
 from sdcgate.policy.effective import Redesign, canonical_text
-from sdcgate.policy.recorded import read_canonical
 from sdcgate.policy.models import ModelLimits
+from sdcgate.policy.recorded import read_canonical
 
 OWN = """
 name: own
@@ -241,6 +242,8 @@ def test_every_field_that_can_change_a_decision_is_in_the_hash() -> None:
         "differencing_consequence": Consequence.REFER,
         "dimensions_consequence": Consequence.REFER,
         "redesign": Redesign(proposals=2),
+        "models": ModelLimits(frozenset({"LINEAR"})),
+        "cell_keys": CellKeyNoise(5, 2.0),
     }
     for field in dataclasses.fields(policy):
         if field.name not in ("hash", "latency_step_ms", "budgets"):

@@ -34,8 +34,9 @@ def test_every_bundled_policy_loads_and_carries_the_name_of_its_file(name: str) 
     assert load_policy(name).name == name
 
 
-def test_four_policies_come_with_the_house() -> None:
+def test_five_policies_come_with_the_house() -> None:
     assert bundled_policies() == (
+        "cell-key",
         "five-safes",
         "israel-cbs",
         "statistics-netherlands-public",

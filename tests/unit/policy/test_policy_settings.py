@@ -35,8 +35,8 @@ defaults:
   allowed: {variables: [b, a], levels: {age: [y, x]}, statistics: [UNITS, MEAN]}
   forbidden: {variables: [zper], combinations: [[site, income], [site, age, plan]]}
   protection:
-    {method: suppression, count_width: 7, sum_width: 0.2, levels: rules, zeros_withheld: false,
-     time_limit_ms: 1000, unproved: refer}
+    {method: suppression, cell_keys: null, count_width: 7, sum_width: 0.2, levels: rules,
+     zeros_withheld: false, time_limit_ms: 1000, unproved: refer}
   output: {digits: 1, maximum_cells: 1000, latency_step_ms: 500}
   differencing: {consequence: refer}
   redesign: {proposals: 2, judged: 9, time_limit_ms: 700, withheld_share: null}

@@ -20,7 +20,7 @@ from sdcgate.methods.tables.splitmix import finalised
 
 RECORD_KEY_BITS = 53
 STEPS = 50
-"""Values a unit of a sum's noise."""
+"""Steps a unit in which the distribution of a sum's noise is worked out."""
 DEVIATIONS = 3
 """A sum's noise is at most so many of its standard deviations."""
 
@@ -91,15 +91,15 @@ def counts_behind_noise(true: IntArray, noisy: IntArray, table: PTable) -> tuple
     for step, ends in ((-1, lower), (1, upper)):
         going = np.ones(len(true), dtype=np.bool_)
         for distance in range(1, 2 * most + 1):
-            possible = _may_become(true + step * distance, noisy, table)
+            possible = may_become(true + step * distance, noisy, table)
             every &= not np.any(possible & ~going)
             going &= possible
             ends[going] = true[going] + step * distance
     return lower, upper, every
 
 
-def _may_become(counts: IntArray, noisy: IntArray, table: PTable) -> BoolArray:
-    """Whether counts can get the noise that makes them others."""
+def may_become(counts: IntArray, noisy: IntArray, table: PTable) -> BoolArray:
+    """Whether counts can get the noise that makes them others; nothing below 0 is a count."""
     most = table.maximum_noise
     possible = np.zeros((table.last_count + 1, 2 * most + 1), dtype=np.bool_)
     drawn = table.probabilities > 0
@@ -179,19 +179,24 @@ def noisy_sums(
 
 
 def _standard_noise(fractions: FloatArray) -> FloatArray:
-    """Noise of mean 0 and variance 1, at most DEVIATIONS, by the key."""
-    values, upper = _standard_distribution()
-    noise: FloatArray = values[np.searchsorted(upper, fractions, side="right")]
+    """Noise of mean 0 and variance 1 (to 1e-4), at most DEVIATIONS, by the key; any value can occur.
+
+    Were it one of some multiples of the largest contribution, several sums that hold the same contribution
+    could tell it exactly.
+    """
+    edges, upper = _standard_distribution()
+    noise: FloatArray = np.interp(fractions, upper, edges)
     return noise
 
 
 @lru_cache(maxsize=1)
 def _standard_distribution() -> tuple[FloatArray, FloatArray]:
-    """Values in steps, and the cumulated probabilities of the distribution of greatest entropy on them."""
+    """Edges of steps and the probabilities below them; of all distributions on steps that of most entropy."""
     values = np.arange(-DEVIATIONS * STEPS, DEVIATIONS * STEPS + 1) / STEPS
     moments = np.array([values, values**2])
     nothing = np.zeros((0, len(values)))
     found = maximum_entropy(moments, np.array([0.0, 1.0]), nothing, np.zeros(0))
-    upper = np.cumsum(found)
+    upper = np.concatenate([[0.0], np.cumsum(found)])
     upper[-1] = 1.0
-    return values, upper
+    edges = np.append(values - 0.5 / STEPS, DEVIATIONS)
+    return np.maximum(edges, -DEVIATIONS), upper

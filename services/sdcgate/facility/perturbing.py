@@ -1,0 +1,171 @@
+"""Steps 4 to 7 where a policy protects by cell keys: all cells get noise, and what left is proved together.
+
+What is refused, or shown without a value, is so by noisy figures; only what is referred depends on true ones.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.engine.engine import Engine
+from sdcgate.engine.queries import MEASURE_PREFIX
+from sdcgate.facility.attempt import NoisyAnswer, Outcome
+from sdcgate.facility.boxes import COUNTS
+from sdcgate.facility.knowledge import Knowledge, NoisyRelease
+from sdcgate.facility.noise import Noise, NoisyQuantities, left_cells, with_noise
+from sdcgate.facility.plan import Plan
+from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
+from sdcgate.methods.rules import Consequence, ReasonCode
+from sdcgate.methods.tables.assessment import Assessment
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.noisy_boxes import (
+    Atoms,
+    NoisyTable,
+    answers_of,
+    movable,
+    room_of_counts,
+    room_of_sums,
+    within_reach,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Perturbing:
+    """One table at one head of the ledger, on its way to figures with noise."""
+
+    engine: Engine
+    plan: Plan
+    axes: tuple[Axis, ...]
+    facts: Facts = field(repr=False)
+    known: Knowledge
+    judgement: Assessment
+    still_time: Callable[[], None]
+
+    def outcome(self, noise: Noise, approved: bool) -> Outcome:
+        """What may be decided. `approved`: a checker has compared it with other versions."""
+        if self.known.other_versions and not approved:
+            return self.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
+        if self.judgement.unchecked or self._other_protection(noise):
+            return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+        noisy = with_noise(self.plan, self.facts, noise)
+        base = self.plan.policy.rules.minimum_base
+        if base is not None and noisy.units[-1] < base.units:
+            return self.held(base.consequence, ReasonCode.MINIMUM_BASE)
+        found = NoisyQuantities(
+            self.plan, self.axes, self.facts, noisy, self.judgement.findings, noise
+        ).tables()
+        release = NoisyRelease(tuple(found), noise.digest)
+        history = Together.of(self.engine, self.plan, self.known, release)
+        self.still_time()
+        if history.too_many_answers():
+            return self.held(self.plan.policy.differencing_consequence, ReasonCode.DIFFERENCING)
+        if history.unproved(noise):
+            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+        states = np.where(left_cells(self.plan, self.axes), State.PERTURBED, State.ABSENT).astype(np.int64)
+        findings = self.judgement.findings
+        return Outcome(
+            None, (ReasonCode.PERTURBED,), states, findings, self.judgement, noisy=NoisyAnswer(noisy, release)
+        )
+
+    def held(self, consequence: Consequence, code: ReasonCode) -> Outcome:
+        """Nothing leaves."""
+        nothing = np.full(len(self.facts), State.ABSENT, dtype=np.int64)
+        return Outcome(consequence, (code,), nothing, self.judgement.findings, self.judgement)
+
+    def _other_protection(self, noise: Noise) -> bool:
+        """Whether cells of the source were withheld, or left with other noise."""
+        withheld = any(known.boxes.secret for known in self.known.quantities.values())
+        return withheld or any(release.noise != noise.digest for release in self.known.noisy)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """All that left of a version of a source with noise, and what is known of it exactly."""
+
+    tables: tuple[NoisyTable, ...]
+    atoms: Atoms
+    exact: tuple[Box, ...] = field(repr=False)
+    """Boxes whose counts are known."""
+    exact_sums: frozenset[str]
+    """Measures of which sums are known."""
+    plan: Plan
+    new: int = 0
+    """How many of the tables, the last ones, are not out yet."""
+
+    @classmethod
+    def of(
+        cls, engine: Engine, plan: Plan, known: Knowledge, release: NoisyRelease | None = None
+    ) -> "Together":
+        """What left, and what is about to."""
+        before = tuple(table for earlier in known.noisy for table in earlier.tables)
+        new = release.tables if release is not None else ()
+        counts = known.of(COUNTS)
+        exact = tuple(counts.boxes.within(set(counts.shapes.full)))
+        variables = {name for table in (*before, *new) for name in table.table.variables()}
+        variables |= {name for box in exact for name, _ in box}
+        atoms = atoms_of(engine, plan, tuple(sorted(variables)))
+        sums = frozenset(quantity for quantity in known.quantities if quantity != COUNTS)
+        return cls((*before, *new), atoms, exact, sums, plan, len(new))
+
+    def too_many_answers(self) -> bool:
+        """Whether anybody in the new tables would be in more noisy figures of a kind than may leave."""
+        noise = self.plan.policy.cell_keys
+        if noise is None or noise.maximum_answers is None:
+            return False
+        for quantity in {table.quantity for table in self.tables[len(self.tables) - self.new :]}:
+            answers = answers_of([t.table for t in self.tables if t.quantity == quantity], self.atoms)
+            if (answers > noise.maximum_answers).any():
+                return True
+        return False
+
+    def unproved(self, noise: Noise) -> dict[int, BoolArray]:
+        """Unsafe cells of which it is not shown that two values are possible, by the number of the table."""
+        counts = [table for table in self.tables if not table.of_sums]
+        sums = [table for table in self.tables if table.of_sums]
+        room = room_of_counts(counts, self.atoms, noise.table)
+        alone = self.plan.dataset.records_per_unit == 1
+        may = movable(room, self.atoms, self.exact, alone, bool(sums or self.exact_sums))
+        found = {}
+        for number, table in enumerate(self.tables):
+            if table.of_sums:
+                cells = self._sums_without_witness(table, sums, noise)
+            else:
+                hidden = within_reach(table, self.atoms, may.astype(np.float64)) > 0
+                cells = table.unsafe & table.left & ~hidden
+            if cells.any():
+                found[number] = cells
+        return found
+
+    def _sums_without_witness(self, table: NoisyTable, sums: list[NoisyTable], noise: Noise) -> BoolArray:
+        unsafe = table.unsafe & table.left
+        if not unsafe.any() or noise.sums is None or table.quantity in self.exact_sums:
+            return unsafe
+        measure = self.plan.dataset.measure(table.quantity)
+        same = [other for other in sums if other.quantity == table.quantity]
+        room = room_of_sums(same, self.atoms, noise.sums.most)
+        if measure.upper_bound is None:
+            unsafe = unsafe & ~(within_reach(table, self.atoms, room.more) >= table.width)
+        if measure.lower_bound is None or measure.lower_bound == 0:
+            # Where nothing is below 0 only the largest contribution surely can be less: it is in any atom.
+            every = measure.lower_bound is not None
+            unsafe = unsafe & ~(within_reach(table, self.atoms, room.less, every) >= table.width)
+        return unsafe
+
+
+def atoms_of(engine: Engine, plan: Plan, variables: tuple[str, ...]) -> Atoms:
+    """The combinations of codes that occur, with codes as boxes have them: places among those that occur."""
+    dataset = plan.dataset
+    codes, records = engine.occurring_codes(dataset, variables)
+    places = [
+        column if name.startswith(MEASURE_PREFIX) else _places(dataset.occurring(name))[column]
+        for name, column in zip(variables, codes.T, strict=True)
+    ]
+    gathered = np.array(places, dtype=np.int64).reshape(len(variables), len(codes)).T
+    return Atoms(variables, gathered, records)
+
+
+def _places(occurring: int) -> IntArray:
+    """For each code how many of the codes before it occur."""
+    bits = np.array([occurring >> code & 1 for code in range(occurring.bit_length())], dtype=np.int64)
+    return np.cumsum(bits) - bits
