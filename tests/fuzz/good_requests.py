@@ -193,6 +193,11 @@ PLAIN = {
     "records_per_unit": 1,
 }
 
+LINKED_TABLES = [
+    {"problem": {**PLAIN, "dimensions": DIMENSIONS[::-1]}, "cells": [1]},
+    {"problem": PLAIN, "cells": [0, 4]},
+]
+
 PUBLISHED = {"dataset": "people", "rows": [{"variable": "region"}], "published": "yearbook, table 3"}
 
 SCENARIOS = [
@@ -255,8 +260,15 @@ def prepare(house: "HouseUnderFire") -> None:
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
         "AssessModel": [from_value(openapi_examples.BODIES["AssessModel"], models_pb2.AssessModelRequest)],
         "QueryModel": [from_value(MODEL, pb.QueryModelRequest)],
-        "ProtectTable": [_protection(PROBLEM, "unsafe"), _protection(PLAIN, "unsafe")],
-        "AuditTable": [_protection(PROBLEM, "withheld"), _protection(PLAIN, "withheld")],
+        "ProtectTable": [
+            _protection(PROBLEM, "unsafe"),
+            _protection(PLAIN, "unsafe"),
+            _protection(PLAIN, "unsafe", exact=True, intervals=True, linked=LINKED_TABLES),
+        ],
+        "AuditTable": [
+            _protection(PROBLEM, "withheld"),
+            _protection(PLAIN, "withheld", intervals=True, linked=LINKED_TABLES),
+        ],
         "RedesignTable": [
             from_value(openapi_examples.BODIES["RedesignTable"], redesign_pb2.RedesignTableRequest)
         ],
@@ -327,6 +339,6 @@ def _asked(house: "HouseUnderFire", method: str, request: Message, role: str) ->
     return house.call("facility", called, role, sent(request))
 
 
-def _protection(problem: object, cells: str) -> Message:
+def _protection(problem: object, cells: str, **more: object) -> Message:
     kind = protection_pb2.ProtectTableRequest if cells == "unsafe" else protection_pb2.AuditTableRequest
-    return from_value({"problem": problem, cells: [0], "time_limit_ms": 300}, kind)
+    return from_value({"problem": problem, cells: [0], "time_limit_ms": 300, **more}, kind)

@@ -58,6 +58,30 @@ def small(sites: pd.DataFrame) -> list[int]:
     return sites.index[(sites.n > 0) & (sites.n < 10)].tolist()
 
 
+def test_tables_with_common_totals_are_protected_and_audited_together(
+    client: Client, sites: pd.DataFrame
+) -> None:
+    table = own_table(sites, ["site", "plan"], {"units": "n"})
+    alone = client.protect_table(table, small(sites), count_width=10)
+    by_site = sites[sites.plan == "All"].reset_index(drop=True)
+    other = own_table(by_site, ["site"], {"units": "n"})
+    # With a total that is withheld in the first table and shown in the second one, all is lost.
+    hidden = [position(sites, 1, plan) for plan in sites.plan.unique()]
+    told = client.audit_table(table, hidden, linked=[{"table": other, "withheld": []}], count_width=10)
+    assert told["proof"] == "REFUTED"
+    assert position(sites, 1, "All") in told["unprotected"]
+    linked = [{"table": other, "unsafe": [0]}]
+    found = client.protect_table(table, small(sites), linked=linked, count_width=10)
+    assert found["proof"] == "PROVED"
+    assert 0 in found["linked"][0]["withheld"]
+    assert position(sites, by_site.site[0], "All") in found["withheld"]
+    assert found["price"] > alone["price"]
+    wrong = own_table(by_site.assign(n=by_site.n + 1 + (by_site.site == "All") * 5), ["site"], {"units": "n"})
+    with pytest.raises(InvalidRequest) as caught:
+        client.protect_table(table, [0], linked=[{"table": wrong, "unsafe": []}])
+    assert "linked[0].problem.facts.units" in dict(caught.value.errors)
+
+
 def test_a_crosstab_is_assessed_protected_and_audited(client: Client, sites: pd.DataFrame) -> None:
     table = own_table(sites, ["site", "plan"], {"units": "n"})
     assessed = client.assess_table(table, RULES)
@@ -71,6 +95,12 @@ def test_a_crosstab_is_assessed_protected_and_audited(client: Client, sites: pd.
     withheld = set(pattern["withheld"])
     assert withheld > set(small(sites))
     assert pattern["cost"] == sites.n[sorted(withheld - set(small(sites)))].sum()
+
+    cheapest = client.protect_table(table, small(sites), exact=True, intervals=True, **how)
+    assert (cheapest["proof"], cheapest["method"], cheapest["optimal"]) == ("PROVED", "EXACT", True)
+    assert cheapest["lower_bound"] == cheapest["price"] <= pattern["price"]
+    assert [one["cell"] for one in cheapest["intervals"]] == cheapest["withheld"]
+    assert all(one["upper"] - one["lower"] >= 10 for one in cheapest["intervals"] if "upper" in one)
 
     audited = client.audit_table(table, withheld, **how)
     assert (audited["proof"], audited["unprotected"], audited["leaks"]) == ("PROVED", [], [])

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sdcgate_client.checks import own_method, own_problem
+from sdcgate_client.checks import own_linked, own_method, own_problem
 from sdcgate_client.connection import Connection
 from sdcgate_client.contents import json_of, object_of
 from sdcgate_client.files import (
@@ -222,6 +222,7 @@ class CheckCalls(Connection):
         thorough: bool = False,
         exact: bool = False,
         intervals: bool = False,
+        linked: Iterable[Mapping[str, Any]] = (),
         **how: Any,
     ) -> dict[str, Any]:
         """Finds cells to withhold, or values that hide the unsafe ones. No verdict; nothing is kept.
@@ -239,15 +240,20 @@ class CheckCalls(Connection):
             exact: Find the cheapest cells to withhold; if the time does not suffice, the answer's `gap` says
                 by which share they may be too dear.
             intervals: Tell between what each withheld fact can be known to lie.
+            linked: Further tables that are protected together with this one, such as `[{"table": other,
+                "unsafe": [4]}]`. Cells with the same codes are withheld in all tables or in none.
             how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
 
         Returns:
             `{"withheld": [...], "proof": "PROVED", "witnesses": {...}, "unchecked": [...], ...}`, with
-            `"price"`, `"lower_bound"`, `"gap"`, `"optimal"`, `"intervals"` where asked; by a method
+            `"price"`, `"lower_bound"`, `"gap"`, `"optimal"`, `"intervals"` where asked, and for each linked
+            table `"linked": [{"withheld": [...], ...}]`; by a method
             `"perturbed"` has `{"facts": [{"fact": "units", "values": [...], "utility": {...}}], ...}`.
         """
         body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
         flags = {"thorough": thorough, "exact": exact, "intervals": intervals}
+        if others := own_linked(linked, "unsafe", **how):
+            body["linked"] = others
         body |= own_method(method or {}) | {name: True for name, asked in flags.items() if asked}
         return object_of(self._call("POST", "/v1/protection:protectTable", body))
 
@@ -258,6 +264,7 @@ class CheckCalls(Connection):
         *,
         time_limit_ms: int = 10_000,
         intervals: bool = False,
+        linked: Iterable[Mapping[str, Any]] = (),
         **how: Any,
     ) -> dict[str, Any]:
         """Audits a pattern of withheld cells as an intruder would. No verdict; nothing is kept.
@@ -267,6 +274,8 @@ class CheckCalls(Connection):
             withheld: Positions of the withheld cells.
             time_limit_ms: Milliseconds to spend.
             intervals: Tell between what each withheld fact can be known to lie.
+            linked: Further tables that left or shall leave beside this one, such as `[{"table": other,
+                "withheld": [4]}]`.
             how: Requirements; see `own_problem`.
 
         Returns:
@@ -278,6 +287,8 @@ class CheckCalls(Connection):
             "time_limit_ms": time_limit_ms,
         }
         body |= {"intervals": True} if intervals else {}
+        if others := own_linked(linked, "withheld", **how):
+            body["linked"] = others
         return object_of(self._call("POST", "/v1/protection:auditTable", body))
 
     def redesign_table(

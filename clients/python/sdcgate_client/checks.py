@@ -25,6 +25,7 @@ BOUNDS = ("lower_bound", "upper_bound")
 LARGEST = "largest"
 RANKED = (LARGEST, "unwaived_largest")
 CONTRIBUTORS = ("shifted", "weighted")
+DEMANDED = ("count_width", "sum_width", "zeros_withheld", "records_per_unit", "units_additive")
 
 
 def own_table(
@@ -103,6 +104,29 @@ def own_problem(
         "units_additive": units_additive,
         **more,
     }
+
+
+def own_linked(tables: Iterable[Mapping[str, Any]], cells: str, **how: Any) -> list[dict[str, Any]]:
+    """Further tables that are protected or audited together with a first one.
+
+    Args:
+        tables: Each with `table`, see `own_table`, its cells under the name in `cells`, and what else is
+            known of it; see `own_problem`.
+        cells: `unsafe` or `withheld`.
+        how: What is demanded of the first table, and so of all.
+    """
+    demanded = {name: how[name] for name in DEMANDED if name in how}
+    return [
+        {
+            "problem": own_problem(
+                one["table"],
+                **demanded,
+                **{name: told for name, told in one.items() if name not in ("table", cells)},
+            ),
+            "cells": list(one.get(cells, ())),
+        }
+        for one in tables
+    ]
 
 
 def own_levels(findings: Iterable[Mapping[str, Any]], cells: int) -> list[dict[str, Any]]:

@@ -35,6 +35,10 @@ class Weighting(StrEnum):
 def protect(
     file: Annotated[Path, typer.Argument(help="Records: CSV or Parquet.", show_default=False)],
     by: Annotated[list[str], typer.Option(help="Columns to count by; repeat it or separate by commas.")],
+    also: Annotated[
+        list[str],
+        typer.Option("--with", help="withhold: columns of a further table, protected with it; repeatable."),
+    ] = [],  # noqa: B006
     unit: Annotated[str, typer.Option(help="Column of the unit's id; without it each record is one.")] = "",
     minimum: Annotated[int, typer.Option(help="Counts above 0 and below this are unsafe.", min=1)] = 3,
     method: Annotated[Method, typer.Option(help="What is done.")] = Method.WITHHOLD,
@@ -78,6 +82,7 @@ def protect(
 
         asked = Asked(
             by=tuple(name for text in by for name in text.split(",") if name),
+            also_by=tuple(tuple(name for name in text.split(",") if name) for text in also),
             unit=unit,
             minimum=minimum,
             method=method.value,

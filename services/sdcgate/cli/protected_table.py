@@ -3,12 +3,14 @@
 import csv
 import os
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
+from sdcgate.cli.linked_tables import withhold
 from sdcgate.cli.released_tables import released_values
 from sdcgate.engine.counted_table import CountedTable, count_table
 from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, KeyArray, cell_codes
@@ -16,7 +18,6 @@ from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
 from sdcgate.methods.tables.adjustment import AdjustedTable
 from sdcgate.methods.tables.adjustment_demands import Demands, Weighting
 from sdcgate.methods.tables.controlled_rounding import Found
-from sdcgate.methods.tables.exact_suppression import protect_exactly
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
     Perturbed,
@@ -29,7 +30,7 @@ from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.ptable import NoiseParameters, PTable, ptable
 from sdcgate.methods.tables.ptable_checks import ptable_from_csv
 from sdcgate.methods.tables.rounding import Intervals
-from sdcgate.methods.tables.suppression import Protection, protect
+from sdcgate.methods.tables.suppression import Protection
 from sdcgate.methods.tables.utility import Utility
 
 WITHHOLD, CELL_KEYS, RANDOM = "withhold", "cell-keys", "random"
@@ -47,6 +48,7 @@ class Asked:
     """
 
     by: tuple[str, ...]
+    also_by: tuple[tuple[str, ...], ...]
     unit: str
     minimum: int
     method: str
@@ -80,6 +82,8 @@ class ProtectedTable:
     adjusted: AdjustedTable | None = field(default=None, repr=False)
     pattern: Protection | None = field(default=None, repr=False)
     exact: bool = False
+    others: tuple["ProtectedTable", ...] = field(default=(), repr=False)
+    """Tables that were protected together with it."""
 
     @property
     def proved(self) -> bool:
@@ -93,21 +97,22 @@ def protected_table(file: Path, asked: Asked) -> ProtectedTable:
         raise ValueError("--method cell-keys needs --key-file and --unit")
     if asked.released and asked.method not in (CONTROLLED, ADJUSTMENT):
         raise ValueError("--released is for --method controlled and --method adjustment")
-    if asked.exact and asked.method != WITHHOLD:
-        raise ValueError("--exact is for --method withhold")
+    if asked.method != WITHHOLD and (asked.exact or asked.also_by):
+        raise ValueError("--exact and --with are for --method withhold")
     if asked.method == ADJUSTMENT and asked.minimum < 2:
         raise ValueError("--method adjustment needs a --minimum of 2 or more")
     secret = asked.secret if asked.method in (CELL_KEYS, RANDOM) else None
     counted = count_table(file, asked.by, asked.unit, secret, asked.delimiter)
-    if not counted.units_additive and asked.method not in (WITHHOLD, CELL_KEYS):
+    if asked.method == WITHHOLD:
+        more = (count_table(file, by, asked.unit, None, asked.delimiter) for by in asked.also_by)
+        return _withheld([counted, *more], asked)
+    if not counted.units_additive and asked.method != CELL_KEYS:
         raise ValueError(
             "some units are in several cells, so that their counts do not add up: withhold, or use cell-keys"
         )
     problem = _problem(counted, asked.minimum)
-    unsafe = (counted.units > 0) & (counted.units < asked.minimum)
+    unsafe = _unsafe(counted, asked.minimum)
     counts = "units" if asked.unit else "records"
-    if asked.method == WITHHOLD:
-        return _withheld(problem, unsafe, counts, asked)
     if asked.method == CELL_KEYS:
         method = CellKeys(_keys(counted), _noise(asked))
         return _changed(problem, unsafe, with_cell_keys(problem, unsafe, method, asked.seconds, counts))
@@ -160,20 +165,32 @@ def _noise(asked: Asked) -> PTable:
     return ptable(NoiseParameters(*asked.noise))
 
 
-def _withheld(problem: Problem, unsafe: BoolArray, counts: str, asked: Asked) -> ProtectedTable:
-    found = (protect_exactly if asked.exact else protect)(problem, unsafe, asked.seconds)
-    return ProtectedTable(
-        axes=problem.axes,
-        counts=counts,
-        values=problem.facts.units.astype(np.float64),
-        intervals=None,
-        withheld=found.withheld,
-        proof=found.proof,
-        unsafe=int(unsafe.sum()),
-        unprotected=int(found.unprotected.sum()),
-        pattern=found,
-        exact=asked.exact,
+def _withheld(tables: Sequence[CountedTable], asked: Asked) -> ProtectedTable:
+    """The first table, and with it the others that are protected together with it."""
+    problems = [_problem(table, asked.minimum) for table in tables]
+    unsafe = [_unsafe(table, asked.minimum) for table in tables]
+    found = withhold(problems, unsafe, asked.seconds, asked.exact)
+    first, *others = (
+        ProtectedTable(
+            axes=problem.axes,
+            counts="units" if asked.unit else "records",
+            values=problem.facts.units.astype(np.float64),
+            intervals=None,
+            withheld=pattern.withheld,
+            proof=pattern.proof,
+            unsafe=int(small.sum()),
+            unprotected=int(pattern.unprotected.sum()),
+            pattern=pattern,
+            exact=asked.exact,
+        )
+        for pattern, problem, small in zip(found, problems, unsafe, strict=True)
     )
+    return replace(first, others=tuple(others))
+
+
+def _unsafe(counted: CountedTable, minimum: int) -> BoolArray:
+    unsafe: BoolArray = (counted.units > 0) & (counted.units < minimum)
+    return unsafe
 
 
 def _changed(problem: Problem, unsafe: BoolArray, found: Perturbed) -> ProtectedTable:
@@ -196,8 +213,9 @@ def _changed(problem: Problem, unsafe: BoolArray, found: Perturbed) -> Protected
 def summary(found: ProtectedTable) -> str:
     """What was done, for the one who did it: it is computed from true counts and is not for publication."""
     lines = [
+        *_of_others(found.others),
         f"{len(found.withheld)} cells, {found.unsafe} unsafe, {found.proof.name}"
-        + (f": {found.unprotected} not shown to be hidden" if found.unprotected else "")
+        + (f": {found.unprotected} not shown to be hidden" if found.unprotected else ""),
     ]
     if found.withheld.any():
         lines.append(f"{int(found.withheld.sum())} cells are withheld{_nearness_of_pattern(found)}")
@@ -213,6 +231,16 @@ def summary(found: ProtectedTable) -> str:
             f"totals move; {utility.broken_relations} of {utility.relations} sums no longer hold."
         )
     return "\n".join(lines)
+
+
+def _of_others(tables: Sequence[ProtectedTable]) -> list[str]:
+    """A line for each table that was protected with the first one."""
+    return [
+        f"With {', '.join(axis.variable for axis in table.axes)}: {len(table.withheld)} cells, "
+        f"{table.unsafe} unsafe, {int(table.withheld.sum())} withheld"
+        + (f", {table.unprotected} not shown to be hidden." if table.unprotected else ".")
+        for table in tables
+    ]
 
 
 def _nearness_of_pattern(found: ProtectedTable) -> str:
@@ -255,12 +283,18 @@ def _nearness(adjusted: AdjustedTable, axes: tuple[Axis, ...]) -> str:
 
 
 def write_table(found: ProtectedTable, out: Path | None) -> None:
-    """Write the table as CSV, to standard output where no file is named."""
-    if out is None:
-        _write(found, sys.stdout)
-        return
-    with out.open("w", encoding="utf-8", newline="") as opened:
-        _write(found, opened)
+    """Write the table as CSV, to standard output where no file is named.
+
+    Tables that were protected with it follow after an empty line, or go to `NAME-2.csv` and so on.
+    """
+    for place, table in enumerate((found, *found.others)):
+        if out is None:
+            sys.stdout.write("\n" if place else "")
+            _write(table, sys.stdout)
+            continue
+        file = out.with_stem(f"{out.stem}-{place + 1}") if place else out
+        with file.open("w", encoding="utf-8", newline="") as opened:
+            _write(table, opened)
 
 
 def _write(found: ProtectedTable, stream: TextIO) -> None:

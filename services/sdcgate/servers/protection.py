@@ -28,12 +28,12 @@ from sdcgate.servers.callers import check_side, most_cells
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
+from sdcgate.wire.linked import tables_to_protect
 from sdcgate.wire.patterns import audit_to_message, check_search, pattern_to_message
 from sdcgate.wire.perturbation import method_from_message, perturbed_to_message
 from sdcgate.wire.protection import (
     TableToProtect,
     proof_to_message,
-    table_to_protect,
 )
 from sdcgate.wire.redesign import redesign_to_message, table_to_redesign
 from sdcgate.wire.tables import listed
@@ -57,7 +57,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         self, request: pb.ProtectTableRequest, context: grpc.ServicerContext
     ) -> pb.ProtectTableResponse:
         """Find a pattern that withholds the unsafe cells, and prove it; or values that hide them."""
-        table = table_to_protect(request, most_cells(self._maximum_check_cells))
+        table = tables_to_protect(request, most_cells(self._maximum_check_cells))
         method = method_from_message(request, table)
         check_search(request)
         seconds = _seconds(request.time_limit_ms, context)
@@ -73,7 +73,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         self, request: pb.AuditTableRequest, context: grpc.ServicerContext
     ) -> pb.AuditTableResponse:
         """Audit a given pattern."""
-        table = table_to_protect(request, most_cells(self._maximum_check_cells))
+        table = tables_to_protect(request, most_cells(self._maximum_check_cells))
         seconds = _seconds(request.time_limit_ms, context)
         deadline = Deadline(seconds)
         found = audit(table.problem, table.cells, seconds * (1 - INTERVALS_SHARE * request.intervals))

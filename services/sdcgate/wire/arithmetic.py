@@ -66,7 +66,7 @@ def _arithmetic(
     closer = direction * (said - stated) > CLOSE * max(1.0, abs(stated))
     return arithmetic_pb2.Arithmetic(
         bound=found.bound,
-        sentence=sentence(found, direction, table.problem.axes, fact_names(table)),
+        sentence=sentence(found, direction, table.name_of, fact_names(table)),
         whole_numbers=closer,
         steps=[_step(step, table) for step in found.steps],
     )

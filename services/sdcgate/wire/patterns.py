@@ -10,6 +10,7 @@ from sdcgate.methods.tables.problem import Proof
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.suppression import Protection
 from sdcgate.wire.arithmetic import fact_names, leaks_to_messages
+from sdcgate.wire.linked import linked_to_messages
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate.wire.protection import TableToProtect, proof_to_message, witnesses_to_message
 from sdcgate.wire.tables import listed
@@ -47,6 +48,7 @@ def pattern_to_message(
         gap=found.gap if bounded else None,
         optimal=bounded and found.optimal,
         intervals=intervals_to_messages(intervals, table),
+        linked=linked_to_messages(table, found.withheld, found.unprotected),
     )
 
 
@@ -61,6 +63,7 @@ def audit_to_message(
         unchecked=table.unchecked,
         leaks=leaks_to_messages(found.leaks, table, deadline),
         intervals=intervals_to_messages(intervals, table),
+        linked=linked_to_messages(table, table.cells, found.unprotected),
     )
 
 

@@ -1,7 +1,7 @@
 """Problems of protection, patterns and witnesses between messages and arrays."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +10,7 @@ from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, number_
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.tables.fact_checks import fact_problems
 from sdcgate.methods.tables.given_facts import protectable
+from sdcgate.methods.tables.leak_sentences import cell_name
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
 from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder, axes_from_messages, axes_to_messages
@@ -51,6 +52,15 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TablePart:
+    """One of several tables: its axes, where its cells lie among all, and where the sender's lie in it."""
+
+    axes: tuple[Axis, ...]
+    places: IntArray = field(repr=False)
+    order: CellOrder = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TableToProtect:
     """What the protection service is asked."""
 
@@ -65,6 +75,16 @@ class TableToProtect:
     """Where the sender's cells lie."""
     known_witnesses: Witnesses | None = field(default=None, repr=False)
     """Of an earlier pattern."""
+    parts: tuple[TablePart, ...] = field(default=(), repr=False)
+    """The tables, where several are protected together."""
+
+    def name_of(self, place: int) -> str:
+        """What a cell is called: its codes, in the first table that has it."""
+        for part in self.parts:
+            own = np.flatnonzero(part.places == place)
+            if len(own):
+                return cell_name(part.axes, int(own[0]))
+        return cell_name(self.problem.axes, place)
 
 
 def table_to_protect(
@@ -74,32 +94,58 @@ def table_to_protect(
     """Read a request. Raises InvalidMessageError with all that is wrong with its envelope and columns."""
     problems = Problems(violations(message))
     name = "unsafe" if isinstance(message, protection_pb2.ProtectTableRequest) else "withheld"
-    asked = message.problem
-    read = problems.of(axes_from_messages, asked.dimensions, "problem.dimensions", most_cells)
-    if read is None:
-        raise InvalidMessageError(problems.found)
-    axes, order = read
-    count = number_of_cells(axes)
-    cells = problems.of(mask, getattr(message, name), count, name, order)
-    problem = _problem(asked, axes, order, problems)
+    table = read_table(message.problem, getattr(message, name), ("problem", name), most_cells, problems)
     known = None
-    if isinstance(message, protection_pb2.ProtectTableRequest) and message.HasField("known_witnesses"):
-        measures = len(asked.facts.measures)
-        known = problems.of(
-            witnesses_from_message, message.known_witnesses, measures, "known_witnesses", order
-        )
+    if table is not None:
+        known = read_known_witnesses(message, table.order, problems)
     problems.check()
-    if problem is None or cells is None:
+    if table is None:
         raise RuntimeError("no problem to protect, and none to tell")
+    return replace(table, known_witnesses=known)
+
+
+def read_known_witnesses(
+    message: protection_pb2.ProtectTableRequest | protection_pb2.AuditTableRequest,
+    order: CellOrder,
+    problems: Problems,
+) -> Witnesses | None:
+    """Witnesses of an earlier pattern, where there are any; what is wrong with them is noted."""
+    if isinstance(message, protection_pb2.AuditTableRequest) or not message.HasField("known_witnesses"):
+        return None
+    measures = len(message.problem.facts.measures)
+    return problems.of(witnesses_from_message, message.known_witnesses, measures, "known_witnesses", order)
+
+
+def read_table(
+    asked: protection_pb2.ProtectionProblem,
+    cells: Iterable[int],
+    paths: tuple[str, str],
+    most_cells: int,
+    problems: Problems,
+) -> TableToProtect | None:
+    """One table and its cells, at these paths; None, with what is wrong noted, where it cannot be read."""
+    path, path_of_cells = paths
+    read = problems.of(axes_from_messages, asked.dimensions, f"{path}.dimensions", most_cells)
+    if read is None:
+        return None
+    axes, order = read
+    flags = problems.of(mask, cells, number_of_cells(axes), path_of_cells, order)
+    problem = _problem(asked, axes, order, problems, path)
+    if problem is None or flags is None:
+        return None
     counts = "units" if asked.facts.units and not asked.facts.records else "records"
-    return TableToProtect(problem[0], cells, counts, problem[1], order, known)
+    return TableToProtect(problem[0], flags, counts, problem[1], order)
 
 
 def _problem(
-    message: protection_pb2.ProtectionProblem, axes: tuple[Axis, ...], order: CellOrder, problems: Problems
+    message: protection_pb2.ProtectionProblem,
+    axes: tuple[Axis, ...],
+    order: CellOrder,
+    problems: Problems,
+    path: str,
 ) -> tuple[Problem, tuple[str, ...]] | None:
     """The problem and what is unchecked in it; None, with what is wrong noted, where it cannot be made."""
-    path, count = "problem", number_of_cells(axes)
+    count = number_of_cells(axes)
     if not np.isfinite(message.sum_width):
         problems.found.append(FieldProblem(f"{path}.sum_width", "must be a finite number"))
     known = problems.of(mask, message.known, count, f"{path}.known", order)
@@ -116,10 +162,10 @@ def _problem(
         problems.found.extend(facts_problems(error, message.facts, order, path))
         return None
     measures = [measure.name for measure in given.facts.measures]
-    known_measures = problems.of(_known_measures, message, measures, count, order)
-    known_sums = problems.of(_known_sums_from_messages, message, measures, count, order)
-    levels = problems.of(_levels_from_messages, message, measures, count, order)
-    if known is None or absent is None or known_sums is None or problems.found:
+    known_measures = problems.of(_known_measures, message, measures, count, order, path)
+    known_sums = problems.of(_known_sums_from_messages, message, measures, count, order, path)
+    levels = problems.of(_levels_from_messages, message, measures, count, order, path)
+    if known is None or absent is None or known_sums is None or _told(problems, path):
         return None
     upper, lower = levels or (None, None)
     if not given.counted:
@@ -150,6 +196,11 @@ def _problem(
     return problem, given.unchecked
 
 
+def _told(problems: Problems, path: str) -> bool:
+    """Whether something is wrong within a message at a path."""
+    return any(problem.path.startswith(f"{path}.") for problem in problems.found)
+
+
 def _known_sums_to_messages(problem: Problem) -> list[protection_pb2.KnownSum]:
     of_measures = problem.known_measure_sums
     if of_measures is None:
@@ -163,13 +214,17 @@ def _known_sums_to_messages(problem: Problem) -> list[protection_pb2.KnownSum]:
 
 
 def _known_sums_from_messages(
-    message: protection_pb2.ProtectionProblem, measures: list[str], count: int, order: CellOrder
+    message: protection_pb2.ProtectionProblem,
+    measures: list[str],
+    count: int,
+    order: CellOrder,
+    path: str,
 ) -> tuple[tuple[IntArray, ...], tuple[tuple[IntArray, ...], ...]]:
     """Sets of cells with known sums: of the counts, and of each measure."""
     found: dict[str, list[IntArray]] = {"": [], **{measure: [] for measure in measures}}
     problems = Problems()
     for place, known in enumerate(message.known_sums):
-        where = f"problem.known_sums[{place}]"
+        where = f"{path}.known_sums[{place}]"
         cells = problems.of(positions, known.cells, count, f"{where}.cells", order)
         if known.measure not in found:
             problems.found.append(FieldProblem(f"{where}.measure", NO_MEASURE))
@@ -192,7 +247,11 @@ def _levels_to_messages(problem: Problem) -> list[protection_pb2.SumLevels]:
 
 
 def _levels_from_messages(
-    message: protection_pb2.ProtectionProblem, measures: list[str], count: int, order: CellOrder
+    message: protection_pb2.ProtectionProblem,
+    measures: list[str],
+    count: int,
+    order: CellOrder,
+    path: str,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Levels above and below the sums of each measure, (measures, cells) each; None where there are none."""
     if not message.sum_levels:
@@ -200,7 +259,7 @@ def _levels_from_messages(
     sides = (np.zeros((len(measures), count)), np.zeros((len(measures), count)))
     found: list[FieldProblem] = []
     for place, levels in enumerate(message.sum_levels):
-        where = f"problem.sum_levels[{place}]"
+        where = f"{path}.sum_levels[{place}]"
         if levels.measure not in measures:
             found.append(FieldProblem(f"{where}.measure", NO_MEASURE))
         for name, side in zip(("upper", "lower"), sides, strict=True):
@@ -228,7 +287,11 @@ def _listed_by_measure(problem: Problem) -> list[protection_pb2.KnownMeasure]:
 
 
 def _known_measures(
-    message: protection_pb2.ProtectionProblem, measures: list[str], count: int, order: CellOrder
+    message: protection_pb2.ProtectionProblem,
+    measures: list[str],
+    count: int,
+    order: CellOrder,
+    path: str,
 ) -> BoolArray | None:
     """Cells of which each measure is known; None where the message says nothing of measures."""
     if not message.known_measures:
@@ -237,7 +300,7 @@ def _known_measures(
     known = np.zeros((len(place), count), dtype=np.bool_)
     problems = Problems()
     for number, found in enumerate(message.known_measures):
-        where = f"problem.known_measures[{number}]"
+        where = f"{path}.known_measures[{number}]"
         cells = problems.of(mask, found.cells, count, f"{where}.cells", order)
         if found.measure not in place:
             problems.found.append(FieldProblem(f"{where}.measure", NO_MEASURE))

@@ -67,7 +67,30 @@ def test_the_cheapest_cells_are_withheld_where_that_is_asked(people: Path) -> No
 def test_the_cheapest_cells_cannot_be_asked_of_another_method(people: Path) -> None:
     shown = protect(people, "--method", "controlled", "--exact")
     assert shown.exit_code == 2
-    assert "--exact is for --method withhold" in shown.stderr
+    assert "--exact and --with are for --method withhold" in shown.stderr
+
+
+def test_several_tables_of_a_file_are_protected_together(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.csv"
+    shown = protect(people, "--with", "region", "--with", "age", "--out", str(out))
+    assert shown.exit_code == 0, shown.output
+    assert "With region: 5 cells" in shown.stderr
+    both = counts(out.read_text())
+    regions = list(csv.DictReader((tmp_path / "table-2.csv").open()))
+    assert {row["region"]: row["units"] for row in regions} == {
+        region: text for (region, age), text in both.items() if age == "_T"
+    }
+    assert (tmp_path / "table-3.csv").exists()
+    written = protect(people, "--with", "region")
+    first, second = written.stdout.split("\n\n")
+    assert first.startswith("region,age,units\n")
+    assert second.startswith("region,units\n")
+
+
+def test_several_tables_cannot_be_rounded_together(people: Path) -> None:
+    shown = protect(people, "--method", "controlled", "--with", "region")
+    assert shown.exit_code == 2
+    assert "--with are for --method withhold" in shown.stderr
 
 
 def test_controlled_rounding_writes_a_table_that_adds_up(people: Path, tmp_path: Path) -> None:

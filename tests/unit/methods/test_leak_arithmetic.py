@@ -1,6 +1,7 @@
 """The arithmetic of leaks: added up again by hand it gives the bound, and another program finds no other."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from made_tables import at, axis, facts, flags, problem, with_margins
 from sdcgate.methods.tables.audit import Leak, audit
 from sdcgate.methods.tables.intruder import RECORDS, SUMS
 from sdcgate.methods.tables.leak_arithmetic import Kind, Sense, arithmetic_of, whole
-from sdcgate.methods.tables.leak_sentences import sentence
+from sdcgate.methods.tables.leak_sentences import cell_name, sentence
 from sdcgate.methods.tables.problem import Proof
 from sdcgate.methods.tables.solver import Deadline
 
@@ -65,8 +66,11 @@ def test_the_tau_argus_manual_bounds_its_cell_by_3_and_6_and_we_say_how():
     assert added_up(lower, leak, -1) == 3.0
     assert added_up(upper, leak, 1) == 6.0
     names = ("units", "units")
-    assert sentence(upper, 1, of.axes, names) == "6 [_T, 1] = at most 6, as [2, 1 is not below 0]"
-    said = sentence(lower, -1, of.axes, names)
+    assert (
+        sentence(upper, 1, partial(cell_name, of.axes), names)
+        == "6 [_T, 1] = at most 6, as [2, 1 is not below 0]"
+    )
+    said = sentence(lower, -1, partial(cell_name, of.axes), names)
     assert said.endswith("= at least 3, as [2, 2 is not below 0]")
     assert said in (
         "7 [1, _T] - 4 [_T, 2] = at least 3, as [2, 2 is not below 0]",
@@ -86,7 +90,7 @@ def test_a_cell_alone_in_its_row_is_its_total_less_the_others():
         assert added_up(found, leak, direction) == 9.0
         (step,) = found.steps
         assert step.kind is Kind.ADDS_UP
-        assert sentence(found, direction, of.axes, ("units",)) in (
+        assert sentence(found, direction, partial(cell_name, of.axes), ("units",)) in (
             f"30 [1, _T] - 12 [1, y] - 9 [1, z] = at {word} 9",
             f"29 [_T, x] - 20 [2, x] = at {word} 9",
         )
@@ -99,7 +103,10 @@ def test_that_a_withheld_cell_is_not_empty_is_named():
     _, upper = arithmetic_of(of, withheld, leak, Deadline(5))
     assert (leak.upper, added_up(upper, leak, 1)) == (5.0, 5.0)
     assert {step.kind for step in upper.steps} == {Kind.ADDS_UP, Kind.NOT_EMPTY}
-    assert sentence(upper, 1, of.axes, ("units",)) == "6 [_T, 1] - 1 [2, 1 is not empty] = at most 5"
+    assert (
+        sentence(upper, 1, partial(cell_name, of.axes), ("units",))
+        == "6 [_T, 1] - 1 [2, 1 is not empty] = at most 5"
+    )
 
 
 def test_a_known_cell_and_a_known_sum_are_named():
@@ -114,7 +121,7 @@ def test_a_known_cell_and_a_known_sum_are_named():
     _, upper = arithmetic_of(of, withheld, leak, Deadline(5))
     assert added_up(upper, leak, 1) == pytest.approx(4.0)
     assert Kind.KNOWN_SUM in {step.kind for step in upper.steps}
-    assert "0.5 x 5 [a known sum]" in sentence(upper, 1, of.axes, ("units",))
+    assert "0.5 x 5 [a known sum]" in sentence(upper, 1, partial(cell_name, of.axes), ("units",))
 
 
 def test_without_time_there_is_no_arithmetic():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import grpc
 import numpy as np
 import pytest
@@ -164,3 +166,97 @@ class Waiting:
 )
 def test_no_more_time_is_spent_than_the_caller_waits(asked_ms, waits, spent):
     assert _seconds(asked_ms, Waiting(waits)) == pytest.approx(spent)
+
+
+def linked_table(columns, facts, **changes):
+    """A table of `a` by others, whose totals of `a` are those of PROBLEM."""
+    asked = replace(
+        PROBLEM,
+        axes=(AXES[0], columns),
+        facts=Facts(units=facts, records=facts),
+        known=np.zeros(len(facts), dtype=np.bool_),
+        absent=np.zeros(len(facts), dtype=np.bool_),
+        **changes,
+    )
+    return problem_to_message(asked)
+
+
+SECOND = Axis("c", "c", ("x", "y", "_T"), (2, 2, -1))
+OF_SECOND = np.array([9, 10, 19, 14, 15, 29, 2, 36, 38, 25, 61, 86])
+
+
+def test_linked_tables_get_one_pattern_that_passes_their_joint_audit(stub):
+    other = pb.LinkedTable(problem=linked_table(SECOND, OF_SECOND), cells=[6])
+    answer = protected(stub, linked=[other], exact=True)
+    assert answer.proof == pb.PROOF_PROVED
+    assert answer.optimal
+    (found,) = answer.linked
+    # Cells 3, 7, 11 and 15 of the first are the totals of a; the others of the second table come after it.
+    assert list(found.cells) == [16, 17, 3, 18, 19, 7, 20, 21, 11, 22, 23, 15]
+    assert 6 in found.withheld
+    assert [found.cells[cell] for cell in found.withheld] == [
+        joint for joint in found.cells if joint in answer.withheld
+    ]
+    own = [cell for cell in answer.withheld if cell < 16]
+    audited = pb.AuditTableRequest(
+        problem=problem_to_message(PROBLEM),
+        withheld=own,
+        linked=[pb.LinkedTable(problem=other.problem, cells=found.withheld)],
+        time_limit_ms=5000,
+    )
+    assert stub.AuditTable(audited).proof == pb.PROOF_PROVED
+    leaking = pb.AuditTableRequest(
+        problem=problem_to_message(PROBLEM), withheld=own, linked=[other], time_limit_ms=5000
+    )
+    told = stub.AuditTable(leaking)
+    assert told.proof == pb.PROOF_REFUTED
+    assert list(told.linked[0].unprotected) == [6]
+    (leak,) = told.leaks
+    assert leak.at_least.sentence == "25 [_T, x] - 9 [1, x] - 14 [2, x] = at least 2"
+
+
+def test_a_cell_that_another_table_shows_leaks_however_wide_it_would_be(stub):
+    whole = pb.AuditTableRequest(
+        problem=problem_to_message(PROBLEM), withheld=[0, 3, 12, 15], time_limit_ms=5000
+    )
+    assert stub.AuditTable(whole).proof == pb.PROOF_PROVED
+    other = pb.LinkedTable(problem=linked_table(SECOND, OF_SECOND), cells=[11])
+    told = stub.AuditTable(
+        pb.AuditTableRequest(
+            problem=whole.problem, withheld=whole.withheld, linked=[other], time_limit_ms=5000
+        )
+    )
+    assert told.proof == pb.PROOF_REFUTED
+    assert 3 in told.unprotected
+    assert 2 in told.linked[0].unprotected
+    assert {(leak.lower, leak.upper) for leak in told.leaks if leak.cell == 3} == {(19, 19)}
+
+
+def test_linked_tables_that_do_not_go_together_are_told_with_paths(stub):
+    wrong = OF_SECOND.copy()
+    wrong[[6, 8, 9, 11]] += 1
+    short = linked_table(SECOND, OF_SECOND)
+    del short.facts.records[-1]
+    cases = [
+        (linked_table(SECOND, wrong), "linked[0].problem.facts.records", "(positions 8, 11)"),
+        (linked_table(SECOND, OF_SECOND, count_width=5), "linked[0].problem.count_width", "same"),
+        (short, "linked[0].problem.facts.records", "12"),
+    ]
+    for problem, path, words in cases:
+        with pytest.raises(grpc.RpcError) as caught:
+            protected(stub, linked=[pb.LinkedTable(problem=problem, cells=[6])])
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        told = {field.path: field.message for field in errors.from_rpc_error(caught.value).fields}
+        assert words in told[path]
+
+
+def test_every_wrong_field_of_every_linked_table_is_told_at_once(stub):
+    other = pb.LinkedTable(problem=linked_table(SECOND, OF_SECOND), cells=[77])
+    other.problem.known.append(99)
+    with pytest.raises(grpc.RpcError) as caught:
+        protected(stub, linked=[other, other], rounding={"kind": "ROUNDING_KIND_NEAREST", "base": 5})
+    paths = {field.path for field in errors.from_rpc_error(caught.value).fields}
+    assert paths == {
+        "linked",
+        *(f"linked[{table}].{name}" for table in (0, 1) for name in ("cells", "problem.known")),
+    }

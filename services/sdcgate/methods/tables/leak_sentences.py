@@ -20,16 +20,23 @@ WORDS = {
 """Why what is hidden stands at an end, by kind; of other kinds nothing need be said."""
 
 
-def sentence(found: Arithmetic, direction: float, axes: tuple[Axis, ...], facts: Sequence[str]) -> str:
+def cell_name(axes: tuple[Axis, ...], cell: int) -> str:
+    """The codes of a cell."""
+    shape = shape_of(axes)
+    codes = np.unravel_index(cell, shape) if shape else ()
+    return ", ".join(axis.codes[int(code)] for axis, code in zip(axes, codes, strict=True))
+
+
+def sentence(
+    found: Arithmetic, direction: float, cell_names: Callable[[int], str], facts: Sequence[str]
+) -> str:
     """The published values with how often they are counted, what is added for hidden ones, and the bound.
 
     `direction` is 1 for an upper and -1 for a lower bound; `facts` are the names of the quantities.
     """
-    shape = shape_of(axes)
 
     def label(term: Term) -> str:
-        codes = np.unravel_index(term.cell, shape) if shape else ()
-        name = ", ".join(axis.codes[int(code)] for axis, code in zip(axes, codes, strict=True))
+        name = cell_names(term.cell)
         return f"[{name}]" if len(used) < 2 else f"[{facts[term.quantity]}: {name}]"
 
     used = {term.quantity for step in found.steps for term in (*step.hidden, *step.published)}

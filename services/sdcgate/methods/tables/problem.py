@@ -85,7 +85,7 @@ class Problem:
     absolute value apart, and if it can be as much more and less than it is as `upper_levels` and
     `lower_levels` say, shape (measures, cells), where they are given; of what is known nothing is required.
     Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
-    one unless `zeros_withheld`.
+    one unless `zeros_withheld`. Cells of several tables have `joint_relations` in place of axes.
 
     Raises FactsError, naming all that is wrong, if shapes do not fit or the facts contradict what everybody
     is said to know.
@@ -106,6 +106,7 @@ class Problem:
     costs: FloatArray | None = field(default=None, repr=False)
     upper_levels: FloatArray | None = field(default=None, repr=False)
     lower_levels: FloatArray | None = field(default=None, repr=False)
+    joint_relations: Relations | None = field(default=None, repr=False)
     relations: Relations = field(init=False, repr=False)
     equations: Equations = field(init=False, repr=False)
     """What must add up in counts."""
@@ -118,7 +119,7 @@ class Problem:
         problems = _misfits(self)
         if problems:
             raise FactsError(problems)
-        relations = additive_relations(self.axes)
+        relations = additive_relations(self.axes) if self.joint_relations is None else self.joint_relations
         object.__setattr__(self, "relations", relations)
         counts = _equations(relations, self.known_sums)
         object.__setattr__(self, "equations", counts)
@@ -221,8 +222,8 @@ def _equations(relations: Relations, known_sums: tuple[IntArray, ...]) -> Equati
 
 def _misfits(problem: Problem) -> list[FactProblem]:
     """Arrays whose length does not fit the axes, and parameters out of range."""
-    cells = number_of_cells(problem.axes)
     facts = problem.facts
+    cells = number_of_cells(problem.axes) if problem.joint_relations is None else len(facts)
     columns: list[tuple[str, npt.NDArray[np.generic]]] = [
         ("facts.units", facts.units),
         ("facts.records", facts.records),

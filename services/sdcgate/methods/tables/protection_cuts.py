@@ -72,7 +72,7 @@ class Attacker:
         first in single sums, which take no program.
         """
         held = np.where(self._always, 1.0, shares[self.cells])
-        found = self._cuts_of_sums(held)
+        found = self._cuts_of_sums(held, deadline)
         if found:
             return found
         settled = np.zeros(len(self.cells), dtype=np.bool_)
@@ -95,7 +95,7 @@ class Attacker:
     def cuts(self, withheld: BoolArray, deadline: Deadline) -> list[Cut]:
         """Cuts that a pattern breaks, shape (cells,): none if real numbers do not speak against it."""
         held = np.where(self._always | withheld[self.cells], 1.0, 0.0)
-        found = self._cuts_of_sums(held)
+        found = self._cuts_of_sums(held, deadline)
         reached = np.zeros((2, len(self.cells)))
         for place in np.flatnonzero(self._asked & (held > 0)):
             width, above, below = (float(need[place]) for need in self.needs)
@@ -121,7 +121,7 @@ class Attacker:
                 found += [cut for cut in some if cut]
         return found
 
-    def _cuts_of_sums(self, held: FloatArray) -> list[Cut]:
+    def _cuts_of_sums(self, held: FloatArray, deadline: Deadline) -> list[Cut]:
         """A withheld cell must have others in each of its sums: those of these cuts that the shares break."""
         room = self._above + self._below
         moving = np.where(room > 0, held, 0.0)[self._column]
@@ -129,6 +129,8 @@ class Attacker:
         asked = (self._asked & (self.needs[0] > 0))[self._column]
         found: list[Cut] = []
         for entry in np.flatnonzero(asked & (others < held[self._column] - VIOLATED)):
+            if deadline.over:
+                break
             place, duals = int(self._column[entry]), np.zeros(self._rows, dtype=np.int64)
             duals[self._row[entry]] = DENOMINATOR * self._sign[entry]
             cost = np.abs(self._reduced(place, 1.0, duals))
