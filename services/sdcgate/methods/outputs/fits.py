@@ -90,8 +90,10 @@ class Part:
     parameters: tuple[int, ...]
     """Positions in the estimate."""
     columns: tuple[int, ...]
-    """The design's column of each; `working` has all columns of the design."""
+    """The design's column of each."""
     working: Working = field(repr=False)
+    places: tuple[int, ...] | None = None
+    """The column of `working` of each; None where it has all columns of the design, in their order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

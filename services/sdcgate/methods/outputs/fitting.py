@@ -9,13 +9,16 @@ from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.design import Records
 from sdcgate.methods.outputs.estimates import ModelEstimate
 from sdcgate.methods.outputs.fits import Family, Fit, FitOptions, ModelData
+from sdcgate.methods.outputs.hazards import fit_hazards
 from sdcgate.methods.outputs.implied_tables import implied_table, term_facts, units_apart, units_by_group
 from sdcgate.methods.outputs.influence import influence_of
 from sdcgate.methods.outputs.linear_models import fit_linear
 from sdcgate.methods.outputs.loglinear_models import fit_loglinear
 from sdcgate.methods.outputs.model_facts import ColumnFacts, ModelFacts
+from sdcgate.methods.outputs.panel_models import fit_fixed_effects, fit_mixed
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 from sdcgate.methods.outputs.quantile_regression import fit_quantile
+from sdcgate.methods.outputs.two_stage import fit_two_stage
 
 _FITS = {
     Family.LINEAR: fit_linear,
@@ -27,6 +30,10 @@ _FITS = {
     Family.MULTINOMIAL_LOGIT: fit_multinomial,
     Family.ORDERED_LOGIT: fit_ordered,
     Family.QUANTILE: fit_quantile,
+    Family.FIXED_EFFECTS: fit_fixed_effects,
+    Family.MIXED: fit_mixed,
+    Family.COX: fit_hazards,
+    Family.TWO_STAGE: fit_two_stage,
 }
 
 
@@ -54,8 +61,9 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
     for part in fit.parts:
         found = influence_of(part.working, data.units, largest)
         places, columns = list(part.parameters), list(part.columns)
-        shares[places] = found.largest_shares[columns]
-        moved[places] = found.dfbetas[columns]
+        in_working = columns if part.places is None else list(part.places)
+        shares[places] = found.largest_shares[in_working]
+        moved[places] = found.dfbetas[in_working]
         terms[places] = [data.design.columns[column].term for column in columns]
         apart[places] = of_columns[columns]
         leverage, condition = max(leverage, found.maximum_leverage), max(condition, found.condition)

@@ -50,7 +50,7 @@ def units_by_group(groups: IntArray, count: int, units: IntArray) -> IntArray:
     if span * count <= MOST_MARKS:
         marks = np.zeros(span * count, dtype=np.bool_)
         marks[pairs] = True
-        return np.count_nonzero(marks.reshape(count, span), axis=1).astype(np.int64)
+        return np.asarray(np.count_nonzero(marks.reshape(count, span), axis=1), dtype=np.int64)
     pairs.sort()
     first = np.append(True, pairs[1:] != pairs[:-1])
     return np.bincount(pairs[first] // span, minlength=count).astype(np.int64)
