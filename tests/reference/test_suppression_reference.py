@@ -14,6 +14,7 @@ import pytest
 
 from made_tables import axis, counts, facts, flags, problem, with_margins
 from peers_tables import INNER, numbers
+from sdcgate.methods.cells import TOTAL, Axis
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.exact_suppression import protect_exactly
 from sdcgate.methods.tables.intervals import withheld_intervals
@@ -172,6 +173,62 @@ def test_the_exact_pattern_costs_the_proved_optimum(inner, most, frequency, numb
     found = protect_exactly(by_number, unsafe, 10)
     assert (found.proof, found.gap) == (Proof.PROVED, 0)
     assert int(found.withheld.sum()) == number
+
+
+def nested(name, groups):
+    """An axis of groups of codes, with the groups and a total after them; a group of one is its code."""
+    codes = [code for group in groups.values() for code in group]
+    above = [group for group, parts in groups.items() if len(parts) > 1]
+    parents = [
+        len(codes) + above.index(group) if group in above else len(codes) + len(above)
+        for group, parts in groups.items()
+        for _ in parts
+    ]
+    total = len(codes) + len(above)
+    return Axis(name, name, (*codes, *above, TOTAL), (*parents, *[total] * len(above), -1))
+
+
+def added_up(inner, axes):
+    """A table with the sums of all groups and totals."""
+    for place, one in enumerate(axes):
+        full = np.zeros((*inner.shape[:place], len(one.codes), *inner.shape[place + 1 :]), dtype=np.int64)
+        lines, below = np.moveaxis(full, place, 0), np.moveaxis(inner, place, 0)
+        lines[: len(below)] = below
+        for code in range(len(one.codes) - 1):
+            lines[one.parents[code]] += lines[code]
+        inner = full
+    return inner.reshape(-1)
+
+
+ECONOMY = nested("eco", {"A": ["Aa", "Ab"], "B": ["Ba", "Bb"]})
+COUNTIES = {"1": "AI", "10": "JK", "4": "B", "5": "CD", "6": "EF", "8": "GH"}
+INCOME = """
+    55 11 36 11 9 3 2 0 32 9 20 0 18 4 11 2 29 7 18 1 35 5 25 8 17 13 13 2 63 9 52 14 24 12 22 9
+    22 6 8 4 38 9 15 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("axes", "inner", "most", "peer"),
+    [
+        ((axis("sex", "mf"), ECONOMY), numbers("14 17 13 12 10 11 13 10", 2, 4), 10, 100),
+        (
+            (nested("county", COUNTIES), axis("income", "aopw")),
+            numbers(INCOME, 11, 4),
+            3,
+            131,
+        ),
+    ],
+    ids=["microdata2", "ssb-d2"],
+)
+def test_hierarchies_cost_what_sdctables_optimum_costs(axes, inner, most, peer):
+    records = added_up(inner, axes)
+    of = problem(axes, facts(records, records), zeros_withheld=True, known=records == 0)
+    of = replace(of, costs=np.maximum(records, 1).astype(float))
+    unsafe = (records > 0) & (records <= most)
+    found = protect_exactly(of, unsafe, 10)
+    assert (found.proof, found.gap) == (Proof.PROVED, 0)
+    assert int(records[found.withheld].sum()) == peer
 
 
 def test_no_pattern_of_a_peer_that_holds_costs_less_than_an_optimal_one():
