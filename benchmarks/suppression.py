@@ -23,6 +23,7 @@ from sdcgate.cli.demo import DESCRIPTOR
 from sdcgate.cli.key import create_keys
 from sdcgate.cli.supervisor import Supervisor
 from sdcgate.methods.cells import TOTAL, Axis, Facts
+from sdcgate.methods.tables.exact_suppression import protect_exactly
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.suppression import Protection, protect
 from sdcgate.servers.settings import Settings
@@ -39,6 +40,18 @@ TABLES: tuple[tuple[tuple[int, ...], int, int | None], ...] = (
 """Shape, seed, and the optimum where it is known."""
 LARGE = ((15, 15, 10), 105, 3778, 30.0)
 """Shape, seed, the cost of the cheapest safe pattern of a peer, and seconds."""
+EXACT = (
+    ((20, 20), 102, 1, True, 10.0),
+    ((20, 20), 102, 1, False, 10.0),
+    ((20, 20), 102, 10, False, 10.0),
+    ((50, 50), 103, 1, True, 5.0),
+    ((50, 50), 103, 1, False, 5.0),
+    ((50, 50), 103, 10, False, 20.0),
+    ((8, 8, 8), 104, 1, True, 20.0),
+    ((8, 8, 8), 104, 1, False, 20.0),
+    ((15, 15, 10), 105, 1, True, 30.0),
+)
+"""Shape, seed, width, whether zeros are possible behind a mark, and seconds."""
 PANEL = (("site", "plan", "female"), ("site", "plan", "year"))
 PANEL_RUNS = 3
 AIM = 300.0
@@ -47,7 +60,27 @@ AIM = 300.0
 def suppression() -> list[Result]:
     """Cost and time of each table, and time at a width of ten; times of tables of a panel."""
     tables = [found for shape, seed, optimum in TABLES for found in _table(shape, seed, optimum)]
-    return [*tables, *_thorough(), *_panel()]
+    return [*tables, *_thorough(), *_exact(), *_panel()]
+
+
+def _exact() -> list[Result]:
+    """Cheapest patterns, frequencies as costs, beside the lower bound of all patterns that can be proved."""
+    results = []
+    for shape, seed, width, zeros, seconds in EXACT:
+        problem, unsafe = _problem(_generated(shape, seed))
+        known = problem.known if zeros else np.zeros_like(problem.known)
+        prices = np.maximum(problem.facts.records, 1).astype(np.float64)
+        asked = replace(problem, count_width=width, zeros_withheld=zeros, known=known, costs=prices)
+        began = time.perf_counter()
+        found = protect_exactly(asked, unsafe, seconds)
+        took = time.perf_counter() - began
+        unsafe_cost = int(problem.facts.records[unsafe].sum())
+        said = f"zeros {'possible' if zeros else 'known not to be there'}, width {width}"
+        name = f"suppression {'x'.join(map(str, shape))}, exact: cost"
+        note = f"lower bound; {said}; {took:.1f} of {seconds:g} s; {found.proof.name}"
+        cost, least = unsafe_cost + found.price, unsafe_cost + found.least_price
+        results.append(result(name, len(problem.facts), cost, least, note, COST))
+    return results
 
 
 def _thorough() -> list[Result]:
