@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 
-from house import build, person, reasons, verdict, with_randhie
+from house import build, cells, person, reasons, verdict, with_randhie
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.errors import Forbidden, InvalidRequest
 from sdcgate.facility.pace import Pace
+from sdcgate.policy.files import BUNDLED
 from sdcgate.policy.loading import load_policies, parse_policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, table_pb2
@@ -90,7 +91,7 @@ def test_estimates_are_those_of_statsmodels_on_the_records(exact_house, people) 
     assert len(shown) == len(theirs.params)
     fit = {model_pb2.FitStatistic.Name(one.statistic): one.value for one in found.fit}
     assert fit["FIT_STATISTIC_R_SQUARED"] == pytest.approx(theirs.rsquared, rel=1e-8)
-    assert (found.units, found.records, found.residual_degrees) == (5908, 20190, int(theirs.df_resid))
+    assert (found.units, found.records, found.residual_degrees) == (5912, 20190, int(theirs.df_resid))
 
 
 def test_figures_leave_with_few_digits_and_counts_rounded(house) -> None:
@@ -122,6 +123,39 @@ def test_a_category_that_tables_withhold_has_no_coefficient(house) -> None:
     }
     assert hidden
     assert {name for name, value in estimates(found).items() if value is None} == hidden
+
+
+def test_a_model_with_all_interactions_is_the_table_of_its_factors(exact_house, people) -> None:
+    answered = ask(exact_house, 'meddol ~ C(age, level="broad") * female')
+
+    assert verdict(answered) == "RELEASED"
+    found = estimates(answered)
+    young, grown = ((people["xage"] // 1 <= 17), (people["xage"] // 1).between(18, 39))
+    men = people["female"] == 0
+    assert found["Intercept"] == pytest.approx(people[young & men]["meddol"].mean(), rel=1e-8)
+    first = 'C(age, level="broad")[T.18-39]'
+    assert found[first] == pytest.approx(
+        people[grown & men]["meddol"].mean() - people[young & men]["meddol"].mean(), rel=1e-8
+    )
+    table = exact_house.ask(rows=["age:broad"], columns=["female"], figures=["UNITS", "MEAN:meddol"])
+    assert verdict(table) == "RELEASED"
+
+
+def test_combinations_that_nobody_has_are_left_out(house) -> None:
+    answered = ask(house, "meddol ~ 0 + site:plan", year=["1"])
+
+    table = house.ask(rows=["site"], columns=["plan"], figures=["UNITS", "MEAN:meddol"], year=["1"])
+    by_cell = cells(table)
+    shown = estimates(answered)
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    for (site, plan), (units, mean) in by_cell.items():
+        if "_T" not in (site, plan) and "_U" not in (site, plan):
+            name = f"plan[{plan}]:site[{site}]"
+            assert (name in shown) == (units != 0), name
+            if units:
+                assert shown[name] == pytest.approx(mean, rel=6e-4, abs=0.06)
+            elif name in shown:
+                assert shown[name] is None
 
 
 def test_a_model_of_nearly_the_same_people_is_refused_in_both_orders(house) -> None:

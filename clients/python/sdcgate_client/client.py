@@ -143,6 +143,7 @@ class Client(CheckCalls):
         *,
         filter: Filter | None = None,
         weighted: bool = False,
+        standard_errors: str = "",
         quantile: float | None = None,
         project: str = "",
     ) -> Answer:
@@ -154,6 +155,8 @@ class Client(CheckCalls):
             formula: Such as `"meddol ~ site + numeric(age)"`.
             filter: Such as `{"female": ["1"]}`; all conditions hold.
             weighted: Whether the records' weights are used.
+            standard_errors: `"classical"`, `"robust"`, `"clustered"` or `"design"`; by the design where weights
+                are used and nothing is said, otherwise classical.
             quantile: Of a quantile regression.
             project: On whose behalf it is asked.
 
@@ -161,7 +164,13 @@ class Client(CheckCalls):
             SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
         """
         request = model_request(
-            kind, formula, filter=filter, weighted=weighted, quantile=quantile, project=project
+            kind,
+            formula,
+            filter=filter,
+            weighted=weighted,
+            standard_errors=standard_errors,
+            quantile=quantile,
+            project=project,
         )
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/models", request)
         return Answer.from_json(json_of(response), request, repeated=response.status_code == httpx.codes.OK)

@@ -53,6 +53,7 @@ def model_request(
     *,
     filter: Filter | None = None,
     weighted: bool = False,
+    standard_errors: str = "",
     quantile: float | None = None,
     project: str = "",
 ) -> dict[str, Any]:
@@ -68,6 +69,7 @@ def model_request(
         "weighted": weighted,
         "project": project,
     }
+    body |= {"standard_errors": standard_errors.upper()} if standard_errors else {}
     return body if quantile is None else {**body, "quantile": quantile}
 
 

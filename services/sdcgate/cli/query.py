@@ -1,4 +1,4 @@
-"""`sdcgate query`: ask for tables, look at earlier answers."""
+"""`sdcgate query`: ask for tables and models, look at earlier answers."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
 if TYPE_CHECKING:
     from sdcgate_client import Answer
 
-app = typer.Typer(help="Queries: ask for a table, show an answer again, list.", no_args_is_help=True)
+app = typer.Typer(help="Queries: ask for tables and models, show answers again, list.", no_args_is_help=True)
 
 Dimensions = Annotated[
     list[str], typer.Option(help="Variable, or variable:level; repeat it or separate by commas.")
@@ -49,6 +49,35 @@ def table(
             figures=names(figure),
             filter=conditions(filter),
             margins=margins,
+            project=project,
+        )
+    _print(answer, as_json)
+
+
+@app.command()
+def model(
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    formula: Annotated[str, typer.Argument(help="Such as 'meddol ~ site + numeric(age)'.")],
+    kind: Annotated[str, typer.Option(help="linear, logit, probit, poisson, gamma, ...")] = "linear",
+    filter: Conditions = [],  # noqa: B006 - typer copies it
+    weighted: Annotated[bool, typer.Option(help="Use the records' weights.")] = False,
+    errors: Annotated[str, typer.Option(help="classical, robust, clustered or design.")] = "",
+    quantile: Annotated[float | None, typer.Option(help="Of a quantile regression.")] = None,
+    project: Annotated[str, typer.Option(help="Project on whose behalf it is asked.")] = "",
+    as_json: AsJson = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Ask for a model. A refusal is an answer: the command ends with 0 whatever the verdict."""
+    with connected(url, api_key) as client:
+        answer = client.model(
+            dataset,
+            kind,
+            formula,
+            filter=conditions(filter),
+            weighted=weighted,
+            standard_errors=errors,
+            quantile=quantile,
             project=project,
         )
     _print(answer, as_json)

@@ -89,6 +89,8 @@ class Facility:
         self._versions = Versions(engine, self._policies, self._knowledge)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
+        shared = (self._policies, self._recorder, self._spending, self._known, self._at_the_head)
+        self._statistics = StatisticQueries(engine, self._judge, risk, *shared)
     def register_dataset(
         self, caller: Caller, request: pb.RegisterDatasetRequest
     ) -> pb.RegisterDatasetResponse:
@@ -160,6 +162,10 @@ class Facility:
         return assessed_to_message(dataset, policy, found)
 
     def close(self) -> None:
+    def warm_up(self) -> None:
+        """Start the processes in which models are fitted, so that no caller waits for them."""
+        self._models.warm_up()
+
         """End the processes in which models are fitted."""
         self._models.close()
 

@@ -17,7 +17,7 @@ from sdcgate.methods.outputs.fits import Family
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.wire.models import model_to_message
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2, table_pb2
 
 REFERRED = "An output checker will look at this model."
 REFUSED = "The model does not pass the rules of this dataset."
@@ -60,12 +60,17 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
             decision.reasons.append(model_reason(code, message, outcome.about))
     else:
         limits = plan.policy.models
-        decision = new_decision(asked, None, reviewed or None, bool(withheld.any()))
-        if withheld.any():
+        protected = bool(withheld.any() or outcome.not_estimated)
+        decision = new_decision(asked, None, reviewed or None, protected)
+        if protected:
             decision.reasons.append(model_reason(ReasonCode.MINIMUM_UNITS, WITHHELD, None))
         decision.model.CopyFrom(
             told_model(plan, fitted, withheld, limits.significant_digits, limits.counts_base)
         )
+        for name in outcome.not_estimated:
+            decision.model.coefficients.add(name=name, status=table_pb2.CELL_STATUS_WITHHELD)
+        # Its place must not tell whether a withheld coefficient could be estimated.
+        _in_order(decision.model, fitted)
     if reviewed:
         decision.reasons.append(reviewed_reason())
     return decision
@@ -100,6 +105,18 @@ def told_model(
     if plan.options.family is Family.QUANTILE:
         message.quantile = plan.options.quantile
     return message
+
+
+def _in_order(model: model_pb2.Model, fitted: Fitted) -> None:
+    """Sort the coefficients of each outcome by the columns of the design."""
+    place = {name: number for number, name in enumerate(fitted.design.names)}
+    outcomes = {outcome: number for number, outcome in enumerate(dict.fromkeys(fitted.estimate.equations))}
+    last = len(place)
+    ordered = sorted(
+        model.coefficients, key=lambda one: (outcomes.get(one.outcome, 0), place.get(one.name, last))
+    )
+    del model.coefficients[:]
+    model.coefficients.extend(ordered)
 
 
 def model_reason(code: ReasonCode, message: str, about: ImpliedTable | None) -> pb.Reason:

@@ -33,6 +33,8 @@ class Task:
     vocabulary: Vocabulary
     references: dict[tuple[str, str], str]
     """The code that coefficients of a variable's level are relative to."""
+    codes: dict[tuple[str, str], tuple[str, ...]]
+    """Codes of each factor that have columns."""
     people: Population = field(repr=False)
     largest: int
     """How many of the largest units of a coefficient its rules look at."""
@@ -43,6 +45,7 @@ class Fitted:
     """Estimates of a model and the facts that its rules are about."""
 
     design: Design
+    """All columns, those of combinations that nobody has among them; the estimate does not have these."""
     estimate: ModelEstimate
     facts: ModelFacts
 
@@ -65,11 +68,17 @@ def fit(task: Task) -> Fitted | NotEstimable:
 def _fit(task: Task) -> Fitted:
     people, records = task.people, task.people.records
     formula = with_references(task.formula, task.references)
-    design = build_design(formula, task.vocabulary, people.occurring)
+    every = design = build_design(formula, task.vocabulary, task.codes)
+    values = matrix(design, task.vocabulary, records)
+    # Of combinations of categories that nobody has there is nothing to estimate.
+    occurring = np.flatnonzero(values.any(axis=0))
+    if len(occurring) < len(design.columns):
+        design = replace(design, columns=tuple(design.columns[place] for place in occurring))
+        values = np.asfortranarray(values[:, occurring])
     classes, outcome = _outcome(task, formula)
     data = ModelData(
         design=design,
-        values=matrix(design, task.vocabulary, records),
+        values=values,
         outcome=outcome,
         units=people.unit,
         classes=classes,
@@ -79,7 +88,7 @@ def _fit(task: Task) -> Fitted:
     estimate, facts = fit_model(data, records, task.options, task.largest)
     if not _finite(estimate):
         raise ModelProblemError([ModelProblem("formula", "the fit has figures that are no finite numbers")])
-    return Fitted(design, estimate, facts)
+    return Fitted(every, estimate, facts)
 
 
 def _outcome(task: Task, formula: Formula) -> tuple[tuple[str, ...], FloatArray]:
@@ -118,3 +127,10 @@ def with_references(formula: Formula, references: dict[tuple[str, str], str]) ->
         return part
 
     return replace(formula, terms=tuple(tuple(named(part) for part in term) for term in formula.terms))
+
+
+def warm_up() -> None:
+    """Load what fits need."""
+    import statsmodels.discrete.discrete_model
+    import statsmodels.genmod.generalized_linear_model
+    import statsmodels.regression.quantile_regression  # noqa: F401

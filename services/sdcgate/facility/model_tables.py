@@ -1,6 +1,6 @@
 """The tables that a model implies, judged one after the other as if they left, and what they withhold."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -87,6 +87,22 @@ def choose_references(judged: Sequence[JudgedTable], named: References) -> dict[
     return found
 
 
+def codes_told(judged: Sequence[JudgedTable]) -> dict[Level, tuple[str, ...]]:
+    """Codes of the factors that somebody has or that a table withholds: nobody is told which it is."""
+    found: dict[Level, tuple[str, ...]] = {}
+    for table in judged:
+        for level in table.implied.factors:
+            axis = next(axis for axis in table.axes if axis.variable == level[0])
+            present = set(_present(table, axis))
+            found[level] = tuple(
+                code
+                for code in axis.codes
+                if code not in (TOTAL, MISSING)
+                and (code in present or any(_withholds_code(t, level, code) for t in judged))
+            )
+    return found
+
+
 def withheld_columns(
     columns: Sequence[Column], judged: Sequence[JudgedTable], references: References
 ) -> BoolArray:
@@ -94,12 +110,24 @@ def withheld_columns(
 
     With all interactions a coefficient is a difference of cells in each of which some of its codes stand for
     their references, and the other factors are at theirs; it is withheld where any of these cells is, and
-    where a total of them is. The rest are then functions of published cells.
+    where a total of them is. The rest are then functions of published cells. A factor of which a term has
+    the reference, too, is coded in full: its coefficients are relative to nothing.
     """
-    return np.array([_withheld(column, judged, references) for column in columns], dtype=np.bool_)
+    in_full = {
+        (column.term, part.variable)
+        for column in columns
+        for part in column.parts
+        if isinstance(part, Indicator) and references[part.variable, part.level] == part.code
+    }
+    return np.array([_withheld(column, judged, references, in_full) for column in columns], dtype=np.bool_)
 
 
-def _withheld(column: Column, judged: Sequence[JudgedTable], references: References) -> bool:
+def _withheld(
+    column: Column,
+    judged: Sequence[JudgedTable],
+    references: References,
+    in_full: Set[tuple[int, str]],
+) -> bool:
     own = {part.variable: part.code for part in column.parts if isinstance(part, Indicator)}
     for table in judged:
         factors = {variable: references[variable, level] for variable, level in table.implied.factors}
@@ -109,7 +137,8 @@ def _withheld(column: Column, judged: Sequence[JudgedTable], references: Referen
         others = [variable for variable in factors if variable not in own]
         for totals in product((False, True), repeat=len(others)):
             codes: dict[str, Sequence[str]] = {
-                variable: (code, factors[variable]) for variable, code in own.items()
+                variable: (code,) if (column.term, variable) in in_full else (code, factors[variable])
+                for variable, code in own.items()
             }
             codes |= {
                 variable: (TOTAL if total else factors[variable],)

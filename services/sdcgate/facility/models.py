@@ -1,6 +1,7 @@
 """The way of a model query: its tables judged as tables are, then fitted, checked and decided."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,15 +9,17 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.charges import cells_told
+from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge
-from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit
+from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm_up
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.model_records import Population, read_population
 from sdcgate.facility.model_tables import (
     JudgedTable,
     choose_references,
+    codes_told,
     compute_tables,
     judge_tables,
     withheld_columns,
@@ -42,8 +45,8 @@ class ModelInHand:
     plan: ModelPlan
     tables: list[tuple[ImpliedTable, Computation]] = field(repr=False)
     people: Population | None = field(default=None, repr=False)
-    fits: dict[tuple[tuple[Level, str], ...], Fitted | NotEstimable] = field(default_factory=dict, repr=False)
-    """By the references of its factors."""
+    fits: dict[Hashable, Fitted | NotEstimable] = field(default_factory=dict, repr=False)
+    """By the references and codes of its factors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +62,9 @@ class ModelOutcome:
     """The table that it is held for."""
     fitted: Fitted | None = field(default=None, repr=False)
     withheld: BoolArray | None = field(default=None, repr=False)
+    """Coefficients of the estimate that are, shape (parameters,)."""
+    not_estimated: tuple[str, ...] = field(default=(), repr=False)
+    """Names of withheld coefficients of combinations that nobody has."""
     findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
 
 
@@ -70,6 +76,11 @@ class ModelWay:
         self._judge = judge
         self._risk = risk
         self._room = room
+
+    def warm_up(self) -> None:
+        """Start the processes in which models are fitted."""
+        with suppress(Unavailable):
+            self._room.run(warm_up, seconds=MODEL_SECONDS)
 
     def close(self) -> None:
         """End the processes in which models are fitted."""
@@ -108,15 +119,19 @@ class ModelWay:
             return ModelOutcome(last.consequence, last.codes, tuple(outcomes), about)
         named = {(f.variable, f.level): f.reference for f in hand.plan.formula.factors if f.reference}
         references = choose_references(judged, named)
-        fitted = self._fitted(hand, references, left)
+        fitted = self._fitted(hand, references, codes_told(judged), left)
         if isinstance(fitted, NotEstimable):
             return ModelOutcome(Consequence.REFUSE, (ReasonCode.NOT_ESTIMABLE,), tuple(outcomes))
         return self._checked(hand.plan, fitted, judged, references, outcomes, left, approved)
 
     def _fitted(
-        self, hand: ModelInHand, references: dict[Level, str], left: Callable[[], float]
+        self,
+        hand: ModelInHand,
+        references: dict[Level, str],
+        codes: dict[Level, tuple[str, ...]],
+        left: Callable[[], float],
     ) -> Fitted | NotEstimable:
-        key = tuple(sorted(references.items()))
+        key = (tuple(sorted(references.items())), tuple(sorted(codes.items())))
         if key not in hand.fits:
             plan = hand.plan
             if hand.people is None:
@@ -126,6 +141,7 @@ class ModelWay:
                 plan.formula,
                 vocabulary(plan.dataset),
                 references,
+                codes,
                 hand.people,
                 plan.policy.models.rules.largest,
             )
@@ -148,6 +164,7 @@ class ModelWay:
         findings = tuple(dict.fromkeys((*said, *assess_model(fitted.facts, rules))))
         hidden = withheld_columns(fitted.design.columns, judged, references)
         by_name = dict(zip(fitted.design.names, hidden.tolist(), strict=True))
+        estimated = set(fitted.estimate.names)
         # An equation for each class has the columns anew; thresholds are of all categories together.
         withheld = np.array([by_name.get(name, False) for name in fitted.estimate.names], dtype=np.bool_)
         worst = Consequence.PROTECT
@@ -165,6 +182,7 @@ class ModelWay:
             tuple(outcomes),
             fitted=fitted,
             withheld=withheld,
+            not_estimated=tuple(name for name, no in by_name.items() if no and name not in estimated),
             findings=findings,
         )
 

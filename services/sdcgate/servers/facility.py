@@ -1,5 +1,6 @@
 """The facility's server: translates, calls, observes. What is decided is decided in sdcgate.facility."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -196,7 +197,7 @@ def main(settings: Settings) -> None:
         [SERVICE],
         settings,
         authenticator(credentials),
-        lambda: warm_up(engine),
+        lambda: warm_up(engine, facility),
         facility.is_ready,
         metrics=metrics,
     )
@@ -209,6 +210,7 @@ def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
     """The policies of these settings, and who loads them again.
 
     Raises:
+    facility.close()
         ValueError: they have problems, or the default policy is not among them.
     """
     policies = PolicyReload(
@@ -220,8 +222,8 @@ def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
     return policies
 
 
-def warm_up(engine: Engine) -> None:
-    """Do once what is slow the first time."""
+def warm_up(engine: Engine, facility: Facility) -> None:
+    """Do once what is slow the first time; tables need not wait for what models need."""
     individual.warm_up()
     for damaged in engine.warm_up():
         # The texts name dataset and version, nothing of what is in them.
@@ -231,6 +233,7 @@ def warm_up(engine: Engine) -> None:
 def authenticator(credentials: Credentials) -> Authenticate:
     """Who shows a key; where the ledger does not answer, that is told as such and lets nobody in."""
 
+    threading.Thread(target=facility.warm_up, name="fitting-room", daemon=True).start()
     def authenticate(token: str) -> Caller | None:
         try:
             return credentials.authenticate(token)
