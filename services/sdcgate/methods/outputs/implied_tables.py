@@ -28,17 +28,18 @@ def term_facts(
     return tuple(_of_term(term, design, records, units, outcome) for term in design.terms)
 
 
-def implied_table(design: Design, records: Records) -> tuple[VariableLevel, ...]:
-    """The factors that a model without measures has a parameter for each combination of; () where it has not.
+def implied_table(design: Design, records: Records) -> tuple[VariableLevel, ...] | None:
+    """The factors for each of whose combinations a model without measures has a parameter; None for others.
 
     Such a model is the table of its outcome by these factors: its estimates are the cells' means, or rates.
+    A constant alone is the table of one cell.
     """
     parts = {part for term in design.terms for part in term}
-    if not parts or any(isinstance(part, Numeric) for part in parts):
-        return ()
+    if any(isinstance(part, Numeric) for part in parts):
+        return None
     factors = tuple(sorted({(f.variable, f.level) for f in parts if isinstance(f, Factor)}))
     _, count = _combinations(factors, records)
-    return factors if len(design.columns) == count else ()
+    return factors if len(design.columns) == count else None
 
 
 def units_by_group(groups: IntArray, count: int, units: IntArray) -> IntArray:

@@ -152,7 +152,7 @@ def _parameters(facts: ModelFacts, rule: MaximumParameters) -> Iterable[ModelFin
 
 
 def _saturation(facts: ModelFacts, rule: NoImpliedTable) -> Iterable[ModelFinding]:
-    if facts.implied_table:
+    if facts.implied_table is not None:
         terms = tuple(number for number, term in enumerate(facts.terms) if term.factors)
         yield ModelFinding(ReasonCode.SATURATED, rule.consequence, terms=terms)
 

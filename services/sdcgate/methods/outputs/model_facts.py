@@ -63,5 +63,5 @@ class ModelFacts:
     """Whether the columns foretell a class of the outcome for some records completely."""
     condition: float = field(default=0.0, repr=False)
     """Condition number of the columns scaled to unit length."""
-    implied_table: tuple[VariableLevel, ...] = ()
-    """The factors whose table of cells the model is, cell for cell; empty where it is none."""
+    implied_table: tuple[VariableLevel, ...] | None = None
+    """The factors whose table of cells the model is, cell for cell: () is one cell; None where it is none."""
