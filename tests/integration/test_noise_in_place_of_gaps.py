@@ -6,8 +6,11 @@ import pytest
 
 from census_people import REGIONS, census, counted, with_census
 from house import build, cells, person, reasons, table_request, verdict, with_randhie
+from sdcgate.cli.ledger_audit import describe
 from sdcgate.facility.errors import Conflict
+from sdcgate.facility.ledger_audit import audit_source
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.policies import Policies
 from sdcgate.policy.files import BUNDLED
 from sdcgate.policy.loading import load_policies, parse_policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -234,3 +237,31 @@ def test_the_certificate_holds_and_the_ledger_keeps_what_left(house):
     checker = house.facility.get_query(house.checker, answer.decision.query)
     true = counted(PEOPLE, lambda p: p["region"] == "a" and p["sex"] == "f")
     assert checker.checker.facts.units[0] == true
+
+
+def test_the_audit_of_the_ledger_proves_what_left_with_noise(tmp_path):
+    house = with_census(tmp_path, PEOPLE)
+    house.ask(**CENSUS, rows=["region"], columns=["age"], figures=["UNITS", "SUM:income"])
+    policies = Policies(house.ledger, load_policies(), "cell-key")
+    audit = audit_source(house.ledger, house.engine, policies, "census", 20_000, 60.0)
+    (noise,) = audit.noise
+    assert audit.tables == 1
+    assert audit.overrides == ()
+    assert not audit.refuted
+    assert noise.unsafe > 5
+    assert noise.unproved == 0
+    assert noise.most_answers == 8
+    said = describe(audit)
+    assert f"{noise.unsafe} must stay uncertain, 0 unproved" in said
+    other = Policies(house.ledger, load_policies(), "israel-cbs")
+    unknown = audit_source(house.ledger, house.engine, other, "census", 20_000, 60.0)
+    assert "not audited: the policy has other noise" in describe(unknown)
+
+
+def test_an_audit_tells_unsafe_figures_that_nothing_hides_any_more(tmp_path):
+    house = with_census(tmp_path, PEOPLE)
+    house.ask(**CENSUS, rows=["region"], columns=["age"])
+    entered(house, rows=["region"], columns=["age"])
+    policies = Policies(house.ledger, load_policies(), "cell-key")
+    (noise,) = audit_source(house.ledger, house.engine, policies, "census", 20_000, 60.0).noise
+    assert noise.unproved == noise.unsafe > 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdcgate_client.errors import UnexpectedAnswer
 from sdcgate_client.models import Model
+from sdcgate_client.statistics import Statistic
 
 if TYPE_CHECKING:
     import pandas
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 PUBLISHED = "PUBLISHED"
 WITHHELD = "WITHHELD"
 ABSENT = "ABSENT"
+PERTURBED = "PERTURBED"
+SHOWN = (PUBLISHED, PERTURBED)
+"""Statuses of cells that have figures, as they are or with noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ class Table:
     def to_pandas(self, labels: bool = False) -> "pandas.DataFrame":
         """A row a cell: the dimensions' codes (or labels), the figures, and `status`.
 
-        Figures are missing where `status` is not PUBLISHED. Cells that were not asked for are left out.
+        Figures are missing where `status` is WITHHELD. Cells that were not asked for are left out.
 
         Raises:
             ImportError: pandas is not installed.
@@ -147,10 +151,12 @@ class Answer:
     """What only output checkers get to see."""
     model: Model | None = None
     """The model, where one was asked."""
+    statistic: Statistic | None = None
+    """The statistic, where one was asked."""
 
     @property
     def released(self) -> bool:
-        """Whether there is a table or a model: released as asked or with protection."""
+        """Whether there is a table, a model or a statistic: released as asked or with protection."""
         return self.verdict in ("RELEASED", "RELEASED_PROTECTED")
 
     @classmethod
@@ -191,13 +197,14 @@ class Answer:
             content=decision,
             checker=content.get("checker"),
             model=Model.from_json(decision["model"]) if decision.get("model") else None,
+            statistic=Statistic.from_json(decision["statistic"]) if decision.get("statistic") else None,
         )
-        if answer.released and answer.table is None and answer.model is None:
+        if answer.released and (answer.table, answer.model, answer.statistic) == (None, None, None):
             raise UnexpectedAnswer(f"query {answer.query} is {answer.verdict} but has no table and no model")
         return answer
 
     def to_pandas(self, labels: bool = False) -> "pandas.DataFrame":
-        """The table, or the model's coefficients, as a data frame with a `status` column.
+        """The table, the model's coefficients or the statistic's groups, with a `status` column.
 
         Raises:
             ValueError: nothing was released; the message says why.
@@ -205,6 +212,8 @@ class Answer:
         """
         if self.model is not None:
             return self.model.to_pandas()
+        if self.statistic is not None:
+            return self.statistic.to_pandas()
         if self.table is None:
             reasons = " ".join(reason.message for reason in self.reasons) or "No reason was given."
             raise ValueError(f"query {self.query} is {self.verdict} and has no table. {reasons}")
@@ -218,5 +227,5 @@ class Answer:
 
 def _asked(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """What was asked or submitted, where the answer says it."""
-    names = ("request", "output", "model_request")
+    names = ("request", "output", "model_request", "statistic_request")
     return next((content[name] for name in names if content.get(name)), None)

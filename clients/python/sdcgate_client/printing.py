@@ -4,8 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sdcgate_client.answer import ABSENT, PUBLISHED, WITHHELD, Answer, Dimension, Figure, Table
+from sdcgate_client.answer import (
+    ABSENT,
+    PERTURBED,
+    PUBLISHED,
+    SHOWN,
+    WITHHELD,
+    Answer,
+    Dimension,
+    Figure,
+    Table,
+)
 from sdcgate_client.models import FIGURES, Model
+from sdcgate_client.statistics import Group, Statistic
 
 WITHHELD_MARK = "x"
 UNDEFINED_MARK = "-"
@@ -31,6 +42,8 @@ def format_answer(answer: Answer, width: int = 110) -> str:
         lines += ["", format_table(answer.table, answer.request, width)]
     if answer.model is not None:
         lines += ["", format_model(answer.model)]
+    if answer.statistic is not None:
+        lines += ["", format_statistic(answer.statistic)]
     if answer.certificate:
         head = str(answer.certificate.get("head", ""))[:16]
         lines += [
@@ -87,6 +100,30 @@ def format_model(model: Model) -> str:
     if model.withheld:
         lines.append(f"{WITHHELD_MARK}: withheld")
     return "\n".join([*lines, *([fit] if fit else [])])
+
+
+def format_statistic(statistic: Statistic) -> str:
+    """A statistic as aligned text: a line a group."""
+    header = (*statistic.variables, *(name.replace("_", " ") for name in statistic.figures), "")
+    rows = [
+        (
+            *group.codes,
+            *(_of_group(group, name) for name in statistic.figures),
+            "unreliable" if group.unreliable else "",
+        )
+        for group in statistic.groups
+        if group.figures or group.status == WITHHELD
+    ]
+    what = " of ".join(filter(None, (statistic.kind, statistic.measure)))
+    lines = [_clean(what), format_columns([tuple(map(_clean, row)) for row in rows], header)]
+    if any(WITHHELD_MARK in row for row in rows):
+        lines.append(f"{WITHHELD_MARK}: withheld")
+    return "\n".join(lines)
+
+
+def _of_group(group: Group, name: str) -> str:
+    value = group.figures.get(name)
+    return value if isinstance(value, str) else WITHHELD_MARK if value is None else f"{value:g}"
 
 
 def _figure(value: float | None) -> str:
@@ -214,7 +251,7 @@ def _line(name: str, texts: Sequence[str], sizes: Sequence[int]) -> str:
 def _figure_text(table: Table, figure: Figure, cell: int | None, decimals: int) -> str:
     if cell is None:
         return ""
-    if table.statuses[cell] != PUBLISHED:
+    if table.statuses[cell] not in SHOWN:
         return WITHHELD_MARK if table.statuses[cell] == WITHHELD else "?"
     value = figure.values[cell]
     return UNDEFINED_MARK if value is None else f"{value:.{decimals}f}"
@@ -254,6 +291,11 @@ def _legend(table: Table, cells: Cells, empty: Sequence[int]) -> list[str]:
         for figure in table.figures
     ):
         legend.append(f"{UNDEFINED_MARK} no value: no record has one")
+    noisy = [cell for cell in cells.values() if table.statuses[cell] == PERTURBED]
+    if noisy:
+        legend.append("all figures with noise")
+    if any(figure.values[cell] is None for cell in noisy for figure in table.figures):
+        legend.append(f"{UNDEFINED_MARK} no value: too few seem to have one")
     return ["   ".join(legend)] if legend else []
 
 

@@ -7,7 +7,7 @@ import typer
 from sdcgate.cli.connection import FAILED, give_up, told
 
 if TYPE_CHECKING:
-    from sdcgate.facility.ledger_audit import AuditedCounts, SourceAudit
+    from sdcgate.facility.ledger_audit import AuditedCounts, AuditedNoise, SourceAudit
     from sdcgate.methods.tables.joint_history import AuditedBox, Term
 
 MOST_TERMS = 12
@@ -55,6 +55,8 @@ def describe(found: "SourceAudit", every: bool = False) -> str:
     for sums in found.sums:
         told_ = "could not be told in time" if sums.computable is None else f"{sums.computable} computable"
         lines.append(f"  sums of {sums.measure}: {sums.withheld} withheld, {told_}")
+    for noise in found.noise:
+        lines += ["", *_of_noise(noise)]
     if found.overrides:
         lines += ["", f"released by exception, unknown to audits: {', '.join(found.overrides)}"]
     return "\n".join(lines)
@@ -78,6 +80,17 @@ def _of_version(counts: "AuditedCounts", every: bool) -> list[str]:
         elif every:
             lines.append(f"  {cell.standing.name}: {counts.words(cell.box)}{_within(cell)}")
     return lines
+
+
+def _of_noise(noise: "AuditedNoise") -> list[str]:
+    told_ = f"{noise.unproved} unproved"
+    if noise.unproved is None:
+        told_ = "not audited: the policy has other noise, or cells were withheld beside"
+    return [
+        f"{noise.dataset.name} version {noise.dataset.version}: {noise.figures} figures have left with noise",
+        f"  {noise.unsafe} must stay uncertain, {told_}",
+        f"  a record is in at most {noise.most_answers} of one kind",
+    ]
 
 
 def _within(cell: "AuditedBox") -> str:

@@ -11,7 +11,9 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import COUNTS, MEASURE_PRESENT, expanded
-from sdcgate.facility.knowledge import KnowledgeOfSources, KnownQuantity
+from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources, KnownQuantity
+from sdcgate.facility.noise import Noise
+from sdcgate.facility.perturbing import Together, mixed
 from sdcgate.facility.policies import Policies
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.methods.tables.boxes import Box
@@ -54,6 +56,20 @@ class AuditedSums:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditedNoise:
+    """What stands of the figures of one version of a dataset that left with noise."""
+
+    dataset: Dataset
+    figures: int
+    unsafe: int
+    """How many of them must stay uncertain."""
+    unproved: int | None
+    """Of how many that is not shown; None where the policy has other noise, or cells were withheld beside."""
+    most_answers: int
+    """How many figures of one kind any one record is in."""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceAudit:
     """Everything of one source."""
 
@@ -62,6 +78,7 @@ class SourceAudit:
     """Queries whose output a checker released by exception: no audit knows their figures."""
     counts: tuple[AuditedCounts, ...]
     sums: tuple[AuditedSums, ...]
+    noise: tuple[AuditedNoise, ...] = ()
 
     @property
     def refuted(self) -> bool:
@@ -91,19 +108,38 @@ def audit_source(
     knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
     released = [(stored, _release(stored.payload)) for stored in ledger.releases(source)]
     versions = dict.fromkeys((release.dataset, release.version) for _, release in released)
-    counts, sums = [], []
+    counts, sums, noise = [], [], []
     for dataset in (engine.dataset(*version) for version in versions):
         known = knowledge.of(source, dataset.name, dataset.version)
         counts.append(_counts(dataset, False, known.of(COUNTS), policies, most_atoms, deadline))
         if dataset.varying is not None:
             counts.append(_counts(dataset, True, known.of(COUNTS), policies, most_atoms, deadline))
+        if known.noisy:
+            noise.append(_noise(engine, dataset, known, policies))
         sums += [
             AuditedSums(dataset, quantity, *_computable(found))
             for quantity, found in sorted(known.quantities.items())
             if quantity != COUNTS
         ]
-    overrides = tuple(stored.query_id for stored, release in released if not release.tables)
-    return SourceAudit(len(released) - len(overrides), overrides, tuple(counts), tuple(sums))
+    known_to_audits = [bool(release.tables or release.noisy) for _, release in released]
+    overrides = tuple(
+        stored.query_id for (stored, _), known in zip(released, known_to_audits, strict=True) if not known
+    )
+    return SourceAudit(sum(known_to_audits), overrides, tuple(counts), tuple(sums), tuple(noise))
+
+
+def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policies: Policies) -> AuditedNoise:
+    together = Together.of(engine, dataset, known)
+    keys = policies.of(dataset).cell_keys
+    mine = Noise.of(keys) if keys is not None else None
+    same = mine is not None and not mixed(known, mine)
+    return AuditedNoise(
+        dataset,
+        sum(int(table.left.sum()) for table in together.tables),
+        sum(int((table.unsafe & table.left).sum()) for table in together.tables),
+        sum(int(cells.sum()) for cells in together.unproved(mine).values()) if mine and same else None,
+        together.most_answers(),
+    )
 
 
 def _release(payload: bytes) -> release_pb2.Release:

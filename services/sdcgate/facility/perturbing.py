@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import MEASURE_PREFIX
 from sdcgate.facility.attempt import NoisyAnswer, Outcome
@@ -18,7 +19,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.noisy_boxes import (
     Atoms,
     NoisyTable,
@@ -46,7 +47,7 @@ class Perturbing:
         """What may be decided. `approved`: a checker has compared it with other versions."""
         if self.known.other_versions and not approved:
             return self.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
-        if self.judgement.unchecked or self._other_protection(noise):
+        if self.judgement.unchecked or mixed(self.known, noise):
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         noisy = with_noise(self.plan, self.facts, noise)
         base = self.plan.policy.rules.minimum_base
@@ -56,11 +57,13 @@ class Perturbing:
             self.plan, self.axes, self.facts, noisy, self.judgement.findings, noise
         ).tables()
         release = NoisyRelease(tuple(found), noise.digest)
-        history = Together.of(self.engine, self.plan, self.known, release)
+        together = Together.of(self.engine, self.plan.dataset, self.known, release)
         self.still_time()
-        if history.too_many_answers():
+        limits = self.plan.policy.cell_keys
+        most = limits.maximum_answers if limits is not None else None
+        if most is not None and together.most_answers() > most:
             return self.held(self.plan.policy.differencing_consequence, ReasonCode.DIFFERENCING)
-        if history.unproved(noise):
+        if together.unproved(noise):
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         states = np.where(left_cells(self.plan, self.axes), State.PERTURBED, State.ABSENT).astype(np.int64)
         findings = self.judgement.findings
@@ -73,10 +76,11 @@ class Perturbing:
         nothing = np.full(len(self.facts), State.ABSENT, dtype=np.int64)
         return Outcome(consequence, (code,), nothing, self.judgement.findings, self.judgement)
 
-    def _other_protection(self, noise: Noise) -> bool:
-        """Whether cells of the source were withheld, or left with other noise."""
-        withheld = any(known.boxes.secret for known in self.known.quantities.values())
-        return withheld or any(release.noise != noise.digest for release in self.known.noisy)
+
+def mixed(known: Knowledge, noise: Noise) -> bool:
+    """Whether cells of the source were withheld, or left with other noise."""
+    withheld = any(quantity.boxes.secret for quantity in known.quantities.values())
+    return withheld or any(release.noise != noise.digest for release in known.noisy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,13 +93,11 @@ class Together:
     """Boxes whose counts are known."""
     exact_sums: frozenset[str]
     """Measures of which sums are known."""
-    plan: Plan
-    new: int = 0
-    """How many of the tables, the last ones, are not out yet."""
+    dataset: Dataset
 
     @classmethod
     def of(
-        cls, engine: Engine, plan: Plan, known: Knowledge, release: NoisyRelease | None = None
+        cls, engine: Engine, dataset: Dataset, known: Knowledge, release: NoisyRelease | None = None
     ) -> "Together":
         """What left, and what is about to."""
         before = tuple(table for earlier in known.noisy for table in earlier.tables)
@@ -104,27 +106,23 @@ class Together:
         exact = tuple(counts.boxes.within(set(counts.shapes.full)))
         variables = {name for table in (*before, *new) for name in table.table.variables()}
         variables |= {name for box in exact for name, _ in box}
-        atoms = atoms_of(engine, plan, tuple(sorted(variables)))
+        atoms = atoms_of(engine, dataset, tuple(sorted(variables)))
         sums = frozenset(quantity for quantity in known.quantities if quantity != COUNTS)
-        return cls((*before, *new), atoms, exact, sums, plan, len(new))
+        return cls((*before, *new), atoms, exact, sums, dataset)
 
-    def too_many_answers(self) -> bool:
-        """Whether anybody in the new tables would be in more noisy figures of a kind than may leave."""
-        noise = self.plan.policy.cell_keys
-        if noise is None or noise.maximum_answers is None:
-            return False
-        for quantity in {table.quantity for table in self.tables[len(self.tables) - self.new :]}:
-            answers = answers_of([t.table for t in self.tables if t.quantity == quantity], self.atoms)
-            if (answers > noise.maximum_answers).any():
-                return True
-        return False
+    def most_answers(self) -> int:
+        """How many noisy figures of one kind any one record is in."""
+        kinds: dict[str, list[BoxTable]] = {}
+        for table in self.tables:
+            kinds.setdefault(table.quantity, []).append(table.table)
+        return max((int(answers_of(same, self.atoms).max(initial=0)) for same in kinds.values()), default=0)
 
     def unproved(self, noise: Noise) -> dict[int, BoolArray]:
         """Unsafe cells of which it is not shown that two values are possible, by the number of the table."""
         counts = [table for table in self.tables if not table.of_sums]
         sums = [table for table in self.tables if table.of_sums]
         room = room_of_counts(counts, self.atoms, noise.table)
-        alone = self.plan.dataset.records_per_unit == 1
+        alone = self.dataset.records_per_unit == 1
         may = movable(room, self.atoms, self.exact, alone, bool(sums or self.exact_sums))
         found = {}
         for number, table in enumerate(self.tables):
@@ -141,7 +139,7 @@ class Together:
         unsafe = table.unsafe & table.left
         if not unsafe.any() or noise.sums is None or table.quantity in self.exact_sums:
             return unsafe
-        measure = self.plan.dataset.measure(table.quantity)
+        measure = self.dataset.measure(table.quantity)
         same = [other for other in sums if other.quantity == table.quantity]
         room = room_of_sums(same, self.atoms, noise.sums.most)
         if measure.upper_bound is None:
@@ -153,9 +151,8 @@ class Together:
         return unsafe
 
 
-def atoms_of(engine: Engine, plan: Plan, variables: tuple[str, ...]) -> Atoms:
+def atoms_of(engine: Engine, dataset: Dataset, variables: tuple[str, ...]) -> Atoms:
     """The combinations of codes that occur, with codes as boxes have them: places among those that occur."""
-    dataset = plan.dataset
     codes, records = engine.occurring_codes(dataset, variables)
     places = [
         column if name.startswith(MEASURE_PREFIX) else _places(dataset.occurring(name))[column]

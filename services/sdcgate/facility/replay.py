@@ -196,7 +196,7 @@ def _shown(decision: pb.Decision) -> Shown:
     return frozenset(
         tuple(column[cell] for column in codes)
         for cell, status in enumerate(table.statuses)
-        if status == table_pb2.CELL_STATUS_PUBLISHED
+        if status in (table_pb2.CELL_STATUS_PUBLISHED, table_pb2.CELL_STATUS_PERTURBED)
     )
 
 

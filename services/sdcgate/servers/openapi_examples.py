@@ -7,6 +7,7 @@ from google.protobuf.message import Message
 
 from sdcgate.servers import openapi_model_examples
 from sdcgate.servers.openapi_file_examples import confidentiality_map, links, recodings
+from sdcgate.servers.openapi_noise_example import with_noise
 from sdcgate.servers.openapi_redesign_examples import REDESIGNED, redesigned
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -138,6 +139,8 @@ BODIES: dict[str, dict[str, Any]] = {
 
 def answer(rpc: str, status: int) -> Message:
     """Body of the answer to a call that ends with a status."""
+    if rpc == "QueryTable" and status == 200:
+        return with_noise(released())
     if rpc in ("QueryTable", "SubmitOutput"):
         return {200: released, 201: released, 202: referred}[status]()
     if rpc == "QueryModel":

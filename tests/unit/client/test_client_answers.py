@@ -120,12 +120,13 @@ def test_what_is_too_wide_goes_on_below() -> None:
     assert text.count("1 Dayton") > 2
 
 
-def test_codes_for_missing_are_left_out_where_nothing_is_missing_and_shown_where_something_is() -> None:
-    def table_of(units: list[int | None], statuses: list[str]) -> Table:
-        dimension = {"variable": "site", "column": "site", "codes": ["1", "_U", "_T"]}
-        columns = {"site": [0, 1, 2], "units": units, "status": statuses}
-        return Table.from_json({"dimensions": [dimension], "columns": columns})
+def table_of(units: list[int | None], statuses: list[str]) -> Table:
+    dimension = {"variable": "site", "column": "site", "codes": ["1", "_U", "_T"]}
+    columns = {"site": [0, 1, 2], "units": units, "status": statuses}
+    return Table.from_json({"dimensions": [dimension], "columns": columns})
 
+
+def test_codes_for_missing_are_left_out_where_nothing_is_missing_and_shown_where_something_is() -> None:
     nothing = format_table(table_of([30, 0, 30], ["PUBLISHED"] * 3))
     assert "not shown, as nothing is in it: missing site" in nothing
     assert [line.split()[0] for line in nothing.splitlines()[2:4]] == ["1", "total"]
@@ -156,8 +157,17 @@ def test_a_label_cannot_write_escape_sequences_to_a_terminal() -> None:
 
 def test_a_status_that_is_not_known_shows_no_figure() -> None:
     decision = copy.deepcopy(DECISION)
-    decision["table"]["columns"]["status"][1] = "PERTURBED"
+    decision["table"]["columns"]["status"][1] = "GUESSED"
     assert "43" not in format_answer(Answer.from_json(decision, REQUEST))
+
+
+def test_figures_with_noise_are_shown_and_said_to_have_it() -> None:
+    table = table_of([30, None, 60], ["PERTURBED"] * 3)
+    text = format_table(table)
+    assert "30" in text
+    assert "all figures with noise" in text
+    assert "no value: too few seem to have one" in text
+    assert table.withheld == 0
 
 
 def test_figures_are_not_in_a_repr() -> None:
