@@ -280,7 +280,9 @@ class Program:
 
     def _run(self, deadline: Deadline) -> object:
         """Solve within the time left; returns the model's status."""
-        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + deadline.left())
+        # The clock of linear programs runs on from call to call, that of integer programs starts anew.
+        spent = self._solver.getRunTime() if self._linear else 0.0
+        self._solver.setOptionValue("time_limit", spent + deadline.left())
         self._solver.run()
         pivots = max(0, int(self._solver.getInfo().simplex_iteration_count))
         deadline.effort += self._start_effort + pivots * self._pivot_effort
