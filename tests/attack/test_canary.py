@@ -148,6 +148,7 @@ class Visit:
         meant = {
             "QueryTable": pb.QueryTableRequest(dataset="birds", rows=[{"variable": "bird"}], margins=True),
             "QueryModel": pb.QueryModelRequest(dataset="birds", kind=1, formula="income ~ bird"),
+            "QueryStatistic": pb.QueryStatisticRequest(dataset="birds", kind=9, measure="income"),
             "GetQuery": pb.GetQueryRequest(query=self.queries[0]),
             "GetPolicy": pb.GetPolicyRequest(dataset="birds"),
             "GetBudget": budget_pb2.GetBudgetRequest(dataset="birds"),

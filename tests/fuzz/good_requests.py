@@ -14,7 +14,7 @@ from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, redesign_pb2
 from sdcgate_proto.sdcgate.risk.v1 import confidentiality_map_pb2 as pb_map
-from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, models_pb2, recodings_pb2, risk_pb2
+from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, models_pb2, recodings_pb2, risk_pb2, statistics_pb2
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb_risk
 
 if TYPE_CHECKING:
@@ -38,6 +38,15 @@ MODEL = {
     "kind": "LINEAR",
     "formula": 'income ~ C(region, level="part") + square(numeric(age))',
     "filter": [{"variable": "ill", "codes": ["0"]}],
+    "project": "fuzz",
+}
+STATISTIC = {
+    "dataset": "people",
+    "kind": "MEAN",
+    "measure": "income",
+    "groups": [{"variable": "region", "level": "part"}],
+    "filter": [{"variable": "ill", "codes": ["0"]}],
+    "standard_errors": True,
     "project": "fuzz",
 }
 SMALL_TABLE = {
@@ -260,6 +269,10 @@ def prepare(house: "HouseUnderFire") -> None:
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
         "AssessModel": [from_value(openapi_examples.BODIES["AssessModel"], models_pb2.AssessModelRequest)],
         "QueryModel": [from_value(MODEL, pb.QueryModelRequest)],
+        "QueryStatistic": [from_value(STATISTIC, pb.QueryStatisticRequest)],
+        "AssessStatistic": [
+            from_value(openapi_examples.BODIES["AssessStatistic"], statistics_pb2.AssessStatisticRequest)
+        ],
         "ProtectTable": [
             _protection(PROBLEM, "unsafe"),
             _protection(PLAIN, "unsafe"),

@@ -55,6 +55,7 @@ GOOD: dict[str, Any] = {
     "EnterKnowledge": {name: value for name, value in good_requests.PUBLISHED.items() if name != "dataset"},
     "QueryTable": DATASET,
     "QueryModel": {name: value for name, value in good_requests.MODEL.items() if name != "dataset"},
+    "QueryStatistic": {name: value for name, value in good_requests.STATISTIC.items() if name != "dataset"},
     "SubmitOutput": OUTPUT,
     "ReviewQuery": {"approve": True, "note": "looked at"},
     "AssessTable": good_requests.ASSESSED,

@@ -11,7 +11,14 @@ from sdcgate_client.check_calls import CheckCalls
 from sdcgate_client.contents import json_of, object_of
 from sdcgate_client.errors import UnexpectedAnswer
 from sdcgate_client.files import Parameters
-from sdcgate_client.requests import Dimensions, Figures, Filter, model_request, table_request
+from sdcgate_client.requests import (
+    Dimensions,
+    Figures,
+    Filter,
+    model_request,
+    statistic_request,
+    table_request,
+)
 
 
 class Client(CheckCalls):
@@ -133,6 +140,61 @@ class Client(CheckCalls):
             rows, columns, layers, figures=figures, filter=filter, margins=margins, project=project
         )
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/tables", request)
+        return Answer.from_json(json_of(response), request, repeated=response.status_code == httpx.codes.OK)
+
+    def statistic(
+        self,
+        dataset: str,
+        kind: str,
+        measure: str = "",
+        *,
+        second: str = "",
+        groups: Dimensions = (),
+        filter: Filter | None = None,
+        having: Filter | None = None,
+        exposed: Filter | None = None,
+        mode_of: str | None = None,
+        weighted: bool = False,
+        standard_errors: bool = False,
+        picture: bool = False,
+        project: str = "",
+    ) -> Answer:
+        """Asks for a statistic of groups.
+
+        Args:
+            dataset: Name of the dataset.
+            kind: Such as `"mean"`, `"percentiles"`, `"gini"`, `"odds_ratio"` or `"histogram"`.
+            measure: Of which measure; none of a proportion, a mode, and ratios of odds and risks.
+            second: Denominators of a ratio, heights of hexagonal bins.
+            groups: Variables that make the groups, as `"site"` or `"age:ten_years"`; one group without.
+            filter: Such as `{"female": ["1"]}`; all conditions hold.
+            having: What a proportion counts, or the outcome of a ratio: `{"hlthp": ["1"]}`.
+            exposed: The exposed of an odds or risk ratio.
+            mode_of: The variable whose mode is wanted.
+            weighted: Whether the records' weights are used.
+            standard_errors: Whether they are wanted beside a mean, total, ratio or proportion.
+            picture: Whether a drawing (SVG) is wanted.
+            project: On whose behalf it is asked.
+
+        Raises:
+            ValueError: an argument cannot be read.
+            SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
+        """
+        request = statistic_request(
+            kind,
+            measure,
+            second=second,
+            groups=groups,
+            filter=filter,
+            having=having,
+            exposed=exposed,
+            mode_of=mode_of,
+            weighted=weighted,
+            standard_errors=standard_errors,
+            picture=picture,
+            project=project,
+        )
+        response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/statistics", request)
         return Answer.from_json(json_of(response), request, repeated=response.status_code == httpx.codes.OK)
 
     def model(

@@ -73,6 +73,48 @@ def model_request(
     return body if quantile is None else {**body, "quantile": quantile}
 
 
+def statistic_request(
+    kind: str,
+    measure: str = "",
+    *,
+    second: str = "",
+    groups: Dimensions = (),
+    filter: Filter | None = None,
+    having: Filter | None = None,
+    exposed: Filter | None = None,
+    mode_of: str | Mapping[str, str] | None = None,
+    weighted: bool = False,
+    standard_errors: bool = False,
+    picture: bool = False,
+    project: str = "",
+) -> dict[str, Any]:
+    """The body of `POST /v1/datasets/{dataset}/statistics`.
+
+    Raises:
+        ValueError: something cannot be read as a dimension or a condition.
+    """
+    body: dict[str, Any] = {
+        "kind": kind.upper(),
+        "measure": measure,
+        "second": second,
+        "groups": [dimension(item) for item in items(groups)],
+        "filter": conditions(filter),
+        "weighted": weighted,
+        "standard_errors": standard_errors,
+        "picture": picture,
+        "project": project,
+    }
+    for name, given in (("having", having), ("exposed", exposed)):
+        found = conditions(given)
+        if len(found) > 1:
+            raise ValueError(f"{name} names several variables; name one with some of its codes")
+        if found:
+            body[name] = found[0]
+    if mode_of is not None:
+        body["mode_of"] = dimension(mode_of)
+    return body
+
+
 def dimension(item: str | Mapping[str, str]) -> dict[str, str]:
     """`"site"` or `"age:ten_years"`, or a mapping that is sent as it is."""
     if isinstance(item, Mapping):

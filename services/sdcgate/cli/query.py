@@ -1,4 +1,4 @@
-"""`sdcgate query`: ask for tables and models, look at earlier answers."""
+"""`sdcgate query`: ask for tables, models and statistics, look at earlier answers."""
 
 import json
 import shutil
@@ -12,7 +12,9 @@ from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
 if TYPE_CHECKING:
     from sdcgate_client import Answer
 
-app = typer.Typer(help="Queries: ask for tables and models, show answers again, list.", no_args_is_help=True)
+app = typer.Typer(
+    help="Queries: ask for tables, models and statistics, show answers again, list.", no_args_is_help=True
+)
 
 Dimensions = Annotated[
     list[str], typer.Option(help="Variable, or variable:level; repeat it or separate by commas.")
@@ -81,6 +83,54 @@ def model(
             project=project,
         )
     _print(answer, as_json)
+
+
+@app.command()
+def statistic(
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    kind: Annotated[str, typer.Argument(help="mean, percentiles, gini, odds_ratio, histogram, ...")],
+    measure: Annotated[str, typer.Argument(help="The measure; none of a proportion, mode or ratio.")] = "",
+    second: Annotated[str, typer.Option(help="The second measure, of a ratio or hexagonal bins.")] = "",
+    groups: Dimensions = [],  # noqa: B006 - typer copies it
+    filter: Conditions = [],  # noqa: B006
+    having: Annotated[str, typer.Option(help="What is counted: variable=code,code.")] = "",
+    exposed: Annotated[str, typer.Option(help="The exposed: variable=code,code.")] = "",
+    mode_of: Annotated[str, typer.Option(help="Variable, or variable:level, whose mode is wanted.")] = "",
+    weighted: Annotated[bool, typer.Option(help="Use the records' weights.")] = False,
+    errors: Annotated[bool, typer.Option(help="With standard errors.")] = False,
+    picture: Annotated[Path | None, typer.Option(help="Write the drawing to this SVG file.")] = None,
+    project: Annotated[str, typer.Option(help="Project on whose behalf it is asked.")] = "",
+    as_json: AsJson = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Ask for a statistic of groups. A refusal is an answer: the command ends with 0 whatever the verdict."""
+    with connected(url, api_key) as client:
+        answer = client.statistic(
+            dataset,
+            kind,
+            measure,
+            second=second,
+            groups=names(groups),
+            filter=conditions(filter),
+            having=conditions([having] if having else []),
+            exposed=conditions([exposed] if exposed else []),
+            mode_of=mode_of or None,
+            weighted=weighted,
+            standard_errors=errors,
+            picture=picture is not None,
+            project=project,
+        )
+    _print(answer, as_json)
+    if picture is not None and answer.statistic is not None and answer.statistic.pictures:
+        _write_pictures(picture, answer.statistic.pictures)
+
+
+def _write_pictures(file: Path, pictures: tuple[str, ...]) -> None:
+    """One drawing as the file that is named, several with numbers."""
+    for number, svg in enumerate(pictures, 1):
+        name = file if len(pictures) == 1 else file.with_stem(f"{file.stem}-{number}")
+        name.write_text(svg, encoding="utf-8")
 
 
 @app.command()

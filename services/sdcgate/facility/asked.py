@@ -7,6 +7,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.charges import FREE, Charge
 from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
@@ -28,6 +29,7 @@ class Asked:
     charge: Charge = FREE
     """What it costs, and who pays."""
     model: pb.QueryModelRequest | None = None
+    statistic: pb.QueryStatisticRequest | None = None
 
     def canonical_hash(self) -> str:
         """SHA-256 of the canonical request."""
@@ -36,7 +38,7 @@ class Asked:
     def request_bytes(self) -> bytes:
         """The request as the ledger shows it to auditors: of an output without its facts."""
         if self.output is None:
-            asked = self.request if self.request is not None else self.model
+            asked = next((one for one in (self.request, self.model, self.statistic) if one is not None), None)
             return asked.SerializeToString(deterministic=True) if asked is not None else b""
         return without_facts(self.output).SerializeToString(deterministic=True)
 
@@ -49,6 +51,7 @@ class Asked:
             output=self.output,
             published=self.published,
             model_request=self.model,
+            statistic_request=self.statistic,
         )
 
 
@@ -60,6 +63,11 @@ def asked_table(plan: Plan, request: pb.QueryTableRequest) -> Asked:
 def asked_model(plan: ModelPlan, request: pb.QueryModelRequest) -> Asked:
     """A model query."""
     return Asked(plan.dataset, plan.policy, plan.project, plan.canonical(), model=request)
+
+
+def asked_statistic(plan: StatisticPlan, request: pb.QueryStatisticRequest) -> Asked:
+    """A statistic query."""
+    return Asked(plan.dataset, plan.policy, plan.project, plan.canonical(), statistic=request)
 
 
 def asked_knowledge(plan: Plan, request: pb.QueryTableRequest, published: str) -> Asked:

@@ -45,6 +45,7 @@ from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.facility.spending import Spending
+from sdcgate.facility.statistic_queries import StatisticQueries
 from sdcgate.facility.versions import Versions
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
@@ -88,9 +89,9 @@ class Facility:
         self._knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, self._knowledge)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-
         shared = (self._policies, self._recorder, self._spending, self._known, self._at_the_head)
         self._statistics = StatisticQueries(engine, self._judge, risk, *shared)
+
     def register_dataset(
         self, caller: Caller, request: pb.RegisterDatasetRequest
     ) -> pb.RegisterDatasetResponse:
@@ -161,11 +162,11 @@ class Facility:
         found = self._assessor.assess(dataset, asked, policy.maximum_dimensions)
         return assessed_to_message(dataset, policy, found)
 
-    def close(self) -> None:
     def warm_up(self) -> None:
         """Start the processes in which models are fitted, so that no caller waits for them."""
         self._models.warm_up()
 
+    def close(self) -> None:
         """End the processes in which models are fitted."""
         self._models.close()
 
@@ -242,6 +243,16 @@ class Facility:
             caller, asked, cells_of(plan), pace, lambda paid: self._way_of_model(caller, paid, plan, pace)
         )
 
+    def query_statistic(self, caller: Caller, request: pb.QueryStatisticRequest, pace: Pace) -> Answered:
+        """Answer a statistic query; raises as `query_model`."""
+        require(caller, "query")
+        return self._statistics.answer(caller, request, pace, self._repeated)
+
+    def check_statistic(self, caller: Caller, request: pb.QueryStatisticRequest) -> None:
+        """Look for all that is wrong with a statistic query, without answering it."""
+        require(caller, "query")
+        self._statistics.plan(request)
+
     def check_model(self, caller: Caller, request: pb.QueryModelRequest) -> None:
         """Look for all that is wrong with a model query, without answering it; raises as `query_model`."""
         require(caller, "query")
@@ -295,6 +306,8 @@ class Facility:
             response.request.CopyFrom(record.request)
         if record.HasField("model_request"):
             response.model_request.CopyFrom(record.model_request)
+        if record.HasField("statistic_request"):
+            response.statistic_request.CopyFrom(record.statistic_request)
         if record.HasField("output"):
             # A portal's facts are of cells that its researcher may not see.
             response.output.CopyFrom(record.output if checks else without_facts(record.output))
@@ -341,6 +354,8 @@ class Facility:
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
         if record.HasField("model_request"):
             return self._review_model(caller, request, record, stored.version, pace)
+        if record.HasField("statistic_request"):
+            return self._statistics.review(caller, request, record, stored.version, pace)
         output = read_output(record.output) if record.HasField("output") else None
         if output is None:
             plan = self._versions.plan(record.request, stored.version)

@@ -19,6 +19,9 @@ from sdcgate.methods.cells import Axis, BoolArray, Facts
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
 from sdcgate.methods.outputs.model_facts import ModelFacts
 from sdcgate.methods.outputs.model_rules import ModelRules
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
+from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts
+from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 from sdcgate.methods.tables.problem import Problem
@@ -44,7 +47,6 @@ class LocalRisk:
         """Findings, and the risk of the key where one is given."""
         return assess_table(axes, facts, rules, base_units, key)
 
-
     def assess_model(
         self,
         facts: ModelFacts,
@@ -53,6 +55,17 @@ class LocalRisk:
     ) -> tuple[ModelFinding, ...]:
         """Findings on a model."""
         return assess_model(facts, rules)
+
+    def assess_statistic(
+        self,
+        statistic: Statistic,
+        facts: StatisticFacts,
+        rules: StatisticRules,
+        errors: bool,
+        timeout: float,  # noqa: ARG002
+    ) -> StatisticAssessment:
+        """Findings on a statistic."""
+        return assess_statistic(statistic, facts, rules, errors)
 
 
 class LocalProtection:

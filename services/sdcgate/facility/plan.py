@@ -158,7 +158,7 @@ def make_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryTableR
     for group in ("rows", "columns", "layers"):
         for position, asked in enumerate(getattr(request, group)):
             path = f"{group}[{position}]"
-            level = _level(dataset, asked.variable, asked.level, path, problems)
+            level = level_asked(dataset, asked.variable, asked.level, path, problems)
             if asked.variable in {variable for variable, _ in dimensions}:
                 problems.append(
                     FieldProblem(
@@ -193,9 +193,10 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> str:
     return f"There is no {kind} of this name.{hint}"
 
 
-def _level(
+def level_asked(
     dataset: Dataset, variable: str, level: str, path: str, problems: list[FieldProblem]
 ) -> str | None:
+    """The level that is meant, the finest where none is named; None, with a problem noted, where none is."""
     names = list(dataset.code_lists)
     if variable not in names:
         problems.append(FieldProblem(f"{path}.variable", unknown("variable", variable, names)))
@@ -215,7 +216,7 @@ def conditions_asked(
     named: set[str] = set()
     for position, condition in enumerate(asked):
         path = f"filter[{position}]"
-        level = _level(dataset, condition.variable, condition.level, path, problems)
+        level = level_asked(dataset, condition.variable, condition.level, path, problems)
         if level is None:
             continue
         if condition.variable in named:

@@ -9,6 +9,9 @@ from sdcgate.methods.cells import Axis, BoolArray, Facts
 from sdcgate.methods.outputs.model_checks import ModelFinding
 from sdcgate.methods.outputs.model_facts import ModelFacts
 from sdcgate.methods.outputs.model_rules import ModelRules
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
+from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts
+from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
 from sdcgate.methods.tables.problem import Problem, Proof
@@ -42,9 +45,22 @@ class RiskService(Protocol):
             Unavailable: the service did not answer, or not sensibly.
         """
 
-
     def assess_model(self, facts: ModelFacts, rules: ModelRules, timeout: float) -> tuple[ModelFinding, ...]:
         """Findings on a fitted model.
+
+        Raises:
+            Unavailable: the service did not answer, or not sensibly.
+        """
+
+    def assess_statistic(
+        self,
+        statistic: Statistic,
+        facts: StatisticFacts,
+        rules: StatisticRules,
+        errors: bool,
+        timeout: float,
+    ) -> StatisticAssessment:
+        """Findings on a statistic of groups.
 
         Raises:
             Unavailable: the service did not answer, or not sensibly.

@@ -18,7 +18,7 @@ from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import digest
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
-from sdcgate_proto.sdcgate.types.v1 import model_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
 
 SCOPE = "all-researchers"
 """Protection is across all researchers of a source."""
@@ -50,6 +50,8 @@ class Found:
     """Tables that a model says something of: they count as known, too."""
     fitted: model_pb2.Model | None = field(default=None, repr=False)
     """The model as it was fitted, for checkers."""
+    statistic: statistic_pb2.GroupedStatistic | None = field(default=None, repr=False)
+    """The statistic as it was computed, for checkers."""
 
     @property
     def tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
@@ -112,6 +114,8 @@ class Recorder:
         view.binding.extend(found.binding)
         if found.fitted is not None:
             view.model.CopyFrom(found.fitted)
+        if found.statistic is not None:
+            view.statistic.CopyFrom(found.statistic)
         event = DecisionEvent(
             query_id=decision.query,
             source=asked.dataset.source,

@@ -29,6 +29,7 @@ from sdcgate.policy.budgets import HOLDERS, UNLIMITED, Budget, Budgets
 from sdcgate.policy.cell_keys import CellKeyNoise
 from sdcgate.policy.explanation import explain
 from sdcgate.policy.models import NO_MODELS, ModelLimits
+from sdcgate.policy.statistics import NO_STATISTICS, StatisticLimits
 
 if TYPE_CHECKING:
     from sdcgate.policy.model import LevelPolicy
@@ -105,6 +106,7 @@ class EffectivePolicy:
     budgets: Budgets = UNLIMITED
 
     models: ModelLimits = NO_MODELS
+    statistics: StatisticLimits = NO_STATISTICS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hash", hash_of(self))
@@ -154,6 +156,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
             )
         ),
         models=level.models.effective(),
+        statistics=level.statistics.effective(),
     )
 
 
@@ -183,6 +186,10 @@ def canonical_text(policy: EffectivePolicy) -> str:
         content["models"] = policy.models.written()
     else:
         del content["models"]
+    if policy.statistics.kinds:
+        content["statistics"] = policy.statistics.written()
+    else:
+        del content["statistics"]
     if policy.redesign.proposals:
         content["redesign"] = asdict(policy.redesign)
     else:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sdcgate.methods.rules import Consequence, NegativeValues, Rules
-from sdcgate.policy import models
+from sdcgate.policy import models, statistics
 from sdcgate.policy.budgets import HOLDERS, Budget, Holder
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _HEADINGS = {
     "Rules": ("rules",),
     "What may be asked": ("dimensions", "allowed", "forbidden"),
     "Models": ("models",),
+    "Statistics": ("statistics",),
     "How answers leave": ("protection", "output", "differencing", "redesign", "budgets"),
 }
 
@@ -52,6 +53,7 @@ def sentences(policy: "EffectivePolicy") -> dict[str, str]:
         **_limits(policy),
         **_protection(policy),
         **models.sentences(policy.models),
+        **statistics.sentences(policy.statistics),
     }
 
 

@@ -16,6 +16,7 @@ from sdcgate.policy.cell_keys import CELL_KEY, CellKeysSetting, unfit_for_noise
 from sdcgate.policy.effective import EffectivePolicy, effective_policy, rules_of
 from sdcgate.policy.models import ModelsSetting
 from sdcgate.policy.rule_set import Model, RuleSet, TableConsequence
+from sdcgate.policy.statistics import StatisticsSetting
 
 AccessLevel = Literal["public", "licensed", "remote", "on-site"]
 ACCESS_LEVELS: tuple[AccessLevel, ...] = get_args(AccessLevel)
@@ -202,6 +203,8 @@ class LevelPolicy(Model):
     """How much may be asked."""
     models: ModelsSetting = ModelsSetting()
     """Which models may be asked, and what they must fulfil."""
+    statistics: StatisticsSetting = StatisticsSetting()
+    """Which statistics may be asked, and what they must fulfil."""
 
     @model_validator(mode="after")
     def _fits_the_method(self) -> Self:
@@ -215,6 +218,8 @@ class LevelPolicy(Model):
             )
         elif by_keys and self.models.kinds:
             problem = "models.kinds must be empty with cell keys: models have no noise"
+        elif by_keys and self.statistics.kinds:
+            problem = "statistics.kinds must be empty with cell keys: statistics have no noise"
         elif by_keys:
             problem = unfit_for_noise(rules_of(self.rules))
         if problem:

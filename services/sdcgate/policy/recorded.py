@@ -21,7 +21,7 @@ from sdcgate.methods.rules import (
     PriorPosterior,
     Rules,
 )
-from sdcgate.policy import models
+from sdcgate.policy import models, statistics
 from sdcgate.policy.cell_keys import CellKeyNoise
 from sdcgate.policy.effective import HASH_FORMAT, EffectivePolicy, Redesign, hash_of_text
 
@@ -106,6 +106,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "cell_keys": lambda written: CellKeyNoise(**{name: _in_tuples(part) for name, part in written.items()}),
     "redesign": lambda written: Redesign(**written),
     "models": models.read,
+    "statistics": statistics.read,
     "allowed_levels": lambda written: MappingProxyType(
         {variable: frozenset(levels) for variable, levels in written.items()}
     ),

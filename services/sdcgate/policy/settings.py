@@ -85,6 +85,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
         "redesign": asdict(policy.redesign),
         "budgets": {holder: [asdict(budget) for budget in policy.budgets.of(holder)] for holder in HOLDERS},
         "models": policy.models.as_file(),
+        "statistics": policy.statistics.as_file(),
     }
 
 

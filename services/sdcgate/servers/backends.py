@@ -16,11 +16,14 @@ from sdcgate.methods.cells import Axis, BoolArray, Facts
 from sdcgate.methods.outputs.model_checks import ModelFinding
 from sdcgate.methods.outputs.model_facts import ModelFacts
 from sdcgate.methods.outputs.model_rules import ModelRules
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
+from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts
+from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.witnesses import Witnesses
-from sdcgate.wire import model_facts
+from sdcgate.wire import model_facts, statistic_facts
 from sdcgate.wire.problems import InvalidMessageError
 from sdcgate.wire.protection import (
     problem_to_message,
@@ -71,6 +74,24 @@ class RemoteRisk:
             "risk",
             lambda: model_facts.findings_from_message(
                 self._stub.AssessModel(request, timeout=seconds), columns
+            ),
+        )
+
+    def assess_statistic(
+        self,
+        statistic: Statistic,
+        facts: StatisticFacts,
+        rules: StatisticRules,
+        errors: bool,
+        timeout: float,
+    ) -> StatisticAssessment:
+        """Findings on a statistic."""
+        request = statistic_facts.statistic_request(statistic, facts, rules, errors)
+        seconds = min(timeout, self._deadline)
+        return _answer(
+            "risk",
+            lambda: statistic_facts.assessed_from_message(
+                self._stub.AssessStatistic(request, timeout=seconds), len(facts.table)
             ),
         )
 

@@ -87,6 +87,14 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
             answered = self._facility.query_table(_caller(), request, pace())
             return pb.QueryTableResponse(decision=answered.decision, repeated_answer=answered.repeated)
 
+    def QueryStatistic(
+        self, request: pb.QueryStatisticRequest, context: grpc.ServicerContext
+    ) -> pb.QueryStatisticResponse:
+        """Answer a statistic query."""
+        with _translated(request, self._facility.check_statistic):
+            answered = self._facility.query_statistic(_caller(), request, pace())
+            return pb.QueryStatisticResponse(decision=answered.decision, repeated_answer=answered.repeated)
+
     def QueryModel(
         self, request: pb.QueryModelRequest, context: grpc.ServicerContext
     ) -> pb.QueryModelResponse:
@@ -202,6 +210,7 @@ def main(settings: Settings) -> None:
         metrics=metrics,
     )
     policies.stop()
+    facility.close()
     if lock is not None:
         lock.close()
 
@@ -210,7 +219,6 @@ def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
     """The policies of these settings, and who loads them again.
 
     Raises:
-    facility.close()
         ValueError: they have problems, or the default policy is not among them.
     """
     policies = PolicyReload(
@@ -225,6 +233,7 @@ def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
 def warm_up(engine: Engine, facility: Facility) -> None:
     """Do once what is slow the first time; tables need not wait for what models need."""
     individual.warm_up()
+    threading.Thread(target=facility.warm_up, name="fitting-room", daemon=True).start()
     for damaged in engine.warm_up():
         # The texts name dataset and version, nothing of what is in them.
         logger("facility").error("damaged snapshot", what=str(damaged))
@@ -233,7 +242,6 @@ def warm_up(engine: Engine, facility: Facility) -> None:
 def authenticator(credentials: Credentials) -> Authenticate:
     """Who shows a key; where the ledger does not answer, that is told as such and lets nobody in."""
 
-    threading.Thread(target=facility.warm_up, name="fitting-room", daemon=True).start()
     def authenticate(token: str) -> Caller | None:
         try:
             return credentials.authenticate(token)

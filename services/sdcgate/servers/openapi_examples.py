@@ -5,7 +5,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from sdcgate.servers import openapi_model_examples
+from sdcgate.servers import openapi_model_examples, openapi_statistic_examples
 from sdcgate.servers.openapi_file_examples import confidentiality_map, links, recodings
 from sdcgate.servers.openapi_noise_example import with_noise
 from sdcgate.servers.openapi_redesign_examples import REDESIGNED, redesigned
@@ -133,6 +133,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "RedesignTable": REDESIGNED,
     "QueryModel": openapi_model_examples.ASKED,
     "AssessModel": openapi_model_examples.ASSESSED,
+    "QueryStatistic": openapi_statistic_examples.ASKED,
+    "AssessStatistic": openapi_statistic_examples.ASSESSED,
     "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
 }
 
@@ -145,6 +147,8 @@ def answer(rpc: str, status: int) -> Message:
         return {200: released, 201: released, 202: referred}[status]()
     if rpc == "QueryModel":
         return referred() if status == 202 else openapi_model_examples.with_model(released())
+    if rpc == "QueryStatistic":
+        return referred() if status == 202 else openapi_statistic_examples.with_statistic(released())
     makers: dict[str, Callable[[], Message]] = {
         "RegisterDataset": lambda: pb.RegisterDatasetResponse(dataset=dataset(), created=status == 201),
         "ListDatasets": lambda: pb.ListDatasetsResponse(datasets=[dataset()]),
@@ -155,6 +159,7 @@ def answer(rpc: str, status: int) -> Message:
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
         "AssessTable": assessment,
         "AssessModel": openapi_model_examples.assessed,
+        "AssessStatistic": openapi_statistic_examples.assessed,
         "EstimateIndividualRisk": individual_risks,
         "MapConfidentiality": confidentiality_map,
         "AssessMicrodata": file_report,

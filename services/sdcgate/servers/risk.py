@@ -7,6 +7,7 @@ import numpy as np
 
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.outputs.model_checks import assess_model
+from sdcgate.methods.outputs.statistic_assessment import assess_statistic
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import Consequence, IndividualRisk, MinimumUnits, Rules
 from sdcgate.methods.tables.assessment import Key, assess_table
@@ -19,7 +20,7 @@ from sdcgate.servers.microdata import FileAssessor
 from sdcgate.servers.received_files import FileLane, heeding
 from sdcgate.servers.recodings import RecodingComparer
 from sdcgate.servers.settings import RiskServer, Settings
-from sdcgate.wire import model_facts
+from sdcgate.wire import model_facts, statistic_facts
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.tables import facts_problems
@@ -31,6 +32,7 @@ from sdcgate_proto.sdcgate.risk.v1 import (
     recodings_pb2,
     risk_pb2,
     risk_pb2_grpc,
+    statistics_pb2,
 )
 
 SERVICE = "sdcgate.risk.v1.RiskService"
@@ -70,6 +72,19 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         return model_facts.findings_to_message(
             assess_model(model_facts.facts_from_message(request.facts), rules)
         )
+
+    def AssessStatistic(
+        self,
+        request: statistics_pb2.AssessStatisticRequest,
+        context: grpc.ServicerContext,
+    ) -> statistics_pb2.AssessStatisticResponse:
+        """Judge a statistic of groups by facts about it."""
+        asked = statistic_facts.statistic_to_assess(request)
+        try:
+            found = assess_statistic(asked.statistic, asked.facts, asked.rules, asked.errors)
+        except FactsError as error:
+            raise InvalidArgument(statistic_facts.unfit(error)) from None
+        return statistic_facts.assessed_to_message(found)
 
     def EstimateIndividualRisk(
         self,

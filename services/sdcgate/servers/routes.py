@@ -123,7 +123,10 @@ def _entered(response: pb.EnterKnowledgeResponse) -> Answer:
 
 
 def _decided(
-    response: pb.QueryTableResponse | pb.QueryModelResponse | pb.SubmitOutputResponse,
+    response: pb.QueryTableResponse
+    | pb.QueryModelResponse
+    | pb.QueryStatisticResponse
+    | pb.SubmitOutputResponse,
 ) -> Answer:
     decision = checked(response.decision)
     status = 200 if response.repeated_answer else 201
@@ -142,12 +145,12 @@ def _shown(response: pb.GetQueryResponse) -> Answer:
 
 
 def checked(decision: pb.Decision) -> pb.Decision:
-    """The decision, where it is one: a verdict that is known, and a table or model exactly if it releases.
+    """The decision, where it is one: a verdict that is known, and one answer exactly if it releases.
 
     Raises Internal otherwise: what is not clearly a release does not go out as one.
     """
     released = decision.verdict in RELEASED
-    answers = [decision.HasField(field) for field in ("table", "model")]
+    answers = [decision.HasField(field) for field in ("table", "model", "statistic")]
     if decision.verdict not in VERDICTS or not decision.query or released != (sum(answers) == 1):
         raise Internal()
     if any(answers) and not released:
@@ -217,6 +220,19 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/v1/datasets/{dataset}/statistics",
+        "QueryStatistic",
+        {
+            201: "Decided: released, released with protection, or refused.",
+            200: "The same query was answered before; this is that answer.",
+            202: "Referred: an output checker decides. Ask again at `Location`.",
+        },
+        _decided,
+        "decision",
+        located=True,
+    ),
+    Route(
+        "POST",
         "/v1/datasets/{dataset}/outputs",
         "SubmitOutput",
         {
@@ -260,6 +276,14 @@ ROUTES: tuple[Route, ...] = (
         "/v1/risk:assessModel",
         "AssessModel",
         {200: "What failed. No verdict; nothing is kept."},
+        _as_it_is,
+        service="risk",
+    ),
+    Route(
+        "POST",
+        "/v1/risk:assessStatistic",
+        "AssessStatistic",
+        {200: "What failed, and what could not be judged. No verdict; nothing is kept."},
         _as_it_is,
         service="risk",
     ),

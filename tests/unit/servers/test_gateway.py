@@ -112,11 +112,19 @@ def place(tmp_path_factory):
 def fresh(request):
     if "place" in request.fixturenames:
         facility = request.getfixturevalue("place").facility
-        others = {route.rpc for route in ROUTES} - {"QueryTable", "QueryModel", "SubmitOutput"}
+        others = {route.rpc for route in ROUTES} - {
+            "QueryTable",
+            "QueryModel",
+            "QueryStatistic",
+            "SubmitOutput",
+        }
         facility.answers = {name: openapi_examples.answer(name, 200) for name in others}
         facility.answers["QueryTable"] = pb.QueryTableResponse(decision=openapi_examples.released())
         facility.answers["QueryModel"] = pb.QueryModelResponse(
             decision=openapi_examples.answer("QueryModel", 200)
+        )
+        facility.answers["QueryStatistic"] = pb.QueryStatisticResponse(
+            decision=openapi_examples.answer("QueryStatistic", 200)
         )
         facility.answers["SubmitOutput"] = pb.SubmitOutputResponse(decision=openapi_examples.referred())
         facility.answers["ReviewQuery"] = pb.ReviewQueryResponse(decision=openapi_examples.refused())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, IntArray
+from sdcgate.methods.cells import BoolArray, IntArray, MeasureFacts
 from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts, statistic_problems
 from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.positions import FactsError
@@ -139,10 +139,20 @@ def _sums(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) ->
         yield Unjudged(ReasonCode.DOMINANCE, "measures")
     for measure in facts.table.measures:
         yield from concentration(measure, rules.table)
-        rule = rules.table.equal_values
-        if rule is not None and statistic in SUMS:
-            unsafe = equal_values(measure.minima, measure.maxima, measure.valid_records, rule.tolerance)
-            yield from found(ReasonCode.EQUAL_VALUES, rule.consequence, unsafe, measure.name, rule.tolerance)
+        if statistic in SUMS:
+            yield from _equal_values(measure, rules)
+
+
+def _equal_values(measure: MeasureFacts, rules: StatisticRules) -> Iterator[Judged]:
+    rule, code = rules.table.equal_values, ReasonCode.EQUAL_VALUES
+    if rule is None:
+        return
+    columns = {name: getattr(measure, name) for name in ("minima", "maxima", "valid_records")}
+    absent = [name for name, column in columns.items() if not column.size]
+    yield from (Unjudged(code, f"{name} of {measure.name}") for name in absent)
+    if not absent:
+        unsafe = equal_values(measure.minima, measure.maxima, measure.valid_records, rule.tolerance)
+        yield from found(code, rule.consequence, unsafe, measure.name, rule.tolerance)
 
 
 def _bounds(asked: bool, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:

@@ -66,6 +66,19 @@ class Computed:
     percentiles: Percentiles | None = field(default=None, repr=False)
     """What curves and box plots are made from."""
 
+    def released(self, assessment: StatisticAssessment) -> Percentiles | None:
+        """The percentiles that may leave, in all groups: what curves and pictures are drawn from."""
+        if self.percentiles is None:
+            return None
+        points = [figure.shown(assessment) for figure in self.figures]
+        hidden = ~np.isfinite(np.stack(points, axis=1))
+        found = self.percentiles
+        return replace(
+            found,
+            values=np.where(hidden, np.nan, found.values),
+            lorenz=np.where(hidden, np.nan, found.lorenz),
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:

@@ -1,0 +1,164 @@
+"""Decisions about statistics, in the words and figures that leave."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sdcgate.facility.asked import Asked
+from sdcgate.facility.decisions import new_decision
+from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
+from sdcgate.facility.recording import Found
+from sdcgate.facility.statistic_pictures import curves_and_pictures
+from sdcgate.facility.statistic_plan import StatisticPlan
+from sdcgate.facility.statistics import StatisticInHand, StatisticOutcome
+from sdcgate.methods.cells import TOTAL, Axis, BoolArray, State
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
+from sdcgate.methods.outputs.statistic_facts import Statistic
+from sdcgate.methods.rules import Consequence, ReasonCode
+from sdcgate.wire.dimensions import axes_to_messages
+from sdcgate.wire.models import EVERY_DIGIT, significant
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2, statistic_pb2
+
+REFERRED = "An output checker will look at this statistic."
+REFUSED = "The statistic does not pass the rules of this dataset."
+WITHHELD = (
+    "Groups, or figures of them, that rest on too few units are withheld, with others that reveal them."
+)
+OF_STATISTICS = {
+    ReasonCode.MINIMUM_UNITS: "The groups, or figures of them, rest on too few units.",
+    ReasonCode.MINIMUM_BASE: "The population of the statistic is too small.",
+    ReasonCode.DIFFERENCING: (
+        "Together with what was released before, this statistic would reveal figures that must not be known."
+    ),
+    ReasonCode.UNPROVED: "It could not be proved that the table beneath the statistic is safe.",
+    ReasonCode.PERCENTILE_UNITS: "The groups have too few units for any percentile.",
+    ReasonCode.EXTREME_VALUE: "The least or greatest value is that of too few units.",
+    ReasonCode.MODAL_SHARE: "(Nearly) all units of the groups have the most frequent category.",
+    ReasonCode.IMPLIED_TABLE: "The statistic implies a table with cells of too few units.",
+}
+COARSER = "Ask coarser or fewer groups, or widen the filter."
+SUGGESTIONS = {
+    ReasonCode.PERCENTILE_UNITS: COARSER,
+    ReasonCode.EXTREME_VALUE: "Ask PERCENTILES: the outermost ones stand for minimum and maximum.",
+    ReasonCode.MODAL_SHARE: "Ask the variable by a finer level, or coarser groups.",
+    ReasonCode.IMPLIED_TABLE: COARSER,
+}
+TOLD = frozenset(SUGGESTIONS)
+"""Rules that are told by name; the others are those of cells, which look alike."""
+
+
+def decided_statistic(
+    asked: Asked, hand: StatisticInHand, outcome: StatisticOutcome, reviewed: str = ""
+) -> pb.Decision:
+    """The decision that an outcome allows; `reviewed` is the query that a checker approves."""
+    if outcome.consequence is not None or outcome.withheld is None:
+        consequence = outcome.consequence or Consequence.REFUSE
+        decision = new_decision(asked, consequence, reviewed or None)
+        for code in dict.fromkeys(_as_told(code) for code in outcome.codes):
+            decision.reasons.append(statistic_reason(code, hand.plan, consequence))
+    else:
+        told = told_statistic(hand, outcome.assessment, outcome.withheld)
+        protected = bool(outcome.withheld.any()) or _lacks_figures(hand, outcome)
+        decision = new_decision(asked, None, reviewed or None, protected)
+        if protected:
+            few = policy_pb2.REASON_CODE_MINIMUM_UNITS
+            decision.reasons.append(pb.Reason(code=few, message=WITHHELD, suggestion=COARSER))
+        decision.statistic.CopyFrom(told)
+    if reviewed:
+        decision.reasons.append(reviewed_reason())
+    return decision
+
+
+def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: int) -> Found:
+    """What the ledger keeps of it: the table that its answer says something of counts as known."""
+    findings = (*outcome.table.findings, *outcome.assessment.findings)
+    judged = replace(
+        outcome.table,
+        consequence=outcome.consequence,
+        codes=outcome.codes,
+        findings=findings,
+        released=() if outcome.consequence is not None else outcome.table.released,
+    )
+    everything = None
+    if hand.computed is not None:
+        nothing_withheld = np.zeros(len(hand.computed.facts.table), dtype=np.bool_)
+        everything = told_statistic(hand, StatisticAssessment(()), nothing_withheld, EVERY_DIGIT, drawn=False)
+    return Found(computed=hand.cells, outcome=judged, sequence=sequence, statistic=everything)
+
+
+def told_statistic(
+    hand: StatisticInHand,
+    found: StatisticAssessment,
+    withheld: BoolArray,
+    digits: int | None = None,
+    drawn: bool = True,
+) -> statistic_pb2.GroupedStatistic:
+    """The message of a statistic; to checkers without anything withheld or rounded."""
+    plan, computed = hand.plan, hand.computed
+    message = statistic_pb2.GroupedStatistic(
+        kind=statistic_pb2.StatisticKind.Name(int(plan.statistic)),
+        measure=plan.measures[0] if plan.measures else "",
+        dimensions=axes_to_messages(group_axes(hand), with_cells=True),
+        weighted=plan.weighted,
+    )
+    groups = len(computed.facts.table) if computed is not None else 0
+    message.statuses.extend(np.where(withheld, State.WITHHELD, State.PUBLISHED).tolist())
+    if computed is None:
+        message.ClearField("dimensions")
+        return message
+    exact = plan.policy.statistics.significant_digits if digits is None else digits
+    if plan.statistic is not Statistic.HEXAGONAL_BINS:
+        for figure in computed.figures:
+            values = figure.shown(found)
+            there = np.flatnonzero(np.isfinite(values) & ~withheld)
+            one = message.figures.add(name=figure.name, groups=there.tolist())
+            if figure.name == "mode" and hand.people is not None:
+                one.codes.extend(hand.people.categories[int(values[group])] for group in there)
+            else:
+                one.values.extend(significant(float(values[group]), exact) for group in there)
+    if computed.unreliable is not None:
+        occupied = computed.facts.table.units > 0
+        message.unreliable.extend(np.flatnonzero(computed.unreliable & occupied & ~withheld).tolist())
+    if drawn and groups:
+        curves_and_pictures(hand, found, withheld, exact, message)
+    return message
+
+
+def group_axes(hand: StatisticInHand) -> tuple[Axis, ...]:
+    """The axes of the groups, without totals."""
+    axes = hand.cells.table.axes[: len(hand.plan.groups)]
+    return tuple(
+        replace(
+            axis,
+            codes=tuple(code for code in axis.codes if code != TOTAL),
+            parents=(-1,) * (len(axis.codes) - 1),
+            labels=axis.labels[:-1],
+        )
+        for axis in axes
+    )
+
+
+def statistic_reason(code: ReasonCode, plan: StatisticPlan, consequence: Consequence) -> pb.Reason:
+    """A reason with what to ask instead."""
+    message = REFERRED if consequence is Consequence.REFER else OF_STATISTICS.get(code, REFUSED)
+    return pb.Reason(
+        code=policy_pb2.ReasonCode.Name(code.value),
+        message=message or MESSAGES.get(code, REFUSED),
+        suggestion=SUGGESTIONS.get(code) or suggestion(code, plan.table()),
+    )
+
+
+def _as_told(code: ReasonCode) -> ReasonCode:
+    """Rules of cells look alike: which one a cell breaks tells something of the figures in it."""
+    of_tables = frozenset(OF_STATISTICS) | {ReasonCode.VERSION_DIFFERENCE, ReasonCode.INDIVIDUAL_RISK}
+    return code if code in TOLD or code in of_tables else ReasonCode.MINIMUM_UNITS
+
+
+def _lacks_figures(hand: StatisticInHand, outcome: StatisticOutcome) -> bool:
+    """Whether a figure is withheld of a group that shows others."""
+    computed = hand.computed
+    return computed is not None and any(
+        bool((np.isfinite(figure.values) & ~np.isfinite(figure.shown(outcome.assessment))).any())
+        for figure in computed.figures
+    )

@@ -1,0 +1,278 @@
+"""A statistic query with every name resolved, and the table that its answer would say something of.
+
+A mean tells what a table of the measure's sums by the groups tells; a share, a mode or a ratio of odds what
+a table of units by the groups and the variables counted tells. That table is judged, protected and compared
+with all that has left as if it left itself; where it withholds a group, the statistic does.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.queries import Condition
+from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.plan import FigureAsked, Plan, conditions_asked, level_asked, unknown
+from sdcgate.methods.cells import MISSING
+from sdcgate.methods.outputs.statistic_facts import Statistic
+from sdcgate.policy.effective import EffectivePolicy
+from sdcgate.wire.problems import FieldProblem
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
+
+Level = tuple[str, str]
+"""Variable and level."""
+
+COUNTING = frozenset({Statistic.PROPORTION, Statistic.MODE, Statistic.ODDS_RATIO, Statistic.RISK_RATIO})
+"""Statistics of variables; the others are of measures."""
+OF_TWO_VARIABLES = frozenset({Statistic.ODDS_RATIO, Statistic.RISK_RATIO})
+OF_TWO_MEASURES = frozenset({Statistic.RATIO, Statistic.HEXAGONAL_BINS})
+OF_SHARES = frozenset(
+    {Statistic.GINI, Statistic.LORENZ_CURVE, Statistic.HERFINDAHL, Statistic.CONCENTRATION_RATIO}
+)
+"""Statistics that mean something only where no value can be below 0."""
+WITH_ERRORS = frozenset({Statistic.MEAN, Statistic.TOTAL, Statistic.RATIO, Statistic.PROPORTION})
+UNWEIGHTED = frozenset({Statistic.HERFINDAHL, Statistic.CONCENTRATION_RATIO, Statistic.HEXAGONAL_BINS})
+"""Statistics that are about the units that are there."""
+OF_ORDER = frozenset(
+    {
+        Statistic.PERCENTILES,
+        Statistic.HISTOGRAM,
+        Statistic.DENSITY,
+        Statistic.BOX_PLOT,
+        Statistic.MINIMUM,
+        Statistic.MAXIMUM,
+        Statistic.RANGE,
+        Statistic.HEXAGONAL_BINS,
+    }
+)
+"""Statistics that tell no sum: their table is one of units."""
+
+
+@dataclass(frozen=True)
+class StatisticPlan:
+    """A statistic query with every name resolved against descriptor and policy."""
+
+    dataset: Dataset
+    policy: EffectivePolicy
+    statistic: Statistic
+    measures: tuple[str, ...]
+    """The measure, and the second one where there are two; none of a statistic of variables."""
+    groups: tuple[Level, ...]
+    having: Condition | None
+    """What a share counts, or the outcome of a ratio of odds or risks."""
+    exposed: Condition | None
+    mode_of: Level | None
+    filters: tuple[Condition, ...]
+    weighted: bool
+    errors: bool
+    picture: bool
+    project: str
+
+    @cached_property
+    def counted(self) -> tuple[Level, ...]:
+        """The variables whose codes are counted, beside the groups."""
+        conditions = [condition for condition in (self.having, self.exposed) if condition is not None]
+        levels = [(condition.variable, condition.level) for condition in conditions]
+        return (*levels, *((self.mode_of,) if self.mode_of is not None else ()))
+
+    @cached_property
+    def population(self) -> tuple[Condition, ...]:
+        """Conditions on the records: those asked, and that no variable that is counted is missing."""
+        found = {condition.variable: condition for condition in self.filters}
+        for variable, level in self.counted:
+            asked = found.get(variable)
+            at = asked.level if asked else level
+            codes = asked.codes if asked else self.dataset.level(variable, level).codes
+            found[variable] = Condition(variable, at, tuple(code for code in codes if code != MISSING))
+        return tuple(sorted(found.values(), key=lambda condition: condition.variable))
+
+    def table(self, valid: Sequence[str] = ()) -> Plan:
+        """The table that it says something of; `valid` are the measures that some record lacks."""
+        figures = [FigureAsked(table_pb2.STATISTIC_UNITS)]
+        kind = table_pb2.STATISTIC_WEIGHTED_MEAN if self.weighted else table_pb2.STATISTIC_MEAN
+        if self.statistic not in OF_ORDER:
+            figures += [FigureAsked(kind, measure) for measure in self.measures]
+        dimensions = (*self.groups, *self.counted)
+        return Plan(
+            dataset=self.dataset,
+            policy=self.policy,
+            dimensions=dimensions,
+            rows=len(dimensions),
+            columns=0,
+            filters=self.population,
+            figures=tuple(figures),
+            margins=True,
+            project=self.project,
+            valid=tuple(sorted(valid)),
+        )
+
+    def canonical(self) -> bytes:
+        """The query in one spelling."""
+        having, exposed = (
+            [condition.variable, condition.level, sorted(condition.codes)] if condition else None
+            for condition in (self.having, self.exposed)
+        )
+        return json.dumps(
+            {
+                "statistic": self.statistic.name,
+                "dataset": self.dataset.name,
+                "measures": self.measures,
+                "groups": self.groups,
+                "having": having,
+                "exposed": exposed,
+                "mode_of": self.mode_of,
+                "filters": [(c.variable, c.level, sorted(c.codes)) for c in self.filters],
+                "weighted": self.weighted,
+                "errors": self.errors,
+                "picture": self.picture,
+            },
+            separators=(",", ":"),
+            ensure_ascii=False,
+            sort_keys=True,
+        ).encode()
+
+
+def make_statistic_plan(
+    dataset: Dataset, policy: EffectivePolicy, request: pb.QueryStatisticRequest
+) -> StatisticPlan:
+    """Resolve a request against descriptor and policy.
+
+    Raises:
+        InvalidRequest: with every unknown, repeated, missing or contradictory name in it.
+    """
+    problems: list[FieldProblem] = []
+    statistic = Statistic(request.kind)
+    groups = _levels(dataset, request, problems)
+    plan = StatisticPlan(
+        dataset=dataset,
+        policy=policy,
+        statistic=statistic,
+        measures=_measures(dataset, statistic, request, problems),
+        groups=groups,
+        having=_counted(dataset, request, "having", statistic in COUNTING - {Statistic.MODE}, problems),
+        exposed=_counted(dataset, request, "exposed", statistic in OF_TWO_VARIABLES, problems),
+        mode_of=_mode_of(dataset, request, statistic, problems),
+        filters=conditions_asked(dataset, request.filter, problems),
+        weighted=request.weighted,
+        errors=request.standard_errors,
+        picture=request.picture,
+        project=request.project,
+    )
+    problems += _unfit(plan)
+    if problems:
+        raise InvalidRequest(problems)
+    return plan
+
+
+def _levels(
+    dataset: Dataset, request: pb.QueryStatisticRequest, problems: list[FieldProblem]
+) -> tuple[Level, ...]:
+    found: list[Level] = []
+    for place, asked in enumerate(request.groups):
+        path = f"groups[{place}]"
+        level = level_asked(dataset, asked.variable, asked.level, path, problems)
+        if asked.variable in {variable for variable, _ in found}:
+            problems.append(FieldProblem(f"{path}.variable", f"{asked.variable} stands twice; name it once."))
+        elif level is not None:
+            found.append((asked.variable, level))
+    return tuple(found)
+
+
+def _measures(
+    dataset: Dataset, statistic: Statistic, request: pb.QueryStatisticRequest, problems: list[FieldProblem]
+) -> tuple[str, ...]:
+    known = {measure.name: measure for measure in dataset.descriptor.measures}
+    wanted = {"measure": statistic not in COUNTING, "second": statistic in OF_TWO_MEASURES}
+    found = []
+    for field, needed in wanted.items():
+        name = getattr(request, field)
+        if not needed:
+            if name:
+                problems.append(FieldProblem(field, f"{statistic.name} has none; leave it out."))
+        elif name not in known:
+            message = unknown("measure", name, [*known]) if name else f"{statistic.name} needs a measure."
+            problems.append(FieldProblem(field, message))
+        elif name in found:
+            problems.append(FieldProblem(field, f"{name} is the first measure already; name another."))
+        else:
+            found.append(name)
+            lowest = known[name].lower_bound
+            if statistic in OF_SHARES and (lowest is None or lowest < 0):
+                message = (
+                    f"{statistic.name} needs a measure of which the descriptor says that it is never below 0."
+                )
+                problems.append(FieldProblem(field, message))
+    return tuple(found)
+
+
+def _counted(
+    dataset: Dataset,
+    request: pb.QueryStatisticRequest,
+    field: str,
+    needed: bool,
+    problems: list[FieldProblem],
+) -> Condition | None:
+    """What is counted: some of the codes of a variable, and not all of them."""
+    given = request.HasField(field)
+    if given != needed:
+        message = (
+            "Name a variable and some of its codes." if needed else "This statistic has none; leave it out."
+        )
+        problems.append(FieldProblem(field, message))
+        return None
+    if not given:
+        return None
+    inner: list[FieldProblem] = []
+    conditions = conditions_asked(dataset, [getattr(request, field)], inner)
+    problems.extend(
+        FieldProblem(problem.path.replace("filter[0]", field), problem.message) for problem in inner
+    )
+    if inner:
+        return None
+    codes = set(conditions[0].codes) if conditions else set()
+    everybody = set(dataset.level(conditions[0].variable, conditions[0].level).codes) if conditions else set()
+    if MISSING in codes or codes >= everybody - {MISSING}:
+        message = (
+            "Name some of the codes, not all, and not the missing one: records without a value do not count."
+        )
+        problems.append(FieldProblem(f"{field}.codes", message))
+        return None
+    return conditions[0]
+
+
+def _mode_of(
+    dataset: Dataset, request: pb.QueryStatisticRequest, statistic: Statistic, problems: list[FieldProblem]
+) -> Level | None:
+    given, needed = request.HasField("mode_of"), statistic is Statistic.MODE
+    if given != needed:
+        message = "Name the variable whose mode is wanted." if needed else "Only MODE has it; leave it out."
+        problems.append(FieldProblem("mode_of", message))
+    if not given:
+        return None
+    asked = request.mode_of
+    level = level_asked(dataset, asked.variable, asked.level, "mode_of", problems)
+    return None if level is None else (asked.variable, level)
+
+
+def _unfit(plan: StatisticPlan) -> list[FieldProblem]:
+    """What does not go together."""
+    found = []
+    name = plan.statistic.name
+    if plan.weighted and not plan.dataset.weighted:
+        found.append(FieldProblem("weighted", f"{plan.dataset.name} has no weights; leave it out."))
+    elif plan.weighted and plan.statistic in UNWEIGHTED:
+        found.append(FieldProblem("weighted", f"{name} is about the units that are there; leave it out."))
+    if plan.errors and plan.statistic not in WITH_ERRORS:
+        found.append(FieldProblem("standard_errors", f"{name} has none; leave it out."))
+    used = [variable for variable, _ in (*plan.groups, *plan.counted)]
+    for variable in dict.fromkeys(used):
+        if used.count(variable) > 1:
+            message = f"{variable} is used twice, as a group or as what is counted; use it once."
+            found.append(FieldProblem("groups", message))
+    for condition in plan.population:
+        if not condition.codes:
+            message = f"Only missing values of {condition.variable} are chosen, of which nothing is counted."
+            found.append(FieldProblem("filter", message))
+    return found

@@ -1,0 +1,135 @@
+"""Statistic queries from the request to the decision: asked, reviewed, looked at beforehand."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.engine import Engine
+from sdcgate.facility import datasets
+from sdcgate.facility.asked import Asked, asked_statistic
+from sdcgate.facility.charges import cells_told
+from sdcgate.facility.decisions import new_decision, seen_at
+from sdcgate.facility.errors import Conflict
+from sdcgate.facility.judging import Judge
+from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.pace import Pace
+from sdcgate.facility.policies import Policies
+from sdcgate.facility.ports import RiskService
+from sdcgate.facility.reasons import reviewed_reason
+from sdcgate.facility.recording import Answered, Recorder
+from sdcgate.facility.spending import Spending
+from sdcgate.facility.statistic_answers import decided_statistic, found_statistic
+from sdcgate.facility.statistic_plan import StatisticPlan, make_statistic_plan
+from sdcgate.facility.statistics import StatisticWay
+from sdcgate.ledger.credentials import Caller
+from sdcgate.methods.rules import Consequence
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+T = TypeVar("T")
+
+
+class AtTheHead(Protocol):
+    """Tries something at the ledger's present head, again if others were faster."""
+
+    def __call__(self, source: str, attempt: Callable[[], T], pace: Pace) -> T:
+        """What the attempt returns."""
+
+
+class StatisticQueries:
+    """Steps 2 to 8 for statistics. What the facility shares with other queries is passed in."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        judge: Judge,
+        risk: RiskService,
+        policies: Policies,
+        recorder: Recorder,
+        spending: Spending,
+        known: Callable[[Dataset], Knowledge],
+        at_the_head: AtTheHead,
+    ) -> None:
+        self._engine = engine
+        self._way = StatisticWay(engine, judge, risk)
+        self._policies = policies
+        self._recorder = recorder
+        self._spending = spending
+        self._known = known
+        self._at_the_head = at_the_head
+
+    def plan(self, request: pb.QueryStatisticRequest, version: int | None = None) -> StatisticPlan:
+        """Resolve a request. Raises NotFound, InvalidRequest."""
+        dataset = datasets.find(self._engine, request.dataset, version)
+        return make_statistic_plan(dataset, self._policies.of(dataset), request)
+
+    def answer(
+        self,
+        caller: Caller,
+        request: pb.QueryStatisticRequest,
+        pace: Pace,
+        repeated: Callable[[Asked, Pace], Answered | None],
+    ) -> Answered:
+        """Answer a query: from the ledger if it was answered before, else by steps 2 to 8."""
+        plan = self.plan(request)
+        asked = asked_statistic(plan, request)
+        return repeated(asked, pace) or self._spending.pay(
+            caller, asked, self._cells(plan), pace, lambda paid: self._decide(caller, paid, plan, pace)
+        )
+
+    def review(
+        self,
+        caller: Caller,
+        request: pb.ReviewQueryRequest,
+        record: release_pb2.DecisionRecord,
+        version: int,
+        pace: Pace,
+    ) -> pb.Decision:
+        """Refuse a referred statistic, or approve it: steps 4 to 8 at the present head.
+
+        Raises:
+            Conflict: it still cannot be proved that it is safe.
+        """
+        plan = self.plan(record.statistic_request, version)
+        asked = asked_statistic(plan, record.statistic_request)
+        if not request.approve:
+            decision = new_decision(asked, Consequence.REFUSE, request.query)
+            decision.reasons.append(reviewed_reason())
+            return self._recorder.record_review(caller, request, asked, record, decision)
+        hand = self._way.compute(plan)
+
+        def attempt() -> pb.Decision:
+            known = self._known(plan.dataset)
+            outcome = self._way.judge(hand, known, pace.left, approved=True)
+            if outcome.consequence is Consequence.REFER:
+                raise Conflict("It still cannot be proved that this statistic is safe; refuse it.")
+            decision = decided_statistic(asked, hand, outcome, request.query)
+            found = found_statistic(hand, outcome, known.sequence)
+            return self._recorder.record_review(caller, request, asked, record, decision, found)
+
+        return self._at_the_head(plan.dataset.source, attempt, pace)
+
+    def _cells(self, plan: StatisticPlan) -> int:
+        """Cells that it tells of; 0 where it is refused without data."""
+        return 0 if self._way.refuse_without_data(plan) is not None else cells_told(plan.table())
+
+    def _decide(self, caller: Caller, asked: Asked, plan: StatisticPlan, pace: Pace) -> Answered:
+        """Steps 2 to 8."""
+        refusal = self._way.refuse_without_data(plan)
+        if refusal is not None:
+            decision = new_decision(asked, refusal.consequence)
+            decision.reasons.extend(refusal.reasons)
+            return self._recorder.record(caller, asked, decision)
+        pace.data_are_read(plan.policy.latency_step_ms)
+        hand = self._way.compute(plan)
+
+        def attempt() -> Answered:
+            known = self._known(plan.dataset)
+            outcome = self._way.judge(hand, known, pace.left)
+            decision = decided_statistic(asked, hand, outcome)
+            seen_at(decision, pace.moment())
+            return self._recorder.record(
+                caller, asked, decision, found_statistic(hand, outcome, known.sequence)
+            )
+
+        return self._at_the_head(plan.dataset.source, attempt, pace)

@@ -1,0 +1,168 @@
+"""The way of a statistic query: its table judged as tables are, then computed, checked and decided."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.engine.engine import Engine
+from sdcgate.engine.queries import CellQuery
+from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.judging import Computation, Judge
+from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.plan import Plan
+from sdcgate.facility.ports import RiskService
+from sdcgate.facility.refusals import Refusal, refuse_without_data
+from sdcgate.facility.statistic_plan import StatisticPlan
+from sdcgate.facility.statistic_records import Population, read_population
+from sdcgate.methods.cells import BoolArray, State, shape_of
+from sdcgate.methods.outputs.percentiles import Percentiles
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
+from sdcgate.methods.outputs.statistic_facts import Statistic
+from sdcgate.methods.outputs.statistics import Computed, compute
+from sdcgate.methods.rules import Consequence, Finding, ReasonCode
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
+
+NOTHING_FOUND = StatisticAssessment(())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatisticInHand:
+    """A statistic query on its way: what is computed once, whatever the head of the ledger."""
+
+    plan: StatisticPlan
+    table: Plan
+    cells: Computation = field(repr=False)
+    people: Population | None = field(repr=False)
+    """None where nobody is in the population."""
+    computed: Computed | None = field(repr=False)
+    second: Percentiles | None = field(default=None, repr=False)
+    """Of hexagonal bins the percentiles of the second measure."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatisticOutcome:
+    """What may be decided about a statistic at one head of the ledger."""
+
+    consequence: Consequence | None
+    """None: released as asked or protected; otherwise refer or refuse."""
+    codes: tuple[ReasonCode, ...]
+    table: Outcome = field(repr=False)
+    """Of its table."""
+    assessment: StatisticAssessment = NOTHING_FOUND
+    """What withholds single figures, the groups that the table withholds among it."""
+    withheld: BoolArray | None = field(default=None, repr=False)
+    """Groups that show nothing, shape (groups,)."""
+
+
+class StatisticWay:
+    """Steps 2 to 7 for statistics. Stateless: what is known comes in, what may be decided goes out."""
+
+    def __init__(self, engine: Engine, judge: Judge, risk: RiskService) -> None:
+        self._engine = engine
+        self._judge = judge
+        self._risk = risk
+
+    def refuse_without_data(self, plan: StatisticPlan) -> Refusal | None:
+        """Judge a statistic by the policy alone; None where nothing speaks against it."""
+        allowed = plan.policy.statistics.kinds
+        if plan.statistic.name not in allowed:
+            what = (
+                f"Statistics that may be asked: {', '.join(sorted(allowed))}." if allowed else "Ask tables."
+            )
+            message = f"{plan.statistic.name} may not be asked at this access level."
+            found = pb.Reason(code=policy_pb2.REASON_CODE_NOT_ALLOWED, message=message, suggestion=what)
+            return Refusal(Consequence.REFUSE, (found,), ())
+        refusal = refuse_without_data(plan.table())
+        return None if refusal is None else Refusal(refusal.consequence, refusal.reasons, ())
+
+    def compute(self, plan: StatisticPlan) -> StatisticInHand:
+        """Step 3: the table that the statistic says something of, and the statistic."""
+        table = plan.table(_lacked(self._engine, plan))
+        cells = self._judge.compute(table)
+        people = read_population(self._engine, plan, cells.table.axes)
+        if people is None:
+            return StatisticInHand(plan, table, cells, None, None)
+        limits = plan.policy.statistics
+        rules = limits.rules(plan.policy.rules)
+        if plan.statistic is not Statistic.HEXAGONAL_BINS:
+            found = compute(plan.statistic, people.sample, rules, people.columns, limits.largest, plan.errors)
+            return StatisticInHand(plan, table, cells, people, found)
+        first = compute(Statistic.PERCENTILES, people.sample, rules)
+        heights = people.columns.second
+        if heights is None:
+            raise LookupError("hexagonal bins need a second measure")
+        other = compute(Statistic.PERCENTILES, people.sample.with_values(heights), rules)
+        second = other.released(assess_statistic(other.statistic, other.facts, rules))
+        return StatisticInHand(plan, table, cells, people, first, second)
+
+    def judge(
+        self, hand: StatisticInHand, known: Knowledge, left: Callable[[], float], approved: bool = False
+    ) -> StatisticOutcome:
+        """Steps 4 to 7 at one head: the table first, so that the figures tell of no table that is held."""
+        table = self._judge.judge(hand.table, hand.cells, known, left, approved)
+        if table.consequence is not None:
+            return StatisticOutcome(table.consequence, table.codes, table)
+        if hand.computed is None:
+            return StatisticOutcome(None, (), table, withheld=np.zeros(0, dtype=np.bool_))
+        found = self._assessed(hand.plan, hand.computed, left())
+        worst = max((_read(finding) for finding in found.findings), default=Consequence.PROTECT)
+        if found.unchecked:
+            return StatisticOutcome(
+                hand.plan.policy.unproved_consequence, (ReasonCode.UNPROVED,), table, found
+            )
+        if worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved):
+            codes = sorted({finding.rule for finding in found.findings if _read(finding) is worst})
+            return StatisticOutcome(worst, tuple(codes), table, found)
+        return self._protected(hand, hand.computed, table, found)
+
+    def _assessed(self, plan: StatisticPlan, computed: Computed, timeout: float) -> StatisticAssessment:
+        """By the risk service and our own rules: its silence releases nothing."""
+        rules = plan.policy.statistics.rules(plan.policy.rules)
+        asked = (computed.statistic, computed.facts, rules, computed.errors)
+        said, own = self._risk.assess_statistic(*asked, timeout), assess_statistic(*asked)
+        return StatisticAssessment(
+            tuple(dict.fromkeys((*said.findings, *own.findings))),
+            tuple(dict.fromkeys((*said.unchecked, *own.unchecked))),
+        )
+
+    def _protected(
+        self, hand: StatisticInHand, computed: Computed, table: Outcome, found: StatisticAssessment
+    ) -> StatisticOutcome:
+        """Without the groups that the table withholds, and the figures that a rule does."""
+        hidden = _hidden_by_table(hand, table)
+        own = Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, tuple(np.flatnonzero(hidden).tolist()))
+        found = replace(found, findings=(own, *found.findings))
+        shown = np.any([np.isfinite(figure.shown(found)) for figure in computed.figures], axis=0)
+        withheld = ~shown & (computed.facts.table.units > 0)
+        if withheld.any() and not shown.any():
+            codes = tuple(sorted({finding.rule for finding in found.findings if finding.cells}))
+            return StatisticOutcome(Consequence.REFUSE, codes, table, found)
+        return StatisticOutcome(None, (), table, found, withheld)
+
+
+def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:
+    """Groups of which the table withholds a cell, shape (groups,); what is counted follows from all cells."""
+    axes, groups = hand.cells.table.axes, len(hand.plan.groups)
+    inner = table.states.reshape(shape_of(axes))[tuple(slice(0, -1) for _ in range(groups))]
+    number = int(np.prod(inner.shape[:groups], dtype=np.int64))
+    hidden: BoolArray = (inner.reshape(number, -1) == State.WITHHELD).any(axis=1)
+    return hidden
+
+
+def _lacked(engine: Engine, plan: StatisticPlan) -> tuple[str, ...]:
+    """The measures that a record of the population lacks: a condition that all meet is none."""
+    if not plan.measures:
+        return ()
+    total = engine.compute(plan.dataset, CellQuery((), plan.population, plan.measures, 1)).facts
+    return tuple(m.name for m in total.measures if (m.valid_records != total.records).any())
+
+
+def _read(finding: Finding) -> Consequence:
+    """Unspecified is refuse, and so is protecting what has no groups."""
+    if finding.consequence is Consequence.UNSPECIFIED:
+        return Consequence.REFUSE
+    if not finding.cells and finding.consequence is Consequence.PROTECT:
+        return Consequence.REFUSE
+    return finding.consequence

@@ -1,0 +1,311 @@
+"""Statistics through the whole facility: figures of the records, and nothing that must not be known."""
+
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from house import build, person, reasons, table_request, verdict, with_randhie
+from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.facility.errors import Forbidden, InvalidRequest
+from sdcgate.facility.in_process import LocalRisk
+from sdcgate.facility.pace import Pace
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import statistic_pb2, table_pb2
+
+RAND = "randhie/src/randhie.csv"
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    return pd.read_csv(str(files("statsmodels") / "datasets" / RAND))
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    return with_randhie(tmp_path_factory.mktemp("randhie"))
+
+
+def request(kind: str, measure: str = "", dataset: str = "randhie", groups=(), filter=None, **asked):
+    found = pb.QueryStatisticRequest(
+        dataset=dataset, kind=statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}"), measure=measure
+    )
+    for name in groups:
+        variable, _, level = name.partition(":")
+        found.groups.add(variable=variable, level=level)
+    for variable, codes in (filter or {}).items():
+        found.filter.add(variable=variable, codes=codes)
+    for field in ("having", "exposed"):
+        if field in asked:
+            variable, codes = asked.pop(field)
+            getattr(found, field).CopyFrom(pb.FilterRequest(variable=variable, codes=codes))
+    if "mode_of" in asked:
+        found.mode_of.variable = asked.pop("mode_of")
+    for name, value in asked.items():
+        setattr(found, name, value)
+    return found
+
+
+def ask(house, kind: str, measure: str = "", **asked):
+    return house.facility.query_statistic(house.researcher, request(kind, measure, **asked), Pace(60.0))
+
+
+def figures(answered) -> dict[str, dict[int, float | str]]:
+    """Figures by name and group."""
+    statistic = getattr(answered, "decision", answered).statistic
+    return {
+        one.name: dict(zip(one.groups, one.codes or one.values, strict=True)) for one in statistic.figures
+    }
+
+
+def test_means_and_errors_are_those_of_the_persons(house, people) -> None:
+    answered = ask(house, "MEAN", "meddol", groups=["site"], standard_errors=True)
+
+    assert verdict(answered) == "RELEASED"
+    by_site = people.groupby("site").apply(
+        lambda site: pd.Series(_clustered(site["meddol"].to_numpy(), site["zper"].to_numpy()))
+    )
+    found = figures(answered)
+    assert [*found["mean"].values()] == pytest.approx(by_site[0].to_list(), rel=1e-3)
+    assert [*found["standard_error"].values()] == pytest.approx(by_site[1].to_list(), rel=1e-3)
+
+
+def _clustered(values, persons):
+    """A mean and its error with persons as clusters, by hand."""
+    mean = values.mean()
+    sums = pd.Series(values - mean).groupby(persons).sum().to_numpy() / len(values)
+    return mean, np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum())
+
+
+def test_a_median_is_near_that_of_the_records(house, people) -> None:
+    answered = ask(house, "PERCENTILES", "meddol", groups=["female"])
+
+    medians = people.groupby("female")["meddol"].median()
+    assert [*figures(answered)["P50"].values()] == pytest.approx(medians.to_list(), rel=0.01)
+
+
+def test_indices_are_those_of_the_records(house, people) -> None:
+    values = np.sort(people["meddol"].to_numpy())
+    n = len(values)
+    gini = 2 * (np.arange(1, n + 1) * values).sum() / (n * values.sum()) - (n + 1) / n
+    assert figures(ask(house, "GINI", "meddol"))["gini"][0] == pytest.approx(gini, rel=1e-3)
+    shares = people.groupby("zper")["meddol"].sum() / values.sum()
+    assert figures(ask(house, "HERFINDAHL", "meddol"))["herfindahl"][0] == pytest.approx(
+        (shares**2).sum(), rel=1e-3
+    )
+
+
+def test_an_odds_ratio_is_that_of_its_table(house, people) -> None:
+    answered = ask(house, "ODDS_RATIO", having=("child", ["1"]), exposed=("female", ["1"]))
+
+    counts = pd.crosstab(people["female"], people["child"])
+    expected = counts.loc[1, 1] * counts.loc[0, 0] / (counts.loc[1, 0] * counts.loc[0, 1])
+    assert figures(answered)["odds_ratio"][0] == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_mode_is_told_by_its_code(house, people) -> None:
+    answered = ask(house, "MODE", mode_of="plan", groups=["female"])
+
+    modes = people.groupby("female")["plan"].agg(lambda plans: str(plans.mode()[0]))
+    assert [*figures(answered)["mode"].values()] == modes.to_list()
+
+
+def test_the_greatest_value_is_refused_with_what_to_ask_instead(house) -> None:
+    answered = ask(house, "MAXIMUM", "meddol")
+
+    assert verdict(answered) == "REFUSED"
+    assert reasons(answered) == ["EXTREME_VALUE"]
+    assert "PERCENTILES" in answered.decision.reasons[0].suggestion
+    assert not answered.decision.HasField("statistic")
+
+
+def test_a_least_value_that_many_have_leaves(house) -> None:
+    assert figures(ask(house, "MINIMUM", "meddol")) == {"minimum": {0: 0.0}}
+
+
+def test_the_same_statistic_is_answered_the_same(house) -> None:
+    first = ask(house, "GINI", "meddol")
+    again = ask(house, "GINI", "meddol")
+
+    assert again.repeated
+    assert again.decision == first.decision
+
+
+def small_house(tmp_path, **options):
+    """Forty people in a city, forty in a village, three on a hill; their incomes have no two alike."""
+    incomes = 1000 + 37 * np.random.default_rng(3).permutation(83)
+    rows = [
+        f"{place},{['city', 'village', 'hill'][(place >= 40) + (place >= 80)]},{place % 2},{incomes[place]}"
+        for place in range(83)
+    ]
+    (tmp_path / "people.csv").write_text("id,place,sex,income\n" + "\n".join(rows) + "\n")
+    house = build(tmp_path, policy="five-safes", **options)
+    house.engine.register(
+        parse_descriptor(
+            {
+                "name": "people",
+                "source": "people",
+                "data": {"path": "people.csv", "format": "CSV"},
+                "unit": {"column": "id"},
+                "design": {"coverage": "SAMPLE", "sampling_fraction": 0.1},
+                "variables": [
+                    {
+                        "name": "place",
+                        "identifying": "NO",
+                        "levels": [{"codes": [{"code": code} for code in ("city", "village", "hill")]}],
+                    },
+                    {
+                        "name": "sex",
+                        "identifying": "NO",
+                        "levels": [{"codes": [{"code": code} for code in ("0", "1")]}],
+                    },
+                ],
+                "measures": [{"name": "income", "lower_bound": 0, "upper_bound": 10000}],
+            }
+        )
+    )
+    return house, incomes
+
+
+def test_a_group_of_three_is_withheld_and_another_with_it_so_that_the_whole_does_not_tell(tmp_path) -> None:
+    house, _ = small_house(tmp_path)
+    whole = ask(house, "MEAN", "income", dataset="people")
+    answered = ask(house, "MEAN", "income", dataset="people", groups=["place"])
+
+    assert verdict(whole) == "RELEASED"
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    shown = figures(answered)["mean"]
+    assert 2 not in shown
+    assert len(shown) < 2 or not {0, 1} <= shown.keys()
+
+
+def test_a_filter_that_cuts_out_the_three_is_refused_after_the_whole_has_left(tmp_path) -> None:
+    """The mean of all, and of all without the hill: their difference is the mean of three."""
+    house, _ = small_house(tmp_path)
+    everybody = ask(house, "VARIANCE", "income", dataset="people")
+    rest = ask(house, "VARIANCE", "income", dataset="people", filter={"place": ["city", "village"]})
+
+    assert verdict(everybody) == "RELEASED"
+    assert verdict(rest) == "REFUSED"
+    assert reasons(rest) == ["DIFFERENCING"]
+
+
+@pytest.mark.parametrize("kind", ["PERCENTILES", "GINI", "BOX_PLOT", "MINIMUM"])
+def test_populations_that_differ_by_three_are_compared_whatever_the_statistic(tmp_path, kind) -> None:
+    house, _ = small_house(tmp_path)
+    table = house.facility.query_table(house.researcher, table_request("people"), Pace(60.0))
+    rest = ask(house, kind, "income", dataset="people", filter={"place": ["city", "village"]})
+
+    assert verdict(table) == "RELEASED"
+    assert verdict(rest) == "REFUSED"
+
+
+def test_a_table_cannot_be_asked_that_a_statistic_has_made_unsafe(tmp_path) -> None:
+    house, _ = small_house(tmp_path)
+    rest = ask(house, "PERCENTILES", "income", dataset="people", filter={"place": ["city", "village"]})
+    table = house.facility.query_table(house.researcher, table_request("people"), Pace(60.0))
+
+    assert verdict(rest) == "RELEASED"
+    assert verdict(table) == "REFUSED"
+
+
+def test_no_released_figure_is_a_records_value(tmp_path) -> None:
+    house, incomes = small_house(tmp_path)
+    told: set[float] = set()
+    for kind in ("PERCENTILES", "BOX_PLOT", "HISTOGRAM", "DENSITY", "MEAN", "TOTAL", "RANGE", "MAXIMUM"):
+        answered = ask(house, kind, "income", dataset="people", groups=["sex"])
+        told |= {value for groups in figures(answered).values() for value in groups.values()}
+        for curve in answered.decision.statistic.curves:
+            told |= set(curve.x)
+    assert told
+    assert not told & set(incomes.astype(float).tolist())
+
+
+def test_pictures_are_drawn_only_where_they_are_asked_for(house) -> None:
+    without = ask(house, "HISTOGRAM", "meddol").decision.statistic
+    drawn = ask(house, "HISTOGRAM", "meddol", picture=True).decision.statistic
+    assert len(without.pictures) == 0
+    assert [picture.svg.startswith("<svg") for picture in drawn.pictures] == [True]
+    assert [curve.name for curve in without.curves] == ["edges"]
+
+
+def test_what_does_not_go_together_is_told_at_once_with_paths(house) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        ask(
+            house,
+            "GINI",
+            "meddoll",
+            second="outpdol",
+            groups=["site", "site", "planet"],
+            having=("female", ["1"]),
+            weighted=True,
+            standard_errors=True,
+        )
+    assert {problem.path for problem in caught.value.problems} == {
+        "measure",
+        "second",
+        "groups[1].variable",
+        "groups[2].variable",
+        "having",
+        "weighted",
+        "standard_errors",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "path"),
+    [
+        ("MEAN", {}, "measure"),
+        ("RATIO", {"measure": "meddol"}, "second"),
+        ("RATIO", {"measure": "meddol", "second": "meddol"}, "second"),
+        ("PROPORTION", {}, "having"),
+        ("PROPORTION", {"having": ("female", ["0", "1"])}, "having.codes"),
+        ("PROPORTION", {"having": ("female", ["0", "9"])}, "having.codes[1]"),
+        ("ODDS_RATIO", {"having": ("female", ["1"])}, "exposed"),
+        ("MODE", {}, "mode_of"),
+        ("MODE", {"mode_of": "site", "groups": ["site"]}, "groups"),
+    ],
+)
+def test_what_a_statistic_needs_is_told(house, kind, asked, path) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        ask(house, kind, **asked)
+    assert path in {problem.path for problem in caught.value.problems}
+
+
+def test_a_risk_service_that_finds_nothing_releases_nothing_more(tmp_path) -> None:
+    class Silent(LocalRisk):
+        def assess_statistic(self, *given):
+            return StatisticAssessment(())
+
+    answered = ask(with_randhie(tmp_path, risk=Silent()), "MAXIMUM", "meddol")
+    assert verdict(answered) == "REFUSED"
+
+
+def test_a_checker_sees_what_was_withheld_and_a_researcher_does_not(house) -> None:
+    answered = ask(house, "MAXIMUM", "meddol")
+    of_checker = house.facility.get_query(house.checker, answered.decision.query)
+    of_researcher = house.facility.get_query(house.researcher, answered.decision.query)
+
+    assert of_checker.checker.statistic.figures[0].values[0] > 10_000
+    assert of_researcher.statistic_request.measure == "meddol"
+    assert not of_researcher.HasField("checker")
+
+
+def test_only_researchers_ask(house) -> None:
+    with pytest.raises(Forbidden):
+        house.facility.query_statistic(person("steward", "sam"), request("GINI", "meddol"), Pace(60.0))
+
+
+def test_a_population_without_anybody_has_no_figures(house) -> None:
+    answered = ask(house, "MEAN", "meddol", filter={"site": ["_U"]})
+    assert verdict(answered) == "REFUSED"
+    assert reasons(answered) == ["MINIMUM_BASE"]
+
+
+def test_statuses_say_which_groups_show_nothing(tmp_path) -> None:
+    house, _ = small_house(tmp_path)
+    statistic = ask(house, "PERCENTILES", "income", dataset="people", groups=["place"]).decision.statistic
+    assert [dimension.codes for dimension in statistic.dimensions] == [["city", "village", "hill", "_U"]]
+    assert statistic.statuses[2] == table_pb2.CELL_STATUS_WITHHELD
