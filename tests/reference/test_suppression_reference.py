@@ -244,7 +244,7 @@ def test_no_pattern_of_a_peer_that_holds_costs_less_than_an_optimal_one():
 def test_in_three_dimensions_the_bound_lies_below_what_a_peer_needs():
     of, unsafe = few(EIGHT_CUBED, 3)
     of = replace(of, costs=np.maximum(of.facts.records, 1).astype(float))
-    found = protect_exactly(of, unsafe, 3)
+    found = protect_exactly(of, unsafe, 4)
     assert found.proof is Proof.PROVED
     primary = int(of.facts.records[unsafe].sum())
     assert 900 <= found.least_price + primary <= found.price + primary <= 1559

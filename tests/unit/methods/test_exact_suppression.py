@@ -63,13 +63,13 @@ def test_a_cheaper_pattern_is_found_than_by_the_heuristic():
     assert found.least_price <= found.price < 0.9 * first.price
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(inner=tables, width=st.integers(1, 4), zeros=st.booleans())
 def test_every_pattern_holds_and_lies_between_its_bound_and_the_heuristic(inner, width, zeros):
     of = counts(inner, count_width=width, zeros_withheld=zeros)
     cells = with_margins(np.array(inner)).reshape(-1)
     unsafe = (cells > 0) & (cells < 4)
-    first, found = protect(of, unsafe, 5), protect_exactly(of, unsafe, 5)
+    first, found = protect(of, unsafe, 20), protect_exactly(of, unsafe, 20)
     assert found.proof is first.proof
     if found.proof is not Proof.PROVED:
         return
@@ -91,7 +91,7 @@ def test_sums_with_bounds_and_levels_hold_and_lie_between_bound_and_heuristic(se
     told = {"upper_levels": width, "lower_levels": width / 2} if levels else {}
     of = problem(axes, facts(records, records, {"x": sums.reshape(-1)}), sum_width=0.4, **told)
     unsafe = flags(of, int(rng.integers(0, 3)))
-    first, found = protect(of, unsafe, 5), protect_exactly(of, unsafe, 5)
+    first, found = protect(of, unsafe, 20), protect_exactly(of, unsafe, 20)
     if first.proof is Proof.PROVED:
         assert found.proof is Proof.PROVED
         assert found.least_price <= found.price <= first.price

@@ -16,7 +16,7 @@ def ends(of, withheld, seconds=10.0):
     return {(one.quantity, one.cell): (one.lower, one.upper) for one in found}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), zeros=st.booleans())
 def test_in_two_dimensions_they_are_the_intruders_own(seed, zeros):
     rng = np.random.default_rng(seed)

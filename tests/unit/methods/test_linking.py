@@ -81,7 +81,7 @@ def test_what_is_proved_for_linked_tables_holds_for_who_has_all_of_them(seed, wi
     tables = [counted(records, A, B, count_width=width), counted(records, A, C, count_width=width)]
     linked = link(tables)
     unsafe = joint_flags([small(one) for one in tables], linked.places)
-    found = (protect_exactly if exact else protect)(linked.problem, unsafe, 10)
+    found = (protect_exactly if exact else protect)(linked.problem, unsafe, 20)
     if found.proof is not Proof.PROVED:
         return
     # Two tables with one common margin: any two of them have a table by all three variables beneath.
