@@ -1,15 +1,9 @@
 """What stands of every box that was ever withheld, with the arithmetic where it is told."""
 
-from sdcgate.methods.tables.boxes import make_box
 from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.joint_history import Standing, audit_history
 from sdcgate.methods.tables.solver import Deadline
-
-FULL = {"age": 0b111, "sex": 0b11, "town": 0b111}
-
-
-def box(**masks):
-    return make_box(masks.items(), FULL)
+from three_variables import FULL, box
 
 
 def audited(published, secret, seconds=10.0, most=100):

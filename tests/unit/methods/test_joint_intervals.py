@@ -1,32 +1,19 @@
 """What released boxes tell together of withheld ones: held against another program over every single code."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from sdcgate.methods.tables.boxes import NOBODY, make_box
+from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals, told_by
 from sdcgate.methods.tables.joint_reduction import everything_of, reduced
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
-
-FULL = {"age": 0b111, "sex": 0b11, "town": 0b111}
-CODES = list(product(range(3), range(2), range(3)))
-
-
-def box(**masks):
-    return make_box(masks.items(), FULL)
-
-
-def inside(cell):
-    masks = {**FULL, **dict(cell)}
-    return np.array([all(masks[n] >> c & 1 for n, c in zip(FULL, codes, strict=True)) for codes in CODES])
+from three_variables import FULL, box, boxes, inside
 
 
 def audited(published, secret, width=3, floor=0, seconds=10.0, told_apart=frozenset()):
@@ -45,15 +32,11 @@ def bounds(published, secret, floors=()):
     return found[0].fun, -found[1].fun if found[1].status == 0 else np.inf
 
 
-masks = st.fixed_dictionaries({name: st.integers(1, full) for name, full in FULL.items()})
-boxes = masks.map(lambda chosen: box(**chosen))
-
-
 @settings(max_examples=120, deadline=None)
 @given(
     people=st.lists(st.integers(0, 4), min_size=18, max_size=18),
-    shown=st.lists(boxes, min_size=1, max_size=10, unique=True),
-    hidden=st.lists(boxes, min_size=1, max_size=7, unique=True),
+    shown=st.lists(boxes(), min_size=1, max_size=10, unique=True),
+    hidden=st.lists(boxes(), min_size=1, max_size=7, unique=True),
 )
 def test_a_box_is_narrow_exactly_where_another_program_bounds_it_more_closely_than_the_width(
     people, shown, hidden
@@ -104,8 +87,8 @@ def test_a_published_zero_empties_all_that_lies_in_it():
 @settings(max_examples=60, deadline=None)
 @given(
     people=st.lists(st.integers(1, 4), min_size=18, max_size=18),
-    shown=st.lists(boxes, min_size=1, max_size=12, unique=True),
-    hidden=st.lists(boxes, min_size=2, max_size=6, unique=True),
+    shown=st.lists(boxes(), min_size=1, max_size=12, unique=True),
+    hidden=st.lists(boxes(), min_size=2, max_size=6, unique=True),
 )
 def test_what_is_told_already_need_not_be_searched_though_nothing_withheld_is_empty(people, shown, hidden):
     published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}

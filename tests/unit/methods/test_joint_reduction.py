@@ -1,30 +1,16 @@
 """What a joint system loses when it is made small: nothing that could tell more than was told before."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdcgate.methods.tables import joint_intervals as searching
-from sdcgate.methods.tables.boxes import make_box
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
-
-FULL = {"age": 0b111, "sex": 0b11, "town": 0b111}
-CODES = list(product(range(3), range(2), range(3)))
-
-
-def box(**masks):
-    return make_box(masks.items(), FULL)
-
-
-def inside(cell):
-    masks = {**FULL, **dict(cell)}
-    return np.array([all(masks[n] >> c & 1 for n, c in zip(FULL, codes, strict=True)) for codes in CODES])
+from three_variables import FULL, box, boxes, inside
 
 
 def narrow(system, width=3, floor=0):
@@ -41,17 +27,12 @@ def question(system, fresh, secrets, hidden=()):
     )
 
 
-boxes = st.fixed_dictionaries({name: st.integers(1, full) for name, full in FULL.items()}).map(
-    lambda chosen: box(**chosen)
-)
-
-
 @settings(max_examples=120, deadline=None)
 @given(
     people=st.lists(st.integers(0, 4), min_size=18, max_size=18),
-    old=st.lists(boxes, min_size=1, max_size=8, unique=True),
-    new=st.lists(boxes, min_size=1, max_size=5, unique=True),
-    hidden=st.lists(boxes, min_size=1, max_size=6, unique=True),
+    old=st.lists(boxes(), min_size=1, max_size=8, unique=True),
+    new=st.lists(boxes(), min_size=1, max_size=5, unique=True),
+    hidden=st.lists(boxes(), min_size=1, max_size=6, unique=True),
     floor=st.integers(0, 1),
 )
 def test_a_secret_that_fresh_sums_make_narrow_is_found_and_no_other_is(people, old, new, hidden, floor):
@@ -71,8 +52,8 @@ def test_a_secret_that_fresh_sums_make_narrow_is_found_and_no_other_is(people, o
 @settings(max_examples=60, deadline=None)
 @given(
     people=st.lists(st.integers(0, 9), min_size=18, max_size=18),
-    shown=st.lists(boxes, min_size=1, max_size=12, unique=True),
-    hidden=st.lists(boxes, min_size=1, max_size=6, unique=True),
+    shown=st.lists(boxes(), min_size=1, max_size=12, unique=True),
+    hidden=st.lists(boxes(), min_size=1, max_size=6, unique=True),
     floor=st.integers(0, 1),
 )
 def test_interior_points_settle_what_corners_do(people, shown, hidden, floor):
