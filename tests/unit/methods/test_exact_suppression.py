@@ -1,5 +1,7 @@
 """The cheapest pattern and the bound of prices, against a search of every pattern and another intruder."""
 
+import time
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -110,6 +112,16 @@ def test_a_bound_never_exceeds_the_price_of_a_pattern_that_holds():
     assert first.proof is found.proof is Proof.PROVED
     assert 0 < found.least_price <= min(found.price, first.price)
     assert found.gap == pytest.approx(1 - found.least_price / found.price)
+
+
+def test_prices_that_are_no_whole_numbers_come_to_an_end_as_well():
+    rng = np.random.default_rng(3)
+    of = counts(rng.integers(1, 30, (5, 5)), count_width=3)
+    of = replace(of, costs=rng.uniform(0.001, 0.1, len(of.facts)))
+    began = time.monotonic()
+    found = protect_exactly(of, of.facts.records < 4, 30)
+    assert (found.proof, found.gap) == (Proof.PROVED, 0)
+    assert time.monotonic() - began < 15
 
 
 def test_a_forced_cell_stays_and_a_forbidden_one_is_gone_around():

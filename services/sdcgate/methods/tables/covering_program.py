@@ -9,6 +9,9 @@ from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.tables.protection_cuts import Cut
 from sdcgate.methods.tables.solver import INFINITY, Deadline
 
+ROUNDING = 1e-6
+"""Share of a bound that the solver's tolerances may have added to it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cheapest:
@@ -32,6 +35,9 @@ class CoveringProgram:
         import highspy
 
         self._highs = highspy
+        # No price below 1: tolerances of the objective are absolute.
+        smallest = float(prices[candidates].min(initial=1.0))
+        self._scale = 2.0 ** min(0.0, np.floor(np.log2(smallest)))
         self._held, self._candidates = held, candidates
         self._place = np.full(len(held), -1, dtype=np.int64)
         self._place[candidates] = np.arange(len(candidates))
@@ -39,11 +45,9 @@ class CoveringProgram:
         for option, value in {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0}.items():
             self._solver.setOptionValue(option, value)
         count, none = len(candidates), np.zeros(0, dtype=np.int32)
-        self._solver.addCols(
-            count, prices[candidates], np.zeros(count), np.ones(count), 0, none, none, np.zeros(0)
-        )
+        costs, zeros = prices[candidates] / self._scale, np.zeros(count)
+        self._solver.addCols(count, costs, zeros, np.ones(count), 0, none, none, np.zeros(0))
         self._whole = False
-        self.inequalities = 0
 
     def add(self, cuts: Iterable[Cut]) -> None:
         """Enter cuts."""
@@ -54,7 +58,6 @@ class CoveringProgram:
                 columns, values = np.append(columns, own), np.append(values, -1.0)
             least = 0.0 if own >= 0 else 1.0
             self._solver.addRow(least, INFINITY, len(columns), columns.astype(np.int32), values)
-            self.inequalities += 1
 
     def relaxed(self, deadline: Deadline) -> Cheapest:
         """The cheapest shares of withheld cells."""
@@ -99,4 +102,5 @@ class CoveringProgram:
             shares = self._held.copy()
             values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
             shares[self._candidates] = np.rint(values) if whole else np.clip(values, 0.0, 1.0)
-        return Cheapest(shares, max(least, 0.0) if np.isfinite(least) else 0.0)
+        least = least - ROUNDING * max(1.0, least) if np.isfinite(least) else 0.0
+        return Cheapest(shares, max(least, 0.0) * self._scale)

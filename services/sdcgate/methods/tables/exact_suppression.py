@@ -32,7 +32,8 @@ MENDING_SHARE, MENDED_SHARE = 0.7, 0.3
 """Share of the time left that one pattern may take to be mended, and of the time spent all of them."""
 LIFTED_SHARE = 0.02
 """Share of the time left that is spent on making one refutation say more."""
-EXACTNESS = 1e-6
+EXACTNESS = 3e-6
+"""Share of a price by which it may lie above the bound and is called the least one all the same."""
 
 
 def protect_exactly(
@@ -121,7 +122,7 @@ class _Bounding:
 
     def _raise(self, cheapest: Cheapest) -> None:
         """Enter what all patterns cost at least."""
-        least = cheapest.least - EXACTNESS * max(1.0, cheapest.least)
+        least = cheapest.least
         if self._whole_prices and np.isfinite(least):
             least = float(np.ceil(least))
         self.least = max(self.least, least)
