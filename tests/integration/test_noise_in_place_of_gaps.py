@@ -251,6 +251,9 @@ def test_the_audit_of_the_ledger_proves_what_left_with_noise(tmp_path):
     assert noise.unsafe > 5
     assert noise.unproved == 0
     assert noise.most_answers == 8
+    # Of a symmetric distribution with deviation 3 the mean absolute value is 2.4.
+    assert 1 < noise.mean_change < 4
+    assert abs(noise.bias) < 1.5
     said = describe(audit)
     assert f"{noise.unsafe} must stay uncertain, 0 unproved" in said
     other = Policies(house.ledger, load_policies(), "israel-cbs")

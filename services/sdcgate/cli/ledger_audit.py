@@ -90,6 +90,7 @@ def _of_noise(noise: "AuditedNoise") -> list[str]:
         f"{noise.dataset.name} version {noise.dataset.version}: {noise.figures} figures have left with noise",
         f"  {noise.unsafe} must stay uncertain, {told_}",
         f"  a record is in at most {noise.most_answers} of one kind",
+        f"  counts were changed by {noise.mean_change:.2f} in the mean, {noise.bias:+.2f} with the sign",
     ]
 
 

@@ -67,6 +67,10 @@ class AuditedNoise:
     """Of how many that is not shown; None where the policy has other noise, or cells were withheld beside."""
     most_answers: int
     """How many figures of one kind any one record is in."""
+    mean_change: float
+    """Of the counts that are not 0, the mean of what noise changed them by, without its sign."""
+    bias: float
+    """The mean with its sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +137,16 @@ def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policies: Policie
     keys = policies.of(dataset).cell_keys
     mine = Noise.of(keys) if keys is not None else None
     same = mine is not None and not mixed(known, mine)
+    counts = [table for table in together.tables if not table.of_sums]
+    changes = np.concatenate([(t.noisy - t.true)[t.left & (t.true > 0)] for t in counts] or [np.zeros(0)])
     return AuditedNoise(
         dataset,
         sum(int(table.left.sum()) for table in together.tables),
         sum(int((table.unsafe & table.left).sum()) for table in together.tables),
         sum(int(cells.sum()) for cells in together.unproved(mine).values()) if mine and same else None,
         together.most_answers(),
+        float(np.abs(changes).mean()) if len(changes) else 0.0,
+        float(changes.mean()) if len(changes) else 0.0,
     )
 
 

@@ -20,6 +20,7 @@ from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
 from sdcgate.methods.tables.boxes import Box, BoxTable
+from sdcgate.methods.tables.cell_key import DEVIATIONS
 from sdcgate.methods.tables.noisy_boxes import (
     Atoms,
     NoisyTable,
@@ -142,8 +143,10 @@ class Together:
         measure = self.dataset.measure(table.quantity)
         same = [other for other in sums if other.quantity == table.quantity]
         room = room_of_sums(same, self.atoms, noise.sums.most)
-        if measure.upper_bound is None:
-            unsafe = unsafe & ~(within_reach(table, self.atoms, room.more) >= table.width)
+        # The largest contribution is no more than this; so are all that may be more.
+        largest = table.reach / (DEVIATIONS * noise.sums.shares[0])
+        rises = largest + table.width <= (np.inf if measure.upper_bound is None else measure.upper_bound)
+        unsafe = unsafe & ~(rises & (within_reach(table, self.atoms, room.more) >= table.width))
         if measure.lower_bound is None or measure.lower_bound == 0:
             # Where nothing is below 0 only the largest contribution surely can be less: it is in any atom.
             every = measure.lower_bound is not None

@@ -28,6 +28,7 @@ def own(tmp_path: Path) -> Path:
 def test_policies_of_the_agency_s_folder_are_listed_and_found_by_name(own: Path) -> None:
     listed = policy("list", SDCGATE_POLICY_DIR=str(own)).stdout.splitlines()
     assert [line.split()[0] for line in listed[1:]] == [
+        "cell-key",
         "five-safes",
         "israel-cbs",
         "statistics-netherlands-public",

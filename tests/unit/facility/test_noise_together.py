@@ -1,0 +1,80 @@
+"""All figures with noise together: which unsafe sums may be others, and which may not."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sdcgate.facility.noise import Noise
+from sdcgate.facility.perturbing import Together
+from sdcgate.methods.cells import State
+from sdcgate.methods.tables.boxes import BoxTable
+from sdcgate.methods.tables.noisy_boxes import Atoms, NoisyTable
+from sdcgate.policy.cell_keys import CellKeyNoise
+
+NOISE = Noise.of(CellKeyNoise(15, 9.0, sum_shares=(0.2,)))
+LARGEST = 100.0
+REACH = 60.0
+"""Three deviations of a fifth of the largest contribution."""
+
+
+def sums(change: float, width: float = 10.0) -> NoisyTable:
+    """One cell in which one person has 100 of 120, changed by its noise."""
+    table = BoxTable(
+        axes=(),
+        fixed=(("region", 0b01),),
+        full={"region": 0b11},
+        states=np.array([State.PERTURBED]),
+        records=np.array([12]),
+        marks=np.array([7]),
+    )
+    values = (np.array([120.0]), np.array([120.0 + change]), np.array([True]), np.array([REACH]))
+    return NoisyTable("income", table, *values, np.array([width]))
+
+
+def together(*tables: NoisyTable, lower=None, upper=None, exact_sums=()) -> Together:
+    atoms = Atoms(("region",), np.array([[0], [1]]), np.array([12, 30]))
+    measure = SimpleNamespace(lower_bound=lower, upper_bound=upper)
+    dataset = SimpleNamespace(records_per_unit=1, measure=lambda name: measure)
+    return Together(tables, atoms, (), frozenset(exact_sums), dataset)
+
+
+@pytest.mark.parametrize(
+    ("change", "lower", "upper", "hidden"),
+    [
+        (0.0, 0.0, None, True),
+        # No room above, but less is possible.
+        (-55.0, 0.0, None, True),
+        # No room below, but more is possible.
+        (55.0, 0.0, None, True),
+        # No room below, and nobody can have more.
+        (55.0, 0.0, 100.0, False),
+        # Nobody can have 10 more than the largest that there may be.
+        (55.0, 0.0, 109.0, False),
+        (55.0, 0.0, 111.0, True),
+        # Where the least is not 0, it is not known who could have less.
+        (-55.0, -5.0, None, False),
+        (-55.0, None, None, True),
+    ],
+)
+def test_a_sum_is_hidden_if_its_largest_contribution_may_be_another(change, lower, upper, hidden) -> None:
+    unproved = together(sums(change), lower=lower, upper=upper).unproved(NOISE)
+    assert bool(unproved) is not hidden
+
+
+def test_two_sums_of_the_same_people_leave_what_both_leave() -> None:
+    up, down = sums(-55.0), sums(55.0)
+    assert not together(up, lower=0.0).unproved(NOISE)
+    assert set(together(up, down, lower=0.0).unproved(NOISE)) == {0, 1}
+
+
+def test_a_sum_that_nobody_adds_to_is_not_hidden() -> None:
+    nobody = sums(0.0)
+    of_nothing = NoisyTable(
+        "income", nobody.table, np.zeros(1), np.zeros(1), nobody.unsafe, np.zeros(1), np.full(1, 1e-9)
+    )
+    assert together(of_nothing, lower=0.0).unproved(NOISE)
+
+
+def test_sums_of_which_some_are_known_exactly_are_not_proved() -> None:
+    assert together(sums(0.0), lower=0.0, exact_sums=["income"]).unproved(NOISE)
