@@ -77,6 +77,8 @@ class Attempt:
     """Cells of codes that nobody has; they stay zeros that everybody sees."""
     still_time: Callable[[], None]
     """Raises TimeOver once the caller has gone: long work for nobody would be in the way of the others."""
+    approved: bool = False
+    """Whether an output checker waives what the policy refers to him."""
     facts: Facts = field(init=False, repr=False)
     new: list[ReleasedTable] = field(init=False, repr=False)
     """The table as the quantities that it shows, as though all of it left."""
@@ -84,6 +86,8 @@ class Attempt:
     """Cells that were withheld before."""
     unsafe: BoolArray = field(init=False, repr=False)
     """Cells that must not leave; grows on the way."""
+    differs: BoolArray = field(init=False, repr=False)
+    """Cells in unsafe differences with earlier releases."""
 
     def __post_init__(self) -> None:
         self.facts = with_weights(self.plan, self.computed.facts)
@@ -92,6 +96,7 @@ class Attempt:
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)
         self.unsafe = _unsafe(self.findings, len(self.facts)) & ~self.empty
+        self.differs = np.zeros(len(self.facts), dtype=np.bool_)
 
     def held(self, consequence: Consequence, *codes: ReasonCode) -> Outcome:
         """Nothing leaves: referred or refused."""
@@ -105,6 +110,7 @@ class Attempt:
             by_filter, by_detail = self._differences(self.new, inspector)
         except TooManyDifferences:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+        self.differs = by_filter | by_detail
         subtracted = by_filter & ~self.unsafe & ~self.before
         self.unsafe |= by_detail | by_filter
         if subtracted.any():
@@ -114,10 +120,43 @@ class Attempt:
                 return self.held(consequence, ReasonCode.DIFFERENCING)
         return None
 
-    def without_findings(self, approved: bool) -> Outcome | None:
+    def without_hidden_population(self) -> Outcome | None:
+        """Held where how many the filter leaves must not be known, be they few or many.
+
+        Otherwise the rule on the population would count them: who pads a filter with people of known number
+        sees at how many the answer changes.
+        """
+        consequence = self._of_population()
+        if consequence is None or not self._population_hidden():
+            return None
+        return self.held(consequence, ReasonCode.DIFFERENCING)
+
+    def _of_population(self) -> Consequence | None:
+        """What happens to a table on too few units; None where nobody is filtered, or it is waived."""
+        rule = self.plan.policy.rules.minimum_base
+        if rule is None or not self.plan.filters:
+            return None
+        refers = rule.consequence is Consequence.REFER
+        if refers and self.approved:
+            return None
+        return Consequence.REFER if refers else Consequence.REFUSE
+
+    def _population_hidden(self) -> bool:
+        """Whether the total of all cells was withheld, or would make something withheld computable."""
+        if self.before[-1] or self.differs[-1]:
+            return True
+        states = np.full(len(self.facts), State.ABSENT, dtype=np.int64)
+        states[-1] = State.PUBLISHED
+        total = [quantity.with_states(states) for quantity in self.new]
+        try:
+            return any(self._derivable(quantity.quantity, total) for quantity in self.new)
+        except SpanBudgetExceeded:
+            return True
+
+    def without_findings(self) -> Outcome | None:
         """Held where a rule that failed has that consequence; a checker waives what is referred to him."""
         worst = max((_read(finding) for finding in self.findings), default=Consequence.PROTECT)
-        if worst is Consequence.PROTECT or (worst is Consequence.REFER and approved):
+        if worst is Consequence.PROTECT or (worst is Consequence.REFER and self.approved):
             return None
         # The rule that failed could count a cell that is withheld: then it is the difference that is refused.
         try:
@@ -249,6 +288,10 @@ class Attempt:
                 return self._refused(found)
         except TooManyDifferences:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+        population = self._of_population()
+        if population is not None and any(table.table.states[-1] == State.WITHHELD for table in left):
+            # As if the population were too small: that it is not would be told of a number that is withheld.
+            return self.held(population, ReasonCode.MINIMUM_BASE)
         codes = (ReasonCode.MINIMUM_UNITS,) if found.marked.any() else ()
         return Outcome(None, codes, _states(found.marked), tuple(self.findings), self.judgement, tuple(left))
 

@@ -86,7 +86,7 @@ class Judge:
             noise = Noise.of(plan.policy.cell_keys)
             own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, still_time)
             return own.outcome(noise, approved)
-        attempt = Attempt(plan, computed.table, known, judgement, findings, empty, still_time)
+        attempt = Attempt(plan, computed.table, known, judgement, findings, empty, still_time, approved)
         if judgement.unchecked:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.noisy:
@@ -97,7 +97,8 @@ class Judge:
         # Differences come first: a refusal for the size of a population would tell its size against them.
         return (
             attempt.without_differences(inspector)
-            or attempt.without_findings(approved)
+            or attempt.without_hidden_population()
+            or attempt.without_findings()
             or attempt.protected(inspector, self._protection, remaining)
         )
 

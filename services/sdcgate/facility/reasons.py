@@ -10,7 +10,9 @@ CELLS_WITHHELD = "Cells that rest on too few units are withheld, with others tha
 
 MESSAGES = {
     ReasonCode.MINIMUM_UNITS: CELLS_WITHHELD,
-    ReasonCode.MINIMUM_BASE: "The population that the filter leaves is too small for a table.",
+    ReasonCode.MINIMUM_BASE: (
+        "The population that the filter leaves is too small for a table, or its size must not be known."
+    ),
     ReasonCode.INDIVIDUAL_RISK: (
         "The identifying variables are combined in so much detail that too many units could be recognised."
     ),
