@@ -17,6 +17,7 @@ from sdcgate.policy import AccessLevelUnknown, PolicyInvalid, bundled_policies, 
 from sdcgate.policy.cell_keys import CellKeyNoise
 from sdcgate.policy.effective import Redesign, canonical_text
 from sdcgate.policy.models import ModelLimits
+from sdcgate.policy.statistics import StatisticLimits
 from sdcgate.policy.recorded import read_canonical
 
 OWN = """
@@ -243,6 +244,7 @@ def test_every_field_that_can_change_a_decision_is_in_the_hash() -> None:
         "dimensions_consequence": Consequence.REFER,
         "redesign": Redesign(proposals=2),
         "models": ModelLimits(frozenset({"LINEAR"})),
+        "statistics": StatisticLimits(frozenset({"GINI"})),
         "cell_keys": CellKeyNoise(5, 2.0),
     }
     for field in dataclasses.fields(policy):

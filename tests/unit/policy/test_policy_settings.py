@@ -56,6 +56,18 @@ defaults:
     outcome_class: {units: 10, consequence: refuse}
     parameters: {per_unit: 0.1, consequence: refuse}
     saturation: {consequence: refer}
+  statistics:
+    kinds: [GINI, MEAN, PERCENTILES]
+    significant_digits: 3
+    window_units: 12
+    side_units: 0
+    points: [0.5, 0.25, 0.75]
+    extreme_units: 20
+    implied_units: 5
+    modal_share: 0.8
+    largest: 12
+    unreliable_variation: 0.2
+    unreliable_units: 30
 access_levels: {remote: {}}
 """
 
@@ -73,7 +85,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 50
+    assert len(names) == 61
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 
