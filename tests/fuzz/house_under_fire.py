@@ -84,7 +84,7 @@ class HouseUnderFire:
         )
         warm_ups = {"risk": risk.warm_up, "protection": protection.warm_up}
         for name, running in self.running.items():
-            running.start(warm_ups.get(name, lambda: facility.warm_up(self.engine)))
+            running.start(warm_ups.get(name, lambda: facility.warm_up(self.engine, self.facility)))
         self.bare = {name: grpc.insecure_channel(running.address) for name, running in self.running.items()}
         self.good: dict[str, list[Good]] = {}
         """Requests that are answered, by the call's name."""
