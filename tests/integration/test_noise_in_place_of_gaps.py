@@ -45,6 +45,7 @@ def test_every_cell_has_the_one_mark_whether_noise_changed_it_or_not(house):
     answer = regions_by_sex(house)
     assert verdict(answer) == "RELEASED_PROTECTED"
     assert reasons(answer) == ["PERTURBED"]
+    assert not answer.decision.alternatives
     table = answer.decision.table
     assert set(table.statuses) == {table_pb2.CELL_STATUS_PERTURBED}
     shown = cells(answer)

@@ -89,7 +89,7 @@ def decided(
         decision.table.CopyFrom(released_table(plan.layout, axes, facts, shown))
     if proposals is not None:
         decision.alternatives.extend(promised(proposal.plan) for proposal in proposals)
-    elif decision.reasons:
+    elif decision.reasons and outcome.noisy is None:
         decision.alternatives.extend(alternatives(plan))
     if reviewed:
         decision.reasons.append(reviewed_reason())

@@ -127,18 +127,20 @@ class Together:
         may = movable(room, self.atoms, self.exact, alone, bool(sums or self.exact_sums))
         found = {}
         for number, table in enumerate(self.tables):
+            cells = table.unsafe & table.left
+            if not cells.any():
+                continue
             if table.of_sums:
                 cells = self._sums_without_witness(table, sums, noise)
             else:
-                hidden = within_reach(table, self.atoms, may.astype(np.float64)) > 0
-                cells = table.unsafe & table.left & ~hidden
+                cells &= ~(within_reach(table, self.atoms, may.astype(np.float64)) > 0)
             if cells.any():
                 found[number] = cells
         return found
 
     def _sums_without_witness(self, table: NoisyTable, sums: list[NoisyTable], noise: Noise) -> BoolArray:
         unsafe = table.unsafe & table.left
-        if not unsafe.any() or noise.sums is None or table.quantity in self.exact_sums:
+        if noise.sums is None or table.quantity in self.exact_sums:
             return unsafe
         measure = self.dataset.measure(table.quantity)
         same = [other for other in sums if other.quantity == table.quantity]
