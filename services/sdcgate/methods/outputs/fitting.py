@@ -20,7 +20,7 @@ from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 from sdcgate.methods.outputs.quantile_regression import fit_quantile
 from sdcgate.methods.outputs.two_stage import fit_two_stage
 
-_FITS = {
+FITS = {
     Family.LINEAR: fit_linear,
     Family.LOGIT: fit_binary,
     Family.PROBIT: fit_binary,
@@ -35,6 +35,7 @@ _FITS = {
     Family.COX: fit_hazards,
     Family.TWO_STAGE: fit_two_stage,
 }
+"""The fit of each family."""
 
 
 def fit_model(
@@ -45,7 +46,7 @@ def fit_model(
     ModelProblemError with all that stands in the way: what cannot be estimated is said, never NaN.
     """
     _refuse_data(data)
-    fit = _FITS[options.family](data, options)
+    fit = FITS[options.family](data, options)
     return fit.estimate, facts_of(fit, data, records, largest)
 
 
