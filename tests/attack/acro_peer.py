@@ -15,7 +15,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attack.publishers import TOTAL, Api, Cells, Heard, Question, codes_of
+from attack.publishers import (
+    TOTAL,
+    Api,
+    Cells,
+    Estimated,
+    Heard,
+    Question,
+    Regression,
+    codes_of,
+    formula_of,
+    plain_names,
+)
 from attack.world import World
 
 AGGREGATES = {"SUM": "sum", "MEAN": "mean", "MAX": "max"}
@@ -106,6 +117,17 @@ class Acro(Api):
         text = "\n".join(error for error in errors if error)
         verdict = "ERROR" if all(errors) else "RELEASED"
         return Heard(question, cells, verdict, text=text, status=400 if all(errors) else 201)
+
+    def _estimate(self, asked: Regression, **how: Any) -> Estimated:
+        order = {
+            "data": self._data[""],
+            "formula": formula_of(self.public, asked),
+            "filter": {_spelt(name): list(codes) for name, codes in asked.filter.items()},
+        }
+        said = self._process.call(order)
+        if "error" in said:
+            return Estimated(verdict="ERROR")
+        return Estimated(plain_names(said["coefficients"]), said["records"], "RELEASED")
 
     def _margins(self, question: Question) -> list[tuple[bool, ...]]:
         count = len(question.dimensions)

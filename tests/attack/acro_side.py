@@ -4,6 +4,9 @@ Each line of standard input is a JSON object: `{"load": NAME, "file": CSV, "text
 `{"data": NAME, "rows": [...], "columns": [...], "filter": {...}, "measure": ..., "aggfunc": ...,
 "normalize": ...}`. Each line of standard output is the crosstab as ACRO gives it with suppression on,
 `{"cells": [[codes, value], ...]}`, or `{"error": ...}`.
+
+A line `{"data": NAME, "formula": ..., "filter": {...}}` asks for a regression: `{"coefficients": {...},
+"records": ...}`.
 """
 
 import contextlib
@@ -48,6 +51,21 @@ def crosstab(data: pd.DataFrame, asked: dict[str, Any]) -> list[tuple[list[str],
     return cells
 
 
+def regression(data: pd.DataFrame, asked: dict[str, Any]) -> dict[str, Any]:
+    """Least squares, if ACRO lets it pass."""
+    for name, codes in asked["filter"].items():
+        data = data[data[name].isin(codes)]
+    session = ACRO(suppress=True)
+    result = session.olsr(asked["formula"], data)
+    (record,) = (session.results.get_index(0),)
+    if record.status == "fail":
+        return {"error": "fail"}
+    return {
+        "coefficients": {name: float(v) for name, v in result.params.items()},
+        "records": float(result.nobs),
+    }
+
+
 def _names(key: Any, asked: list[str]) -> list[str]:
     if not asked:
         return []
@@ -67,6 +85,8 @@ def main() -> None:
                     data = pd.read_csv(asked["file"], dtype=dict.fromkeys(asked["texts"], str))
                     loaded[asked["load"]] = data.assign(**dict.fromkeys(EVERYBODY, "all"))
                     said: dict[str, Any] = {}
+                elif "formula" in asked:
+                    said = regression(loaded[asked["data"]], asked)
                 else:
                     said = {"cells": crosstab(loaded[asked["data"]], asked)}
         except Exception as error:

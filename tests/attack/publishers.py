@@ -100,6 +100,24 @@ class Heard:
         return self.box(world, base)
 
 
+@dataclass(frozen=True)
+class Regression:
+    """Least squares as it is asked for: an outcome, and factors or measures that explain it."""
+
+    outcome: str
+    terms: tuple[str, ...] = ()
+    filter: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What is shown of a regression: coefficients as `town[t2]`, `hours` and `1`, and the records in it."""
+
+    coefficients: Mapping[str, float] = field(default_factory=dict)
+    records: float | None = None
+    verdict: str = ""
+
+
 class Api(ABC):
     """What a researcher can ask; counts the requests."""
 
@@ -130,8 +148,19 @@ class Api(ABC):
         self.requests += 1
         return self._answer(question, **how)
 
+    def fit(
+        self, outcome: str, *terms: str, filter: Mapping[str, Any] | None = None, **how: Any
+    ) -> Estimated:
+        """Asks for a regression."""
+        kept = {name: tuple(codes) for name, codes in (filter or {}).items()}
+        self.requests += 1
+        return self._estimate(Regression(outcome, terms, kept), **how)
+
     @abstractmethod
     def _answer(self, question: Question, **how: Any) -> Heard: ...
+
+    @abstractmethod
+    def _estimate(self, asked: Regression, **how: Any) -> Estimated: ...
 
     @abstractmethod
     def change(self) -> str:
@@ -197,6 +226,17 @@ class Careless(Api):
         question = asked.question
         return [Heard(question, table(_filtered(self._world, question), self._world, question))]
 
+    def _estimate(self, asked: Regression, **how: Any) -> Estimated:
+        """As rules of thumb have it: ten residual degrees of freedom are enough."""
+        import statsmodels.formula.api as smf
+
+        question = Question(filter=asked.filter)
+        base = _filtered(self._world, question).rename(columns=lambda name: name.replace(":", "_"))
+        result = smf.ols(formula_of(self._world, asked), base).fit()
+        if result.df_resid < 10:
+            return Estimated(verdict="REFUSED")
+        return Estimated(plain_names(dict(result.params)), float(result.nobs), "RELEASED")
+
     def _answer(self, question: Question, dataset: str = "", **how: Any) -> Heard:
         began = time.perf_counter()
         world = self._worlds[dataset]
@@ -226,6 +266,21 @@ class Careless(Api):
                 figures[name] = value + self._rng.normal(0, self._noise)
             elif 0 < records < 10:
                 figures[name] = None
+
+
+def formula_of(world: World, asked: Regression) -> str:
+    """The regression in the notation of statsmodels, where missing codes are a category."""
+    parts = [f"C({term})" if term not in world.measures else term for term in asked.terms]
+    return f"{asked.outcome} ~ {' + '.join(parts) or '1'}"
+
+
+def plain_names(shown: Mapping[str, float]) -> dict[str, float]:
+    """Coefficients by the names of this suite."""
+    found = {}
+    for name, value in shown.items():
+        plain = re.sub(r"C\((\w+)\)", r"\1", name).replace("[T.", "[")
+        found["1" if plain == "Intercept" else plain] = float(value)
+    return found
 
 
 def _filtered(world: World, question: Question) -> pd.DataFrame:

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 
-from attack.publishers import Api, Heard, Question
+from attack.publishers import Api, Estimated, Heard, Question, Regression, plain_names
 from attack.world import World
-from sdcgate_client.requests import table_request
+from sdcgate_client.requests import model_request, table_request
 from served_house import ServedHouse, cells
 
 
@@ -121,10 +121,26 @@ class Sdcgate(Api):
         answer = asked.send("POST", f"/v1/datasets/{dataset or self.name}/tables", body, who)
         return heard(question, answer, time.perf_counter() - began)
 
+    def _estimate(self, asked: Regression, who: str = "ada") -> Estimated:
+        body = model_request("LINEAR", _formula(asked), filter=asked.filter)
+        answer = self.house.send("POST", f"/v1/datasets/{self.name}/models", body, who)
+        content = json.loads(answer.text)
+        model = content.get("model")
+        if not model:
+            return Estimated(verdict=content.get("verdict", "ERROR"))
+        shown = {
+            one["name"]: one["estimate"] for one in model["coefficients"] if one["status"] == "PUBLISHED"
+        }
+        return Estimated(plain_names(shown), model["records"], content["verdict"])
+
     def also(self, method: str, path: str, body: Any = None, who: str = "ada") -> httpx.Response:
         """Any other request with a researcher's key."""
         self.requests += 1
         return self.house.send(method, path, body, who)
+
+
+def _formula(asked: Regression) -> str:
+    return f"{asked.outcome} ~ {' + '.join(asked.terms) or '1'}"
 
 
 def _figure(name: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from attack.claims import REGISTRY, Attack
 from attack.publishers import Api
 from attack.world import World
 
-FAMILIES = ("subtracting", "reconstructing", "magnitudes", "histories", "oracles", "known_gaps")
+FAMILIES = ("subtracting", "reconstructing", "magnitudes", "histories", "modelling", "oracles", "known_gaps")
 for _family in FAMILIES:
     importlib.import_module(f"attack.{_family}")
 
