@@ -11,6 +11,8 @@ from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.errors import Forbidden, InvalidRequest
 from sdcgate.facility.in_process import LocalRisk
 from sdcgate.facility.pace import Pace
+from sdcgate.methods.outputs.means import means
+from sdcgate.methods.outputs.sample import Design, Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2, table_pb2
@@ -302,6 +304,49 @@ def test_a_population_without_anybody_has_no_figures(house) -> None:
     answered = ask(house, "MEAN", "meddol", filter={"site": ["_U"]})
     assert verdict(answered) == "REFUSED"
     assert reasons(answered) == ["MINIMUM_BASE"]
+
+
+def test_errors_are_those_of_the_declared_design(tmp_path) -> None:
+    """Strata and clusters of the descriptor; clusters without anybody in the group are among them."""
+    rng = np.random.default_rng(5)
+    stratum, cluster = np.repeat([0, 1], 200), np.repeat(np.arange(40), 10)
+    income = rng.normal(2000, 300, 400).round() + 50 * (cluster % 7)
+    sex = ((np.arange(400) % 10 < 5) & (cluster != 3)).astype(int)
+    lines = [f"{i},s{stratum[i]},{cluster[i]},{sex[i]},{income[i]:.0f}" for i in range(400)]
+    (tmp_path / "drawn.csv").write_text("id,stratum,cluster,sex,income\n" + "\n".join(lines) + "\n")
+    house = build(tmp_path)
+    codes = {
+        "stratum": [{"code": "s0"}, {"code": "s1"}],
+        "cluster": [{"code": str(number)} for number in range(40)],
+        "sex": [{"code": "0"}, {"code": "1"}],
+    }
+    house.engine.register(
+        parse_descriptor(
+            {
+                "name": "drawn",
+                "source": "drawn",
+                "data": {"path": "drawn.csv", "format": "CSV"},
+                "unit": {"column": "id"},
+                "design": {
+                    "coverage": "SAMPLE",
+                    "sampling_fraction": 0.1,
+                    "stratum": "stratum",
+                    "psu": "cluster",
+                },
+                "variables": [
+                    {"name": name, "identifying": "NO", "levels": [{"codes": listed}]}
+                    for name, listed in codes.items()
+                ],
+                "measures": [{"name": "income", "lower_bound": 0, "upper_bound": 10000}],
+            }
+        )
+    )
+    found = figures(
+        ask(house, "MEAN", "income", dataset="drawn", filter={"sex": ["1"]}, standard_errors=True)
+    )
+
+    whole = Sample(income, sex, np.arange(400), 2, design=Design(strata=stratum, clusters=cluster))
+    assert found["standard_error"][0] == pytest.approx(means(whole).standard_errors[1], rel=1e-3)
 
 
 def test_statuses_say_which_groups_show_nothing(tmp_path) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.contingency_tables import Table2x2
 from statsmodels.stats.weightstats import DescrStatsW
 
 from sdcgate.methods.outputs.association import two_by_two
@@ -188,3 +189,30 @@ def test_aspirin_and_heart_attacks_of_agresti():
     assert [limit[0] for limit in odds.interval()] == pytest.approx([1.44, 2.33], abs=5e-3)
     assert risk.values == pytest.approx([1.82], abs=5e-3)
     assert [limit[0] for limit in risk.interval()] == pytest.approx([1.43, 2.31], abs=5e-3)
+
+
+def test_ratios_of_a_small_table_are_those_of_statsmodels():
+    """Its errors are Woolf's and Katz'; ours have the n / (n - 1) of a sample."""
+    counts = np.array([[20, 35], [50, 31]])
+    exposed = np.repeat([True, True, False, False], counts.ravel())
+    outcome = np.repeat([True, False, True, False], counts.ravel())
+    table, peer = two_by_two(sample_of(np.ones(136)), exposed, outcome), Table2x2(counts)
+    for found, ratio, error in (
+        (table.odds_ratios(), peer.oddsratio, peer.log_oddsratio_se),
+        (table.risk_ratios(), peer.riskratio, peer.log_riskratio_se),
+    ):
+        assert found.values == pytest.approx([ratio])
+        assert found.log_standard_errors == pytest.approx([error * np.sqrt(136 / 135)])
+
+
+def test_a_second_record_of_every_unit_makes_no_ratio_more_certain():
+    counts = [20, 35, 50, 31]
+    exposed, outcome = (
+        np.repeat([True, True, False, False], counts),
+        np.repeat([True, False, True, False], counts),
+    )
+    once = two_by_two(sample_of(np.ones(136)), exposed, outcome)
+    units = np.repeat(np.arange(136), 2)
+    twice = two_by_two(sample_of(np.ones(272), units=units), np.repeat(exposed, 2), np.repeat(outcome, 2))
+    assert twice.odds_ratios().log_standard_errors == pytest.approx(once.odds_ratios().log_standard_errors)
+    assert twice.risk_ratios().values == pytest.approx(once.risk_ratios().values)

@@ -7,7 +7,7 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Condition, Records, RecordsQuery
-from sdcgate.facility.statistic_plan import Level, StatisticPlan
+from sdcgate.facility.statistic_plan import OF_TWO_VARIABLES, Level, StatisticPlan
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, IntArray, shape_of
 from sdcgate.methods.outputs.sample import Design, Sample
 from sdcgate.methods.outputs.statistics import Columns
@@ -88,7 +88,7 @@ def _design(engine: Engine, plan: StatisticPlan, found: Records) -> Design:
     """The design of the whole dataset, so that a group's errors reckon with clusters that are not in it."""
     dataset = plan.dataset
     stratum, psu = dataset.descriptor.design.stratum, dataset.descriptor.design.psu
-    if not plan.errors:
+    if not plan.errors and plan.statistic not in OF_TWO_VARIABLES:
         return Design()
     levels = {name: (name, dataset.levels(name)[0].name) for name in (stratum, psu) if name}
     dimensions = tuple(levels[name] for name in (stratum, psu) if name)

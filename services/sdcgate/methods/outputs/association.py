@@ -6,6 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.means import variance_of_totals
 from sdcgate.methods.outputs.sample import Sample, added
 from sdcgate.methods.outputs.statistic_facts import ImpliedCells
 
@@ -35,7 +36,9 @@ class TwoByTwo:
     """Records, or sums of their weights."""
     units: IntArray = field(repr=False)
     """Distinct units."""
-    records: IntArray = field(repr=False)
+    sample: Sample = field(repr=False)
+    cell: IntArray = field(repr=False)
+    """Cell of each record, 0 to 3, row-major."""
 
     @property
     def implied(self) -> ImpliedCells:
@@ -45,44 +48,39 @@ class TwoByTwo:
     def odds_ratios(self) -> RatioEstimates:
         """Odds of the outcome among the exposed, over those among the others.
 
-        Source of the error: Woolf, On estimating the relation between blood group and disease (1955), Annals
-        of Human Genetics 19. Weights are scaled to the number of records.
+        Without weights, strata and several records a unit the error is that of Woolf, On estimating the
+        relation between blood group and disease (1955), Annals of Human Genetics 19, times n / (n - 1).
         """
-        (a, b), (c, d) = self._cells()
+        (a, b), (c, d) = np.moveaxis(self.counts, 0, -1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self._defined(a * d / (b * c), 1 / a + 1 / b + 1 / c + 1 / d)
+            return self._estimates(a * d / (b * c), (1 / a, -1 / b, -1 / c, 1 / d))
 
     def risk_ratios(self) -> RatioEstimates:
         """Share with the outcome among the exposed, over that among the others.
 
-        Source of the error: Katz et al., Obtaining confidence intervals for the risk ratio in cohort studies
-        (1978), Biometrics 34.
+        In the same case the error is that of Katz et al., Obtaining confidence intervals for the risk ratio
+        in cohort studies (1978), Biometrics 34.
         """
-        (a, b), (c, d) = self._cells()
+        (a, b), (c, d) = np.moveaxis(self.counts, 0, -1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = a / (a + b) / (c / (c + d))
-            return self._defined(ratio, 1 / a - 1 / (a + b) + 1 / c - 1 / (c + d))
+            exposed, others = 1 / (a + b), 1 / (c + d)
+            steps = (1 / a - exposed, -exposed, others - 1 / c, others)
+            return self._estimates(a * exposed / (c * others), steps)
 
-    def _cells(self) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = self.records.sum(axis=(1, 2)) / self.counts.sum(axis=(1, 2))
-        cells: FloatArray = np.moveaxis(self.counts, 0, -1) * scale
-        return cells
-
-    @staticmethod
-    def _defined(ratios: FloatArray, variances: FloatArray) -> RatioEstimates:
+    def _estimates(self, ratios: FloatArray, steps: tuple[FloatArray, ...]) -> RatioEstimates:
+        """Ratios with errors by linearisation: `steps` are the logarithm's derivatives by the four counts."""
         known = np.isfinite(ratios) & (ratios > 0)
-        with np.errstate(invalid="ignore"):
-            return RatioEstimates(
-                np.where(known, ratios, np.nan), np.sqrt(np.where(known, variances, np.nan))
-            )
+        by_cell = np.where(known, np.stack(steps), 0.0)
+        linearised = self.sample.counted * by_cell[self.cell, self.sample.groups]
+        variances, _ = variance_of_totals(self.sample, linearised)
+        return RatioEstimates(np.where(known, ratios, np.nan), np.sqrt(np.where(known, variances, np.nan)))
 
 
 def two_by_two(sample: Sample, exposed: BoolArray, outcome: BoolArray) -> TwoByTwo:
     """The tables of two indicators, each shape (records,); the sample's values are not used."""
     cell = 2 * (~exposed).astype(np.int64) + (~outcome).astype(np.int64)
-    counts, units, records = _tables(sample, cell, 4)
-    return TwoByTwo(counts.reshape(-1, 2, 2), units.reshape(-1, 2, 2), records.reshape(-1, 2, 2))
+    counts, units = _tables(sample, cell, 4)
+    return TwoByTwo(counts.reshape(-1, 2, 2), units.reshape(-1, 2, 2), sample, cell)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +98,7 @@ class Modes:
 
 def modes(sample: Sample, categories: IntArray, number: int) -> Modes:
     """The most frequent of `number` categories; `categories` are positions, shape (records,)."""
-    counts, units, _ = _tables(sample, categories, number)
+    counts, units = _tables(sample, categories, number)
     modal = counts.argmax(axis=1)
     rows = np.arange(len(modal))
     others = sample.distinct_units(categories != modal[sample.groups])
@@ -118,13 +116,11 @@ def implied_by_share(sample: Sample, has: BoolArray) -> ImpliedCells:
     return ImpliedCells("proportion", np.stack(cells, axis=1))
 
 
-def _tables(sample: Sample, cell: IntArray, number: int) -> tuple[FloatArray, IntArray, IntArray]:
-    """Weights, distinct units and records of each group's cells, shape (groups, number)."""
+def _tables(sample: Sample, cell: IntArray, number: int) -> tuple[FloatArray, IntArray]:
+    """Weights and distinct units of each group's cells, shape (groups, number)."""
     shape = (sample.number_of_groups, number)
     flat = sample.groups * number + cell
     size = shape[0] * number
     span = int(sample.units.max()) + 1
     units = np.bincount(np.unique(flat * span + sample.units) // span, minlength=size)
-    weights = added(flat, sample.counted, size)
-    records = np.bincount(flat, minlength=size)
-    return weights.reshape(shape), units.reshape(shape), records.reshape(shape)
+    return added(flat, sample.counted, size).reshape(shape), units.reshape(shape)

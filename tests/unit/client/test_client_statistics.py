@@ -1,0 +1,89 @@
+import pytest
+
+from sdcgate_client import Answer, UnexpectedAnswer
+from sdcgate_client.printing import format_statistic
+from sdcgate_client.requests import statistic_request
+from sdcgate_client.statistics import Statistic
+
+CONTENT = {
+    "kind": "PERCENTILES",
+    "measure": "meddol",
+    "dimensions": [{"variable": "site", "codes": ["1", "2", "3"], "cells": [0, 1, 2]}],
+    "statuses": ["PUBLISHED", "WITHHELD", "PUBLISHED"],
+    "figures": [
+        {"name": "P25", "groups": [0], "values": [4.5], "codes": []},
+        {"name": "P50", "groups": [0, 2], "values": [43.12, 17.0], "codes": []},
+    ],
+    "unreliable": [2],
+    "curves": [{"group": 0, "name": "edges", "x": [1.0], "y": [0.5, 0.5]}],
+    "pictures": [{"groups": [0], "svg": "<svg/>"}],
+}
+
+
+def test_a_group_has_the_figures_that_it_shows_and_no_others():
+    found = Statistic.from_json(CONTENT)
+    assert [dict(group.figures) for group in found.groups] == [{"P25": 4.5, "P50": 43.12}, {}, {"P50": 17.0}]
+    assert [group.unreliable for group in found.groups] == [False, False, True]
+    assert found.withheld == 1
+    assert found.pictures == ("<svg/>",)
+    assert found.curves[0].y == (0.5, 0.5)
+
+
+def test_as_a_frame_what_is_not_shown_is_missing():
+    frame = Statistic.from_json(CONTENT).to_pandas()
+    assert frame["site"].tolist() == ["1", "2", "3"]
+    assert frame["P25"].isna().tolist() == [False, True, True]
+    assert frame["status"].tolist() == ["PUBLISHED", "WITHHELD", "PUBLISHED"]
+
+
+def test_as_text_what_is_withheld_is_marked():
+    assert format_statistic(Statistic.from_json(CONTENT)).splitlines() == [
+        "PERCENTILES of meddol",
+        "site  P25  P50",
+        "1     4.5  43.12",
+        "2     x    x",
+        "3     x    17     unreliable",
+        "x: withheld",
+    ]
+
+
+def test_a_mode_is_a_code():
+    mode = {
+        "kind": "MODE",
+        "statuses": ["PUBLISHED"],
+        "figures": [{"name": "mode", "groups": [0], "values": [], "codes": ["11"]}],
+    }
+    found = Statistic.from_json(mode)
+    assert found.groups[0].figures == {"mode": "11"}
+    assert found.to_pandas()["mode"].tolist() == ["11"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"figures": [{"name": "P50", "groups": [9], "values": [1.0]}]},
+        {"figures": [{"name": "P50", "groups": [0, 2], "values": [1.0]}]},
+        {"dimensions": [{"variable": "site", "codes": ["1"], "cells": [0, 1, 2]}]},
+    ],
+)
+def test_figures_of_groups_that_are_not_there_cannot_be_read(wrong):
+    with pytest.raises(UnexpectedAnswer):
+        Statistic.from_json(CONTENT | wrong)
+
+
+def test_an_answer_with_a_statistic_is_a_release():
+    decision = {"query": "q-1", "verdict": "RELEASED_PROTECTED", "statistic": CONTENT}
+    answer = Answer.from_json(decision)
+    assert answer.released
+    assert len(answer.to_pandas()) == 3
+    assert "PERCENTILES of meddol" in str(answer)
+
+
+def test_a_request_says_what_is_counted_of_one_variable():
+    body = statistic_request("odds_ratio", having={"hlthp": ["1"]}, exposed={"female": 1}, groups="age:broad")
+    assert body["kind"] == "ODDS_RATIO"
+    assert body["having"] == {"variable": "hlthp", "codes": ["1"]}
+    assert body["exposed"] == {"variable": "female", "codes": ["1"]}
+    assert body["groups"] == [{"variable": "age", "level": "broad"}]
+    with pytest.raises(ValueError, match="having names several variables"):
+        statistic_request("proportion", having={"a": "1", "b": "2"})

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from sdcgate.methods.cells import Facts
+from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
+from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts
+from sdcgate.methods.outputs.statistic_rules import usual_rules
+from sdcgate.methods.outputs.statistics import Columns, compute
+from sdcgate.methods.rules import (
+    Consequence,
+    Dominance,
+    EqualValues,
+    Finding,
+    GroupDisclosure,
+    MinimumUnits,
+    PPercent,
+    ReasonCode,
+    Rules,
+)
+from sdcgate.wire.problems import InvalidMessageError
+from sdcgate.wire.statistic_facts import (
+    assessed_from_message,
+    assessed_to_message,
+    statistic_request,
+    statistic_to_assess,
+)
+from sdcgate_proto.sdcgate.risk.v1 import statistics_pb2
+
+RULES = usual_rules(
+    Rules(
+        minimum_units=MinimumUnits(10, Consequence.PROTECT),
+        dominance=(Dominance(2, 0.8, Consequence.PROTECT),),
+        p_percent=PPercent(0.1, Consequence.REFUSE),
+        equal_values=EqualValues(0.0, Consequence.PROTECT),
+        group_disclosure=GroupDisclosure(0.9, Consequence.REFER),
+    )
+)
+VALUES = np.append(np.random.default_rng(1).lognormal(size=120), np.arange(1.0, 6.0))
+SAMPLE = Sample(VALUES, np.repeat([0, 1, 3], [100, 20, 5]), np.arange(125), 4)
+COLUMNS = Columns(
+    np.ones(125), np.arange(125) % 2 == 0, np.arange(125) % 3 == 0, (np.arange(125) % 2).astype(np.int64), 2
+)
+
+
+@pytest.mark.parametrize(
+    "statistic", sorted(set(Statistic) - {Statistic.UNSPECIFIED, Statistic.HEXAGONAL_BINS})
+)
+def test_what_is_judged_behind_a_message_is_what_is_judged_before_it(statistic):
+    computed = compute(statistic, SAMPLE, RULES, COLUMNS)
+    own = assess_statistic(statistic, computed.facts, RULES, computed.errors)
+    request = statistic_request(statistic, computed.facts, RULES, computed.errors)
+    asked = statistic_to_assess(statistics_pb2.AssessStatisticRequest.FromString(request.SerializeToString()))
+    said = assess_statistic(asked.statistic, asked.facts, asked.rules, asked.errors)
+    answer = assessed_from_message(assessed_to_message(said), 4)
+
+    assert own.findings
+    assert answer.findings == own.findings
+    assert answer.unchecked == ()
+
+
+def test_rules_that_are_not_sent_follow_from_those_on_cells():
+    request = statistic_request(
+        Statistic.MODE, StatisticFacts(Facts(units=np.array([20]), records=np.array([20]))), RULES, False
+    )
+    for name in ("percentiles", "extremes", "modal_share", "implied"):
+        request.rules.ClearField(name)
+    assert statistic_to_assess(request).rules == RULES
+
+
+def test_what_is_wrong_with_a_message_is_told_with_paths():
+    request = statistics_pb2.AssessStatisticRequest(kind=1)
+    with pytest.raises(InvalidMessageError) as caught:
+        statistic_to_assess(request)
+    assert {problem.path for problem in caught.value.problems} >= {"facts", "rules"}
+
+    request = statistic_request(
+        Statistic.MODE, StatisticFacts(Facts(units=np.array([20]), records=np.array([20]))), RULES, False
+    )
+    request.facts.implied.add(name="mode", cells=2, units=[1, 2, 3])
+    with pytest.raises(InvalidMessageError) as caught:
+        statistic_to_assess(request)
+    assert [problem.path for problem in caught.value.problems] == ["facts.implied[0].units"]
+
+
+def test_an_answer_about_a_group_that_is_not_there_makes_no_sense():
+    found = StatisticAssessment((Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, (7,)),))
+    with pytest.raises(ValueError, match="group that is not there"):
+        assessed_from_message(assessed_to_message(found), 4)
