@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.estimates import inferred, information
 from sdcgate.methods.outputs.fits import (
     SEPARATED,
@@ -51,7 +52,7 @@ def fit_binary(data: ModelData, options: FitOptions) -> Fit:
         np.asarray(result.params),
         np.diag(covariance),
         records=len(data.outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - len(data.design.columns),
         fit=_fit(data, result, happened),
         degrees=degrees,

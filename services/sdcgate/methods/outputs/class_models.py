@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.estimates import inferred, information
 from sdcgate.methods.outputs.fits import (
     SEPARATED,
@@ -49,7 +50,7 @@ def fit_multinomial(data: ModelData, options: FitOptions) -> Fit:
         np.asarray(result.params).T.reshape(-1),
         np.diag(np.asarray(result.cov_params())),
         records=len(data.outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - columns * len(equations),
         fit=_fit(result, len(data.outcome), columns * len(equations)),
         confidence=options.confidence,
@@ -92,7 +93,7 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
         np.append(slopes, thresholds),
         np.diag(covariance),
         records=len(data.outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - len(names) - len(cuts),
         fit=_fit(result, len(data.outcome), len(names) + len(cuts)),
         confidence=options.confidence,
@@ -107,6 +108,8 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
 
 def _refuse(data: ModelData, options: FitOptions, fewest: int) -> None:
     count = len(data.classes)
+    if np.any(np.bincount(data.outcome.astype(np.int64), minlength=count) == 0):
+        raise ValueError("a class that nobody has is no class of the outcome")
     found = []
     if count < fewest:
         found.append("has fewer than three classes in this population: ask for a logit")

@@ -6,6 +6,7 @@ Only coefficients are estimated: a baseline hazard has a step for each event and
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.estimates import inferred, information
 from sdcgate.methods.outputs.fits import (
     Fit,
@@ -46,7 +47,7 @@ def fit_hazards(data: ModelData, options: FitOptions) -> Fit:
         slopes,
         np.asarray(result.bse) ** 2,
         records=len(data.outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=happened - len(kept),
         fit=information(likelihood, happened, len(kept)),
         confidence=options.confidence,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.estimates import inferred, information
 from sdcgate.methods.outputs.fits import (
     Family,
@@ -54,7 +55,7 @@ def fit_loglinear(data: ModelData, options: FitOptions) -> Fit:
         parameters,
         np.diag(covariance),
         records=len(data.outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - len(names),
         fit=_fit(data, result, options.family, dispersion),
         degrees=degrees,

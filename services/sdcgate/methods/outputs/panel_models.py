@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.outputs.cross_products import cross_products_of
+from sdcgate.methods.outputs.cross_products import cross_products_of, number_of_units
 from sdcgate.methods.outputs.design import Column, Design
 from sdcgate.methods.outputs.estimates import inferred
 from sdcgate.methods.outputs.fits import (
@@ -54,7 +54,7 @@ def fit_fixed_effects(data: ModelData, options: FitOptions) -> Fit:
         solution.coefficients,
         variances,
         records=len(outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=freedom,
         fit={"r_squared": r_squared, "residual_standard_error": float(np.sqrt(rest / freedom))},
         degrees=degrees,
@@ -88,7 +88,7 @@ def fit_mixed(data: ModelData, options: FitOptions) -> Fit:
         slopes,
         np.asarray(result.bse_fe) ** 2,
         records=len(data.outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - columns - 2,
         fit={
             "log_likelihood": float(result.llf),

@@ -6,6 +6,7 @@ density at the quantile: Powell (1991), as statsmodels has them.
 
 import numpy as np
 
+from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.estimates import inferred
 from sdcgate.methods.outputs.fits import (
     Fit,
@@ -56,7 +57,7 @@ def fit_quantile(data: ModelData, options: FitOptions) -> Fit:
         np.asarray(result.params),
         np.asarray(result.bse) ** 2,
         records=len(data.outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=freedom,
         fit={"pseudo_r_squared": float(result.prsquared)},
         degrees=float(freedom),

@@ -5,6 +5,7 @@ Wooldridge (2010), Econometric Analysis of Cross Section and Panel Data, section
 
 import numpy as np
 
+from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.estimates import inferred
 from sdcgate.methods.outputs.fits import Fit, FitOptions, ModelData, exact_share, refuse_singular, whole
 from sdcgate.methods.outputs.influence import Working
@@ -53,7 +54,7 @@ def fit_two_stage(data: ModelData, options: FitOptions) -> Fit:
         coefficients,
         variances,
         records=len(data.outcome),
-        units=int(data.units.max()) + 1,
+        units=number_of_units(data.units),
         residual_degrees=freedom,
         fit={"residual_standard_error": float(np.sqrt(rest / freedom))},
         degrees=inference_degrees(meat, freedom, len(coefficients)),

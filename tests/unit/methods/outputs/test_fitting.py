@@ -13,6 +13,7 @@ from sdcgate.methods.outputs.sandwich import Covariance, SurveyDesign
 
 MADE = made_frame(600)
 ILL = "C(ill, event='yes')"
+TWO = ("poor", "good")
 OLD = (MADE.records.measures["age"] > 50).astype(float)
 
 
@@ -80,7 +81,12 @@ def test_an_event_that_a_category_foretells_is_said_and_never_estimated() -> Non
         (Family.POISSON, "visits ~ age", {"outcome": np.full(600, 1.5)}, "has to be a count"),
         (Family.POISSON, "visits ~ age", {"outcome": np.zeros(600)}, "does not vary"),
         (Family.GAMMA, "cost ~ age", {"outcome": np.zeros(600)}, "above 0"),
-        (Family.MULTINOMIAL_LOGIT, "health ~ age", {"classes": ("poor", "good")}, "fewer than three classes"),
+        (
+            Family.MULTINOMIAL_LOGIT,
+            "health ~ age",
+            {"classes": TWO, "outcome": OLD},
+            "fewer than three classes",
+        ),
         (Family.LINEAR, "cost ~ age", {"weights": np.full(600, -1.0)}, "weights: have to be above 0"),
         (Family.LINEAR, "cost ~ age", {"outcome": np.full(600, np.nan)}, "outcome: has values"),
         (Family.LINEAR, "cost ~ age", {"values": np.full((600, 2), np.inf)}, "no finite numbers"),
@@ -112,6 +118,18 @@ def test_errors_by_design_of_one_stratum_and_equal_weights_are_robust_ones() -> 
     factor = np.sqrt(600 / 599 * (600 - 4) / 600)
     np.testing.assert_allclose(design.standard_errors, robust.standard_errors * factor, rtol=1e-10)
     assert design.degrees == 600 - 1 - 4 + 1
+
+
+def test_units_may_be_numbered_with_gaps() -> None:
+    data = model_data(MADE, "cost ~ age")
+    estimate, found = fit_model(replace(data, units=data.units * 7), MADE.records, FitOptions(Family.LINEAR))
+    assert estimate.units == found.units == 400
+
+
+def test_a_class_that_nobody_has_is_no_class() -> None:
+    data = replace(model_data(MADE, "health ~ age"), classes=("poor", "fair", "good", "grand"))
+    with pytest.raises(ValueError, match="nobody has"):
+        fit_model(data, MADE.records, FitOptions(Family.MULTINOMIAL_LOGIT))
 
 
 def test_messages_name_no_code_of_a_category() -> None:

@@ -127,6 +127,7 @@ def test_unknown_names_after_a_mistake_are_told_too() -> None:
         ("cost ~ income^2", "square(...)"),
         ("cost ~ age + - site", "two signs"),
         ("cost ~ 2", "no numbers but 0 and 1"),
+        ("cost ~ (age + site)**4", "only the powers 2 and 3"),
         ("cost ~ 1:age", "the constant"),
         ("cost ~ (age", "a parenthesis is not closed"),
         ("cost ~ age)", "is not expected here"),
