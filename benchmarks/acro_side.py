@@ -3,7 +3,7 @@
     python acro_side.py RECORDS
 
 makes the records of `crosstab_records`, keeps them in memory, and for each line of standard input (count,
-mean, three_way_mean) runs that crosstab in a new session and prints the milliseconds that it took.
+mean, three_way_mean, least_squares) runs that in a new session and prints the milliseconds that it took.
 """
 
 import logging
@@ -28,6 +28,7 @@ def main() -> None:
         "count": lambda: ACRO().crosstab(region, industry),
         "mean": lambda: ACRO().crosstab(region, industry, values=income, aggfunc="mean"),
         "three_way_mean": lambda: ACRO().crosstab([region, sex], industry, values=income, aggfunc="mean"),
+        "least_squares": lambda: ACRO().olsr("income ~ C(sex) + C(size_class) + C(age_group)", records),
     }
     print("ready", file=answers, flush=True)
     for line in sys.stdin:
