@@ -128,7 +128,7 @@ def _default(field: dict[str, Any]) -> str:
         return "none" if field.get("type") == "object" else ""
     if value in ([], {}):
         return "none"
-    return f"`{', '.join(value) if isinstance(value, list) else flow(value)}`"
+    return f"`{', '.join(map(str, value)) if isinstance(value, list) else flow(value)}`"
 
 
 def _limits(field: dict[str, Any]) -> Iterator[str]:
