@@ -81,7 +81,9 @@ def test_figures_of_fit_are_those_of_statsmodels() -> None:
 
 def test_a_negative_binomial_agrees_with_statsmodels() -> None:
     ours = fitted(Family.NEGATIVE_BINOMIAL, "visits ~ age + site")
-    same(ours, smf.negativebinomial("visits ~ age + site", FRAME).fit(disp=0, maxiter=200))
+    peer = smf.negativebinomial("visits ~ age + site", FRAME).fit(disp=0, maxiter=200)
+    same(ours, peer)
+    assert ours.fit["pseudo_r_squared"] == pytest.approx(peer.prsquared, rel=1e-6)
     assert ours.names[-1] == "alpha"
     assert ours.estimates[-1] == pytest.approx(0.5, abs=0.15)
 
@@ -92,6 +94,7 @@ def test_a_multinomial_logit_agrees_with_statsmodels() -> None:
     np.testing.assert_allclose(ours.estimates, peer.params.to_numpy().T.reshape(-1), rtol=1e-8)
     np.testing.assert_allclose(ours.standard_errors, peer.bse.to_numpy().T.reshape(-1), rtol=1e-8)
     assert ours.equations == ("fair",) * 4 + ("good",) * 4
+    assert ours.fit["pseudo_r_squared"] == pytest.approx(peer.prsquared, rel=1e-8)
 
 
 def test_an_ordered_logit_agrees_with_statsmodels() -> None:
@@ -104,6 +107,7 @@ def test_an_ordered_logit_agrees_with_statsmodels() -> None:
     np.testing.assert_allclose(ours.estimates[3:], cuts, rtol=1e-7)
     assert ours.standard_errors[3] == pytest.approx(peer.bse.iloc[3], rel=1e-6)
     assert ours.names[3:] == ("poor|fair", "fair|good")
+    assert ours.fit["pseudo_r_squared"] == pytest.approx(peer.prsquared, rel=1e-6)
 
 
 def test_errors_of_later_thresholds_do_not_depend_on_the_parametrization() -> None:

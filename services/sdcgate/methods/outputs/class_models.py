@@ -52,7 +52,7 @@ def fit_multinomial(data: ModelData, options: FitOptions) -> Fit:
         records=len(data.outcome),
         units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - columns * len(equations),
-        fit=_fit(result, len(data.outcome), columns * len(equations)),
+        fit=_fit(data, float(result.llf), columns * len(equations)),
         confidence=options.confidence,
         equations=tuple(name for name in equations for _ in range(columns)),
     )
@@ -95,7 +95,7 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
         records=len(data.outcome),
         units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - len(names) - len(cuts),
-        fit=_fit(result, len(data.outcome), len(names) + len(cuts)),
+        fit=_fit(data, float(result.llf), len(names) + len(cuts)),
         confidence=options.confidence,
         equations=("",) * len(names) + (THRESHOLDS,) * len(cuts),
     )
@@ -154,11 +154,12 @@ def _ordered_working(
     return working, probability[rows, at]
 
 
-def _fit(result: Any, records: int, parameters: int) -> dict[str, float]:
-    likelihood = float(result.llf)
-    null = float(result.llnull)
+def _fit(data: ModelData, likelihood: float, parameters: int) -> dict[str, float]:
+    counts = np.bincount(data.outcome.astype(np.int64))
+    # with a constant or with thresholds alone, each class has its share as probability
+    null = float(np.sum(counts * np.log(counts / counts.sum())))
     return {
-        **information(likelihood, records, parameters),
+        **information(likelihood, len(data.outcome), parameters),
         "pseudo_r_squared": 1.0 - likelihood / null,
         "deviance": -2.0 * likelihood,
     }

@@ -141,8 +141,8 @@ def _fit(data: ModelData, result: Any, family: Family, dispersion: float) -> dic
     found = information(likelihood, len(data.outcome), parameters)
     if family is Family.GAMMA:
         return found | {"deviance": float(result.deviance), "dispersion": dispersion}
-    null = float(result.llnull) if family is Family.NEGATIVE_BINOMIAL else _null_of_poisson(data.outcome)
-    return found | {"pseudo_r_squared": 1.0 - likelihood / null}
+    null = _null_of_negative_binomial if family is Family.NEGATIVE_BINOMIAL else _null_of_poisson
+    return found | {"pseudo_r_squared": 1.0 - likelihood / null(data.outcome)}
 
 
 def _null_of_poisson(outcome: FloatArray) -> float:
@@ -151,3 +151,20 @@ def _null_of_poisson(outcome: FloatArray) -> float:
 
     mean = float(np.mean(outcome))
     return float(len(outcome) * mean * (np.log(mean) - 1.0) - np.sum(gammaln(outcome + 1.0)))
+
+
+def _null_of_negative_binomial(outcome: FloatArray) -> float:
+    """Log-likelihood of a constant alone: the mean, and the alpha that is likeliest with it."""
+    from scipy.optimize import minimize_scalar
+    from scipy.special import gammaln
+
+    counts, often = np.unique(outcome, return_counts=True)
+    mean = float(np.mean(outcome))
+
+    def unlikelihood(log_alpha: float) -> float:
+        size = np.exp(-log_alpha)
+        each = gammaln(counts + size) - gammaln(size) - gammaln(counts + 1.0)
+        each += size * np.log(size / (size + mean)) + counts * np.log(mean / (size + mean))
+        return -float(often @ each)
+
+    return -float(minimize_scalar(unlikelihood, bounds=(-20.0, 10.0), method="bounded").fun)
