@@ -269,3 +269,14 @@ def test_an_audit_tells_unsafe_figures_that_nothing_hides_any_more(tmp_path):
     policies = Policies(house.ledger, load_policies(), "cell-key")
     (noise,) = audit_source(house.ledger, house.engine, policies, "census", 20_000, 60.0).noise
     assert noise.unproved == noise.unsafe > 0
+
+
+def test_a_sum_need_not_be_uncertain_because_few_lack_it(tmp_path):
+    house = with_census(tmp_path, PEOPLE)
+    house.ask(**CENSUS, rows=["region"], figures=["UNITS", "SUM:income"])
+    policies = Policies(house.ledger, load_policies(), "cell-key")
+    (noise,) = audit_source(house.ledger, house.engine, policies, "census", 20_000, 60.0).noise
+    lacking = [counted(PEOPLE, lambda p, r=r: p["region"] == r and not p["income"]) for r in REGIONS]
+    having = [counted(PEOPLE, lambda p, r=r: p["region"] == r and p["income"] != "") for r in REGIONS]
+    assert 0 < min(lacking) < 10 <= min(having)
+    assert noise.unsafe == 0

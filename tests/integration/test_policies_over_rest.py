@@ -12,6 +12,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from census_people import census, descriptor, write
 from house import RANDHIE
 from sdcgate.cli import main
 from sdcgate.policy.files import BUNDLED
@@ -165,9 +166,29 @@ def test_a_facility_does_not_start_with_a_broken_policy_or_without_its_default(t
     environment = {"SDCGATE_STATE_DIR": str(tmp_path / "state"), "SDCGATE_DEFAULT_POLICY": "theirs"}
     result = CliRunner().invoke(main, ["serve", "facility"], env=environment)
     assert result.exit_code == 1
-    assert "the default policy theirs is not among the policies: five-safes" in result.stderr
+    assert "the default policy theirs is not among the policies: cell-key" in result.stderr
     (tmp_path / "ours.yaml").write_text(TEXT.replace("units: 10", "units: few"))
     environment = {"SDCGATE_STATE_DIR": str(tmp_path / "other"), "SDCGATE_POLICY_DIR": str(tmp_path)}
     result = CliRunner().invoke(main, ["serve", "facility"], env=environment)
     assert result.exit_code == 1
     assert "ours.yaml cannot be used" in result.stderr
+
+
+def test_a_dataset_under_cell_keys_is_answered_with_noise(agency: Agency) -> None:
+    write(census(), agency.house.settings.data_root)
+    assert agency.house.register({**descriptor(), "policy": "cell-key"}).status_code == 201
+    asked = {"rows": ["region"], "columns": ["age"], "figures": ["UNITS", "MEAN:income"]}
+    answer, again = agency.house.ask("census", **asked), agency.house.ask("census", key="bob", **asked)
+    assert (answer.status_code, again.status_code) == (201, 200), answer.text
+    columns = answer.json()["table"]["columns"]
+    assert answer.json()["verdict"] == "RELEASED_PROTECTED"
+    assert set(columns["status"]) == {"PERTURBED"}
+    assert not {1, 2} & set(columns["units"])
+    assert None in columns["mean_income"]
+    assert columns == again.json()["table"]["columns"]
+    refused = agency.house.ask(
+        "census", rows=["region"], figures=["WEIGHTED_MEAN:income", "UNITS"], region=["f"]
+    )
+    assert refused.json()["verdict"] == "REFUSED"
+    with Client(agency.house.supervisor.url, agency.house.keys["ada"]) as ada:
+        assert "all figures with noise" in str(ada.table("census", rows=["region"], columns=["age"]))

@@ -11,7 +11,7 @@ from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import PERCENTAGES, Plan
 from sdcgate.methods.cells import Axis, BoolArray, Facts, FloatArray, IntArray, KeyArray, MeasureFacts, State
 from sdcgate.methods.cells import leaf_cells as inner_cells
-from sdcgate.methods.rules import Finding
+from sdcgate.methods.rules import Finding, ReasonCode
 from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.cell_key import (
     DEVIATIONS,
@@ -155,10 +155,13 @@ class NoisyQuantities:
         )
 
     def _unsafe(self, measure: str) -> BoolArray:
-        """Cells in which a rule on counts, or on a measure, asks for uncertainty."""
+        """Cells in which a rule on counts, or on a measure, asks for uncertainty.
+
+        Too few units of a measure may be those who lack it, and no sum is theirs: who have it are in `_few`.
+        """
         unsafe = np.zeros(len(self.facts), dtype=np.bool_)
         for finding in self.findings:
-            if finding.measure == measure:
+            if finding.measure == measure and not (measure and finding.rule is ReasonCode.MINIMUM_UNITS):
                 unsafe[list(finding.cells)] = True
         return unsafe
 
