@@ -48,6 +48,12 @@ class Family(IntEnum):
     TWO_STAGE = 13
 
 
+WITH_WEIGHTS = frozenset({Family.LINEAR, Family.LOGIT, Family.PROBIT, Family.POISSON, Family.GAMMA})
+"""Families that are fitted with weights, and whose errors may be by design."""
+WITH_CLUSTERS = WITH_WEIGHTS | {Family.FIXED_EFFECTS, Family.TWO_STAGE}
+"""Families whose errors may be robust or clustered."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelData:
     """Records of a model's population: columns, outcome and units; hidden from repr."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from model_frames import made_frame, model_data
-from sdcgate.methods.outputs.fits import Family, FitOptions
+from sdcgate.methods.outputs.fits import WITH_CLUSTERS, WITH_WEIGHTS, Family, FitOptions
 from sdcgate.methods.outputs.fitting import fit_model
 from sdcgate.methods.outputs.model_facts import ModelFacts
 from sdcgate.methods.outputs.problems import ModelProblemError
@@ -118,6 +118,49 @@ def test_errors_by_design_of_one_stratum_and_equal_weights_are_robust_ones() -> 
     factor = np.sqrt(600 / 599 * (600 - 4) / 600)
     np.testing.assert_allclose(design.standard_errors, robust.standard_errors * factor, rtol=1e-10)
     assert design.degrees == 600 - 1 - 4 + 1
+
+
+TEXTS = {
+    Family.LINEAR: "cost ~ age",
+    Family.LOGIT: f"{ILL} ~ age",
+    Family.PROBIT: f"{ILL} ~ age",
+    Family.POISSON: "visits ~ age",
+    Family.NEGATIVE_BINOMIAL: "visits ~ age",
+    Family.GAMMA: "cost ~ age",
+    Family.MULTINOMIAL_LOGIT: "health ~ age",
+    Family.ORDERED_LOGIT: "health ~ age",
+    Family.QUANTILE: "cost ~ age",
+    Family.FIXED_EFFECTS: "cost ~ age",
+    Family.MIXED: "cost ~ age",
+    Family.COX: "months ~ age",
+    Family.TWO_STAGE: "cost ~ age",
+}
+
+
+@pytest.mark.parametrize("covariance", list(Covariance))
+@pytest.mark.parametrize("family", list(Family))
+def test_every_family_does_the_errors_that_it_offers_and_says_of_others_that_it_does_not(
+    family: Family, covariance: Covariance
+) -> None:
+    data = replace(
+        model_data(MADE, TEXTS[family]),
+        weights=np.full(600, 2.0) if covariance is Covariance.DESIGN else None,
+        groups=MADE.records.codes["plan", "plan"],
+        events=np.ones(600),
+        instruments=MADE.design("cost ~ log(income) + region")[2],
+    )
+    offered = {
+        Covariance.CLASSICAL: True,
+        Covariance.ROBUST: family in WITH_CLUSTERS,
+        Covariance.CLUSTERED: family in WITH_CLUSTERS,
+        Covariance.DESIGN: family in WITH_WEIGHTS,
+    }[covariance]
+    if offered:
+        estimate, _ = fit_model(data, MADE.records, FitOptions(family, covariance))
+        assert np.all(estimate.standard_errors > 0)
+    else:
+        with pytest.raises(ModelProblemError):
+            fit_model(data, MADE.records, FitOptions(family, covariance))
 
 
 def test_units_may_be_numbered_with_gaps() -> None:
