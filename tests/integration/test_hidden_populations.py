@@ -64,6 +64,14 @@ def test_padding_a_filter_finds_no_number_at_which_the_answer_changes(tmp_path):
         assert other == told[0]
 
 
+def test_an_output_checker_sees_that_it_is_for_the_total(tmp_path):
+    house = installation(tmp_path / "house", 0)
+    house.ask(dataset="people", rows=["town"], columns=["trade"])
+    refused = house.ask(dataset="people", rows=["town"], town=["t0"], trade=["k1", "k11"])
+    seen = house.facility.get_query(house.checker, refused.decision.query).checker
+    assert [[*finding.cells] for finding in seen.findings] == [[len(seen.facts.units) - 1]]
+
+
 def test_a_population_whose_size_is_known_is_judged_by_it(tmp_path):
     house = installation(tmp_path / "house", 0)
     house.ask(dataset="people", rows=["town"], columns=["trade"])

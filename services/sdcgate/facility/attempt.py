@@ -1,6 +1,6 @@
 """Steps 5 to 7 for one table at one head of the ledger: from findings to what may be decided."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,12 @@ from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
+from sdcgate.facility.findings import (
+    consequence_of,
+    told_codes,
+    unsafe_cells,
+    unsafe_difference,
+)
 from sdcgate.facility.joint_audit import JointlyUnproved, Width, telling
 from sdcgate.facility.knowledge import Knowledge, NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
@@ -26,19 +32,6 @@ from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 TURNS = 8
 """How often cells are withheld that would reveal others together with earlier releases."""
-OF_CELLS = frozenset(
-    {
-        ReasonCode.MINIMUM_UNITS,
-        ReasonCode.MINIMUM_HOUSEHOLDS,
-        ReasonCode.DOMINANCE,
-        ReasonCode.P_PERCENT,
-        ReasonCode.PRIOR_POSTERIOR,
-        ReasonCode.LINEAR_SENSITIVITY,
-        ReasonCode.GROUP_DISCLOSURE,
-        ReasonCode.EQUAL_VALUES,
-    }
-)
-"""Rules of cells; the others are about the whole table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +88,7 @@ class Attempt:
         self.new = as_if_published(self.plan, self.computed.axes, self.facts)
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)
-        self.unsafe = _unsafe(self.findings, len(self.facts)) & ~self.empty
+        self.unsafe = unsafe_cells(self.findings, len(self.facts)) & ~self.empty
         self.differs = np.zeros(len(self.facts), dtype=np.bool_)
 
     def held(self, consequence: Consequence, *codes: ReasonCode) -> Outcome:
@@ -115,7 +108,7 @@ class Attempt:
         self.unsafe |= by_detail | by_filter
         if subtracted.any():
             consequence = self.plan.policy.differencing_consequence
-            self.findings.append(_difference(subtracted, consequence))
+            self.findings.append(unsafe_difference(subtracted, consequence))
             if consequence is not Consequence.PROTECT:
                 return self.held(consequence, ReasonCode.DIFFERENCING)
         return None
@@ -129,7 +122,13 @@ class Attempt:
         consequence = self._of_population()
         if consequence is None or not self._population_hidden():
             return None
-        return self.held(consequence, ReasonCode.DIFFERENCING)
+        return self._population_held(consequence, ReasonCode.DIFFERENCING)
+
+    def _population_held(self, consequence: Consequence, code: ReasonCode) -> Outcome:
+        """Held for the total of all cells, which the output checker finds named."""
+        total = np.arange(len(self.facts)) == len(self.facts) - 1
+        self.findings.append(unsafe_difference(total, consequence))
+        return self.held(consequence, code)
 
     def _of_population(self) -> Consequence | None:
         """What happens to a table on too few units; None where nobody is filtered, or it is waived."""
@@ -155,7 +154,7 @@ class Attempt:
 
     def without_findings(self) -> Outcome | None:
         """Held where a rule that failed has that consequence; a checker waives what is referred to him."""
-        worst = max((_read(finding) for finding in self.findings), default=Consequence.PROTECT)
+        worst = max((consequence_of(finding) for finding in self.findings), default=Consequence.PROTECT)
         if worst is Consequence.PROTECT or (worst is Consequence.REFER and self.approved):
             return None
         # The rule that failed could count a cell that is withheld: then it is the difference that is refused.
@@ -165,7 +164,7 @@ class Attempt:
             told = True
         if told:
             return self.held(worst, ReasonCode.DIFFERENCING)
-        return self.held(worst, *_told({f.rule for f in self.findings if _read(f) is worst}))
+        return self.held(worst, *told_codes({f.rule for f in self.findings if consequence_of(f) is worst}))
 
     def _would_tell(self) -> bool:
         """Whether the table as it is would make a withheld cell computable."""
@@ -291,14 +290,14 @@ class Attempt:
         population = self._of_population()
         if population is not None and any(table.table.states[-1] == State.WITHHELD for table in left):
             # As if the population were too small: that it is not would be told of a number that is withheld.
-            return self.held(population, ReasonCode.MINIMUM_BASE)
+            return self._population_held(population, ReasonCode.MINIMUM_BASE)
         codes = (ReasonCode.MINIMUM_UNITS,) if found.marked.any() else ()
         return Outcome(None, codes, _states(found.marked), tuple(self.findings), self.judgement, tuple(left))
 
     def _refused(self, found: Protected) -> Outcome:
         """Held, as there is no cell to withhold in place of the table."""
         consequence = self.plan.policy.differencing_consequence
-        self.findings.append(_difference(~found.marked, consequence))
+        self.findings.append(unsafe_difference(~found.marked, consequence))
         held = Consequence.REFER if consequence is Consequence.REFER else Consequence.REFUSE
         return self.held(held, ReasonCode.DIFFERENCING)
 
@@ -320,35 +319,3 @@ class Attempt:
 def _states(withheld: BoolArray) -> IntArray:
     """States of cells that are withheld or else published."""
     return np.where(withheld, State.WITHHELD, State.PUBLISHED).astype(np.int64)
-
-
-def _read(finding: Finding) -> Consequence:
-    """Unspecified is refuse, and so is protecting a whole table."""
-    if finding.consequence is Consequence.UNSPECIFIED:
-        return Consequence.REFUSE
-    if not finding.cells and finding.consequence is Consequence.PROTECT:
-        return Consequence.REFUSE
-    return finding.consequence
-
-
-def _told(rules: Set[ReasonCode]) -> list[ReasonCode]:
-    """What a researcher is told of the rules that failed: those of cells look alike, and the order is fixed.
-
-    Which rule a cell breaks tells something of the figures in it.
-    """
-    return sorted({ReasonCode.MINIMUM_UNITS if rule in OF_CELLS else rule for rule in rules})
-
-
-def _unsafe(findings: Sequence[Finding], cells: int) -> BoolArray:
-    unsafe = np.zeros(cells, dtype=np.bool_)
-    for finding in findings:
-        unsafe[list(finding.cells)] = True
-    return unsafe
-
-
-def _difference(cells: BoolArray, consequence: Consequence) -> Finding:
-    return Finding(
-        rule=ReasonCode.DIFFERENCING,
-        consequence=consequence,
-        cells=tuple(int(cell) for cell in np.flatnonzero(cells)),
-    )
