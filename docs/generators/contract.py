@@ -23,16 +23,26 @@ from sdcgate_proto.sdcgate.risk.v1 import (
     confidentiality_map_pb2,
     linkage_pb2,
     microdata_pb2,
+    models_pb2,
     recodings_pb2,
     risk_pb2,
+    statistics_pb2,
 )
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2, statistic_pb2, table_pb2
 
 FILES: Mapping[str, tuple[Any, ...]] = {
     "facility": (facility_pb2, facility_budget, facility_descriptor),
-    "risk": (risk_pb2, microdata_pb2, recodings_pb2, linkage_pb2, confidentiality_map_pb2),
+    "risk": (
+        risk_pb2,
+        models_pb2,
+        statistics_pb2,
+        microdata_pb2,
+        recodings_pb2,
+        linkage_pb2,
+        confidentiality_map_pb2,
+    ),
     "protection": (protection_pb2, arithmetic_pb2, perturbation_pb2, redesign_pb2),
-    "types": (table_pb2, policy_pb2),
+    "types": (table_pb2, policy_pb2, model_pb2, statistic_pb2),
 }
 """The generated modules of each package, in the order of its page; what only the ledger keeps is in none."""
 _PACKAGE = 2
