@@ -17,8 +17,8 @@ from sdcgate.policy import AccessLevelUnknown, PolicyInvalid, bundled_policies, 
 from sdcgate.policy.cell_keys import CellKeyNoise
 from sdcgate.policy.effective import Redesign, canonical_text
 from sdcgate.policy.models import ModelLimits
-from sdcgate.policy.statistics import StatisticLimits
 from sdcgate.policy.recorded import read_canonical
+from sdcgate.policy.statistics import StatisticLimits
 
 OWN = """
 name: own
