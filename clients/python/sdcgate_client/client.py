@@ -1,6 +1,7 @@
 """The client: one method for each thing that the gateway does."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -208,6 +209,8 @@ class Client(CheckCalls):
         standard_errors: str = "",
         quantile: float | None = None,
         project: str = "",
+        groups: str = "",
+        instruments: str = "",
     ) -> Answer:
         """Asks for a model.
 
@@ -221,6 +224,8 @@ class Client(CheckCalls):
                 are used and nothing is said, otherwise classical.
             quantile: Of a quantile regression.
             project: On whose behalf it is asked.
+            groups: Of fixed effects and mixed models, such as `"site"`; units where left out.
+            instruments: Of two-stage least squares, all exogenous terms among them.
 
         Raises:
             SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
@@ -233,6 +238,8 @@ class Client(CheckCalls):
             standard_errors=standard_errors,
             quantile=quantile,
             project=project,
+            groups=groups,
+            instruments=instruments,
         )
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/models", request)
         return Answer.from_json(json_of(response), request, repeated=response.status_code == httpx.codes.OK)

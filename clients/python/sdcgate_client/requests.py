@@ -55,6 +55,8 @@ def model_request(
     weighted: bool = False,
     standard_errors: str = "",
     quantile: float | None = None,
+    groups: str = "",
+    instruments: str = "",
     project: str = "",
 ) -> dict[str, Any]:
     """The body of `POST /v1/datasets/{dataset}/models`.
@@ -70,6 +72,7 @@ def model_request(
         "project": project,
     }
     body |= {"standard_errors": standard_errors.upper()} if standard_errors else {}
+    body |= {name: text for name, text in (("groups", groups), ("instruments", instruments)) if text}
     return body if quantile is None else {**body, "quantile": quantile}
 
 

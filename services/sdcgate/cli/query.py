@@ -65,6 +65,8 @@ def model(
     weighted: Annotated[bool, typer.Option(help="Use the records' weights.")] = False,
     errors: Annotated[str, typer.Option(help="classical, robust, clustered or design.")] = "",
     quantile: Annotated[float | None, typer.Option(help="Of a quantile regression.")] = None,
+    groups: Annotated[str, typer.Option(help="Of fixed_effects and mixed; units where left out.")] = "",
+    instruments: Annotated[str, typer.Option(help="Of two_stage, exogenous terms among them.")] = "",
     project: Annotated[str, typer.Option(help="Project on whose behalf it is asked.")] = "",
     as_json: AsJson = False,
     url: Url = DEFAULT_URL,
@@ -80,6 +82,8 @@ def model(
             weighted=weighted,
             standard_errors=errors,
             quantile=quantile,
+            groups=groups,
+            instruments=instruments,
             project=project,
         )
     _print(answer, as_json)

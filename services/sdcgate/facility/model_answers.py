@@ -8,7 +8,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.model_fitting import Fitted
-from sdcgate.facility.model_plan import ImpliedTable, ModelPlan
+from sdcgate.facility.model_plan import UNIT, WITH_GROUPS, ImpliedTable, ModelPlan
 from sdcgate.facility.models import ModelOutcome
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
@@ -57,6 +57,7 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
         decision = new_decision(asked, consequence, reviewed or None)
         for code in outcome.codes:
             message = REFERRED if consequence is Consequence.REFER else OF_MODELS.get(code, REFUSED)
+            message = " ".join((message, *outcome.not_estimable))
             decision.reasons.append(model_reason(code, message, outcome.about))
     else:
         limits = plan.policy.models
@@ -104,6 +105,10 @@ def told_model(
     message.standard_errors = cast("model_pb2.StandardErrors", int(plan.options.covariance))
     if plan.options.family is Family.QUANTILE:
         message.quantile = plan.options.quantile
+    if plan.options.family in WITH_GROUPS:
+        message.groups = ":".join(plan.groups) if plan.groups else UNIT
+    if plan.instruments is not None:
+        message.instruments = plan.instruments.canonical()
     return message
 
 

@@ -17,7 +17,7 @@ from sdcgate.methods.outputs.design import (
 from sdcgate.methods.outputs.estimates import ModelEstimate
 from sdcgate.methods.outputs.fits import FitOptions, ModelData
 from sdcgate.methods.outputs.fitting import fit_model
-from sdcgate.methods.outputs.formula import Classes, Factor, Formula, Numeric
+from sdcgate.methods.outputs.formula import Factor, Formula, Numeric, Survival
 from sdcgate.methods.outputs.model_facts import ModelFacts
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 from sdcgate.methods.outputs.sandwich import SurveyDesign
@@ -30,6 +30,7 @@ class Task:
 
     options: FitOptions
     formula: Formula
+    instruments: Formula | None
     vocabulary: Vocabulary
     references: dict[tuple[str, str], str]
     """The code that coefficients of a variable's level are relative to."""
@@ -83,6 +84,9 @@ def _fit(task: Task) -> Fitted:
         units=people.unit,
         classes=classes,
         weights=people.weights,
+        groups=people.groups,
+        events=_events(task, formula),
+        instruments=_instruments(task),
         survey=SurveyDesign(people.strata, people.unit if people.clusters is None else people.clusters),
     )
     estimate, facts = fit_model(data, records, task.options, task.largest)
@@ -96,13 +100,33 @@ def _outcome(task: Task, formula: Formula) -> tuple[tuple[str, ...], FloatArray]
     people, asked = task.people, formula.outcome
     if isinstance(asked, Numeric):
         return (), outcome_values(asked, people.records)
-    if not isinstance(asked, Classes):
-        raise TypeError("an outcome is a measure or has classes")
+    if isinstance(asked, Survival):
+        return (), outcome_values(asked.time, people.records)
+    if asked is None:
+        raise TypeError("the formula has no outcome")
     if asked.event:
         return (), event_values(asked, task.vocabulary, people.records)
     level = (asked.factor.variable, asked.factor.level)
     classes, positions = class_positions(asked, task.vocabulary, people.occurring[level], people.records)
     return classes, positions.astype(np.float64)
+
+
+def _events(task: Task, formula: Formula) -> FloatArray | None:
+    """1 where a time ended with the event."""
+    asked = formula.outcome
+    if not isinstance(asked, Survival):
+        return None
+    return event_values(asked.status, task.vocabulary, task.people.records)
+
+
+def _instruments(task: Task) -> FloatArray | None:
+    """Columns of the instruments; of combinations that nobody has there is none."""
+    if task.instruments is None:
+        return None
+    formula = with_references(task.instruments, task.references)
+    design = build_design(formula, task.vocabulary, task.codes)
+    values = matrix(design, task.vocabulary, task.people.records)
+    return np.asfortranarray(values[:, values.any(axis=0)])
 
 
 def _finite(estimate: ModelEstimate) -> bool:

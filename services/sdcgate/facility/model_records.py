@@ -19,6 +19,8 @@ class Population:
     records: Records = field(repr=False)
     unit: IntArray = field(repr=False)
     weights: FloatArray | None = field(repr=False)
+    groups: IntArray = field(repr=False)
+    """What has effects of its own in models of fixed and random effects, as numbers from 0."""
     strata: IntArray | None = field(repr=False)
     clusters: IntArray | None = field(repr=False)
     """Primary units of the sample, where the descriptor says them."""
@@ -29,13 +31,14 @@ class Population:
 def read_population(engine: Engine, plan: ModelPlan) -> Population:
     """Read it from the engine; the records do not leave the house."""
     dataset = plan.dataset
-    factors = {(factor.variable, factor.level) for factor in plan.formula.factors}
+    factors = {(factor.variable, factor.level) for factor in plan.factors}
     if plan.outcome_level is not None:
         factors.add(plan.outcome_level)
     numbered = {(name, dataset.levels(name)[0].name) for name in plan.numbered}
     design = dataset.descriptor.design
     drawn = {name: (name, dataset.levels(name)[0].name) for name in (design.stratum, design.psu) if name}
-    levels = tuple(sorted({*factors, *numbered, *drawn.values()}))
+    grouped = {plan.groups} if plan.groups else set()
+    levels = tuple(sorted({*factors, *numbered, *drawn.values(), *grouped}))
     found = engine.records(dataset, RecordsQuery(levels, plan.valid, plan.population))
     measures = dict(found.measures)
     for name, level in numbered:
@@ -48,6 +51,7 @@ def read_population(engine: Engine, plan: ModelPlan) -> Population:
         records=Records(codes, measures, len(found.unit)),
         unit=found.unit,
         weights=found.weights if plan.weighted else None,
+        groups=found.codes[plan.groups] if plan.groups else found.unit,
         strata=found.codes[drawn[design.stratum]] if design.stratum else None,
         clusters=found.codes[drawn[design.psu]] if design.psu else None,
         occurring={

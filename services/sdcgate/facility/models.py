@@ -65,6 +65,8 @@ class ModelOutcome:
     """Coefficients of the estimate that are, shape (parameters,)."""
     not_estimated: tuple[str, ...] = field(default=(), repr=False)
     """Names of withheld coefficients of combinations that nobody has."""
+    not_estimable: tuple[str, ...] = ()
+    """Why the model cannot be estimated; nothing of records or codes."""
     findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
 
 
@@ -117,11 +119,13 @@ class ModelWay:
         if last.consequence is not None:
             about = hand.tables[len(outcomes) - 1][0]
             return ModelOutcome(last.consequence, last.codes, tuple(outcomes), about)
-        named = {(f.variable, f.level): f.reference for f in hand.plan.formula.factors if f.reference}
+        named = {(f.variable, f.level): f.reference for f in hand.plan.factors if f.reference}
         references = choose_references(judged, named)
         fitted = self._fitted(hand, references, codes_told(judged), left)
         if isinstance(fitted, NotEstimable):
-            return ModelOutcome(Consequence.REFUSE, (ReasonCode.NOT_ESTIMABLE,), tuple(outcomes))
+            codes = (ReasonCode.NOT_ESTIMABLE,)
+            why = tuple(f"{problem.path}: {problem.message}." for problem in fitted.problems)
+            return ModelOutcome(Consequence.REFUSE, codes, tuple(outcomes), not_estimable=why)
         return self._checked(hand.plan, fitted, judged, references, outcomes, left, approved)
 
     def _fitted(
@@ -139,6 +143,7 @@ class ModelWay:
             task = Task(
                 plan.options,
                 plan.formula,
+                plan.instruments,
                 vocabulary(plan.dataset),
                 references,
                 codes,

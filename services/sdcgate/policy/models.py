@@ -21,6 +21,10 @@ ModelName = Literal[
     "MULTINOMIAL_LOGIT",
     "ORDERED_LOGIT",
     "QUANTILE",
+    "FIXED_EFFECTS",
+    "MIXED",
+    "COX",
+    "TWO_STAGE",
 ]
 
 
