@@ -28,7 +28,8 @@ def facts_to_message(facts: ModelFacts) -> models_pb2.ModelFacts:
         exact_share=facts.exact_share,
         outcome_units=facts.outcome_units.tolist(),
         separated=facts.separated,
-        implied_table=bool(facts.implied_table),
+        implied_table=facts.implied_table is not None,
+        pattern_units=facts.pattern_units.tolist(),
     )
     columns = facts.columns
     for place, (name, term) in enumerate(zip(columns.names, columns.terms, strict=True)):
@@ -78,7 +79,8 @@ def facts_from_message(message: models_pb2.ModelFacts, path: str = "facts") -> M
         exact_share=message.exact_share if message.HasField("exact_share") else np.nan,
         outcome_units=np.array(message.outcome_units, dtype=np.int64),
         separated=message.separated,
-        implied_table=(("", ""),) if message.implied_table else (),
+        implied_table=(("", ""),) if message.implied_table else None,
+        pattern_units=np.array(message.pattern_units, dtype=np.int64),
     )
 
 
@@ -100,8 +102,9 @@ def _contradictions(message: models_pb2.ModelFacts, path: str) -> Iterable[Field
     yield from _of_terms(message, path)
     if message.units > message.records:
         yield FieldProblem(f"{path}.units", "exceeds the records: each unit has at least one")
-    if any(not 0 <= units <= message.units for units in message.outcome_units):
-        yield FieldProblem(f"{path}.outcome_units", "must lie between 0 and the model's units")
+    for name in ("outcome_units", "pattern_units"):
+        if any(not 0 <= units <= message.units for units in getattr(message, name)):
+            yield FieldProblem(f"{path}.{name}", "must lie between 0 and the model's units")
     for name in ("maximum_leverage", "r_squared", "exact_share"):
         if message.HasField(name) and not np.isfinite(getattr(message, name)):
             yield FieldProblem(f"{path}.{name}", "must be a finite number")

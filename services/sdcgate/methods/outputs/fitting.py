@@ -10,7 +10,13 @@ from sdcgate.methods.outputs.design import Records
 from sdcgate.methods.outputs.estimates import ModelEstimate
 from sdcgate.methods.outputs.fits import Family, Fit, FitOptions, ModelData
 from sdcgate.methods.outputs.hazards import fit_hazards
-from sdcgate.methods.outputs.implied_tables import implied_table, term_facts, units_apart, units_by_group
+from sdcgate.methods.outputs.implied_tables import (
+    implied_table,
+    pattern_units,
+    term_facts,
+    units_apart,
+    units_by_group,
+)
 from sdcgate.methods.outputs.influence import influence_of
 from sdcgate.methods.outputs.linear_models import fit_linear
 from sdcgate.methods.outputs.loglinear_models import fit_loglinear
@@ -86,6 +92,7 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
         fit.separated,
         condition,
         implied_table(data.design, records),
+        pattern_units(data.values, data.units),
     )
 
 

@@ -9,6 +9,8 @@ from sdcgate.methods.outputs.design import Design, Records, VariableLevel
 from sdcgate.methods.outputs.formula import Factor, Numeric, Term, term_text
 from sdcgate.methods.outputs.model_facts import TermFacts
 
+SAMPLED_ROWS = 5000
+"""Rows that are looked at first, to see that a model has more distinct ones than columns."""
 MOST_MARKS = 1 << 27
 """Pairs of a group and a unit that are marked one by one; of more they are sorted."""
 
@@ -40,6 +42,24 @@ def implied_table(design: Design, records: Records) -> tuple[VariableLevel, ...]
     factors = tuple(sorted({(f.variable, f.level) for f in parts if isinstance(f, Factor)}))
     _, count = _combinations(factors, records)
     return factors if len(design.columns) == count else None
+
+
+def pattern_units(values: FloatArray, units: IntArray) -> IntArray:
+    """Units of each distinct row of the columns where there are no more of these than columns; else empty.
+
+    The model is then the table of its outcome by these rows, however its columns came about: a measure of
+    two values is a factor by another name.
+    """
+    step = max(1, len(values) // SAMPLED_ROWS)
+    if len(np.unique(values[::step], axis=0)) > values.shape[1]:
+        return np.zeros(0, dtype=np.int64)
+    groups, count = np.zeros(len(values), dtype=np.int64), 1
+    for column in range(values.shape[1]):
+        found, of_records = np.unique(values[:, column], return_inverse=True)
+        groups, count = _renumbered(groups * len(found) + of_records, count * len(found))
+        if count > values.shape[1]:
+            return np.zeros(0, dtype=np.int64)
+    return units_by_group(groups, count, units)
 
 
 def units_by_group(groups: IntArray, count: int, units: IntArray) -> IntArray:
@@ -115,7 +135,12 @@ def _combinations(factors: tuple[VariableLevel, ...], records: Records) -> tuple
         width = int(codes.max(initial=0)) + 1
         groups = groups * width + codes
         declared *= width
-    present = np.flatnonzero(np.bincount(groups, minlength=declared))
-    renumbered = np.full(declared, -1, dtype=np.int64)
-    renumbered[present] = np.arange(len(present))
-    return renumbered[groups], len(present)
+    return _renumbered(groups, declared)
+
+
+def _renumbered(groups: IntArray, count: int) -> tuple[IntArray, int]:
+    """Groups numbered without those that nobody is in, and how many are left."""
+    present = np.flatnonzero(np.bincount(groups, minlength=count))
+    numbers = np.full(count, -1, dtype=np.int64)
+    numbers[present] = np.arange(len(present))
+    return numbers[groups], len(present)

@@ -20,6 +20,8 @@ class Gram:
     @property
     def condition(self) -> float:
         """Condition number of the scaled columns (the square root of that of their cross-products)."""
+        if not len(self.scaled):
+            return 1.0
         smallest, largest = np.linalg.eigvalsh(self.scaled)[[0, -1]]
         return float(np.sqrt(largest / smallest)) if smallest > 0 else float("inf")
 

@@ -94,7 +94,7 @@ def _fitted(data: ModelData, family: Family) -> Any:
         return NegativeBinomial(data.outcome, data.values).fit(disp=0, maxiter=MOST_STEPS)
     if family is Family.GAMMA:
         distribution = families.Gamma(families.links.Log())
-        return GLM(data.outcome, data.values, distribution, freq_weights=data.weights).fit(tol=1e-12)
+        return GLM(data.outcome, data.values, distribution, freq_weights=data.weights).fit()
     if data.weights is not None:
         poisson = families.Poisson()
         return GLM(data.outcome, data.values, poisson, freq_weights=data.weights).fit(tol=1e-12)

@@ -81,8 +81,9 @@ def _categories(facts: ModelFacts, rule: MinimumCategory) -> Iterable[ModelFindi
     apart = facts.columns.units_apart
     columns = _positions((apart < rule.units) & (apart > 0))
     terms = _positions(smallest < rule.units)
-    if columns or terms:
-        least = min([*apart[list(columns)], *smallest[list(terms)]])
+    patterns = int(facts.pattern_units.min(initial=facts.units))
+    if columns or terms or patterns < rule.units:
+        least = min([*apart[list(columns)], *smallest[list(terms)], patterns])
         yield ModelFinding(
             ReasonCode.MINIMUM_UNITS, rule.consequence, columns, terms, float(least), float(rule.units)
         )
@@ -152,7 +153,7 @@ def _parameters(facts: ModelFacts, rule: MaximumParameters) -> Iterable[ModelFin
 
 
 def _saturation(facts: ModelFacts, rule: NoImpliedTable) -> Iterable[ModelFinding]:
-    if facts.implied_table is not None:
+    if facts.implied_table is not None or facts.pattern_units.size:
         terms = tuple(number for number, term in enumerate(facts.terms) if term.factors)
         yield ModelFinding(ReasonCode.SATURATED, rule.consequence, terms=terms)
 

@@ -65,3 +65,5 @@ class ModelFacts:
     """Condition number of the columns scaled to unit length."""
     implied_table: tuple[VariableLevel, ...] | None = None
     """The factors whose table of cells the model is, cell for cell: () is one cell; None where it is none."""
+    pattern_units: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    """Units of each distinct row of the columns where there are no more rows than columns; else empty."""

@@ -70,7 +70,7 @@ class MaximumParameters:
 
 @dataclass(frozen=True, slots=True)
 class NoImpliedTable:
-    """Unsafe if the model is the table of its factors, cell for cell, and is not judged as one."""
+    """Unsafe if the model is a table of its factors or of the rows of its columns, cell for cell."""
 
     consequence: Consequence
 

@@ -137,6 +137,16 @@ TEXTS = {
 }
 
 
+@pytest.mark.parametrize("family", [family for family in Family if family < Family.ORDERED_LOGIT])
+def test_a_constant_alone_is_a_model_and_the_table_of_one_cell(family: Family) -> None:
+    estimate, found = fit_model(
+        model_data(MADE, TEXTS[family].replace("~ age", "~ 1")), MADE.records, FitOptions(family)
+    )
+    assert np.all(np.isfinite(estimate.standard_errors))
+    assert found.implied_table == ()
+    assert list(found.pattern_units) == [400]
+
+
 @pytest.mark.parametrize("covariance", list(Covariance))
 @pytest.mark.parametrize("family", list(Family))
 def test_every_family_does_the_errors_that_it_offers_and_says_of_others_that_it_does_not(

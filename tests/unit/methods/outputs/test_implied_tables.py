@@ -6,6 +6,7 @@ from model_frames import made_frame
 from sdcgate.methods.outputs.implied_tables import (
     Classified,
     implied_table,
+    pattern_units,
     term_facts,
     units_apart,
     units_by_group,
@@ -70,3 +71,26 @@ def test_units_of_a_group_are_counted_as_pandas_counts_them(most_marks, monkeypa
     groups, units = rng.integers(0, 7, 500), rng.integers(0, 90, 500)
     expected = pd.Series(units).groupby(groups).nunique().reindex(range(8), fill_value=0)
     assert list(units_by_group(groups, 8, units)) == list(expected)
+
+
+def test_a_measure_of_two_values_is_a_factor_by_another_name() -> None:
+    values = np.column_stack([np.ones(600), MADE.records.codes["ill", "ill"] * 3.7])
+    frame = pd.Series(MADE.units).groupby(MADE.records.codes["ill", "ill"]).nunique()
+    assert list(pattern_units(values, MADE.units)) == list(frame)
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns"),
+    [("cost ~ site", 3), ("cost ~ site*plan", 12), ("cost ~ site + plan", 0), ("cost ~ age", 0)],
+)
+def test_rows_are_told_apart_where_they_are_no_more_than_columns(text: str, patterns: int) -> None:
+    _, _, values = MADE.design(text)
+    assert len(pattern_units(values, MADE.units)) == patterns
+
+
+def test_rare_rows_beyond_the_first_sample_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdcgate.methods.outputs.implied_tables.SAMPLED_ROWS", 5)
+    values = np.column_stack([np.ones(100), np.arange(100) == 99])
+    assert list(pattern_units(values, np.arange(100))) == [99, 1]
+    values[7, 1] = 2.5
+    assert len(pattern_units(values, np.arange(100))) == 0

@@ -75,6 +75,8 @@ def site(**changes: object) -> ModelFacts:
         (site(class_units=np.array([[40, 30], [4, 26]])), ReasonCode.OUTCOME_CLASS, (), (2,), 4),
         (replace(SAFE, parameters=10), ReasonCode.SATURATED, (), (), 0.1),
         (replace(SAFE, implied_table=(("site", "site"),)), ReasonCode.SATURATED, (), (2,), 0),
+        (replace(SAFE, implied_table=()), ReasonCode.SATURATED, (), (2,), 0),
+        (replace(SAFE, pattern_units=np.array([70, 30])), ReasonCode.SATURATED, (), (2,), 0),
     ],
 )
 def test_each_rule_finds_its_own_failure_at_its_place(facts, rule, at_columns, at_terms, figure) -> None:
@@ -103,3 +105,11 @@ def test_what_just_keeps_a_rule_passes(facts: ModelFacts) -> None:
 
 def test_no_rules_find_nothing() -> None:
     assert assess_model(replace(SAFE, residual_degrees=-5, separated=True), ModelRules()) == ()
+
+
+def test_a_rare_row_of_a_model_that_is_a_table_has_too_few_units() -> None:
+    found = assess_model(replace(SAFE, pattern_units=np.array([97, 3])), RULES)
+    assert [(finding.rule, finding.figure) for finding in found] == [
+        (ReasonCode.MINIMUM_UNITS, 3.0),
+        (ReasonCode.SATURATED, 0.0),
+    ]

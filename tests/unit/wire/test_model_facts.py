@@ -1,0 +1,75 @@
+"""Facts of models keep what their rules look at on the way to the risk service and back."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from model_frames import made_frame, model_data
+from sdcgate.methods.outputs.fits import Family, FitOptions
+from sdcgate.methods.outputs.fitting import fit_model
+from sdcgate.methods.outputs.model_checks import assess_model
+from sdcgate.methods.outputs.model_rules import (
+    MaximumFit,
+    MaximumInfluence,
+    MaximumLeverage,
+    MinimumCategory,
+    MinimumOutcomeClass,
+    MinimumResidualDegrees,
+    ModelRules,
+    NoImpliedTable,
+)
+from sdcgate.methods.rules import Consequence
+from sdcgate.wire.model_facts import (
+    facts_from_message,
+    facts_to_message,
+    rules_from_message,
+    rules_to_message,
+)
+from sdcgate.wire.problems import InvalidMessageError
+
+MADE = made_frame(300)
+REFUSE = Consequence.REFUSE
+EVERYTHING_FAILS = ModelRules(
+    MinimumResidualDegrees(10_000, REFUSE),
+    MinimumCategory(10_000, REFUSE),
+    MaximumInfluence(2, 1e-6, REFUSE, dfbetas=1e-6),
+    MaximumLeverage(1e-6, REFUSE),
+    MaximumFit(1e-6, 0.5, REFUSE),
+    MinimumOutcomeClass(10_000, REFUSE),
+    saturation=NoImpliedTable(REFUSE),
+)
+
+
+@pytest.mark.parametrize(
+    ("family", "text"),
+    [
+        (Family.LINEAR, "cost ~ age + site"),
+        (Family.LINEAR, "cost ~ site"),
+        (Family.LINEAR, "cost ~ 1"),
+        (Family.LOGIT, "C(ill, event='yes') ~ site*plan"),
+        (Family.ORDERED_LOGIT, "health ~ age + site"),
+    ],
+)
+def test_findings_are_the_same_on_the_other_side(family: Family, text: str) -> None:
+    _, facts = fit_model(model_data(MADE, text), MADE.records, FitOptions(family), 2)
+    there = facts_from_message(facts_to_message(facts))
+    rules = rules_from_message(rules_to_message(EVERYTHING_FAILS))
+    assert rules == EVERYTHING_FAILS
+    assert assess_model(there, rules) == assess_model(facts, EVERYTHING_FAILS)
+    assert assess_model(there, ModelRules(saturation=NoImpliedTable(REFUSE))) == assess_model(
+        facts, ModelRules(saturation=NoImpliedTable(REFUSE))
+    )
+
+
+def test_a_model_that_is_no_table_does_not_become_one_on_the_way() -> None:
+    _, facts = fit_model(model_data(MADE, "cost ~ age"), MADE.records, FitOptions(Family.LINEAR))
+    there = facts_from_message(facts_to_message(facts))
+    assert assess_model(there, ModelRules(saturation=NoImpliedTable(REFUSE))) == ()
+
+
+def test_rows_with_more_units_than_the_model_are_a_contradiction() -> None:
+    _, facts = fit_model(model_data(MADE, "cost ~ site"), MADE.records, FitOptions(Family.LINEAR))
+    wrong = facts_to_message(replace(facts, pattern_units=np.array([9999])))
+    with pytest.raises(InvalidMessageError, match="pattern_units"):
+        facts_from_message(wrong)
