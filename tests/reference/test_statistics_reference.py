@@ -95,6 +95,16 @@ def test_a_domain_keeps_clusters_without_records_in_it():
     assert means(part).standard_errors[0] == pytest.approx(means(whole).standard_errors[1], rel=1e-12)
 
 
+def test_the_total_of_a_domain_has_the_error_of_zeros_elsewhere():
+    """Lohr (2010), 4.2: a domain's total is that of a variable that is 0 outside, clusters without it too."""
+    grade, group, spending = np.array(STUDY_GROUPS.split(), dtype=np.int64).reshape(-1, 3).T
+    design = Design(strata=grade - 7, clusters=group)
+    domain = (spending >= 10).astype(np.int64)
+    of_domain = totals(sample_of(spending, groups=domain, design=design)).standard_errors[1]
+    of_zeros = totals(sample_of(spending * domain, design=design)).standard_errors[0]
+    assert of_domain == pytest.approx(of_zeros, rel=1e-12)
+
+
 def test_a_ratio_of_equal_denominators_is_a_mean():
     rng = np.random.default_rng(1)
     sample = sample_of(rng.lognormal(size=60), groups=np.arange(60) % 3, weights=rng.uniform(1, 3, 60))

@@ -170,6 +170,14 @@ def test_shares_of_a_total_need_values_that_are_not_negative(statistic):
         compute(statistic, sample_of([*range(50), -1.0]), RULES)
 
 
+def test_two_units_that_repeat_a_least_value_are_two():
+    values, units = (
+        np.append(np.zeros(20), np.arange(1.0, 31.0)),
+        np.append(np.repeat([0, 1], 10), np.arange(2, 32)),
+    )
+    assert reasons(Statistic.MINIMUM, sample_of(values, units=units)) == {ReasonCode.EXTREME_VALUE}
+
+
 def test_a_mode_that_nearly_all_have_is_refused():
     categories = np.array([0] * 95 + [1] * 5)
     found = reasons(
