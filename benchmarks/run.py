@@ -78,6 +78,7 @@ def main() -> None:
     from large_files import large_files
     from linkage import linkage
     from log_linear import log_linear
+    from model_fits import model_fits
     from processes import processes
     from query_stream import FEW, LONG, SHORT, query_stream
     from risk_of_files import risk_of_files
@@ -97,6 +98,7 @@ def main() -> None:
         "suda": suda,
         "linkage": linkage,
         "log_linear": log_linear,
+        "model_fits": model_fits,
         "dependent_keys": dependent_keys,
         "large_files": large_files,
         "suppression": suppression,
