@@ -170,13 +170,16 @@ def test_noise_does_not_mix_with_gaps(tmp_path):
     held = regions_by_sex(noisy)
     assert verdict(held) == "REFERRED"
     assert reasons(held) == ["UNPROVED"]
+    assert "left under another protection before" in held.decision.reasons[0].message
 
 
 def test_gaps_do_not_mix_with_noise(tmp_path):
     noisy = with_census(tmp_path, PEOPLE)
     exact = build(tmp_path, policy="israel-cbs", engine=noisy.engine)
     regions_by_sex(noisy)
-    assert verdict(exact.ask(**CENSUS, rows=["age"])) == "REFERRED"
+    held = exact.ask(**CENSUS, rows=["age"])
+    assert verdict(held) == "REFERRED"
+    assert "left under another protection before" in held.decision.reasons[0].message
 
 
 def test_other_noise_does_not_mix_with_it_either(tmp_path):

@@ -55,6 +55,8 @@ class Outcome:
     released: tuple[ReleasedTable, ...] = field(default=(), repr=False)
     noisy: NoisyAnswer | None = field(default=None, repr=False)
     """What leaves in place of the true figures, where it has noise."""
+    message: str = ""
+    """What is said in place of the usual words; it rests on nothing in the data."""
 
 
 @dataclass(slots=True, eq=False)

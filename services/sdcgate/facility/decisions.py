@@ -82,7 +82,8 @@ def decided(
     decision = new_decision(asked, outcome.consequence, reviewed or None, withheld)
     held = outcome.consequence is not None
     for code in outcome.codes if held or withheld else ():
-        decision.reasons.append(reason(code, plan, _message(code, outcome.consequence)))
+        message = outcome.message or _message(code, outcome.consequence)
+        decision.reasons.append(reason(code, plan, message))
     if not held:
         axes = computed.table.axes
         facts = computed.table.facts if outcome.noisy is None else outcome.noisy.facts

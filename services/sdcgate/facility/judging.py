@@ -13,7 +13,7 @@ from sdcgate.facility.differencing import Inspector, region_axis
 from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.noise import Noise
-from sdcgate.facility.perturbing import Perturbing
+from sdcgate.facility.perturbing import MIXED, Perturbing
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
@@ -90,7 +90,7 @@ class Judge:
         if judgement.unchecked:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.noisy:
-            return attempt.held(Consequence.REFER, ReasonCode.UNPROVED)
+            return replace(attempt.held(Consequence.REFER, ReasonCode.UNPROVED), message=MIXED)
         if known.other_versions and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         inspector = self._inspector(plan, remaining, still_time)

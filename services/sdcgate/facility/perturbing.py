@@ -4,7 +4,7 @@ What is refused, or shown without a value, is so by noisy figures; only what is 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from sdcgate.methods.tables.noisy_boxes import (
     within_reach,
 )
 
+MIXED = (
+    "Tables of this dataset left under another protection before: with cells withheld, or with other noise or "
+    "none. What both tell together is not proved; an output checker will look at this table."
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbing:
@@ -48,8 +53,8 @@ class Perturbing:
         """What may be decided. `approved`: a checker has compared it with other versions."""
         if self.known.other_versions and not approved:
             return self.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
-        if self.judgement.unchecked or mixed(self.known, noise):
-            return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+        if mixed(self.known, noise):
+            return replace(self.held(Consequence.REFER, ReasonCode.UNPROVED), message=MIXED)
         noisy = with_noise(self.plan, self.facts, noise)
         base = self.plan.policy.rules.minimum_base
         if base is not None and noisy.units[-1] < base.units:
@@ -64,7 +69,7 @@ class Perturbing:
         most = limits.maximum_answers if limits is not None else None
         if most is not None and together.most_answers() > most:
             return self.held(self.plan.policy.differencing_consequence, ReasonCode.DIFFERENCING)
-        if together.unproved(noise):
+        if self.judgement.unchecked or together.unproved(noise):
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         states = np.where(left_cells(self.plan, self.axes), State.PERTURBED, State.ABSENT).astype(np.int64)
         findings = self.judgement.findings
