@@ -32,8 +32,8 @@ from sdcgate.methods.tables.noisy_boxes import (
 )
 
 MIXED = (
-    "Tables of this dataset left under another protection before: with cells withheld, or with other noise or "
-    "none. What both tell together is not proved; an output checker will look at this table."
+    "Tables of this dataset left under another protection before: with cells withheld, with other noise, or "
+    "with none. What both tell together is not proved; an output checker will look at this table."
 )
 
 
