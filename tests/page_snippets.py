@@ -62,7 +62,7 @@ class Snippets:
     def parse(self, page: Path) -> Document:
         """The page and its examples; nothing is run yet."""
         document = self._sybil.parse(page)
-        folder = self._folder / page.stem
+        folder = self._folder / "-".join(page.relative_to(ROOT).with_suffix("").parts)
         folder.mkdir()
         (folder / ".curlrc").write_text("fail-with-body\nshow-error\n")
         (folder / ".venv").symlink_to(ROOT / ".venv")
