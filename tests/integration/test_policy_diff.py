@@ -154,3 +154,20 @@ def test_a_dataset_that_is_gone_has_no_verdict_and_the_others_have(tmp_path: Pat
         "copy  RELEASED -> no verdict  4 cells newly withheld, 0 newly shown  There is no dataset 'copy'."
         in result.stdout
     )
+
+
+def test_models_and_statistics_are_replayed(tmp_path: Path) -> None:
+    made = Installation(tmp_path)
+    house = made.house
+    model = pb.QueryModelRequest(dataset="randhie", kind=1, formula="meddol ~ female")
+    median = pb.QueryStatisticRequest(dataset="randhie", kind=9, measure="meddol")
+    largest = pb.QueryStatisticRequest(dataset="randhie", kind=12, measure="meddol")
+    assert verdict(house.facility.query_model(house.researcher, model, Pace(60.0))) == "RELEASED"
+    assert verdict(house.facility.query_statistic(house.researcher, median, Pace(60.0))) == "RELEASED"
+    assert verdict(house.facility.query_statistic(house.researcher, largest, Pace(60.0))) == "REFUSED"
+
+    result = made.diff("israel-cbs", "--ledger")
+    house.facility.close()
+    house.ledger.close()
+    assert rows(result) == {("RELEASED", "RELEASED"): 2, ("REFUSED", "REFUSED"): 1}
+    assert "cells shown then 3, now 3: 0 newly withheld, 0 newly shown" in result.stdout

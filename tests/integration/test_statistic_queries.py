@@ -295,6 +295,17 @@ def test_a_checker_sees_what_was_withheld_and_a_researcher_does_not(house) -> No
     assert not of_researcher.HasField("checker")
 
 
+def test_a_checker_finds_the_groups_that_failed_in_their_table(tmp_path) -> None:
+    house, _ = small_house(tmp_path)
+    answered = ask(house, "MODE", mode_of="sex", dataset="people", groups=["place"])
+    seen = house.facility.get_query(house.checker, answered.decision.query).checker
+
+    failed = {cell for finding in seen.findings if finding.measure == "mode" for cell in finding.cells}
+    codes = [dimension.codes for dimension in seen.dimensions]
+    sexes = len(codes[1])
+    assert {(codes[0][cell // sexes], codes[1][cell % sexes]) for cell in failed} == {("hill", "_T")}
+
+
 def test_only_researchers_ask(house) -> None:
     with pytest.raises(Forbidden):
         house.facility.query_statistic(person("steward", "sam"), request("GINI", "meddol"), Pace(60.0))

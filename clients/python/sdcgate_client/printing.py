@@ -131,12 +131,11 @@ def _figure(value: float | None) -> str:
 
 
 def describe_request(request: Mapping[str, Any]) -> str:
-    """A table request in a line: `site by age:ten_years, layers female; units, mean meddol; where ...`."""
-    parts = []
+    """A request in a line: `site by age:ten_years, layers female; units, mean meddol; where ...`."""
     shape = " by ".join(
         text for text in (_dimension_names(request.get(name)) for name in ("rows", "columns")) if text
     )
-    parts.append(shape or "all together")
+    parts = [_kind_asked(request) or shape or "all together"]
     if layers := _dimension_names(request.get("layers")):
         parts[0] += f", layers {layers}"
     if figures := request.get("figures"):
@@ -153,6 +152,13 @@ def describe_request(request: Mapping[str, Any]) -> str:
     if request.get("margins"):
         parts.append("with totals")
     return _clean("; ".join(parts))
+
+
+def _kind_asked(request: Mapping[str, Any]) -> str:
+    """Of a model its kind and formula, of a statistic its measures and groups; empty of a table."""
+    words = [str(request[name]) for name in ("kind", "formula", "measure", "second") if request.get(name)]
+    groups = _dimension_names(request.get("groups"))
+    return " ".join([*words, *([f"by {groups}"] if groups else [])])
 
 
 def format_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:

@@ -68,6 +68,9 @@ def _decide(query: str, approve: bool, note: str, url: str, api_key: str, except
 def describe(checker: dict[str, Any] | Any, request: Any) -> str:
     """What a checker sees, as text: who asked, what failed and where, the risk, the true table."""
     from sdcgate_client import format_table
+    from sdcgate_client.models import Model
+    from sdcgate_client.printing import format_model, format_statistic
+    from sdcgate_client.statistics import Statistic
 
     table = _true_table(checker)
     lines = [f"researcher: {checker.get('researcher', '')}"]
@@ -80,6 +83,10 @@ def describe(checker: dict[str, Any] | Any, request: Any) -> str:
         lines += [f"{name.replace('_', ' ')}: {value:g}" for name, value in risk.items()]
     if table is not None:
         lines += ["", format_table(table, request)]
+    if statistic := checker.get("statistic"):
+        lines += ["", format_statistic(Statistic.from_json(statistic))]
+    if model := checker.get("model"):
+        lines += ["", format_model(Model.from_json(model))]
     return "\n".join(lines)
 
 

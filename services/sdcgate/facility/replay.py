@@ -143,6 +143,10 @@ def _ask(facility: Facility, stored: StoredQuery, left: Callable[[], float]) -> 
         entered = facility.enter_knowledge(steward, request_of(record), pace)
         return facility.get_query(Caller("replay", Role.CHECKER, "replay"), entered.query).decision
     researcher = Caller("replay", Role.RESEARCHER, stored.researcher)
+    if record.HasField("model_request"):
+        return facility.query_model(researcher, record.model_request, pace).decision
+    if record.HasField("statistic_request"):
+        return facility.query_statistic(researcher, record.statistic_request, pace).decision
     return facility.query_table(researcher, record.request, pace).decision
 
 
@@ -190,10 +194,15 @@ def _over_budget(stored: StoredQuery) -> bool:
 
 
 def _shown(decision: pb.Decision) -> Shown:
-    table = decision.table
+    table = decision.statistic if decision.HasField("statistic") else decision.table
     dimensions = table.dimensions
     codes = [[dimension.codes[code] for code in dimension.cells] for dimension in dimensions]
-    return frozenset(
+    shown = frozenset(
+        (one.outcome, one.name)
+        for one in decision.model.coefficients
+        if one.status == table_pb2.CELL_STATUS_PUBLISHED
+    )
+    return shown | frozenset(
         tuple(column[cell] for column in codes)
         for cell, status in enumerate(table.statuses)
         if status in (table_pb2.CELL_STATUS_PUBLISHED, table_pb2.CELL_STATUS_PERTURBED)

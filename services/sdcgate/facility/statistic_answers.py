@@ -11,7 +11,7 @@ from sdcgate.facility.recording import Found
 from sdcgate.facility.statistic_pictures import curves_and_pictures
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistics import StatisticInHand, StatisticOutcome
-from sdcgate.methods.cells import TOTAL, Axis, BoolArray, State
+from sdcgate.methods.cells import TOTAL, Axis, BoolArray, IntArray, State, number_of_cells, shape_of
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.methods.rules import Consequence, ReasonCode
@@ -72,7 +72,12 @@ def decided_statistic(
 
 def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: int) -> Found:
     """What the ledger keeps of it: the table that its answer says something of counts as known."""
-    findings = (*outcome.table.findings, *outcome.assessment.findings)
+    cells = _cells_of_groups(hand)
+    of_groups = (
+        replace(found, cells=tuple(int(cells[group]) for group in found.cells))
+        for found in outcome.assessment.findings
+    )
+    findings = (*outcome.table.findings, *of_groups)
     judged = replace(
         outcome.table,
         consequence=outcome.consequence,
@@ -85,6 +90,16 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
         nothing_withheld = np.zeros(len(hand.computed.facts.table), dtype=np.bool_)
         everything = told_statistic(hand, StatisticAssessment(()), nothing_withheld, EVERY_DIGIT, drawn=False)
     return Found(computed=hand.cells, outcome=judged, sequence=sequence, statistic=everything)
+
+
+def _cells_of_groups(hand: StatisticInHand) -> IntArray:
+    """Position of each group in its table, where checkers look for findings."""
+    axes, groups = hand.cells.table.axes, len(hand.plan.groups)
+    every = np.arange(number_of_cells(axes)).reshape(shape_of(axes))
+    inner = every[tuple(slice(0, -1) for _ in range(groups))]
+    # Of the variables that are counted the total, which comes last.
+    cells: IntArray = inner.reshape(*inner.shape[:groups], -1)[..., -1].reshape(-1)
+    return cells
 
 
 def told_statistic(

@@ -132,8 +132,10 @@ class StatisticWay:
     ) -> StatisticOutcome:
         """Without the groups that the table withholds, and the figures that a rule does."""
         hidden = _hidden_by_table(hand, table)
-        own = Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, tuple(np.flatnonzero(hidden).tolist()))
-        found = replace(found, findings=(own, *found.findings))
+        if hidden.any():
+            groups = tuple(np.flatnonzero(hidden).tolist())
+            own = Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, groups)
+            found = replace(found, findings=(own, *found.findings))
         shown = np.any([np.isfinite(figure.shown(found)) for figure in computed.figures], axis=0)
         withheld = ~shown & (computed.facts.table.units > 0)
         if withheld.any() and not shown.any():

@@ -37,7 +37,8 @@ TABLE = Rules(
     group_disclosure=GroupDisclosure(0.9, Consequence.REFUSE),
 )
 RULES = usual_rules(TABLE)
-ANY = sorted(set(Statistic) - {Statistic.UNSPECIFIED, Statistic.HEXAGONAL_BINS})
+ANY = [Statistic(number) for number in range(Statistic.MEAN, Statistic.BOX_PLOT + 1)]
+"""Those of one measure, or of one or two variables."""
 
 
 def sample_of(values, groups=None, units=None, weights=None) -> Sample:
