@@ -33,6 +33,7 @@ import pytest
 from typer.testing import CliRunner
 
 from canary import DECLARED, UNDECLARED, descriptor, people, tables
+from printed_results import zipped
 from sdcgate.cli import main
 from sdcgate.cli.supervisor import SERVICES
 from sdcgate.servers import openapi_examples
@@ -67,7 +68,8 @@ class Visit:
         self.got.append((key, f"{method} {path}", head + response.content))
         if key != "grace" and b'"certificate"' in response.content and path != "/openapi.json":
             found = response.json()
-            self.decisions.append(found.get("decision", found))
+            outputs = [output["decision"] for output in found.get("outputs", ())]
+            self.decisions += outputs or [found.get("decision", found)]
         if query := response.headers.get("location", "").partition("/v1/queries/")[2]:
             self.queries.append(query)
         return response
@@ -84,6 +86,7 @@ class Visit:
         for query in self.queries:
             self.send("GET", f"/v1/queries/{query}", key="grace")
         self.files_and_datasets()
+        self.printed_results()
         self.every_route()
         self.every_call()
         self.while_parts_fail()
@@ -123,6 +126,16 @@ class Visit:
             parts = form(options | change, arrow=columns_stream(file, file.column_names))
             for key in ("ada", "stefan"):
                 self.send("POST", "/v1/risk:assessMicrodata", None, key, files=parts)
+
+    def printed_results(self) -> None:
+        """What jobs printed of the canaries: right, wrong and unreadable."""
+        side = b'rows: [sex]\ncolumns: [bird]\nstatistic: "mean:income"\n'
+        for value in (DECLARED.value, 1000.0):
+            cells = f"sex,{DECLARED.category}\nf,{value}\nm,\n".encode()
+            files = {"a.csv": cells, "a.yaml": side, "b.csv": cells, "c.png": cells}
+            for dataset in ("birds", "fish"):
+                for key in ("portal", "ada", "stefan"):
+                    self.send("POST", f"/v1/datasets/{dataset}/results", None, key, files=results(files))
 
     def every_route(self) -> None:
         """Each route in each role: as its documentation shows it, with what exists, and with nonsense."""
@@ -194,6 +207,12 @@ class Visit:
 
 JSON = {"Content-Type": "application/json"}
 TOO_MUCH = {"rows": [{"variable": "bird"}] * 40}
+
+
+def results(files: dict[str, bytes]) -> list[Any]:
+    """A form with a folder."""
+    archive = ("results.zip", zipped(files), "application/zip")
+    return [("options", (None, b"{}", "application/json")), ("results", archive)]
 
 
 def raw(call: Any, content: bytes, timeout: float, metadata: Any) -> bytes:

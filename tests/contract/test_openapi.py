@@ -228,7 +228,8 @@ def test_files_and_their_options_are_parts_of_a_form(route):
     example = openapi_file_examples.FORMS[route.rpc]
     assert schema["properties"]["options"]["examples"] == [example]
     assert misfits(example, schema["properties"]["options"]) == []
-    assert violations(from_value(example, message_factory.GetMessageClass(route.options_type))) == []
+    given = dict.fromkeys(route.parameters, "q-1")
+    assert violations(from_value(example, message_factory.GetMessageClass(route.options_type), given)) == []
 
 
 def test_only_the_document_itself_needs_no_key():

@@ -1,5 +1,6 @@
 """Requests that are answered, for every call; what is changed in them reaches the inside."""
 
+import json
 import random
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from google.protobuf.message import Message
 
 from fuzz.calls import sent
 from made_files import PEOPLE
+from printed_results import acro_folder, entry, zipped
 from sdcgate.servers import openapi_examples
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
@@ -112,6 +114,7 @@ OUTPUT = {
     },
     "project": "fuzz",
 }
+RESULTS = {"dataset": "people", "project": "fuzz", "label": "job"}
 KEY = {"frequencies": [11, 20], "weight_sums": [110.0, 200.0]}
 ASSESSED = {"dimensions": DIMENSIONS, "facts": FACTS, "rules": RULES, "key": KEY, "base_units": 31}
 ESTIMATED = {"frequencies": [1, 2, 30], "weight_sums": [10.5, 40.0, 300.0], "approximations": ["SDCMICRO"]}
@@ -218,6 +221,7 @@ ROLES = {
     "EnterKnowledge": "steward",
     "ReviewQuery": "checker",
     "SubmitOutput": "portal",
+    "SubmitResults": "portal",
 }
 """Who may call; a researcher where nothing is said."""
 
@@ -251,6 +255,7 @@ def prepare(house: "HouseUnderFire") -> None:
         "GetCaller": [pb.GetCallerRequest()],
         "GetPolicy": [pb.GetPolicyRequest(dataset="people"), pb.GetPolicyRequest(query=query)],
         "SubmitOutput": [_output()],
+        "SubmitResults": [submitted_results()],
         "EstimateIndividualRisk": [
             from_value(ESTIMATED, pb_risk.EstimateIndividualRiskRequest),
             from_value(ESTIMATED_BY_CODES, pb_risk.EstimateIndividualRiskRequest),
@@ -298,6 +303,32 @@ def _output(label: str = "") -> pb.SubmitOutputRequest:
     output.facts.units[0] += len(label)
     output.facts.records[0] += int(label or 0)
     return output
+
+
+def results_archive() -> bytes:
+    """A folder with each kind of output, as a zip archive."""
+    regions = "region,0,1\nnorth,100,60\nsouth,90,\n"
+    crosstab = entry("table", ["output_0_0.csv"], "crosstab(df.region, df.ill)", method="crosstab")
+    general, coefficients = "Dep. Variable:,income,,\n", ",coef,std err\nIntercept,1.5,0.1\nage,2.5,1.25\n"
+    fit = entry("regression", ["output_1_0.csv", "output_1_1.csv"], "acro.ols(y, x)", method="ols")
+    acro = acro_folder(
+        {"output_0": crosstab, "output_1": fit},
+        output_0_0__csv=regions,
+        output_1_0__csv=general,
+        output_1_1__csv=coefficients,
+    )
+    side = 'rows: ["region:part"]\nfigures: {n: records}\nfilter: {ill: ["0"]}\n'
+    return zipped(
+        acro
+        | {"mine/table.csv": b"region,n\nnorth,150\nsouth,140\n", "mine/table.yaml": side.encode()}
+        | {"own.json": json.dumps(OUTPUT).encode(), "chart.png": b"\x89PNG"}
+    )
+
+
+def submitted_results() -> tuple[Message, ...]:
+    """The messages of a folder that a job printed."""
+    options = from_value({"options": RESULTS}, pb.SubmitResultsRequest)
+    return (options, pb.SubmitResultsRequest(results=results_archive()))
 
 
 def arrow_file(records: int = 60) -> bytes:

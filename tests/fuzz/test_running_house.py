@@ -69,11 +69,13 @@ STREAMS = {
     "AssessMicrodata": good_requests.assessed_file(good_requests.WITH_SCENARIOS),
     "CompareRecodings": good_requests.recoded_file(),
     "LinkRecords": good_requests.linked_files(good_requests.LINKED[0]),
+    "SubmitResults": good_requests.submitted_results(),
 }
 FORMS: dict[str, list[Any]] = {
     "AssessMicrodata": [good_requests.OPTIONS, good_requests.WITH_SCENARIOS],
     "CompareRecodings": [good_requests.RECODED],
     "LinkRecords": good_requests.LINKED,
+    "SubmitResults": [{name: value for name, value in good_requests.RESULTS.items() if name != "dataset"}],
 }
 """Options of calls that take files in a form."""
 RPCS = {(route.method, route.path): route.rpc for route in ROUTES}
@@ -83,6 +85,7 @@ KEYS = {
     "EnterKnowledge": "stefan",
     "ReviewQuery": "grace",
     "SubmitOutput": "portal",
+    "SubmitResults": "portal",
 }
 """Whose key allows a call; that of ada, who asked the known query, where nothing is said."""
 LONGEST_ADDRESS = 65_535
@@ -171,7 +174,8 @@ def changed_files(operation: Any, media: str) -> st.SearchStrategy[Any]:
 
 def changed_forms(route: Route, operation: Any, media: str) -> st.SearchStrategy[Any]:
     """Forms that are answered, with changed options, damaged files, or a form that is none any more."""
-    good = good_requests.arrow_file()
+    results = route.rpc == "SubmitResults"
+    good = good_requests.results_archive() if results else good_requests.arrow_file()
 
     def case(number: int) -> Any:
         chance = random.Random(number)
@@ -187,7 +191,8 @@ def changed_forms(route: Route, operation: Any, media: str) -> st.SearchStrategy
         whole = body + b"--xyz--\r\n"
         sent = whole if chance.random() < 0.8 else damage(whole, chance)
         kind = {"Content-Type": f"{media}; boundary=xyz"}
-        return operation.Case(body=sent, headers=kind, media_type=media)
+        names = dict.fromkeys(route.parameters, "unknown")
+        return operation.Case(body=sent, headers=kind, path_parameters=names, media_type=media)
 
     return st.integers(0, 2**64 - 1).map(case)
 

@@ -1,5 +1,6 @@
 """Python client of sdcgate: ask for tables over REST and get what may leave, with reasons and certificate."""
 
+from sdcgate_client.acro import write_acro
 from sdcgate_client.answer import Answer, Dimension, Figure, Reason, Table
 from sdcgate_client.checks import own_levels, own_problem, own_table
 from sdcgate_client.client import Client
@@ -20,6 +21,7 @@ from sdcgate_client.errors import (
 from sdcgate_client.outputs import output_request
 from sdcgate_client.printing import format_answer, format_table
 from sdcgate_client.recodings import descriptor_levels
+from sdcgate_client.results import JudgedResult, Results
 
 __all__ = [
     "Answer",
@@ -30,8 +32,10 @@ __all__ = [
     "Figure",
     "Forbidden",
     "InvalidRequest",
+    "JudgedResult",
     "NotFound",
     "Reason",
+    "Results",
     "SdcgateError",
     "Table",
     "TooLarge",
@@ -47,4 +51,5 @@ __all__ = [
     "own_levels",
     "own_problem",
     "own_table",
+    "write_acro",
 ]

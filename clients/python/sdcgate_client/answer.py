@@ -199,7 +199,8 @@ class Answer:
             model=Model.from_json(decision["model"]) if decision.get("model") else None,
             statistic=Statistic.from_json(decision["statistic"]) if decision.get("statistic") else None,
         )
-        if answer.released and (answer.table, answer.model, answer.statistic) == (None, None, None):
+        given = (answer.table, answer.model, answer.statistic, decision.get("files") or None)
+        if answer.released and all(one is None for one in given):
             raise UnexpectedAnswer(f"query {answer.query} is {answer.verdict} but has no table and no model")
         return answer
 
@@ -227,5 +228,5 @@ class Answer:
 
 def _asked(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """What was asked or submitted, where the answer says it."""
-    names = ("request", "output", "model_request", "statistic_request")
+    names = ("request", "output", "model_request", "statistic_request", "files")
     return next((content[name] for name in names if content.get(name)), None)

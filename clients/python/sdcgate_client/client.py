@@ -20,6 +20,7 @@ from sdcgate_client.requests import (
     statistic_request,
     table_request,
 )
+from sdcgate_client.results import Results, results_form
 
 
 class Client(CheckCalls):
@@ -208,9 +209,9 @@ class Client(CheckCalls):
         weighted: bool = False,
         standard_errors: str = "",
         quantile: float | None = None,
-        project: str = "",
         groups: str = "",
         instruments: str = "",
+        project: str = "",
     ) -> Answer:
         """Asks for a model.
 
@@ -223,9 +224,9 @@ class Client(CheckCalls):
             standard_errors: `"classical"`, `"robust"`, `"clustered"` or `"design"`; by the design where weights
                 are used and nothing is said, otherwise classical.
             quantile: Of a quantile regression.
-            project: On whose behalf it is asked.
             groups: Of fixed effects and mixed models, such as `"site"`; units where left out.
             instruments: Of two-stage least squares, all exogenous terms among them.
+            project: On whose behalf it is asked.
 
         Raises:
             SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
@@ -237,9 +238,9 @@ class Client(CheckCalls):
             weighted=weighted,
             standard_errors=standard_errors,
             quantile=quantile,
-            project=project,
             groups=groups,
             instruments=instruments,
+            project=project,
         )
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/models", request)
         return Answer.from_json(json_of(response), request, repeated=response.status_code == httpx.codes.OK)
@@ -252,6 +253,25 @@ class Client(CheckCalls):
         """
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/outputs", output)
         return Answer.from_json(json_of(response), output, repeated=response.status_code == httpx.codes.OK)
+
+    def submit_results(
+        self, dataset: str, path: str | Path, *, project: str = "", label: str = ""
+    ) -> Results:
+        """Submits what a job printed, a folder or a file, for a verdict on each output in it.
+
+        Args:
+            dataset: Name of the dataset that it was computed from.
+            path: A folder (ACRO's, or one with tables and their side files), a zip archive of one, or a file.
+            project: On whose behalf it was computed.
+            label: What it is called, for the output checker; the name of the path where left out.
+
+        Raises:
+            OSError: the path cannot be read.
+            SdcgateError: no answer came, or an error. A refusal is an answer, not an error.
+        """
+        form = results_form(path, project, label)
+        response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/results", form=form)
+        return Results.from_json(object_of(json_of(response)))
 
     def query(self, query: str) -> Answer:
         """A query asked before, by its id."""

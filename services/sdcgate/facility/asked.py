@@ -30,13 +30,17 @@ class Asked:
     """What it costs, and who pays."""
     model: pb.QueryModelRequest | None = None
     statistic: pb.QueryStatisticRequest | None = None
+    files: pb.SubmittedFiles | None = field(default=None, repr=False)
+    """Files that cannot be read."""
 
     def canonical_hash(self) -> str:
         """SHA-256 of the canonical request."""
         return hashlib.sha256(self.canonical).hexdigest()
 
     def request_bytes(self) -> bytes:
-        """The request as the ledger shows it to auditors: of an output without its facts."""
+        """The request as the ledger shows it to auditors: of an output without its facts, of files names."""
+        if self.files is not None:
+            return names_of(self.files).SerializeToString(deterministic=True)
         if self.output is None:
             asked = next((one for one in (self.request, self.model, self.statistic) if one is not None), None)
             return asked.SerializeToString(deterministic=True) if asked is not None else b""
@@ -52,6 +56,7 @@ class Asked:
             published=self.published,
             model_request=self.model,
             statistic_request=self.statistic,
+            files=self.files,
         )
 
 
@@ -95,4 +100,24 @@ def without_facts(output: pb.SubmitOutputRequest) -> pb.SubmitOutputRequest:
     bare = pb.SubmitOutputRequest()
     bare.CopyFrom(output)
     bare.ClearField("facts")
+    return bare
+
+
+def asked_files(dataset: Dataset, policy: EffectivePolicy, files: pb.SubmittedFiles, key: bytes) -> Asked:
+    """Files that cannot be read; by a keyed digest of their names and bytes."""
+    digest = hashlib.blake2b(key=key, digest_size=32)
+    for file in files.files:
+        digest.update(f"{len(file.name)}:{file.name}{file.sha256}".encode())
+    canonical = f'{{"files":"{digest.hexdigest()}"}}'.encode()
+    return Asked(dataset, policy, files.project, canonical, files=files)
+
+
+def names_of(files: pb.SubmittedFiles) -> pb.SubmittedFiles:
+    """Files without their bytes and checksums, which would tell what is in a small one."""
+    bare = pb.SubmittedFiles()
+    bare.CopyFrom(files)
+    bare.ClearField("problems")
+    for file in bare.files:
+        file.ClearField("content")
+        file.ClearField("sha256")
     return bare

@@ -4,6 +4,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar, cast
 
@@ -44,6 +45,8 @@ from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.refusals import refuse_without_data
+from sdcgate.facility.results.comparison import Comparison
+from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.statistic_queries import StatisticQueries
 from sdcgate.facility.versions import Versions
@@ -91,6 +94,8 @@ class Facility:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         shared = (self._policies, self._recorder, self._spending, self._known, self._at_the_head)
         self._statistics = StatisticQueries(engine, self._judge, risk, *shared)
+        answers = Answers(self._answer_output, self._answer_table, self._answer_model)
+        self._results = ResultQueries(engine, box_key, answers, *shared)
 
     def register_dataset(
         self, caller: Caller, request: pb.RegisterDatasetRequest
@@ -218,6 +223,9 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
+        return self._answer_table(caller, request, pace)
+
+    def _answer_table(self, caller: Caller, request: pb.QueryTableRequest, pace: Pace) -> Answered:
         plan = self._versions.standing_plan(request)
         asked = asked_table(plan, request)
         return self._repeated(asked, pace) or self._spending.pay(
@@ -237,10 +245,25 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
+        return self._answer_model(caller, request, pace)
+
+    def _answer_model(
+        self,
+        caller: Caller,
+        request: pb.QueryModelRequest,
+        pace: Pace,
+        printed: Comparison | None = None,
+    ) -> Answered:
         plan = self._model_plan(request)
         asked = asked_model(plan, request)
+        if printed is not None:
+            asked = replace(asked, canonical=printed.canonical)
         return self._repeated(asked, pace) or self._spending.pay(
-            caller, asked, cells_of(plan), pace, lambda paid: self._way_of_model(caller, paid, plan, pace)
+            caller,
+            asked,
+            cells_of(plan),
+            pace,
+            lambda paid: self._way_of_model(caller, paid, plan, pace, printed),
         )
 
     def query_statistic(self, caller: Caller, request: pb.QueryStatisticRequest, pace: Pace) -> Answered:
@@ -271,6 +294,16 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "submit")
+        return self._answer_output(caller, request, pace)
+
+    def submit_results(
+        self, caller: Caller, options: pb.ResultsOptions, content: bytes, pace: Pace
+    ) -> pb.SubmitResultsResponse:
+        """The verdict on each output of a folder or file that a job printed; raises as `submit_output`."""
+        require(caller, "submit")
+        return self._results.submit(caller, options, content, pace)
+
+    def _answer_output(self, caller: Caller, request: pb.SubmitOutputRequest, pace: Pace) -> Answered:
         output = read_output(request)
         asked = self._asked_output(request)
         earlier = self._repeated(asked, pace)
@@ -311,6 +344,8 @@ class Facility:
         if record.HasField("output"):
             # A portal's facts are of cells that its researcher may not see.
             response.output.CopyFrom(record.output if checks else without_facts(record.output))
+        if record.HasField("files"):
+            response.files.CopyFrom(seen_files(record.files, checks))
         return response
 
     def list_queries(self, caller: Caller, request: pb.ListQueriesRequest) -> pb.ListQueriesResponse:
@@ -356,6 +391,8 @@ class Facility:
             return self._review_model(caller, request, record, stored.version, pace)
         if record.HasField("statistic_request"):
             return self._statistics.review(caller, request, record, stored.version, pace)
+        if record.HasField("files"):
+            return self._results.review(caller, request, record, stored.version, pace)
         output = read_output(record.output) if record.HasField("output") else None
         if output is None:
             plan = self._versions.plan(record.request, stored.version)
@@ -490,7 +527,14 @@ class Facility:
         dataset = datasets.find(self._engine, request.dataset, version)
         return make_model_plan(dataset, self._policies.of(dataset), request)
 
-    def _way_of_model(self, caller: Caller, asked: Asked, plan: ModelPlan, pace: Pace) -> Answered:
+    def _way_of_model(
+        self,
+        caller: Caller,
+        asked: Asked,
+        plan: ModelPlan,
+        pace: Pace,
+        printed: Comparison | None = None,
+    ) -> Answered:
         """Steps 2 to 8 for a model."""
         refusal = self._models.refuse_without_data(plan)
         if refusal is not None:
@@ -504,8 +548,13 @@ class Facility:
             known = self._known(plan.dataset)
             outcome = self._models.judge(hand, known, pace.left)
             decision = decided_model(asked, plan, outcome)
+            found = found_model(plan, outcome, known.sequence)
+            if printed is not None:
+                digits = plan.policy.models.significant_digits
+                decision, binding = printed.compared(asked, decision, digits)
+                found = replace(found, binding=binding)
             seen_at(decision, pace.moment())
-            return self._recorder.record(caller, asked, decision, found_model(plan, outcome, known.sequence))
+            return self._recorder.record(caller, asked, decision, found)
 
         return self._at_the_head(plan.dataset.source, attempt, pace)
 

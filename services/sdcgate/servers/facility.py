@@ -13,6 +13,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
+from sdcgate.facility.results.folder import MAXIMUM_BYTES
 from sdcgate.ledger.credentials import Caller, Credentials, Role
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
 from sdcgate.ledger.signing import KeyRing
@@ -26,6 +27,7 @@ from sdcgate.servers.logging import logger
 from sdcgate.servers.metrics import Metrics, PolicyMetrics
 from sdcgate.servers.pacing import pace
 from sdcgate.servers.policy_reload import PolicyReload
+from sdcgate.servers.received_files import FileLane
 from sdcgate.servers.settings import Settings
 from sdcgate.servers.state_folder import only_one, open_ledger, secret
 from sdcgate.wire.problems import FieldProblem, together
@@ -34,6 +36,8 @@ from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, facility_pb2_grpc
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 SERVICE = "sdcgate.facility.v1.FacilityService"
+RESULTS_AT_ONCE = 4
+"""Folders that are judged at once; each may take much memory."""
 
 
 class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
@@ -43,6 +47,7 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         self._facility = facility
         self._key_ring = key_ring
         self._policies = policies
+        self._files = FileLane(MAXIMUM_BYTES, RESULTS_AT_ONCE)
 
     def RegisterDataset(
         self, request: pb.RegisterDatasetRequest, context: grpc.ServicerContext
@@ -110,6 +115,15 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         with _translated(request, self._facility.check_output):
             answered = self._facility.submit_output(_caller(), request, pace())
             return pb.SubmitOutputResponse(decision=answered.decision, repeated_answer=answered.repeated)
+
+    def SubmitResults(
+        self, request_iterator: Iterator[pb.SubmitResultsRequest], context: grpc.ServicerContext
+    ) -> pb.SubmitResultsResponse:
+        """Give the verdict on each output of a folder or file."""
+        with self._files.taken():
+            options, (content,) = self._files.received(request_iterator, "results")
+            with _translated(options):
+                return self._facility.submit_results(_caller(), options, content, pace())
 
     def GetQuery(self, request: pb.GetQueryRequest, context: grpc.ServicerContext) -> pb.GetQueryResponse:
         """Show a query asked before."""

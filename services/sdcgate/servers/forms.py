@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
@@ -32,8 +32,11 @@ class FormMessages:
     They end where the form cannot be read to its end, and `problem` says why.
     """
 
-    def __init__(self, body: AsyncIterator[bytes], boundary: bytes, route: Route) -> None:
+    def __init__(
+        self, body: AsyncIterator[bytes], boundary: bytes, route: Route, given: Mapping[str, str]
+    ) -> None:
         self._body = body
+        self._given = given
         self._parts = _Parts(boundary, (OPTIONS, *route.files))
         self._options_type = message_factory.GetMessageClass(route.options_type)
         self._message_type = message_factory.GetMessageClass(route.request_type)
@@ -54,7 +57,7 @@ class FormMessages:
             if len(content) > maximum:
                 raise TooLarge(f"The options must have at most {maximum} bytes")
         try:
-            self._options = from_json(bytes(content), self._options_type)
+            self._options = from_json(bytes(content), self._options_type, self._given)
         except InvalidMessageError as error:
             raise InvalidMessageError(
                 FieldProblem(join(OPTIONS, problem.path) if problem.path else OPTIONS, problem.message)
@@ -89,9 +92,13 @@ class FormMessages:
 async def form_messages(
     request: Request, route: Route, maximum_file: int, maximum_options: int
 ) -> FormMessages:
-    """The messages of a call that takes a form. Raises UnsupportedMediaType and InvalidMessageError."""
+    """The messages of a call that takes a form; the address gives some of its options.
+
+    Raises UnsupportedMediaType and InvalidMessageError.
+    """
     boundary = _boundary(request)
-    made = FormMessages(pieces(request, maximum_file + maximum_options), boundary, route)
+    body = pieces(request, maximum_file + maximum_options)
+    made = FormMessages(body, boundary, route, request.path_params)
     await made.begin(maximum_options)
     return made
 

@@ -112,9 +112,9 @@ def _sent(route: Route, schemas: Schemas) -> Schema:
     """Schema of the body of a call that is sent as JSON, or with files in a form."""
     if not route.files:
         return schemas.sent(route.request_type, route.parameters)
-    files = dict.fromkeys(route.files, str(FILE["description"]))
+    files = dict.fromkeys(route.files, route.what_files_are)
     example = openapi_file_examples.FORMS[route.rpc]
-    return form_schema(schemas.sent(route.options_type), files, route.optional, example)
+    return form_schema(schemas.sent(route.options_type, route.parameters), files, route.optional, example)
 
 
 def _errors(route: Route) -> tuple[type[Problem], ...]:

@@ -169,6 +169,7 @@ def answer(rpc: str, status: int) -> Message:
         "AuditTable": audited,
         "RedesignTable": redesigned,
         "ReviewQuery": refused,
+        "SubmitResults": lambda: judged_results(status),
         "GetPolicy": policy_in_words,
         "GetBudget": budget,
         "GetCaller": lambda: pb.GetCallerResponse(
@@ -302,6 +303,27 @@ def referred() -> pb.Decision:
         message="The protection of this table could not be proved in the time given; a checker decides.",
     )
     return decision(pb.VERDICT_REFERRED, reasons=[reason])
+
+
+def judged_results(status: int) -> pb.SubmitResultsResponse:
+    """The verdicts on a folder: a table, and where something is referred a chart."""
+    table = pb.JudgedResult(
+        name="output_0",
+        read_as=pb.RESULT_KIND_TABLE,
+        files=["output_0_0.csv"],
+        decision=released(),
+        repeated_answer=status == 200,
+    )
+    unread = "Files of the kind .png are not read."
+    chart = pb.JudgedResult(
+        name="chart.png",
+        read_as=pb.RESULT_KIND_FILE,
+        files=["chart.png"],
+        problems=[unread],
+        decision=referred(),
+    )
+    outputs = [table, chart] if status == 202 else [table]
+    return pb.SubmitResultsResponse(outputs=outputs, not_outputs=["results.json"])
 
 
 def refused() -> pb.Decision:

@@ -37,6 +37,7 @@ FORMS: dict[str, dict[str, Any]] = {
         ],
         "id": "person",
     },
+    "SubmitResults": {"project": "demo", "label": "job 17"},
 }
 """Options of calls that take files in a form."""
 

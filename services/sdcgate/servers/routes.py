@@ -65,6 +65,9 @@ class Route:
     optional: tuple[str, ...] = ()
     """Those of the files that a form need not have."""
 
+    what_files_are: str = "An Arrow IPC stream, not compressed."
+    """Of the files of a form, for their senders."""
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the fields that the address gives."""
@@ -135,6 +138,14 @@ def _decided(
     return Answer(status, decision, f"/v1/queries/{decision.query}")
 
 
+def _judged(response: pb.SubmitResultsResponse) -> Answer:
+    for output in response.outputs:
+        checked(output.decision)
+    referred = any(output.decision.verdict == pb.VERDICT_REFERRED for output in response.outputs)
+    repeated = all(output.repeated_answer for output in response.outputs)
+    return Answer(202 if referred else 200 if repeated else 201, response)
+
+
 def _reviewed(response: pb.ReviewQueryResponse) -> Answer:
     return Answer(200, checked(response.decision))
 
@@ -150,7 +161,7 @@ def checked(decision: pb.Decision) -> pb.Decision:
     Raises Internal otherwise: what is not clearly a release does not go out as one.
     """
     released = decision.verdict in RELEASED
-    answers = [decision.HasField(field) for field in ("table", "model", "statistic")]
+    answers = [decision.HasField(field) for field in ("table", "model", "statistic", "files")]
     if decision.verdict not in VERDICTS or not decision.query or released != (sum(answers) == 1):
         raise Internal()
     if any(answers) and not released:
@@ -243,6 +254,19 @@ ROUTES: tuple[Route, ...] = (
         _decided,
         "decision",
         located=True,
+    ),
+    Route(
+        "POST",
+        "/v1/datasets/{dataset}/results",
+        "SubmitResults",
+        {
+            201: "Each output is decided: released, released with protection, or refused.",
+            200: "All of them were submitted before; these are those answers.",
+            202: "Some are referred: an output checker decides. Ask again by their queries.",
+        },
+        _judged,
+        files=("results",),
+        what_files_are="A zip archive of the folder, or the one file that `name` names.",
     ),
     Route("GET", "/v1/queries", "ListQueries", {200: "Queries, the newest first."}, _as_it_is),
     Route("GET", "/v1/queries/{query}", "GetQuery", {200: "The query and its decision."}, _shown),

@@ -1,0 +1,49 @@
+"""Messages in files: read and checked as the calls that take them do."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from google.protobuf.message import Message
+
+from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.outputs import read_output
+from sdcgate.facility.results.printed import Unreadable
+from sdcgate.wire.json import from_json
+from sdcgate.wire.problems import InvalidMessageError
+from sdcgate.wire.validation import texts_with_nul, too_long, violations
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+MOST_PROBLEMS = 20
+M = TypeVar("M", bound=Message)
+
+
+def message_of(content: bytes, kind: type[M], given: Mapping[str, str]) -> M:
+    """The message that JSON is; `given` are fields that it need not have.
+
+    Raises:
+        Unreadable: with what is wrong with its fields.
+    """
+    try:
+        message = from_json(content, kind, given)
+    except InvalidMessageError as error:
+        raise Unreadable(*map(str, error.problems[:MOST_PROBLEMS])) from None
+    return _enveloped(message)
+
+
+def checked_output(output: pb.SubmitOutputRequest) -> pb.SubmitOutputRequest:
+    """The output, where it can be judged. Raises Unreadable."""
+    _enveloped(output)
+    try:
+        read_output(output)
+    except InvalidRequest as error:
+        raise Unreadable(*map(str, error.problems[:MOST_PROBLEMS])) from None
+    return output
+
+
+def _enveloped(message: M) -> M:
+    problems = violations(message)
+    if not problems and not too_long(message):
+        problems = texts_with_nul(message)
+    if problems:
+        raise Unreadable(*map(str, problems[:MOST_PROBLEMS]))
+    return message
