@@ -26,6 +26,7 @@ from sdcgate.methods.outputs.fits import (
 from sdcgate.methods.outputs.implied_tables import Classified
 from sdcgate.methods.outputs.influence import Working
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.standardising import standard_columns
 
 
 def fit_binary(data: ModelData, options: FitOptions) -> Fit:
@@ -37,19 +38,20 @@ def fit_binary(data: ModelData, options: FitOptions) -> Fit:
     if happened in {0.0, 1.0}:
         raise ModelProblemError([ModelProblem("outcome", "does not vary in this population")])
     refuse_singular(data.design, data.values)
+    columns = standard_columns(data.values, data.design.constant)
     with fitting():
-        result = _fitted(data, options.family)
+        result = _fitted(data, columns.values, options.family)
         require_convergence(result)
-        linear = data.values @ np.asarray(result.params)
+        linear = columns.values @ np.asarray(result.params)
         working, probability = _working(data, options.family, linear)
     if np.all(np.abs(data.outcome - probability) < np.sqrt(SEPARATED)):
         raise separation()
-    bread = np.asarray(result.cov_params())
+    bread = columns.covariance(np.asarray(result.cov_params()))
     covariance, degrees = covariance_of(data, options, bread, working.scores, bread)
     estimate = inferred(
         options.family.name.lower(),
         data.design.names,
-        np.asarray(result.params),
+        columns.back @ np.asarray(result.params),
         np.diag(covariance),
         records=len(data.outcome),
         units=number_of_units(data.units),
@@ -68,7 +70,7 @@ def fit_binary(data: ModelData, options: FitOptions) -> Fit:
     )
 
 
-def _fitted(data: ModelData, family: Family) -> Any:
+def _fitted(data: ModelData, values: FloatArray, family: Family) -> Any:
     if data.weights is not None:
         from statsmodels.genmod.families import Binomial
         from statsmodels.genmod.families.links import Logit as LogitLink
@@ -76,11 +78,11 @@ def _fitted(data: ModelData, family: Family) -> Any:
         from statsmodels.genmod.generalized_linear_model import GLM
 
         link = LogitLink() if family is Family.LOGIT else ProbitLink()
-        return GLM(data.outcome, data.values, Binomial(link), freq_weights=data.weights).fit(tol=1e-12)
+        return GLM(data.outcome, values, Binomial(link), freq_weights=data.weights).fit(tol=1e-12)
     from statsmodels.discrete.discrete_model import Logit, Probit
 
     model = Logit if family is Family.LOGIT else Probit
-    return model(data.outcome, data.values).fit(disp=0)
+    return model(data.outcome, values).fit(disp=0)
 
 
 def _working(data: ModelData, family: Family, linear: FloatArray) -> tuple[Working, FloatArray]:

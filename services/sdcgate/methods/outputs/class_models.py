@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.estimates import inferred, information
 from sdcgate.methods.outputs.fits import (
@@ -26,6 +26,7 @@ from sdcgate.methods.outputs.implied_tables import Classified
 from sdcgate.methods.outputs.influence import Working
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 from sdcgate.methods.outputs.sandwich import Covariance
+from sdcgate.methods.outputs.standardising import StandardColumns, standard_columns
 
 THRESHOLDS = "thresholds"
 MOST_CLASSES = 20
@@ -40,15 +41,17 @@ def fit_multinomial(data: ModelData, options: FitOptions) -> Fit:
     with fitting():
         from statsmodels.discrete.discrete_model import MNLogit
 
-        result = MNLogit(data.outcome.astype(np.int64), data.values).fit(disp=0, maxiter=100)
+        standard = standard_columns(data.values, data.design.constant)
+        result = MNLogit(data.outcome.astype(np.int64), standard.values).fit(disp=0, maxiter=100)
         require_convergence(result)
         probabilities = np.asarray(result.predict())
     columns, equations = len(data.design.columns), data.classes[1:]
+    back = np.kron(np.eye(len(equations)), standard.back)
     estimate = inferred(
         "multinomial_logit",
         data.design.names * len(equations),
-        np.asarray(result.params).T.reshape(-1),
-        np.diag(np.asarray(result.cov_params())),
+        back @ np.asarray(result.params).T.reshape(-1),
+        np.diag(back @ np.asarray(result.cov_params()) @ back.T),
         records=len(data.outcome),
         units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - columns * len(equations),
@@ -73,7 +76,8 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
     _refuse(data, options, fewest=3)
     kept = without_constant(data, "ordered logit")
     refuse_singular(data.design, data.values)
-    values = data.values[:, kept]
+    standard = standard_columns(data.values, data.design.constant)
+    values = standard.values[:, kept]
     with fitting():
         from statsmodels.miscmodels.ordinal_model import OrderedModel
 
@@ -84,14 +88,16 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
         result.mle_retvals["converged"] |= bool(np.max(np.abs(slope)) < FLAT * len(data.outcome))
         require_convergence(result)
         thresholds, covariance = _thresholds(model, result, len(kept))
-    slopes = np.asarray(result.params)[: len(kept)]
+    found = np.append(np.asarray(result.params)[: len(kept)], thresholds)
+    back = _back(standard, data.design.constant, kept, len(thresholds))
+    working, of_class = _ordered_working(data, values @ found[: len(kept)], thresholds)
     cuts = tuple(f"{below}|{above}" for below, above in zip(data.classes, data.classes[1:], strict=False))
     names = tuple(data.design.names[column] for column in kept)
     estimate = inferred(
         "ordered_logit",
         (*names, *cuts),
-        np.append(slopes, thresholds),
-        np.diag(covariance),
+        back @ found,
+        np.diag(back @ covariance @ back.T),
         records=len(data.outcome),
         units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - len(names) - len(cuts),
@@ -99,7 +105,6 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
         confidence=options.confidence,
         equations=("",) * len(names) + (THRESHOLDS,) * len(cuts),
     )
-    working, of_class = _ordered_working(data, values @ slopes, thresholds)
     every = tuple(range(len(kept)))
     # the constant stays among the working columns: slopes are informed by what it leaves
     part = Part(every, tuple(kept.tolist()), working)
@@ -132,6 +137,14 @@ def _thresholds(model: Any, result: Any, slopes: int) -> tuple[FloatArray, Float
         jacobian[slopes + row, slopes + 1 :] = np.where(np.arange(len(steps)) < row, steps, 0.0)
     covariance = jacobian @ np.asarray(result.cov_params()) @ jacobian.T
     return found, covariance
+
+
+def _back(standard: StandardColumns, constant: int | None, kept: IntArray, thresholds: int) -> FloatArray:
+    """To slopes and thresholds of the columns as they are; thresholds take the constant's turned part."""
+    back = np.eye(len(kept) + thresholds)
+    back[: len(kept), : len(kept)] = standard.back[np.ix_(kept, kept)]
+    back[len(kept) :, : len(kept)] = -standard.back[constant, kept]
+    return back
 
 
 def _ordered_working(

@@ -22,6 +22,7 @@ from sdcgate.methods.outputs.implied_tables import Classified
 from sdcgate.methods.outputs.influence import Working
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 from sdcgate.methods.outputs.sandwich import Covariance
+from sdcgate.methods.outputs.standardising import standard_columns
 
 
 def fit_hazards(data: ModelData, options: FitOptions) -> Fit:
@@ -30,7 +31,8 @@ def fit_hazards(data: ModelData, options: FitOptions) -> Fit:
     _refuse(data, options, events)
     kept = without_constant(data, "a model of proportional hazards")
     refuse_singular(data.design, data.values)
-    values = data.values[:, kept]
+    standard = standard_columns(data.values, data.design.constant)
+    values = standard.values[:, kept]
     with fitting():
         from statsmodels.duration.hazard_regression import PHReg
 
@@ -39,13 +41,14 @@ def fit_hazards(data: ModelData, options: FitOptions) -> Fit:
         result = PHReg(data.outcome, about, status=events, ties="efron").fit(disp=0)
         require_convergence(result)
     slopes = np.asarray(result.params)
+    scale = np.diag(standard.back)[kept]
     likelihood = float(result.llf)
     happened = int(events.sum())
     estimate = inferred(
         "cox",
         tuple(data.design.names[column] for column in kept),
-        slopes,
-        np.asarray(result.bse) ** 2,
+        scale * slopes,
+        (scale * np.asarray(result.bse)) ** 2,
         records=len(data.outcome),
         units=number_of_units(data.units),
         residual_degrees=happened - len(kept),

@@ -24,8 +24,10 @@ from sdcgate.methods.outputs.fits import (
     require_convergence,
 )
 from sdcgate.methods.outputs.influence import Working
+from sdcgate.methods.outputs.linear_algebra import gram
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 from sdcgate.methods.outputs.sandwich import Covariance
+from sdcgate.methods.outputs.standardising import standard_columns
 
 ALPHA = "alpha"
 MOST_STEPS = 200
@@ -38,15 +40,18 @@ def fit_loglinear(data: ModelData, options: FitOptions) -> Fit:
     """
     _refuse_outcome(data, options)
     refuse_singular(data.design, data.values)
+    standard = standard_columns(data.values, data.design.constant)
     with fitting():
-        result = _fitted(data, options.family)
+        result = _fitted(data, standard.values, options.family)
         require_convergence(result)
     columns = len(data.design.columns)
-    parameters = np.asarray(result.params)
-    mean = np.exp(data.values @ parameters[:columns])
+    parameters = np.asarray(result.params).copy()
+    mean = np.exp(standard.values @ parameters[:columns])
+    parameters[:columns] = standard.back @ parameters[:columns]
+    classical = standard.covariance(np.asarray(result.cov_params()))
     dispersion = float(result.scale) if options.family is Family.GAMMA else 1.0
     working = _working(data, options.family, mean, parameters[-1], dispersion)
-    covariance, degrees = _covariance(data, options, result, working, mean, dispersion)
+    covariance, degrees = _covariance(data, options, classical, working, mean, dispersion)
     negative_binomial = options.family is Family.NEGATIVE_BINOMIAL
     names = (*data.design.names, ALPHA) if negative_binomial else data.design.names
     estimate = inferred(
@@ -84,23 +89,23 @@ def _refuse_outcome(data: ModelData, options: FitOptions) -> None:
         raise ModelProblemError([ModelProblem("outcome", message) for message in found])
 
 
-def _fitted(data: ModelData, family: Family) -> Any:
+def _fitted(data: ModelData, values: FloatArray, family: Family) -> Any:
     from statsmodels.genmod import families
     from statsmodels.genmod.generalized_linear_model import GLM
 
     if family is Family.NEGATIVE_BINOMIAL:
         from statsmodels.discrete.discrete_model import NegativeBinomial
 
-        return NegativeBinomial(data.outcome, data.values).fit(disp=0, maxiter=MOST_STEPS)
+        return NegativeBinomial(data.outcome, values).fit(disp=0, maxiter=MOST_STEPS)
     if family is Family.GAMMA:
         distribution = families.Gamma(families.links.Log())
-        return GLM(data.outcome, data.values, distribution, freq_weights=data.weights).fit()
+        return GLM(data.outcome, values, distribution, freq_weights=data.weights).fit()
     if data.weights is not None:
         poisson = families.Poisson()
-        return GLM(data.outcome, data.values, poisson, freq_weights=data.weights).fit(tol=1e-12)
+        return GLM(data.outcome, values, poisson, freq_weights=data.weights).fit(tol=1e-12)
     from statsmodels.discrete.discrete_model import Poisson
 
-    return Poisson(data.outcome, data.values).fit(disp=0)
+    return Poisson(data.outcome, values).fit(disp=0)
 
 
 def _working(data: ModelData, family: Family, mean: FloatArray, alpha: float, dispersion: float) -> Working:
@@ -119,16 +124,20 @@ def _working(data: ModelData, family: Family, mean: FloatArray, alpha: float, di
 
 
 def _covariance(
-    data: ModelData, options: FitOptions, result: Any, working: Working, mean: FloatArray, dispersion: float
+    data: ModelData,
+    options: FitOptions,
+    classical: FloatArray,
+    working: Working,
+    mean: FloatArray,
+    dispersion: float,
 ) -> tuple[FloatArray, float]:
-    classical = np.asarray(result.cov_params())
     if options.family is Family.NEGATIVE_BINOMIAL:
         return classical, np.inf
     # the scores are not divided by the dispersion, so neither is the bread
     bread = classical / dispersion
     if options.family is Family.GAMMA and options.covariance is not Covariance.DESIGN:
         observed = data.values.T @ (data.values * (data.outcome / mean)[:, None])
-        bread = np.asarray(np.linalg.inv(observed), dtype=np.float64)
+        bread = gram(observed).inverse()
     return covariance_of(data, options, bread, working.scores, classical)
 
 

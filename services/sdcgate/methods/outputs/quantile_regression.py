@@ -22,6 +22,7 @@ from sdcgate.methods.outputs.implied_tables import units_by_group
 from sdcgate.methods.outputs.influence import Working
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 from sdcgate.methods.outputs.sandwich import Covariance
+from sdcgate.methods.outputs.standardising import WELL_SCALED, standard_columns
 
 MOST_STEPS = 5000
 ON_THE_PLANE = 1e-6
@@ -39,23 +40,27 @@ def fit_quantile(data: ModelData, options: FitOptions) -> Fit:
         message = "of a quantile regression is fitted without weights and with its own robust errors"
         raise ModelProblemError([ModelProblem("outcome", message)])
     refuse_singular(data.design, data.values)
+    standard = standard_columns(data.values, data.design.constant)
+    spread = float(np.std(data.outcome))
+    # statsmodels takes residuals below a millionth as zero, whatever the outcome is measured in
+    unit = 1.0 if 1.0 / WELL_SCALED <= spread <= WELL_SCALED else spread
     with fitting():
         from statsmodels.regression.quantile_regression import QuantReg
 
-        result = QuantReg(data.outcome, data.values).fit(q=options.quantile, max_iter=MOST_STEPS)
+        result = QuantReg(data.outcome / unit, standard.values).fit(q=options.quantile, max_iter=MOST_STEPS)
         if result.iterations >= MOST_STEPS:
             message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
             raise ModelProblemError([ModelProblem("formula", message)])
         require_convergence(result)
-    residuals = data.outcome - data.values @ np.asarray(result.params)
-    near = ON_THE_PLANE * float(np.std(data.outcome))
+    residuals = data.outcome - standard.values @ np.asarray(result.params) * unit
+    near = ON_THE_PLANE * spread
     sides = np.where(residuals > near, 1, np.where(residuals < -near, 0, 2))
     freedom = len(data.outcome) - len(data.design.columns)
     estimate = inferred(
         "quantile",
         data.design.names,
-        np.asarray(result.params),
-        np.asarray(result.bse) ** 2,
+        standard.back @ np.asarray(result.params) * unit,
+        np.diag(standard.covariance(np.asarray(result.cov_params()))) * unit**2,
         records=len(data.outcome),
         units=number_of_units(data.units),
         residual_degrees=freedom,

@@ -137,6 +137,40 @@ TEXTS = {
 }
 
 
+LARGE = replace(
+    MADE,
+    records=replace(
+        MADE.records,
+        measures={**MADE.records.measures, "age": MADE.records.measures["age"] * 1e3 + 4e5},
+    ),
+)
+
+
+@pytest.mark.parametrize("family", [family for family in Family if family is not Family.TWO_STAGE])
+def test_a_measure_in_large_numbers_has_the_tests_of_the_same_in_small_ones(family: Family) -> None:
+    more = {"groups": MADE.records.codes["plan", "plan"], "events": np.ones(600)}
+    small, _ = fit_model(model_data(MADE, TEXTS[family], **more), MADE.records, FitOptions(family))
+    large, found = fit_model(model_data(LARGE, TEXTS[family], **more), LARGE.records, FitOptions(family))
+    place = small.names.index("age")
+    assert large.statistics[place] == pytest.approx(small.statistics[place], rel=1e-3)
+    assert large.estimates[place] * 1e3 == pytest.approx(small.estimates[place], rel=1e-3)
+    assert np.all(np.isfinite(found.columns.dfbetas))
+    if family is Family.ORDERED_LOGIT:
+        shift = 4e5 * large.estimates[place]
+        np.testing.assert_allclose(large.estimates[1:] - shift, small.estimates[1:], rtol=1e-3)
+
+
+def test_a_quantile_does_not_depend_on_what_the_outcome_is_measured_in() -> None:
+    data = model_data(MADE, "cost ~ age")
+    fits = [
+        fit_model(replace(data, outcome=data.outcome * unit), MADE.records, FitOptions(Family.QUANTILE))[0]
+        for unit in (1.0, 1e-7, 1e7)
+    ]
+    for fit, unit in zip(fits[1:], (1e-7, 1e7), strict=True):
+        np.testing.assert_allclose(fit.estimates, fits[0].estimates * unit, rtol=1e-4)
+        np.testing.assert_allclose(fit.statistics, fits[0].statistics, rtol=1e-3)
+
+
 @pytest.mark.parametrize("family", [family for family in Family if family < Family.ORDERED_LOGIT])
 def test_a_constant_alone_is_a_model_and_the_table_of_one_cell(family: Family) -> None:
     estimate, found = fit_model(
