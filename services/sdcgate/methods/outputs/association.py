@@ -110,6 +110,24 @@ def modes(sample: Sample, categories: IntArray, number: int) -> Modes:
     return Modes(np.where(occupied, modal, -1), shares, of_units, ImpliedCells("mode", cells))
 
 
+def shares_of_most_frequent_values(sample: Sample) -> FloatArray:
+    """Share of each group's units that have the value that most have, 0 of an empty group, shape (groups,).
+
+    Where (nearly) all have one value, whatever tells it tells it of each of them.
+    """
+    order = np.lexsort((sample.units, sample.values, sample.groups))
+    groups, values, units = sample.groups[order], sample.values[order], sample.units[order]
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = (groups[1:] != groups[:-1]) | (values[1:] != values[:-1])
+    counts = begins.copy()
+    counts[1:] |= units[1:] != units[:-1]
+    by_value = np.bincount(np.cumsum(begins) - 1, counts)
+    most = np.zeros(sample.number_of_groups)
+    np.maximum.at(most, groups[begins], by_value)
+    shares: FloatArray = most / np.maximum(sample.units_of_groups, 1)
+    return shares
+
+
 def implied_by_share(sample: Sample, has: BoolArray) -> ImpliedCells:
     """The table of a proportion: units with a record that has it, and with one that has it not."""
     cells = [sample.distinct_units(has), sample.distinct_units(~has)]

@@ -201,7 +201,8 @@ def _ordered(asked: _Asked) -> Computed:
         values = inequality.lorenz_curve(asked.sample, found).shares
     names = [fact.name for fact in found.facts()]
     figures = tuple(Figure(name, values[:, place], about=name) for place, name in enumerate(names))
-    facts = replace(facts, percentiles=found.facts(), bounds=found.bounds())
+    shares = association.shares_of_most_frequent_values(asked.sample)
+    facts = replace(facts, percentiles=found.facts(), bounds=found.bounds(), modal_shares=shares)
     return Computed(asked.statistic, figures, facts, percentiles=found)
 
 
@@ -221,7 +222,8 @@ def _extreme(asked: _Asked) -> Computed:
         Statistic.MAXIMUM: (found.maxima, found.facts[1:]),
         Statistic.RANGE: (found.ranges, found.facts),
     }[asked.statistic]
-    return asked.computed(values, replace(asked.facts(), extremes=told))
+    shares = association.shares_of_most_frequent_values(asked.sample)
+    return asked.computed(values, replace(asked.facts(), extremes=told, modal_shares=shares))
 
 
 def _index(asked: _Asked) -> Computed:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sdcgate.methods.cells import Facts
+from sdcgate.methods.outputs.association import shares_of_most_frequent_values
 from sdcgate.methods.outputs.hexagonal_bins import Grid, grid_of, hexagonal_bins
 from sdcgate.methods.outputs.inequality import gini
 from sdcgate.methods.outputs.means import means, unreliable
@@ -177,6 +178,24 @@ def test_two_units_that_repeat_a_least_value_are_two():
         np.append(np.repeat([0, 1], 10), np.arange(2, 32)),
     )
     assert reasons(Statistic.MINIMUM, sample_of(values, units=units)) == {ReasonCode.EXTREME_VALUE}
+
+
+@pytest.mark.parametrize("statistic", [Statistic.PERCENTILES, Statistic.BOX_PLOT, Statistic.MINIMUM])
+@pytest.mark.parametrize(("number", "refused"), [(180, True), (179, False)])
+def test_a_value_that_nearly_all_have_is_told_of_each_by_percentiles_and_extremes(statistic, number, refused):
+    values = np.append(np.zeros(number), np.arange(1.0, 201.0 - number))
+    found = reasons(statistic, sample_of(values))
+    assert (ReasonCode.MODAL_SHARE in found) == refused
+
+
+def test_a_value_is_shared_by_units_and_not_by_records():
+    values, units = (
+        np.append(np.zeros(20), np.arange(1.0, 31.0)),
+        np.append(np.repeat([0, 1], 10), np.arange(2, 32)),
+    )
+    assert shares_of_most_frequent_values(sample_of(values, units=units)) == pytest.approx([2 / 32])
+    many = sample_of(np.repeat([5.0, 6.0], [30, 10]), groups=np.repeat([0, 2], 20))
+    assert shares_of_most_frequent_values(many).tolist() == [1.0, 0.0, 0.5]
 
 
 def test_a_mode_that_nearly_all_have_is_refused():
