@@ -16,6 +16,7 @@ import numpy as np
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.cross_products import BLOCK
 from sdcgate.methods.outputs.linear_algebra import gram
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 
 ALL_BUT_ONE = 1e-10
 """A unit whose leverage is nearer to 1 than this cannot be left out."""
@@ -50,10 +51,15 @@ class Influence:
 def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
     """Shares of the `largest` units, the largest DFBETAS and the largest leverage.
 
-    `units` has each record's unit as a number from 0. The columns have to be of full rank.
+    `units` has each record's unit as a number from 0. ModelProblemError where the columns are not of full
+    rank with these weights.
     """
     system = gram(_weighted_cross(working))
-    inverse = system.inverse()
+    try:
+        inverse = system.inverse()
+    except np.linalg.LinAlgError:
+        message = "its columns follow from each other where the fit gives weight: it cannot be checked"
+        raise ModelProblemError([ModelProblem("formula", message)]) from None
     diagonal = np.diag(inverse)
     columns = len(diagonal)
     freedom = len(units) - columns

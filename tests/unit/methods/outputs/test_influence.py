@@ -4,6 +4,7 @@ import statsmodels.api as sm
 
 from model_frames import made_frame
 from sdcgate.methods.outputs.influence import Working, influence_of
+from sdcgate.methods.outputs.problems import ModelProblemError
 
 MADE = made_frame(400)
 ALONE = np.arange(400)
@@ -80,6 +81,13 @@ def test_blocks_do_not_tear_units(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = influence_of(least_squares(values, outcome), units, 3)
     np.testing.assert_allclose(whole.largest_shares, pieces.largest_shares, rtol=1e-10)
     assert whole.maximum_leverage == pytest.approx(pieces.maximum_leverage)
+
+
+def test_columns_that_only_weightless_records_tell_apart_cannot_be_checked() -> None:
+    values = np.column_stack([np.ones(400), np.append(np.zeros(200), np.ones(200))])
+    weights = np.append(np.zeros(200), np.ones(200))
+    with pytest.raises(ModelProblemError, match="cannot be checked"):
+        influence_of(Working(values, weights, np.zeros(400), 1.0), ALONE, 1)
 
 
 def test_a_dummy_of_one_unit_holds_all_of_its_coefficient() -> None:
