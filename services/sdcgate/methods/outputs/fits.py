@@ -27,7 +27,7 @@ from sdcgate.methods.outputs.sandwich import (
 )
 
 SEPARATED = 1e-8
-"""A fitted probability nearer to 0 or 1 than this comes from terms that foretell the outcome."""
+"""A probability fitted nearer to 0 or 1, or a mean to 0, comes from terms that foretell the outcome."""
 
 
 class Family(IntEnum):

@@ -12,6 +12,7 @@ from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.estimates import inferred, information
 from sdcgate.methods.outputs.fits import (
+    SEPARATED,
     Family,
     Fit,
     FitOptions,
@@ -68,7 +69,12 @@ def fit_loglinear(data: ModelData, options: FitOptions) -> Fit:
         equations=("",) * columns + (("dispersion",) if negative_binomial else ()),
     )
     every = tuple(range(columns))
-    return Fit(estimate, (Part(every, every, working),), exact_share=exact_share(data.outcome, mean))
+    return Fit(
+        estimate,
+        (Part(every, every, working),),
+        exact_share=exact_share(data.outcome, mean),
+        separated=bool(np.any(mean < SEPARATED * np.mean(data.outcome))),
+    )
 
 
 def _refuse_outcome(data: ModelData, options: FitOptions) -> None:

@@ -72,6 +72,15 @@ def test_an_event_that_a_category_foretells_is_said_and_never_estimated() -> Non
         fit_model(replace(data, outcome=outcome), MADE.records, FitOptions(Family.LOGIT))
 
 
+def test_a_category_in_which_nobody_has_a_visit_foretells_the_count() -> None:
+    data = model_data(MADE, "visits ~ site + age")
+    never = replace(data, outcome=np.where(MADE.records.codes["site", "site"] == 2, 0.0, data.outcome))
+    with pytest.raises(ModelProblemError, match="did not converge"):
+        fit_model(never, MADE.records, FitOptions(Family.POISSON))
+    _, found = fit_model(never, MADE.records, FitOptions(Family.NEGATIVE_BINOMIAL))
+    assert found.separated
+
+
 @pytest.mark.parametrize(
     ("family", "text", "change", "message"),
     [
