@@ -252,7 +252,20 @@ def _part_values(part: Part, vocabulary: Vocabulary, records: Records) -> FloatA
         case Transformed():
             return _transformed(part, records)
         case _:
-            return part.polynomial.evaluate(records.measures[part.measure])
+            return _spline_values(part, vocabulary, records)
+
+
+def _spline_values(part: SplinePiece, vocabulary: Vocabulary, records: Records) -> FloatArray:
+    values = records.measures[part.measure]
+    measure = vocabulary.measure(part.measure)
+    if measure is None or measure.spline is None or np.any(measure.spline.outside(values)):
+        raise _not_defined(SPLINE, part.measure)
+    return part.polynomial.evaluate(values)
+
+
+def _not_defined(transformation: str, measure: str) -> ModelProblemError:
+    message = f"{transformation} is not defined for all values of {measure} in this population"
+    return ModelProblemError([ModelProblem("formula", message, variable=measure)])
 
 
 def _indicator(part: Indicator, vocabulary: Vocabulary, records: Records) -> FloatArray:
@@ -267,6 +280,5 @@ def _transformed(part: Transformed, records: Records) -> FloatArray:
         return values
     transformation = TRANSFORMATIONS[part.transformation]
     if np.any(transformation.outside(values)):
-        message = f"{part.transformation} is not defined for all values of {part.measure} in this population"
-        raise ModelProblemError([ModelProblem("formula", message, variable=part.measure)])
+        raise _not_defined(part.transformation, part.measure)
     return np.asarray(transformation.evaluate(values), dtype=np.float64)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.cells import FloatArray, IntArray
 
 LARGEST_CONDITION = 1e6
 """Of columns scaled to unit length; its square is that of the normal equations."""
@@ -60,8 +60,3 @@ def dependent_columns(scaled: FloatArray, tolerance: float = 1.0 / LARGEST_CONDI
         line = left[place, place:] / pivot
         left[place + 1 :, place + 1 :] -= np.outer(left[place + 1 :, place], line[1:])
     return np.array(found, dtype=np.int64)
-
-
-def finite_columns(values: FloatArray) -> BoolArray:
-    """Columns all of whose values are finite, shape (columns,)."""
-    return np.asarray(np.isfinite(values.sum(axis=0)), dtype=np.bool_)

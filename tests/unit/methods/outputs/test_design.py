@@ -129,6 +129,14 @@ def test_a_transformation_that_would_lose_a_record_is_an_error() -> None:
         matrix(design, VOCABULARY, records)
 
 
+def test_a_spline_goes_no_further_than_its_outer_knots() -> None:
+    formula = parse_formula("cost ~ spline(age)", VOCABULARY)
+    design = build_design(formula, VOCABULARY, {})
+    records = Records({}, {"age": np.array([20.0, 96.0]), "cost": np.ones(2)}, 2)
+    with pytest.raises(ModelProblemError, match="spline is not defined for all values of age"):
+        matrix(design, VOCABULARY, records)
+
+
 def test_classes_stand_in_declared_order_with_the_named_reference_first() -> None:
     outcome = parse_formula("C(health, reference='good') ~ age", VOCABULARY).outcome
     assert isinstance(outcome, Classes)
