@@ -256,6 +256,15 @@ def test_what_does_not_go_together_is_told_at_once_with_paths(house) -> None:
     }
 
 
+@pytest.mark.parametrize("kind", [0, -1, 77])
+def test_a_kind_that_there_is_not_is_told(house, kind) -> None:
+    asked = pb.QueryStatisticRequest(dataset="randhie", measure="meddol")
+    asked.kind = kind
+    with pytest.raises(InvalidRequest) as caught:
+        house.facility.query_statistic(house.researcher, asked, Pace(60.0))
+    assert [problem.path for problem in caught.value.problems] == ["kind"]
+
+
 @pytest.mark.parametrize(
     ("kind", "asked", "path"),
     [

@@ -143,7 +143,10 @@ def make_statistic_plan(
         InvalidRequest: with every unknown, repeated, missing or contradictory name in it.
     """
     problems: list[FieldProblem] = []
-    statistic = Statistic(request.kind)
+    # Out of range only where a request is looked at that its envelope refuses anyway.
+    statistic = Statistic(request.kind) if request.kind in [*Statistic] else Statistic.UNSPECIFIED
+    if statistic is Statistic.UNSPECIFIED:
+        raise InvalidRequest([FieldProblem("kind", "Name a statistic that there is.")])
     groups = _levels(dataset, request, problems)
     plan = StatisticPlan(
         dataset=dataset,
