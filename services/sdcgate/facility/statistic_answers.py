@@ -9,7 +9,7 @@ from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
 from sdcgate.facility.statistic_pictures import curves_and_pictures
-from sdcgate.facility.statistic_plan import StatisticPlan
+from sdcgate.facility.statistic_plan import OF_MEASURES, StatisticPlan
 from sdcgate.facility.statistics import StatisticInHand, StatisticOutcome
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, IntArray, State, number_of_cells, shape_of
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
@@ -36,6 +36,9 @@ OF_STATISTICS = {
     ReasonCode.EXTREME_VALUE: "The least or greatest value is that of too few units.",
     ReasonCode.MODAL_SHARE: "(Nearly) all units of the groups have the most frequent category.",
     ReasonCode.IMPLIED_TABLE: "The statistic implies a table with cells of too few units.",
+    ReasonCode.NOT_ESTIMABLE: (
+        "The statistic cannot be computed: something does not vary, or too few are there for a step or test."
+    ),
 }
 COARSER = "Ask coarser or fewer groups, or widen the filter."
 SUGGESTIONS = {
@@ -43,6 +46,7 @@ SUGGESTIONS = {
     ReasonCode.EXTREME_VALUE: "Ask PERCENTILES: the outermost ones stand for minimum and maximum.",
     ReasonCode.MODAL_SHARE: "Ask the variable by a finer level, or coarser groups.",
     ReasonCode.IMPLIED_TABLE: COARSER,
+    ReasonCode.NOT_ESTIMABLE: COARSER,
 }
 TOLD = frozenset(SUGGESTIONS)
 """Rules that are told by name; the others are those of cells, which look alike."""
@@ -113,7 +117,7 @@ def told_statistic(
     plan, computed = hand.plan, hand.computed
     message = statistic_pb2.GroupedStatistic(
         kind=statistic_pb2.StatisticKind.Name(int(plan.statistic)),
-        measure=plan.measures[0] if plan.measures else "",
+        measure="" if plan.statistic in OF_MEASURES or not plan.measures else plan.measures[0],
         dimensions=axes_to_messages(group_axes(hand), with_cells=True),
         weighted=plan.weighted,
     )

@@ -25,6 +25,7 @@ def curves_and_pictures(
     message: statistic_pb2.GroupedStatistic,
 ) -> None:
     """Add the curves of the groups that show anything, and drawings where they were asked for."""
+    _computed_curves(hand, found, withheld, digits, message)
     released = hand.computed.released(found) if hand.computed is not None else None
     if released is None:
         return
@@ -38,6 +39,23 @@ def curves_and_pictures(
     if hand.plan.picture:
         for groups, svg in drawings:
             message.pictures.add(groups=groups, svg=svg)
+
+
+def _computed_curves(
+    hand: StatisticInHand,
+    found: StatisticAssessment,
+    withheld: BoolArray,
+    digits: int,
+    message: statistic_pb2.GroupedStatistic,
+) -> None:
+    """Curves of records, of the groups whose figures leave."""
+    if hand.computed is None or not hand.computed.curves:
+        return
+    shown = np.isfinite(hand.computed.figures[0].shown(found)) & ~withheld
+    for curve in hand.computed.curves:
+        if shown[curve.group]:
+            x, y = _limited(curve.x, digits), _limited(curve.y, digits)
+            message.curves.add(group=curve.group, name=curve.name, x=x, y=y)
 
 
 def _of_groups(

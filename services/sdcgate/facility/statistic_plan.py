@@ -6,7 +6,7 @@ with all that has left as if it left itself; where it withholds a group, the sta
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,16 +24,42 @@ from sdcgate_proto.sdcgate.types.v1 import table_pb2
 Level = tuple[str, str]
 """Variable and level."""
 
-COUNTING = frozenset({Statistic.PROPORTION, Statistic.MODE, Statistic.ODDS_RATIO, Statistic.RISK_RATIO})
+COUNTING = frozenset(
+    {
+        Statistic.PROPORTION,
+        Statistic.MODE,
+        Statistic.ODDS_RATIO,
+        Statistic.RISK_RATIO,
+        Statistic.CHI_SQUARED_TEST,
+    }
+)
 """Statistics of variables; the others are of measures."""
+SURVIVAL = frozenset({Statistic.KAPLAN_MEIER, Statistic.NELSON_AALEN})
+"""Statistics of a time and of the codes that are the event."""
+OF_TWO_SAMPLES = frozenset({Statistic.T_TEST, Statistic.MANN_WHITNEY_TEST, Statistic.KOLMOGOROV_SMIRNOV_TEST})
+OF_FACTORS = frozenset({Statistic.CHI_SQUARED_TEST, Statistic.ANALYSIS_OF_VARIANCE})
+OF_MEASURES = frozenset({Statistic.CORRELATIONS, Statistic.PRINCIPAL_COMPONENTS})
+"""Statistics of two measures or more, none of which is the first."""
+HAVING = (
+    frozenset({Statistic.PROPORTION, Statistic.ODDS_RATIO, Statistic.RISK_RATIO}) | SURVIVAL | OF_TWO_SAMPLES
+)
+"""Statistics that count some codes of a variable."""
 OF_TWO_VARIABLES = frozenset({Statistic.ODDS_RATIO, Statistic.RISK_RATIO})
 OF_TWO_MEASURES = frozenset({Statistic.RATIO, Statistic.HEXAGONAL_BINS})
 OF_SHARES = frozenset(
     {Statistic.GINI, Statistic.LORENZ_CURVE, Statistic.HERFINDAHL, Statistic.CONCENTRATION_RATIO}
 )
+"""Statistics of shares of a total."""
+NEVER_BELOW_0 = OF_SHARES | SURVIVAL
 """Statistics that mean something only where no value can be below 0."""
 WITH_ERRORS = frozenset({Statistic.MEAN, Statistic.TOTAL, Statistic.RATIO, Statistic.PROPORTION})
-UNWEIGHTED = frozenset({Statistic.HERFINDAHL, Statistic.CONCENTRATION_RATIO, Statistic.HEXAGONAL_BINS})
+UNWEIGHTED = (
+    frozenset({Statistic.HERFINDAHL, Statistic.CONCENTRATION_RATIO, Statistic.HEXAGONAL_BINS})
+    | SURVIVAL
+    | OF_TWO_SAMPLES
+    | OF_FACTORS
+    | OF_MEASURES
+)
 """Statistics that are about the units that are there."""
 OF_ORDER = frozenset(
     {
@@ -45,6 +71,10 @@ OF_ORDER = frozenset(
         Statistic.MAXIMUM,
         Statistic.RANGE,
         Statistic.HEXAGONAL_BINS,
+        Statistic.KAPLAN_MEIER,
+        Statistic.NELSON_AALEN,
+        Statistic.MANN_WHITNEY_TEST,
+        Statistic.KOLMOGOROV_SMIRNOV_TEST,
     }
 )
 """Statistics that tell no sum: their table is one of units."""
@@ -58,10 +88,10 @@ class StatisticPlan:
     policy: EffectivePolicy
     statistic: Statistic
     measures: tuple[str, ...]
-    """The measure, and the second one where there are two; none of a statistic of variables."""
+    """The measure, and others where there are several; none of a statistic of variables."""
     groups: tuple[Level, ...]
     having: Condition | None
-    """What a share counts, or the outcome of a ratio of odds or risks."""
+    """What a share counts, the outcome of a ratio, the event of a survival curve, or a first sample."""
     exposed: Condition | None
     mode_of: Level | None
     filters: tuple[Condition, ...]
@@ -69,13 +99,15 @@ class StatisticPlan:
     errors: bool
     picture: bool
     project: str
+    factors: tuple[Level, ...] = ()
+    """Of a chi-squared test or an analysis of variance."""
 
     @cached_property
     def counted(self) -> tuple[Level, ...]:
         """The variables whose codes are counted, beside the groups."""
         conditions = [condition for condition in (self.having, self.exposed) if condition is not None]
         levels = [(condition.variable, condition.level) for condition in conditions]
-        return (*levels, *((self.mode_of,) if self.mode_of is not None else ()))
+        return (*levels, *((self.mode_of,) if self.mode_of is not None else ()), *self.factors)
 
     @cached_property
     def population(self) -> tuple[Condition, ...]:
@@ -127,6 +159,8 @@ class StatisticPlan:
                 "weighted": self.weighted,
                 "errors": self.errors,
                 "picture": self.picture,
+                # What was recorded before there were factors keeps its hash.
+                **({"factors": self.factors} if self.factors else {}),
             },
             separators=(",", ":"),
             ensure_ascii=False,
@@ -147,14 +181,17 @@ def make_statistic_plan(
     statistic = Statistic(request.kind) if request.kind in [*Statistic] else Statistic.UNSPECIFIED
     if statistic is Statistic.UNSPECIFIED:
         raise InvalidRequest([FieldProblem("kind", "Name a statistic that there is.")])
-    groups = _levels(dataset, request, problems)
+    groups = _levels(dataset, request.groups, "groups", problems)
     plan = StatisticPlan(
         dataset=dataset,
         policy=policy,
         statistic=statistic,
-        measures=_measures(dataset, statistic, request, problems),
+        measures=(
+            *_measures(dataset, statistic, request, problems),
+            *_several_measures(dataset, statistic, request, problems),
+        ),
         groups=groups,
-        having=_counted(dataset, request, "having", statistic in COUNTING - {Statistic.MODE}, problems),
+        having=_counted(dataset, request, "having", statistic in HAVING, problems),
         exposed=_counted(dataset, request, "exposed", statistic in OF_TWO_VARIABLES, problems),
         mode_of=_mode_of(dataset, request, statistic, problems),
         filters=conditions_asked(dataset, request.filter, problems),
@@ -162,6 +199,7 @@ def make_statistic_plan(
         errors=request.standard_errors,
         picture=request.picture,
         project=request.project,
+        factors=_factors(dataset, statistic, request, problems),
     )
     problems += _unfit(plan)
     if problems:
@@ -170,11 +208,11 @@ def make_statistic_plan(
 
 
 def _levels(
-    dataset: Dataset, request: pb.QueryStatisticRequest, problems: list[FieldProblem]
+    dataset: Dataset, wanted: Iterable[pb.DimensionRequest], field: str, problems: list[FieldProblem]
 ) -> tuple[Level, ...]:
     found: list[Level] = []
-    for place, asked in enumerate(request.groups):
-        path = f"groups[{place}]"
+    for place, asked in enumerate(wanted):
+        path = f"{field}[{place}]"
         level = level_asked(dataset, asked.variable, asked.level, path, problems)
         if asked.variable in {variable for variable, _ in found}:
             problems.append(FieldProblem(f"{path}.variable", f"{asked.variable} stands twice; name it once."))
@@ -187,7 +225,7 @@ def _measures(
     dataset: Dataset, statistic: Statistic, request: pb.QueryStatisticRequest, problems: list[FieldProblem]
 ) -> tuple[str, ...]:
     known = {measure.name: measure for measure in dataset.descriptor.measures}
-    wanted = {"measure": statistic not in COUNTING, "second": statistic in OF_TWO_MEASURES}
+    wanted = {"measure": statistic not in COUNTING | OF_MEASURES, "second": statistic in OF_TWO_MEASURES}
     found = []
     for field, needed in wanted.items():
         name = getattr(request, field)
@@ -202,12 +240,46 @@ def _measures(
         else:
             found.append(name)
             lowest = known[name].lower_bound
-            if statistic in OF_SHARES and (lowest is None or lowest < 0):
+            if statistic in NEVER_BELOW_0 and (lowest is None or lowest < 0):
                 message = (
                     f"{statistic.name} needs a measure of which the descriptor says that it is never below 0."
                 )
                 problems.append(FieldProblem(field, message))
     return tuple(found)
+
+
+def _several_measures(
+    dataset: Dataset, statistic: Statistic, request: pb.QueryStatisticRequest, problems: list[FieldProblem]
+) -> tuple[str, ...]:
+    if statistic not in OF_MEASURES:
+        if request.measures:
+            problems.append(FieldProblem("measures", f"{statistic.name} has none; leave it out."))
+        return ()
+    known = [measure.name for measure in dataset.descriptor.measures]
+    for place, name in enumerate(request.measures):
+        path = f"measures[{place}]"
+        if name not in known:
+            problems.append(FieldProblem(path, unknown("measure", name, known)))
+        elif name in request.measures[:place]:
+            problems.append(FieldProblem(path, f"{name} stands twice; name it once."))
+    if len(request.measures) < 2:
+        problems.append(FieldProblem("measures", f"{statistic.name} needs two measures or more."))
+    return tuple(request.measures)
+
+
+def _factors(
+    dataset: Dataset, statistic: Statistic, request: pb.QueryStatisticRequest, problems: list[FieldProblem]
+) -> tuple[Level, ...]:
+    if statistic not in OF_FACTORS:
+        if request.factors:
+            problems.append(FieldProblem("factors", f"{statistic.name} has none; leave it out."))
+        return ()
+    number = len(request.factors)
+    if statistic is Statistic.CHI_SQUARED_TEST and number != 2:
+        problems.append(FieldProblem("factors", "A chi-squared test has two variables; name two."))
+    elif not number:
+        problems.append(FieldProblem("factors", f"{statistic.name} needs a variable; name one or more."))
+    return _levels(dataset, request.factors, "factors", problems)
 
 
 def _counted(

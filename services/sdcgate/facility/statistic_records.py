@@ -7,10 +7,10 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Condition, Records, RecordsQuery
-from sdcgate.facility.statistic_plan import OF_TWO_VARIABLES, Level, StatisticPlan
+from sdcgate.facility.statistic_plan import OF_MEASURES, OF_TWO_VARIABLES, Level, StatisticPlan
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, IntArray, shape_of
 from sdcgate.methods.outputs.sample import Design, Sample
-from sdcgate.methods.outputs.statistics import Columns
+from sdcgate.methods.outputs.statistics import Columns, FactorColumn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +51,12 @@ def read_population(engine: Engine, plan: StatisticPlan, axes: tuple[Axis, ...])
         exposed=_among(dataset, found, plan.exposed),
         categories=found.codes[plan.mode_of] if plan.mode_of is not None else None,
         number_of_categories=len(categories),
+        measures=tuple(
+            (name, found.measures[name]) for name in plan.measures if plan.statistic in OF_MEASURES
+        ),
+        factors=tuple(
+            FactorColumn(level[0], found.codes[level], len(_codes(dataset, level))) for level in plan.factors
+        ),
     )
     return Population(sample, columns, categories)
 

@@ -16,6 +16,7 @@ from sdcgate.facility.refusals import Refusal, refuse_without_data
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_records import Population, read_population
 from sdcgate.methods.cells import BoolArray, State, shape_of
+from sdcgate.methods.outputs.every_statistic import compute_statistic
 from sdcgate.methods.outputs.percentiles import Percentiles
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
 from sdcgate.methods.outputs.statistic_facts import Statistic
@@ -87,7 +88,9 @@ class StatisticWay:
         limits = plan.policy.statistics
         rules = limits.rules(plan.policy.rules)
         if plan.statistic is not Statistic.HEXAGONAL_BINS:
-            found = compute(plan.statistic, people.sample, rules, people.columns, limits.largest, plan.errors)
+            found = compute_statistic(
+                plan.statistic, people.sample, rules, people.columns, limits.largest, plan.errors
+            )
             return StatisticInHand(plan, table, cells, people, found)
         first = compute(Statistic.PERCENTILES, people.sample, rules)
         heights = people.columns.second
@@ -140,6 +143,7 @@ class StatisticWay:
         withheld = ~shown & (computed.facts.table.units > 0)
         if withheld.any() and not shown.any():
             codes = tuple(sorted({finding.rule for finding in found.findings if finding.cells}))
+            codes = codes or (ReasonCode.NOT_ESTIMABLE,)
             return StatisticOutcome(Consequence.REFUSE, codes, table, found)
         return StatisticOutcome(None, (), table, found, withheld)
 

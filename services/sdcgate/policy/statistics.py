@@ -35,6 +35,15 @@ StatisticKindName = Literal[
     "DENSITY",
     "BOX_PLOT",
     "HEXAGONAL_BINS",
+    "KAPLAN_MEIER",
+    "NELSON_AALEN",
+    "CORRELATIONS",
+    "PRINCIPAL_COMPONENTS",
+    "CHI_SQUARED_TEST",
+    "T_TEST",
+    "MANN_WHITNEY_TEST",
+    "KOLMOGOROV_SMIRNOV_TEST",
+    "ANALYSIS_OF_VARIANCE",
 ]
 
 

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from sdcgate.methods.cells import Facts
+from sdcgate.methods.outputs.every_statistic import compute_statistic as compute
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
 from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts
 from sdcgate.methods.outputs.statistic_rules import usual_rules
-from sdcgate.methods.outputs.statistics import Columns, compute
+from sdcgate.methods.outputs.statistics import Columns, FactorColumn
 from sdcgate.methods.rules import (
     Consequence,
     Dominance,
@@ -38,8 +39,15 @@ RULES = usual_rules(
 )
 VALUES = np.append(np.random.default_rng(1).lognormal(size=120), np.arange(1.0, 6.0))
 SAMPLE = Sample(VALUES, np.repeat([0, 1, 3], [100, 20, 5]), np.arange(125), 4)
+PLACE = np.arange(125)
 COLUMNS = Columns(
-    np.ones(125), np.arange(125) % 2 == 0, np.arange(125) % 3 == 0, (np.arange(125) % 2).astype(np.int64), 2
+    np.ones(125),
+    PLACE % 2 == 0,
+    PLACE % 3 == 0,
+    (PLACE % 2).astype(np.int64),
+    2,
+    measures=(("a", VALUES), ("b", PLACE % 11.0)),
+    factors=(FactorColumn("c", PLACE % 2, 2), FactorColumn("d", PLACE % 3, 3)),
 )
 
 

@@ -79,7 +79,7 @@ class TwoByTwo:
 def two_by_two(sample: Sample, exposed: BoolArray, outcome: BoolArray) -> TwoByTwo:
     """The tables of two indicators, each shape (records,); the sample's values are not used."""
     cell = 2 * (~exposed).astype(np.int64) + (~outcome).astype(np.int64)
-    counts, units = _tables(sample, cell, 4)
+    counts, units = tables_of_groups(sample, cell, 4)
     return TwoByTwo(counts.reshape(-1, 2, 2), units.reshape(-1, 2, 2), sample, cell)
 
 
@@ -98,7 +98,7 @@ class Modes:
 
 def modes(sample: Sample, categories: IntArray, number: int) -> Modes:
     """The most frequent of `number` categories; `categories` are positions, shape (records,)."""
-    counts, units = _tables(sample, categories, number)
+    counts, units = tables_of_groups(sample, categories, number)
     modal = counts.argmax(axis=1)
     rows = np.arange(len(modal))
     others = sample.distinct_units(categories != modal[sample.groups])
@@ -134,7 +134,7 @@ def implied_by_share(sample: Sample, has: BoolArray) -> ImpliedCells:
     return ImpliedCells("proportion", np.stack(cells, axis=1))
 
 
-def _tables(sample: Sample, cell: IntArray, number: int) -> tuple[FloatArray, IntArray]:
+def tables_of_groups(sample: Sample, cell: IntArray, number: int) -> tuple[FloatArray, IntArray]:
     """Weights and distinct units of each group's cells, shape (groups, number)."""
     shape = (sample.number_of_groups, number)
     flat = sample.groups * number + cell

@@ -27,6 +27,10 @@ SUMS = frozenset(
         Statistic.HERFINDAHL,
         Statistic.CONCENTRATION_RATIO,
         Statistic.LORENZ_CURVE,
+        Statistic.CORRELATIONS,
+        Statistic.PRINCIPAL_COMPONENTS,
+        Statistic.T_TEST,
+        Statistic.ANALYSIS_OF_VARIANCE,
     }
 )
 """Statistics that tell sums: the rules on contributions and equal values hold for them."""
@@ -38,9 +42,15 @@ BOUNDING = frozenset(
         Statistic.KURTOSIS,
         Statistic.GINI,
         Statistic.HERFINDAHL,
+        Statistic.CORRELATIONS,
+        Statistic.PRINCIPAL_COMPONENTS,
+        Statistic.T_TEST,
+        Statistic.ANALYSIS_OF_VARIANCE,
+        Statistic.KAPLAN_MEIER,
+        Statistic.NELSON_AALEN,
     }
 )
-"""Statistics that bound the value farthest out."""
+"""Statistics that bound the value farthest out, or one of a step."""
 ORDERED = frozenset(
     {
         Statistic.PERCENTILES,
@@ -60,6 +70,13 @@ COUNTED = frozenset(
         Statistic.CONCENTRATION_RATIO,
         Statistic.ODDS_RATIO,
         Statistic.RISK_RATIO,
+        Statistic.KAPLAN_MEIER,
+        Statistic.NELSON_AALEN,
+        Statistic.CHI_SQUARED_TEST,
+        Statistic.T_TEST,
+        Statistic.MANN_WHITNEY_TEST,
+        Statistic.KOLMOGOROV_SMIRNOV_TEST,
+        Statistic.ANALYSIS_OF_VARIANCE,
     }
 )
 """Statistics that imply a table of counts."""

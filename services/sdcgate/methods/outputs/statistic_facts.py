@@ -40,6 +40,15 @@ class Statistic(IntEnum):
     DENSITY = 21
     BOX_PLOT = 22
     HEXAGONAL_BINS = 23
+    KAPLAN_MEIER = 24
+    NELSON_AALEN = 25
+    CORRELATIONS = 26
+    PRINCIPAL_COMPONENTS = 27
+    CHI_SQUARED_TEST = 28
+    T_TEST = 29
+    MANN_WHITNEY_TEST = 30
+    KOLMOGOROV_SMIRNOV_TEST = 31
+    ANALYSIS_OF_VARIANCE = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,18 +22,33 @@ LARGEST = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FactorColumn:
+    """A factor of the records: its name, and the position of each record's code, shape (records,)."""
+
+    name: str
+    positions: IntArray = field(repr=False)
+    number: int
+    """How many codes there are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """What some statistics need of the records beside values, each shape (records,)."""
 
     second: FloatArray | None = field(default=None, repr=False)
     """Denominators of a ratio."""
     has: BoolArray | None = field(default=None, repr=False)
-    """Who has what a proportion counts, or the outcome of an odds or risk ratio."""
+    """Who has what a proportion counts, the outcome of a ratio of odds or risks, or the event of a survival
+    curve, or is in the first of two samples."""
     exposed: BoolArray | None = field(default=None, repr=False)
     """The exposed of an odds or risk ratio."""
     categories: IntArray | None = field(default=None, repr=False)
     """Positions of the categories of which the mode is wanted."""
     number_of_categories: int = 0
+    measures: tuple[tuple[str, FloatArray], ...] = field(default=(), repr=False)
+    """Measures that are correlated, by name."""
+    factors: tuple[FactorColumn, ...] = field(default=(), repr=False)
+    """Of a chi-squared test or an analysis of variance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +68,16 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class GroupCurve:
+    """A curve of one group, which leaves where the group's figures do; shapes (points,)."""
+
+    group: int
+    name: str
+    x: FloatArray = field(repr=False)
+    y: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Computed:
     """A statistic as computed: nothing of it may leave before it is assessed."""
 
@@ -65,6 +90,8 @@ class Computed:
     """Groups whose estimate is flagged as too uncertain, shape (groups,); None where nothing is estimated."""
     percentiles: Percentiles | None = field(default=None, repr=False)
     """What curves and box plots are made from."""
+    curves: tuple[GroupCurve, ...] = field(default=(), repr=False)
+    """Curves that are computed from the records."""
 
     def released(self, assessment: StatisticAssessment) -> Percentiles | None:
         """The percentiles that may leave, in all groups: what curves and pictures are drawn from."""
@@ -149,7 +176,7 @@ def _total(asked: _Asked) -> Computed:
 
 
 def _ratio(asked: _Asked) -> Computed:
-    below = _given(asked.columns.second)
+    below = given(asked.columns.second)
     facts = asked.facts(values=asked.sample.values, denominators=below)
     return _estimated(asked, means.ratios(asked.sample, below), facts)
 
@@ -162,7 +189,7 @@ def _estimated(asked: _Asked, found: means.Estimates, facts: StatisticFacts) -> 
 
 
 def _proportion(asked: _Asked) -> Computed:
-    has = _given(asked.columns.has)
+    has = given(asked.columns.has)
     found = means.means(asked.sample.with_values(has.astype(np.float64)))
     facts = replace(asked.facts(), implied=(association.implied_by_share(asked.sample, has),))
     return _with_errors(asked, found, facts)
@@ -208,7 +235,7 @@ def _ordered(asked: _Asked) -> Computed:
 
 def _mode(asked: _Asked) -> Computed:
     columns = asked.columns
-    found = association.modes(asked.sample, _given(columns.categories), columns.number_of_categories)
+    found = association.modes(asked.sample, given(columns.categories), columns.number_of_categories)
     categories = np.where(found.categories >= 0, found.categories.astype(np.float64), np.nan)
     facts = replace(asked.facts(), implied=(found.implied,), modal_shares=found.unit_shares)
     figures = (Figure("mode", categories), Figure("share", found.shares))
@@ -239,7 +266,7 @@ def _concentration(asked: _Asked) -> Computed:
 
 
 def _association(asked: _Asked) -> Computed:
-    table = association.two_by_two(asked.sample, _given(asked.columns.exposed), _given(asked.columns.has))
+    table = association.two_by_two(asked.sample, given(asked.columns.exposed), given(asked.columns.has))
     found = table.odds_ratios() if asked.statistic is Statistic.ODDS_RATIO else table.risk_ratios()
     lower, upper = found.interval()
     figures = (
@@ -250,7 +277,8 @@ def _association(asked: _Asked) -> Computed:
     return Computed(asked.statistic, figures, replace(asked.facts(), implied=(table.implied,)))
 
 
-def _given(column: Column | None) -> Column:
+def given(column: Column | None) -> Column:
+    """A column that a statistic needs. Raises FactsError where it is not given."""
     if column is None:
         raise FactsError([FactProblem("columns", "must have what the statistic needs")])
     return column

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from sdcgate.methods.cells import Facts
 from sdcgate.methods.outputs.association import shares_of_most_frequent_values
+from sdcgate.methods.outputs.every_statistic import compute_statistic as compute
 from sdcgate.methods.outputs.hexagonal_bins import Grid, grid_of, hexagonal_bins
 from sdcgate.methods.outputs.inequality import gini
 from sdcgate.methods.outputs.means import means, unreliable
@@ -28,7 +29,7 @@ from sdcgate.methods.outputs.statistic_rules import (
     StatisticRules,
     usual_rules,
 )
-from sdcgate.methods.outputs.statistics import Columns, compute
+from sdcgate.methods.outputs.statistics import Columns, FactorColumn
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import Consequence, GroupDisclosure, MinimumUnits, PPercent, ReasonCode, Rules
 
@@ -59,7 +60,16 @@ def reasons(statistic: Statistic, sample: Sample, columns=None, rules=RULES) -> 
 
 def columns_of(number: int) -> Columns:
     even = np.arange(number) % 2 == 0
-    return Columns(np.ones(number), even, np.arange(number) % 3 == 0, even.astype(np.int64), 2)
+    place = np.arange(number)
+    return Columns(
+        np.ones(number),
+        even,
+        place % 3 == 0,
+        even.astype(np.int64),
+        2,
+        measures=(("a", place % 7.0), ("b", place % 11.0)),
+        factors=(FactorColumn("c", place % 2, 2), FactorColumn("d", place % 3, 3)),
+    )
 
 
 def test_all_that_is_wrong_with_records_is_told_at_once_and_without_a_value():

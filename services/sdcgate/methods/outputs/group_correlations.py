@@ -1,0 +1,79 @@
+"""Correlations and principal components of groups, with the facts by which they are judged.
+
+A correlation is a sum of products of deviations: where few units hold (nearly) all squares of a measure, it
+tells theirs. Each measure is therefore judged as its variance and its sum would be.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sdcgate.methods.outputs.correlation import CorrelationMatrix, correlation_matrix, principal_components
+from sdcgate.methods.outputs.cross_products import cross_products_of
+from sdcgate.methods.outputs.moments import moment_bounds
+from sdcgate.methods.outputs.problems import ModelProblemError
+from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts, facts_of_groups
+from sdcgate.methods.outputs.statistic_rules import StatisticRules
+from sdcgate.methods.outputs.statistics import Columns, Computed, Figure
+
+Told = Iterator[tuple[str, float]]
+
+
+def group_correlations(
+    statistic: Statistic, sample: Sample, rules: StatisticRules, columns: Columns
+) -> Computed:
+    """Correlations of `columns.measures`, or their principal components, of each group.
+
+    Figures are `correlation(a,b)` and `p_value(a,b)` of each pair, or `variance(1)` and `loading(1,a)`.
+    A group in which a measure does not vary has none.
+    """
+    tell = _pairs if statistic is Statistic.CORRELATIONS else _components
+    coalition = rules.table.p_percent.coalition if rules.table.p_percent else 1
+    names = tuple(name for name, _ in columns.measures)
+    values = tuple(values for _, values in columns.measures)
+    ranks = max(2, rules.table.ranks)
+    bounds = [
+        replace(bound, name=f"{bound.name} of {name}")
+        for name, column in columns.measures
+        for bound in moment_bounds(sample.with_values(column), 2, coalition)
+    ]
+    facts = StatisticFacts(facts_of_groups(sample, names, values, ranks), bounds=tuple(bounds))
+    return Computed(statistic, _figures(sample, columns, tell), facts)
+
+
+def _figures(
+    sample: Sample, columns: Columns, tell: Callable[[CorrelationMatrix], Told]
+) -> tuple[Figure, ...]:
+    names = tuple(name for name, _ in columns.measures)
+    identity = CorrelationMatrix(names, np.eye(len(names)), np.zeros((len(names), len(names))), 0, 0)
+    found = {name: np.full(sample.number_of_groups, np.nan) for name, _ in tell(identity)}
+    for group in range(sample.number_of_groups):
+        records = np.flatnonzero(sample.groups == group)
+        if not len(records):
+            continue
+        values = np.column_stack([column[records] for _, column in columns.measures])
+        sums = cross_products_of(values[:, :-1], values[:, -1], sample.units[records])
+        try:
+            matrix = correlation_matrix(sums, names)
+        except ModelProblemError:
+            continue
+        for name, value in tell(matrix):
+            found[name][group] = value
+    return tuple(Figure(name, values) for name, values in found.items())
+
+
+def _pairs(matrix: CorrelationMatrix) -> Told:
+    for row, first in enumerate(matrix.names):
+        for column, second in enumerate(matrix.names[:row]):
+            yield f"correlation({second},{first})", float(matrix.correlations[row, column])
+            yield f"p_value({second},{first})", float(matrix.p_values[row, column])
+
+
+def _components(matrix: CorrelationMatrix) -> Told:
+    found = principal_components(matrix)
+    for number in range(len(found.variances)):
+        yield f"variance({number + 1})", float(found.variances[number])
+        for row, name in enumerate(found.names):
+            yield f"loading({number + 1},{name})", float(found.loadings[row, number])

@@ -1,0 +1,138 @@
+"""Survival curves of groups, with the facts by which they are judged.
+
+Each step rests on enough units, as `survival_curve` takes times together. A step stands at the mean time of
+its events: the last one would be somebody's time, while the mean is that only where all of a step have it.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.problems import ModelProblemError
+from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.outputs.statistic_facts import (
+    ClosestBound,
+    ImpliedCells,
+    Statistic,
+    StatisticFacts,
+    facts_of_groups,
+)
+from sdcgate.methods.outputs.statistic_rules import StatisticRules
+from sdcgate.methods.outputs.statistics import Columns, Computed, Figure, GroupCurve, given
+from sdcgate.methods.outputs.survival import SurvivalCurve, survival_curve
+from sdcgate.methods.positions import FactProblem, FactsError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Steps:
+    """The curve of one group with the units of each step, shape (steps,); those after the last count, too."""
+
+    curve: SurvivalCurve
+    times: FloatArray = field(repr=False)
+    event_units: IntArray = field(repr=False)
+    left_units: IntArray = field(repr=False)
+    """One more than there are steps: who is still there after the last, with an event or without."""
+    closeness: float = field(repr=False)
+
+
+def group_survival(statistic: Statistic, sample: Sample, rules: StatisticRules, columns: Columns) -> Computed:
+    """Kaplan-Meier curves, or Nelson and Aalen's, of each group: values are times, `has` is the event.
+
+    A unit with several records counts once for the units of a step: with at most m records a unit, a step has
+    m times as many records as units are needed. A group for which no step can be made has no figure.
+
+    Raises:
+        FactsError: there is no rule on implied tables to make steps by, or times are below 0.
+    """
+    if rules.implied is None:
+        raise FactsError([FactProblem("rules.implied", "must be given: steps rest on its units")])
+    if np.any(sample.values < 0):
+        raise FactsError([FactProblem("values", "must not be below 0: they are times")])
+    events, fewest = given(columns.has), rules.implied.units
+    coalition = rules.table.p_percent.coalition if rules.table.p_percent else 1
+    found = [
+        _steps(sample, np.flatnonzero(sample.groups == group), events, fewest, coalition)
+        for group in range(sample.number_of_groups)
+    ]
+    bounds = np.array([np.inf if one is None else one.closeness for one in found])
+    facts = StatisticFacts(
+        facts_of_groups(sample, (), (), 2),
+        bounds=(ClosestBound("step", bounds),),
+        implied=(
+            _padded("events", [None if one is None else one.event_units for one in found]),
+            _padded("left", [None if one is None else one.left_units for one in found]),
+        ),
+    )
+    return _told(statistic, found, facts)
+
+
+def _told(statistic: Statistic, found: list[_Steps | None], facts: StatisticFacts) -> Computed:
+    """Curves, their last values, and of survival the median where the curve falls so far."""
+    curves, last, medians = [], np.full(len(found), np.nan), np.full(len(found), np.nan)
+    survival = statistic is Statistic.KAPLAN_MEIER
+    name = "survival" if survival else "cumulative_hazard"
+    for group, steps in enumerate(found):
+        if steps is None:
+            continue
+        curve = steps.curve
+        heights = curve.survival if survival else curve.hazard
+        errors = curve.survival_errors if survival else curve.hazard_errors
+        curves += [
+            GroupCurve(group, name, steps.times, heights),
+            GroupCurve(group, f"{name}_error", steps.times, errors),
+        ]
+        last[group] = heights[-1]
+        if (below := np.flatnonzero(curve.survival <= 0.5)).size:
+            medians[group] = steps.times[below[0]]
+    figures = (Figure(name, last), *((Figure("median", medians),) if survival else ()))
+    return Computed(statistic, figures, facts, curves=tuple(curves))
+
+
+def _steps(
+    sample: Sample, records: IntArray, events: BoolArray, fewest: int, coalition: int
+) -> _Steps | None:
+    """The curve of the records of a group; None where it has no step."""
+    if not len(records):
+        return None
+    times, happened, units = sample.values[records], events[records], sample.units[records]
+    _, unit, repeated = np.unique(units, return_inverse=True, return_counts=True)
+    try:
+        curve = survival_curve(times, happened, fewest * int(repeated.max()))
+    except ModelProblemError:
+        return None
+    number = len(curve.ends)
+    step = np.searchsorted(curve.ends, times)
+    shown = happened & (step < number)
+    return _Steps(
+        curve,
+        np.bincount(step[shown], times[shown], number) / np.bincount(step[shown], minlength=number),
+        _distinct(step[shown], unit[shown], number),
+        _distinct(step[~shown], unit[~shown], number + 1),
+        min(_closeness(times[shown], unit[shown], step[shown], at, coalition) for at in range(number)),
+    )
+
+
+def _distinct(places: IntArray, units: IntArray, number: int) -> IntArray:
+    """Distinct units at each of `number` places."""
+    span = int(units.max(initial=0)) + 1
+    return np.bincount(np.unique(places * span + units) // span, minlength=number)
+
+
+def _closeness(times: FloatArray, units: IntArray, steps: IntArray, step: int, coalition: int) -> float:
+    """How closely the mean time of a step tells the largest unit's, if the largest others put theirs in."""
+    own = times[steps == step]
+    if np.ptp(own) == 0:
+        return float(np.inf)
+    held = np.sort(np.bincount(units[steps == step], own))[::-1]
+    return float((held.sum() - held[: coalition + 1].sum()) / held[0])
+
+
+def _padded(name: str, counts: list[IntArray | None]) -> ImpliedCells:
+    """Cells of groups with as many columns as the group with most has: the others' are empty."""
+    widest = max((len(one) for one in counts if one is not None), default=1)
+    cells = np.zeros((len(counts), widest), dtype=np.int64)
+    for group, one in enumerate(counts):
+        if one is not None:
+            cells[group, : len(one)] = one
+    return ImpliedCells(name, cells)
