@@ -101,7 +101,7 @@ def test_what_is_wrong_with_a_formula_is_told_with_its_place(client: Client, hou
         client.model("randhie", "linear", "meddol ~ log(lincome - 3.7) + sitee")
     assert "formula: At character" in str(refused.value)
     assert "sitee" in str(refused.value)
-    assert "Did you mean site" in str(refused.value)
+    assert "did you mean site" in str(refused.value)
     for formula in (
         "meddol ~ __import__('os').system('id')",
         "=cmd|' /C calc'!A0",

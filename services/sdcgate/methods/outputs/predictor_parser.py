@@ -158,7 +158,7 @@ class PredictorParser(TokenReader):
             token = options.get(option)
             if token is not None and token.text not in level.codes:
                 near = did_you_mean(token.text, level.codes)
-                self.wrong(token, f"{name} has no such code at level {level.name}.{near}")
+                self.wrong(token, f"{name} has no such code at level {level.name}{near}")
                 return None
         plain = level is variable.levels[0] and not self.vocabulary.ambiguous(name)
         reference = options["reference"].text if "reference" in options else ""
@@ -202,24 +202,24 @@ class PredictorParser(TokenReader):
             return variable.level(asked.text)
         except KeyError:
             near = did_you_mean(asked.text, [level.name for level in variable.levels])
-            self.wrong(asked, f"{variable.name} has no such level.{near}")
+            self.wrong(asked, f"{variable.name} has no such level{near}")
             return None
 
     def _unknown_name(self, at: Token) -> str:
         near = did_you_mean(at.text, self.vocabulary.names)
-        return f"there is no variable or measure {shown(at)}.{near}"
+        return f"there is no variable or measure {shown(at)}{near}"
 
     def _no_measure(self, at: Token, name: str) -> str:
         if self.vocabulary.variable(name) is not None:
             return f"{name} is a variable, not a measure: it has categories, not numbers"
         near = did_you_mean(name, [measure.name for measure in self.vocabulary.measures])
-        return f"there is no measure {shown(at)}.{near}"
+        return f"there is no measure {shown(at)}{near}"
 
     def _no_variable(self, at: Token, name: str) -> str:
         if self.vocabulary.measure(name) is not None:
             return f"{name} is a measure: only variables with declared codes can be factors"
         near = did_you_mean(name, [variable.name for variable in self.vocabulary.variables])
-        return f"there is no variable {shown(at)}.{near}"
+        return f"there is no variable {shown(at)}{near}"
 
 
 def _factor_of(variable: Categorical, level: Level, reference: str, plain: bool) -> Factor:
@@ -238,4 +238,4 @@ def _not_registered(measure: Measured, function: str) -> str:
 
 def _unknown_function(token: Token) -> str:
     near = did_you_mean(token.text.rsplit(".", 1)[-1], FUNCTIONS)
-    return f"there is no function {shown(token)} in formulas.{near}"
+    return f"there is no function {shown(token)} in formulas{near}"

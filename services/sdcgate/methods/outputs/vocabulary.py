@@ -71,9 +71,9 @@ class Vocabulary:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean a, b?` with public names near to one that is unknown; nothing where none is near."""
+    """` (did you mean a, b?)` with public names near to one that is unknown; nothing where none is near."""
     candidates = list(dict.fromkeys(known))
     if len(candidates) > MOST_COMPARED:
         candidates = [other for other in candidates if other[:2] == name[:2]][:MOST_COMPARED]
     near = get_close_matches(name[:LONGEST_COMPARED], candidates, n=3, cutoff=0.5)
-    return f" Did you mean {', '.join(near)}?" if near else ""
+    return f" (did you mean {', '.join(near)}?)" if near else ""

@@ -97,10 +97,10 @@ def test_nothing_but_the_grammar_is_read(code: str) -> None:
 
 def test_all_unknown_names_are_told_at_their_places_with_near_names() -> None:
     assert problems("cost ~ sitte + bogus*log(incom) + exp(age)") == [
-        (7, "there is no variable or measure 'sitte'. Did you mean site, visits?"),
-        (15, "there is no variable or measure 'bogus'."),
-        (25, "there is no measure 'incom'. Did you mean income?"),
-        (34, "there is no function 'exp' in formulas."),
+        (7, "there is no variable or measure 'sitte' (did you mean site, visits?)"),
+        (15, "there is no variable or measure 'bogus'"),
+        (25, "there is no measure 'incom' (did you mean income?)"),
+        (34, "there is no function 'exp' in formulas"),
     ]
 
 
