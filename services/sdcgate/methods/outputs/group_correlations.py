@@ -49,8 +49,7 @@ def _figures(
     names = tuple(name for name, _ in columns.measures)
     identity = CorrelationMatrix(names, np.eye(len(names)), np.zeros((len(names), len(names))), 0, 0)
     found = {name: np.full(sample.number_of_groups, np.nan) for name, _ in tell(identity)}
-    for group in range(sample.number_of_groups):
-        records = np.flatnonzero(sample.groups == group)
+    for group, records in enumerate(sample.members):
         if not len(records):
             continue
         values = np.column_stack([column[records] for _, column in columns.measures])

@@ -16,12 +16,17 @@ from sdcgate.methods.outputs.statistic_facts import (
     ImpliedCells,
     Statistic,
     StatisticFacts,
+    extremes_of_groups,
     facts_of_groups,
+    largest_of_groups,
 )
 from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.outputs.statistics import Columns, Computed, Figure, GroupCurve, given
 from sdcgate.methods.outputs.survival import SurvivalCurve, survival_curve
 from sdcgate.methods.positions import FactProblem, FactsError
+
+MOST_STEPS = 250
+"""More steps are no better to look at: of many events more are taken together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,10 +56,7 @@ def group_survival(statistic: Statistic, sample: Sample, rules: StatisticRules, 
         raise FactsError([FactProblem("values", "must not be below 0: they are times")])
     events, fewest = given(columns.has), rules.implied.units
     coalition = rules.table.p_percent.coalition if rules.table.p_percent else 1
-    found = [
-        _steps(sample, np.flatnonzero(sample.groups == group), events, fewest, coalition)
-        for group in range(sample.number_of_groups)
-    ]
+    found = [_steps(sample, records, events, fewest, coalition) for records in sample.members]
     bounds = np.array([np.inf if one is None else one.closeness for one in found])
     facts = StatisticFacts(
         facts_of_groups(sample, (), (), 2),
@@ -97,8 +99,9 @@ def _steps(
         return None
     times, happened, units = sample.values[records], events[records], sample.units[records]
     _, unit, repeated = np.unique(units, return_inverse=True, return_counts=True)
+    enough = max(fewest * int(repeated.max()), -(-int(happened.sum()) // MOST_STEPS))
     try:
-        curve = survival_curve(times, happened, fewest * int(repeated.max()))
+        curve = survival_curve(times, happened, enough)
     except ModelProblemError:
         return None
     number = len(curve.ends)
@@ -109,7 +112,7 @@ def _steps(
         np.bincount(step[shown], times[shown], number) / np.bincount(step[shown], minlength=number),
         _distinct(step[shown], unit[shown], number),
         _distinct(step[~shown], unit[~shown], number + 1),
-        min(_closeness(times[shown], unit[shown], step[shown], at, coalition) for at in range(number)),
+        _closeness(times[shown], unit[shown], step[shown], coalition),
     )
 
 
@@ -119,13 +122,19 @@ def _distinct(places: IntArray, units: IntArray, number: int) -> IntArray:
     return np.bincount(np.unique(places * span + units) // span, minlength=number)
 
 
-def _closeness(times: FloatArray, units: IntArray, steps: IntArray, step: int, coalition: int) -> float:
-    """How closely the mean time of a step tells the largest unit's, if the largest others put theirs in."""
-    own = times[steps == step]
-    if np.ptp(own) == 0:
-        return float(np.inf)
-    held = np.sort(np.bincount(units[steps == step], own))[::-1]
-    return float((held.sum() - held[: coalition + 1].sum()) / held[0])
+def _closeness(times: FloatArray, units: IntArray, steps: IntArray, coalition: int) -> float:
+    """How closely a step's mean time tells its largest unit's to others who know theirs, in the worst step.
+
+    A time that all of a step have is enough units' own.
+    """
+    number = int(steps.max()) + 1
+    events = Sample(times, steps, units, number)
+    of_units, _, _ = events.unit_groups
+    largest = largest_of_groups(of_units, events.unit_sums(times), number, coalition + 1)
+    least, greatest = (extremes_of_groups(events, times, least=least) for least in (True, False))
+    left = events.sums(times) - largest.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.where(least == greatest, np.inf, left / largest[:, 0]).min())
 
 
 def _padded(name: str, counts: list[IntArray | None]) -> ImpliedCells:

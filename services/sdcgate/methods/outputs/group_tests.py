@@ -12,12 +12,16 @@ import numpy as np
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.analysis_of_variance import SumsOfSquares, analysis_of_variance
 from sdcgate.methods.outputs.association import implied_by_share, tables_of_groups
-from sdcgate.methods.outputs.cross_products import cross_products_of
-from sdcgate.methods.outputs.design import Records, build_design, matrix
+from sdcgate.methods.outputs.cross_products import (
+    CrossProducts,
+    cross_products_of,
+    number_of_units,
+)
+from sdcgate.methods.outputs.design import Design, Records, build_design, matrix
 from sdcgate.methods.outputs.formula_parser import parse_formula
 from sdcgate.methods.outputs.moments import moment_bounds
 from sdcgate.methods.outputs.problems import ModelProblemError
-from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.outputs.sample import Sample, added
 from sdcgate.methods.outputs.significance_tests import (
     GroupMoments,
     SignificanceTest,
@@ -96,8 +100,7 @@ def _analysis_of_variance(
         bounds=_cell_bounds(sample, rules, cell, number),
     )
     found: dict[str, FloatArray] = {}
-    for group in range(sample.number_of_groups):
-        records = np.flatnonzero(sample.groups == group)
+    for group, records in enumerate(sample.members):
         try:
             lines = _lines(sample, columns.factors, records) if len(records) else {}
         except ModelProblemError:
@@ -110,28 +113,11 @@ def _analysis_of_variance(
 
 def _lines(sample: Sample, factors: tuple[FactorColumn, ...], records: IntArray) -> dict[str, float]:
     """The table of an analysis of variance as figures by name, such as `F(site:plan)`."""
-    short = [f"f{place}" for place in range(len(factors))]
-    codes = {
-        (name, name): tuple(str(code) for code in range(factor.number))
-        for name, factor in zip(short, factors, strict=True)
-    }
-    vocabulary = Vocabulary(
-        tuple(Categorical(name, (Level(name, codes[name, name]),)) for name in short), (Measured("y"),)
-    )
-    of_records = {
-        (name, name): factor.positions[records] for name, factor in zip(short, factors, strict=True)
-    }
-    occurring = {
-        key: tuple(str(code) for code in np.unique(column).tolist()) for key, column in of_records.items()
-    }
-    formula = parse_formula(f"y ~ {' * '.join(short)}", vocabulary)
-    design = build_design(formula, vocabulary, occurring)
-    values = matrix(design, vocabulary, Records(of_records, {}, len(records)))
-    sums = cross_products_of(values, sample.values[records], sample.units[records])
-    table = analysis_of_variance(sums, design, SumsOfSquares.PARTIAL)
+    table = analysis_of_variance(*_cells_fitted(sample, factors, records), SumsOfSquares.PARTIAL)
     found: dict[str, float] = {}
     for place, term in enumerate(table.terms):
-        name = ":".join(factors[short.index(part)].name for part in term.split(":"))
+        # the design calls the factors f0, f1 and so on
+        name = ":".join(factors[int(part[1:])].name for part in term.split(":"))
         found |= {
             f"sum_of_squares({name})": float(table.sums[place]),
             f"degrees_of_freedom({name})": float(table.degrees[place]),
@@ -142,6 +128,33 @@ def _lines(sample: Sample, factors: tuple[FactorColumn, ...], records: IntArray)
         "residual_sum_of_squares": table.residual_sum,
         "residual_degrees": float(table.residual_degrees),
     }
+
+
+def _cells_fitted(
+    sample: Sample, factors: tuple[FactorColumn, ...], records: IntArray
+) -> tuple[CrossProducts, Design]:
+    """The model with all interactions from the cells: their records, means and squares about these."""
+    shape = tuple(factor.number for factor in factors)
+    cell = np.ravel_multi_index([factor.positions[records] for factor in factors], shape)
+    values = sample.values[records]
+    there, place, counts = np.unique(cell, return_inverse=True, return_counts=True)
+    means = added(place, values, len(there)) / counts
+    within = float(np.sum((values - means[place]) ** 2))
+    keys = [(f"f{at}", f"f{at}") for at in range(len(factors))]
+    codes = dict(zip(keys, np.unravel_index(there, shape), strict=True))
+    declared = [
+        Level(name, tuple(map(str, range(size)))) for (name, _), size in zip(keys, shape, strict=True)
+    ]
+    vocabulary = Vocabulary(tuple(Categorical(one.name, (one,)) for one in declared), (Measured("y"),))
+    occurring = {key: tuple(map(str, np.unique(column).tolist())) for key, column in codes.items()}
+    formula = parse_formula(f"y ~ {' * '.join(name for name, _ in keys)}", vocabulary)
+    design = build_design(formula, vocabulary, occurring)
+    columns = matrix(design, vocabulary, Records(codes, {}, len(there)))
+    sums = cross_products_of(columns, means, np.arange(len(there)), counts.astype(np.float64))
+    centred = sums.centred.copy()
+    centred[-1, -1] += within
+    units = number_of_units(sample.units[records])
+    return replace(sums, records=len(records), units=units, centred=centred), design
 
 
 def _facts(sample: Sample, rules: StatisticRules, sums: bool = False) -> StatisticFacts:
@@ -178,9 +191,11 @@ def _of_groups(
 ) -> tuple[Figure, ...]:
     """Statistic, degrees of freedom where it has any, and p-value of each group."""
     found = np.full((sample.number_of_groups, 3), np.nan)
-    for group in np.flatnonzero(sample.records_of_groups).tolist():
+    for group, records in enumerate(sample.members):
+        if not len(records):
+            continue
         try:
-            one = test(np.flatnonzero(sample.groups == group))
+            one = test(records)
         except ModelProblemError:
             continue
         found[group] = one.statistic, np.nan if one.degrees is None else one.degrees, one.p_value

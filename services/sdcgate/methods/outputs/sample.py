@@ -76,6 +76,12 @@ class Sample:
         groups, _, _ = self.unit_groups
         return np.bincount(groups, minlength=self.number_of_groups)
 
+    @property
+    def members(self) -> list[IntArray]:
+        """Positions of each group's records, ascending, an array a group."""
+        order = np.argsort(self.groups, kind="stable")
+        return np.split(order, np.cumsum(self.records_of_groups)[:-1])
+
     def sums(self, per_record: FloatArray) -> FloatArray:
         """Sums over each group's records, shape (groups,)."""
         return added(self.groups, per_record, self.number_of_groups)
