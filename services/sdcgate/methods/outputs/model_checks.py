@@ -87,6 +87,12 @@ def _categories(facts: ModelFacts, rule: MinimumCategory) -> Iterable[ModelFindi
         yield ModelFinding(
             ReasonCode.MINIMUM_UNITS, rule.consequence, columns, terms, float(least), float(rule.units)
         )
+    if facts.pattern_units.size and facts.implied_table is None:
+        # a table by another name, whose cells no rule on tables has seen
+        numeric = tuple(
+            number for number, term in enumerate(facts.terms) if not term.factors and term.text != "1"
+        )
+        yield ModelFinding(ReasonCode.SATURATED, rule.consequence, terms=numeric)
 
 
 def _influence(facts: ModelFacts, rule: MaximumInfluence) -> Iterable[ModelFinding]:
@@ -153,7 +159,7 @@ def _parameters(facts: ModelFacts, rule: MaximumParameters) -> Iterable[ModelFin
 
 
 def _saturation(facts: ModelFacts, rule: NoImpliedTable) -> Iterable[ModelFinding]:
-    if facts.implied_table is not None or facts.pattern_units.size:
+    if facts.implied_table is not None:
         terms = tuple(number for number, term in enumerate(facts.terms) if term.factors)
         yield ModelFinding(ReasonCode.SATURATED, rule.consequence, terms=terms)
 

@@ -15,7 +15,10 @@ class MinimumResidualDegrees:
 
 @dataclass(frozen=True, slots=True)
 class MinimumCategory:
-    """Unsafe if a category, a combination of categories or the other values of a column have fewer units."""
+    """Unsafe if a category, a combination of categories or the other values of a column have fewer units.
+
+    Also if measures of few values make the model a table that its factors do not tell of.
+    """
 
     units: int
     consequence: Consequence
@@ -70,7 +73,7 @@ class MaximumParameters:
 
 @dataclass(frozen=True, slots=True)
 class NoImpliedTable:
-    """Unsafe if the model is a table of its factors or of the rows of its columns, cell for cell."""
+    """Unsafe if the model is the table of its factors, cell for cell, and is not judged as one."""
 
     consequence: Consequence
 

@@ -76,7 +76,7 @@ def site(**changes: object) -> ModelFacts:
         (replace(SAFE, parameters=10), ReasonCode.SATURATED, (), (), 0.1),
         (replace(SAFE, implied_table=(("site", "site"),)), ReasonCode.SATURATED, (), (2,), 0),
         (replace(SAFE, implied_table=()), ReasonCode.SATURATED, (), (2,), 0),
-        (replace(SAFE, pattern_units=np.array([70, 30])), ReasonCode.SATURATED, (), (2,), 0),
+        (replace(SAFE, pattern_units=np.array([70, 30])), ReasonCode.SATURATED, (), (1,), 0),
     ],
 )
 def test_each_rule_finds_its_own_failure_at_its_place(facts, rule, at_columns, at_terms, figure) -> None:
