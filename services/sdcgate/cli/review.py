@@ -74,6 +74,8 @@ def describe(checker: dict[str, Any] | Any, request: Any) -> str:
 
     table = _true_table(checker)
     lines = [f"researcher: {checker.get('researcher', '')}"]
+    if checker.get("approved_by"):
+        lines.append(f"approved by: {checker['approved_by']}")
     if checker.get("note"):
         lines.append(f"note: {checker['note']}")
     lines += [f"not what it is declared to be: {text}" for text in checker.get("binding", ())]

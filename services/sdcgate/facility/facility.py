@@ -49,7 +49,9 @@ from sdcgate.facility.results.comparison import Comparison
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.statistic_queries import StatisticQueries
+from sdcgate.facility.two_reviewers import waits_for_another
 from sdcgate.facility.versions import Versions
+from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, HeadMoved, Ledger, StoredSummary
@@ -85,6 +87,7 @@ class Facility:
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
         self._box_key = box_key
+        self._approvals = Approvals(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
         self._models = ModelWay(engine, self._judge, risk, FittingRoom())
@@ -335,6 +338,8 @@ class Facility:
         checks = caller.role == Role.CHECKER
         if checks:
             response.checker.CopyFrom(record.checker)
+            first = self._approvals.of(query)
+            response.checker.approved_by = first.reviewer if first is not None else ""
         if record.HasField("request"):
             response.request.CopyFrom(record.request)
         if record.HasField("model_request"):
@@ -374,6 +379,8 @@ class Facility:
     def review_query(self, caller: Caller, request: pb.ReviewQueryRequest, pace: Pace) -> pb.Decision:
         """Approve or refuse a referred query. Approving repeats steps 4 to 8 at the present head.
 
+        Where the policy wants two pairs of eyes, the first approval leaves it referred.
+
         Raises:
             Conflict: the query is not referred (any more).
             Forbidden: the checker asked it himself.
@@ -386,6 +393,9 @@ class Facility:
             raise Forbidden("Nobody reviews his own query.")
         if stored.verdict != "REFERRED":
             raise Conflict(f"The query is {stored.verdict}; only referred queries are reviewed.")
+        dataset = datasets.find(self._engine, stored.dataset)
+        if waits_for_another(self._approvals, caller, request, self._policies.of(dataset)):
+            return self._recorder.decision_of(stored)
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
         if record.HasField("model_request"):
             return self._review_model(caller, request, record, stored.version, pace)

@@ -22,6 +22,7 @@ MOST_CELLS = 2**31 - 1
 
 DECISION = "decision"
 REVIEW = "review"
+APPROVAL = "approval"
 REGISTRATION = "registration"
 POLICY = "policy"
 KEY_CREATED = "key_created"

@@ -25,9 +25,8 @@ def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
     match body["kind"]:
         case events.DECISION:
             return {schema.queries: [_query(body)], **_release(body, packed_boxes)}
-        case events.REVIEW:
-            review = (sequence, body["query"], body["verdict"], body["reviewer"], body["author"], moment)
-            return {schema.reviews: [review], **_release(body, packed_boxes)}
+        case events.REVIEW | events.APPROVAL:
+            return _review(body, packed_boxes)
         case events.REGISTRATION:
             names = ("source", "dataset", "version", "content_hash", "author")
             return {schema.registrations: [(sequence, *(body[name] for name in names), moment)]}
@@ -41,6 +40,14 @@ def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
             return {}
         case _:
             raise ValueError("an event of an unknown kind")
+
+
+def _review(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, list[Row]]:
+    sequence, moment = body["sequence"], body["recorded_at"]
+    if body["kind"] == events.APPROVAL:
+        return {schema.approvals: [(sequence, body["query"], body["reviewer"], moment)]}
+    review = (sequence, body["query"], body["verdict"], body["reviewer"], body["author"], moment)
+    return {schema.reviews: [review], **_release(body, packed_boxes)}
 
 
 def _key(body: Mapping[str, Any]) -> dict[Table, list[Row]]:

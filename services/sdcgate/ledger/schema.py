@@ -103,6 +103,16 @@ reviews = Table(
     UniqueConstraint("query_id"),
 )
 
+approvals = Table(
+    "approvals",
+    metadata,
+    _sequence(),
+    _text("query_id"),
+    _text("reviewer"),
+    _text("approved_at"),
+    UniqueConstraint("query_id"),
+)
+
 releases = Table(
     "releases",
     metadata,
@@ -175,5 +185,15 @@ api_key_revocations = Table(
     UniqueConstraint("key_id"),
 )
 
-PROJECTIONS = (queries, reviews, releases, boxes, registrations, policies, api_keys, api_key_revocations)
+PROJECTIONS = (
+    queries,
+    reviews,
+    approvals,
+    releases,
+    boxes,
+    registrations,
+    policies,
+    api_keys,
+    api_key_revocations,
+)
 APPEND_ONLY = (events, blobs, *PROJECTIONS)

@@ -43,7 +43,7 @@ ADDED_RULES: dict[str, Any] = {
     "contributions": ABSOLUTE_VALUES,
 }
 """Rules that the first policies did not have, with what stands for their absence."""
-NOT_HASHED = ("hash", "rules", "latency_step_ms", "budgets")
+NOT_HASHED = ("hash", "rules", "latency_step_ms", "budgets", "pairs_of_eyes")
 """When an answer leaves, or how many do, changes none: tuning must not make every query a new one."""
 
 
@@ -103,6 +103,9 @@ class EffectivePolicy:
     cell_keys: CellKeyNoise | None = None
     """The noise that cells get in place of being withheld; None where they are withheld."""
 
+    pairs_of_eyes: int = 1
+    """How many checkers must approve a referred query."""
+
     budgets: Budgets = UNLIMITED
 
     models: ModelLimits = NO_MODELS
@@ -149,6 +152,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         unproved_consequence=Consequence[level.protection.unproved.upper()],
         differencing_consequence=_consequence(level.differencing),
         redesign=Redesign(**level.redesign.model_dump()),
+        pairs_of_eyes=level.review.pairs_of_eyes,
         budgets=Budgets(
             *(
                 tuple(Budget(**budget.model_dump()) for budget in getattr(level.budgets, holder))

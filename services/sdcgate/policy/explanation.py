@@ -22,7 +22,7 @@ _HEADINGS = {
     "What may be asked": ("dimensions", "allowed", "forbidden"),
     "Models": ("models",),
     "Statistics": ("statistics",),
-    "How answers leave": ("protection", "output", "differencing", "redesign", "budgets"),
+    "How answers leave": ("protection", "output", "differencing", "redesign", "review", "budgets"),
 }
 
 
@@ -196,6 +196,9 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         "differencing.consequence": "What would disclose together with earlier answers is "
         f"{_WORDS[policy.differencing_consequence]}.",
         **_redesign(policy.redesign),
+        "review.pairs_of_eyes": "A referred query leaves when an output checker approves it."
+        if policy.pairs_of_eyes == 1
+        else "A referred query leaves when two output checkers approve it.",
         **{f"budgets.{holder}": _budgets(holder, policy.budgets.of(holder)) for holder in HOLDERS},
     }
 

@@ -152,6 +152,13 @@ class RedesignProposals(Model):
     """From which share of withheld cells on they are proposed with a protected table; null: never."""
 
 
+class ReviewSetting(Model):
+    """How referred queries are reviewed."""
+
+    pairs_of_eyes: Literal[1, 2] = 1
+    """How many checkers must approve a referred query before it leaves; one is enough to refuse it."""
+
+
 class BudgetSetting(Model):
     """How much may be asked in each period; whatever is answered, a question costs the same."""
 
@@ -199,6 +206,8 @@ class LevelPolicy(Model):
     """What happens to an answer that would disclose together with earlier ones."""
     redesign: RedesignProposals = RedesignProposals()
     """What is proposed in place of a table that does not leave whole."""
+    review: ReviewSetting = ReviewSetting()
+    """How referred queries are reviewed."""
     budgets: BudgetsSetting = BudgetsSetting()
     """How much may be asked."""
     models: ModelsSetting = ModelsSetting()

@@ -12,7 +12,9 @@ from sdcgate.policy.budgets import HOLDERS
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.explanation import sentences
 
-NOT_RECORDED = frozenset({"output.latency_step_ms", *(f"budgets.{holder}" for holder in HOLDERS)})
+NOT_RECORDED = frozenset(
+    {"output.latency_step_ms", "review.pairs_of_eyes", *(f"budgets.{holder}" for holder in HOLDERS)}
+)
 """Settings that change no answer; they are not kept with one."""
 
 Tree = dict[str, Any]
@@ -83,6 +85,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
         },
         "differencing": {"consequence": _name(policy.differencing_consequence)},
         "redesign": asdict(policy.redesign),
+        "review": {"pairs_of_eyes": policy.pairs_of_eyes},
         "budgets": {holder: [asdict(budget) for budget in policy.budgets.of(holder)] for holder in HOLDERS},
         "models": policy.models.as_file(),
         "statistics": policy.statistics.as_file(),

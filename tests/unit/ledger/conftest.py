@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 
 from postgresql_server import empty_database, running_server
 from sdcgate.ledger import database
+from sdcgate.ledger.approvals import Approval, Approvals
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.events import (
     BoxRow,
@@ -180,7 +181,8 @@ def history(
 ) -> Ledger:
     """A ledger with every kind of event, ten in all."""
     credentials = Credentials(ledger)
-    credentials.create("checker", "carla", "desk", 30)
+    # Of a query elsewhere: what is approved is for the facility to look at.
+    Approvals(ledger).append(Approval("q-0000", "carla", "key of carla", "seen"))
     ledger.append_registration(registration)
     ledger.append_decision(make_decision(), 2)
     ledger.append_decision(make_referral(), None)
