@@ -51,6 +51,19 @@ STATISTIC = {
     "standard_errors": True,
     "project": "fuzz",
 }
+SURVIVAL = {
+    "dataset": "people",
+    "kind": "KAPLAN_MEIER",
+    "measure": "income",
+    "groups": [{"variable": "region", "level": "part"}],
+    "having": {"variable": "ill", "codes": ["1"]},
+}
+VARIANCE = {
+    "dataset": "people",
+    "kind": "ANALYSIS_OF_VARIANCE",
+    "measure": "income",
+    "factors": [{"variable": "region", "level": "part"}, {"variable": "ill"}],
+}
 SMALL_TABLE = {
     "dataset": "people",
     "rows": [{"variable": "region"}],
@@ -271,7 +284,9 @@ def prepare(house: "HouseUnderFire") -> None:
         "AssessTable": [from_value(ASSESSED, risk_pb2.AssessTableRequest)],
         "AssessModel": [from_value(openapi_examples.BODIES["AssessModel"], models_pb2.AssessModelRequest)],
         "QueryModel": [from_value(MODEL, pb.QueryModelRequest)],
-        "QueryStatistic": [from_value(STATISTIC, pb.QueryStatisticRequest)],
+        "QueryStatistic": [
+            from_value(asked, pb.QueryStatisticRequest) for asked in (STATISTIC, SURVIVAL, VARIANCE)
+        ],
         "AssessStatistic": [
             from_value(openapi_examples.BODIES["AssessStatistic"], statistics_pb2.AssessStatisticRequest)
         ],

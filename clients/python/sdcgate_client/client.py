@@ -156,6 +156,8 @@ class Client(CheckCalls):
         having: Filter | None = None,
         exposed: Filter | None = None,
         mode_of: str | None = None,
+        measures: str | Iterable[str] = (),
+        factors: Dimensions = (),
         weighted: bool = False,
         standard_errors: bool = False,
         picture: bool = False,
@@ -165,14 +167,17 @@ class Client(CheckCalls):
 
         Args:
             dataset: Name of the dataset.
-            kind: Such as `"mean"`, `"percentiles"`, `"gini"`, `"odds_ratio"` or `"histogram"`.
-            measure: Of which measure; none of a proportion, a mode, and ratios of odds and risks.
+            kind: Such as `"mean"`, `"percentiles"`, `"odds_ratio"`, `"kaplan_meier"` or `"t_test"`.
+            measure: Of which measure, of a survival curve the time; none where only variables are counted.
             second: Denominators of a ratio, heights of hexagonal bins.
             groups: Variables that make the groups, as `"site"` or `"age:ten_years"`; one group without.
             filter: Such as `{"female": ["1"]}`; all conditions hold.
-            having: What a proportion counts, or the outcome of a ratio: `{"hlthp": ["1"]}`.
+            having: What a proportion counts, the outcome of a ratio, the event of a survival curve, or the first
+                of two samples: `{"hlthp": ["1"]}`.
             exposed: The exposed of an odds or risk ratio.
             mode_of: The variable whose mode is wanted.
+            measures: Of correlations and principal components, two or more.
+            factors: Two variables of a chi-squared test, one or more of an analysis of variance.
             weighted: Whether the records' weights are used.
             standard_errors: Whether they are wanted beside a mean, total, ratio or proportion.
             picture: Whether a drawing (SVG) is wanted.
@@ -191,6 +196,8 @@ class Client(CheckCalls):
             having=having,
             exposed=exposed,
             mode_of=mode_of,
+            measures=measures,
+            factors=factors,
             weighted=weighted,
             standard_errors=standard_errors,
             picture=picture,

@@ -23,6 +23,9 @@ UNDEFINED_MARK = "-"
 MISSING = "_U"
 NAMES = {"_T": "total", MISSING: "missing"}
 LONGEST_LABEL = 28
+MOST_ACROSS = 6
+"""More figures of a single group are listed one below the other."""
+STEPS = ("survival", "cumulative_hazard")
 
 Codes = tuple[int, ...]
 Cells = dict[Codes, int]
@@ -103,7 +106,7 @@ def format_model(model: Model) -> str:
 
 
 def format_statistic(statistic: Statistic) -> str:
-    """A statistic as aligned text: a line a group."""
+    """A statistic as aligned text: a line a group, or a figure where a single group has many."""
     header = (*statistic.variables, *(name.replace("_", " ") for name in statistic.figures), "")
     rows = [
         (
@@ -115,10 +118,30 @@ def format_statistic(statistic: Statistic) -> str:
         if group.figures or group.status == WITHHELD
     ]
     what = " of ".join(filter(None, (statistic.kind, statistic.measure)))
+    if len(rows) == 1 and not statistic.variables and len(statistic.figures) > MOST_ACROSS:
+        rows, header = list(zip(statistic.figures, rows[0], strict=False)), ("figure", "")
     lines = [_clean(what), format_columns([tuple(map(_clean, row)) for row in rows], header)]
+    lines += _steps(statistic)
     if any(WITHHELD_MARK in row for row in rows):
         lines.append(f"{WITHHELD_MARK}: withheld")
     return "\n".join(lines)
+
+
+def _steps(statistic: Statistic) -> list[str]:
+    """A line a step of the survival curves, with their standard errors."""
+    by_name = {(curve.group, curve.name): curve for curve in statistic.curves}
+    lines = []
+    for name in STEPS:
+        rows = [
+            (*statistic.groups[group].codes, *(f"{value:g}" for value in (time, height, error)))
+            for (group, label), curve in by_name.items()
+            if label == name
+            for time, height, error in zip(curve.x, curve.y, by_name[group, f"{name}_error"].y, strict=True)
+        ]
+        if rows:
+            header = (*statistic.variables, statistic.measure, name.replace("_", " "), "standard error")
+            lines += ["", format_columns([tuple(map(_clean, row)) for row in rows], header)]
+    return lines
 
 
 def _of_group(group: Group, name: str) -> str:

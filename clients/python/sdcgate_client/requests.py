@@ -86,6 +86,8 @@ def statistic_request(
     having: Filter | None = None,
     exposed: Filter | None = None,
     mode_of: str | Mapping[str, str] | None = None,
+    measures: str | Sequence[str] = (),
+    factors: Dimensions = (),
     weighted: bool = False,
     standard_errors: bool = False,
     picture: bool = False,
@@ -115,6 +117,10 @@ def statistic_request(
             body[name] = found[0]
     if mode_of is not None:
         body["mode_of"] = dimension(mode_of)
+    if wanted := items(measures):
+        body["measures"] = wanted
+    if by := [dimension(item) for item in items(factors)]:
+        body["factors"] = by
     return body
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from sdcgate_client.errors import UnexpectedAnswer
@@ -106,6 +107,23 @@ class Statistic:
             pictures=tuple(str(one["svg"]) for one in content.get("pictures") or ()),
             weighted=bool(content.get("weighted")),
         )
+
+    def curves_to_pandas(self) -> "pandas.DataFrame":
+        """A row a point of a curve: the group's codes, the curve's name, `x` and `y`.
+
+        A histogram has a share more than it has edges: its last one has no `x`.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        import pandas
+
+        rows = [
+            (*self.groups[curve.group].codes, curve.name, x, y)
+            for curve in self.curves
+            for x, y in zip_longest(curve.x, curve.y)
+        ]
+        return pandas.DataFrame(rows, columns=[*self.variables, "curve", "x", "y"])
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A row a group: its codes, the figures, `unreliable` and `status`.

@@ -92,14 +92,18 @@ def model(
 @app.command()
 def statistic(
     dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
-    kind: Annotated[str, typer.Argument(help="mean, percentiles, gini, odds_ratio, histogram, ...")],
-    measure: Annotated[str, typer.Argument(help="The measure; none of a proportion, mode or ratio.")] = "",
+    kind: Annotated[str, typer.Argument(help="mean, percentiles, odds_ratio, kaplan_meier, t_test, ...")],
+    measure: Annotated[
+        str, typer.Argument(help="The measure, or the time; none where codes are counted.")
+    ] = "",
     second: Annotated[str, typer.Option(help="The second measure, of a ratio or hexagonal bins.")] = "",
     groups: Dimensions = [],  # noqa: B006 - typer copies it
     filter: Conditions = [],  # noqa: B006
-    having: Annotated[str, typer.Option(help="What is counted: variable=code,code.")] = "",
+    having: Annotated[str, typer.Option(help="What is counted, or the first sample: variable=code.")] = "",
     exposed: Annotated[str, typer.Option(help="The exposed: variable=code,code.")] = "",
     mode_of: Annotated[str, typer.Option(help="Variable, or variable:level, whose mode is wanted.")] = "",
+    measures: Annotated[list[str], typer.Option(help="Measures that are correlated.")] = [],  # noqa: B006
+    factors: Dimensions = [],  # noqa: B006
     weighted: Annotated[bool, typer.Option(help="Use the records' weights.")] = False,
     errors: Annotated[bool, typer.Option(help="With standard errors.")] = False,
     picture: Annotated[Path | None, typer.Option(help="Write the drawing to this SVG file.")] = None,
@@ -120,6 +124,8 @@ def statistic(
             having=conditions([having] if having else []),
             exposed=conditions([exposed] if exposed else []),
             mode_of=mode_of or None,
+            measures=names(measures),
+            factors=names(factors),
             weighted=weighted,
             standard_errors=errors,
             picture=picture is not None,

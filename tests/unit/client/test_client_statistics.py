@@ -47,6 +47,45 @@ def test_as_text_what_is_withheld_is_marked():
     ]
 
 
+def test_steps_of_survival_are_listed_with_their_errors():
+    curves = [
+        {"group": 0, "name": "survival", "x": [1.0, 2.5], "y": [0.9, 0.75]},
+        {"group": 0, "name": "survival_error", "x": [1.0, 2.5], "y": [0.03, 0.05]},
+    ]
+    found = Statistic.from_json(
+        {
+            "kind": "KAPLAN_MEIER",
+            "measure": "months",
+            "dimensions": [{"variable": "sex", "codes": ["f"], "cells": [0]}],
+            "statuses": ["PUBLISHED"],
+            "figures": [{"name": "survival", "groups": [0], "values": [0.75]}],
+            "curves": curves,
+        }
+    )
+    assert format_statistic(found).splitlines()[-3:] == [
+        "sex  months  survival  standard error",
+        "f    1       0.9       0.03",
+        "f    2.5     0.75      0.05",
+    ]
+    frame = found.curves_to_pandas()
+    assert frame["y"].tolist() == [0.9, 0.75, 0.03, 0.05]
+    assert frame["sex"].tolist() == ["f"] * 4
+
+
+def test_many_figures_of_one_group_stand_below_each_other():
+    names = [f"correlation(a,{place})" for place in range(7)]
+    found = Statistic.from_json(
+        {
+            "kind": "CORRELATIONS",
+            "statuses": ["PUBLISHED"],
+            "figures": [{"name": name, "groups": [0], "values": [0.5]} for name in names],
+        }
+    )
+    lines = format_statistic(found).splitlines()
+    assert len(lines) == 9
+    assert lines[2].split() == ["correlation(a,0)", "0.5"]
+
+
 def test_a_mode_is_a_code():
     mode = {
         "kind": "MODE",
@@ -85,5 +124,8 @@ def test_a_request_says_what_is_counted_of_one_variable():
     assert body["having"] == {"variable": "hlthp", "codes": ["1"]}
     assert body["exposed"] == {"variable": "female", "codes": ["1"]}
     assert body["groups"] == [{"variable": "age", "level": "broad"}]
+    body = statistic_request("analysis_of_variance", "meddol", factors=["site", "age:broad"])
+    assert body["factors"] == [{"variable": "site"}, {"variable": "age", "level": "broad"}]
+    assert statistic_request("correlations", measures=("meddol", "mdvis"))["measures"] == ["meddol", "mdvis"]
     with pytest.raises(ValueError, match="having names several variables"):
         statistic_request("proportion", having={"a": "1", "b": "2"})
