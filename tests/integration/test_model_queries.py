@@ -168,6 +168,44 @@ def test_a_model_of_nearly_the_same_people_is_refused_in_both_orders(house) -> N
     assert reasons(nearly) == ["DIFFERENCING"]
 
 
+def test_where_the_policy_allows_it_units_are_left_out_at_random_instead(tmp_path, people) -> None:
+    text = (
+        (BUNDLED / "israel-cbs.yaml")
+        .read_text()
+        .replace("counts_base: 10", "counts_base: 10\n    left_out_share: 0.05")
+    )
+    house = with_randhie(tmp_path, policies={**load_policies(), "israel-cbs": parse_policy(text)})
+    here = {"site": ["3"], "year": ["2"]}
+    assert verdict(ask(house, "meddol ~ female", **here)) == "RELEASED"
+
+    # Few lack the schooling of the head of their household.
+    nearly = ask(house, "meddol ~ female + numeric(education)", **here)
+
+    assert verdict(nearly) == "RELEASED_PROTECTED"
+    assert reasons(nearly) == ["DIFFERENCING"]
+    assert "5% of the units were left out at random" in nearly.decision.reasons[0].message
+    valid = people[(people["year"] == 2) & (people["site"] == 3) & people["educdec"].notna()]
+    assert 0.9 * len(valid) - 10 < nearly.decision.model.records < 0.99 * len(valid)
+    other = ask(house, "meddol ~ numeric(education)", **here)
+    assert other.decision.model.records == nearly.decision.model.records
+    assert verdict(house.ask(rows=["female"], **here)) == "RELEASED"
+    house.facility.close()
+
+
+def test_where_a_category_would_lose_too_few_it_is_refused_all_the_same(tmp_path) -> None:
+    text = (
+        (BUNDLED / "israel-cbs.yaml")
+        .read_text()
+        .replace("counts_base: 10", "counts_base: 10\n    left_out_share: 0.01")
+    )
+    house = with_randhie(tmp_path, policies={**load_policies(), "israel-cbs": parse_policy(text)})
+    here = {"site": ["3"], "year": ["2"]}
+    assert verdict(ask(house, "meddol ~ female", **here)) == "RELEASED"
+
+    assert verdict(ask(house, "meddol ~ female + numeric(education)", **here)) == "REFUSED"
+    house.facility.close()
+
+
 def test_a_model_after_a_table_of_nearly_the_same_people_is_refused(house) -> None:
     valid = [str(years) for years in range(26)]
     house.ask(rows=["female"], site=["3"], year=["2"], education=valid)

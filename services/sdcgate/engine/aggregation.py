@@ -120,7 +120,7 @@ def records_projection(
 ) -> Any:
     """Unit, weight and some columns of the records that fulfil the conditions and have the measures."""
     table = chosen_records(dataset, conditions, measures)
-    names = ["unit", *(["weight"] if dataset.weighted else []), *columns]
+    names = ["unit", "unit_key", *(["weight"] if dataset.weighted else []), *columns]
     values = {measure: table[dataset.measure_column(measure)] for measure in measures}
     return table.select(*names, **{f"measure_{place}": value for place, value in enumerate(values.values())})
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sdcgate.methods.cells import Axis, Facts, FloatArray, IntArray
+from sdcgate.methods.cells import Axis, Facts, FloatArray, IntArray, KeyArray
 from sdcgate.methods.rules import ABSOLUTE_VALUES, Contributions
 
 MEASURE_PREFIX = "measure:"
@@ -61,6 +61,8 @@ class Records:
     measures: Mapping[str, FloatArray] = field(repr=False)
     unit: IntArray = field(repr=False)
     """Unit of each record, numbered from 0 among those that are there."""
+    unit_keys: KeyArray = field(repr=False)
+    """Secret key of each unit, shape (units,)."""
     weights: FloatArray | None = field(repr=False)
     """Weight of each record; None where the dataset has none."""
 

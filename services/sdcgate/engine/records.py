@@ -28,10 +28,14 @@ def read_records(database: Database, dataset: Dataset, query: RecordsQuery) -> R
         measure: rows[f"measure_{place}"].to_numpy().astype(np.float64) / dataset.profiles[measure].scale
         for place, measure in enumerate(query.measures)
     }
+    unit = _numbered(rows["unit"].to_numpy())
+    keys = np.zeros(int(unit.max(initial=-1)) + 1, dtype=np.uint64)
+    keys[unit] = rows["unit_key"].to_numpy()
     return Records(
         codes={level: positions[column] for level, column in zip(query.levels, wanted, strict=True)},
         measures=values,
-        unit=_numbered(rows["unit"].to_numpy()),
+        unit=unit,
+        unit_keys=keys,
         weights=rows["weight"].to_numpy() / 10.0**dataset.weight_decimals if dataset.weighted else None,
     )
 

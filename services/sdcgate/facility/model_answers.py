@@ -38,6 +38,10 @@ OF_MODELS = {
 }
 WITHHELD = "Coefficients of categories that rest on too few units are withheld, with others that reveal them."
 FEWER_TERMS = "Leave out a term or an interaction, ask factors by coarser levels, or widen the filter."
+LEFT_OUT = (
+    "{share:.0%} of the units were left out at random: with all of them the model would reveal figures that "
+    "must not be known, together with what was released before."
+)
 SUGGESTIONS = {
     ReasonCode.RESIDUAL_DEGREES: FEWER_TERMS,
     ReasonCode.SATURATED: FEWER_TERMS,
@@ -62,7 +66,10 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
     else:
         limits = plan.policy.models
         protected = bool(withheld.any() or outcome.not_estimated)
-        decision = new_decision(asked, None, reviewed or None, protected)
+        decision = new_decision(asked, None, reviewed or None, protected or outcome.left_out)
+        if outcome.left_out:
+            message = LEFT_OUT.format(share=limits.left_out_share)
+            decision.reasons.append(model_reason(ReasonCode.DIFFERENCING, message, None))
         if protected:
             decision.reasons.append(model_reason(ReasonCode.MINIMUM_UNITS, WITHHELD, None))
         decision.model.CopyFrom(
@@ -94,6 +101,7 @@ def found_model(plan: ModelPlan, outcome: ModelOutcome, sequence: int) -> Found:
         fitted=told_model(plan, outcome.fitted) if outcome.fitted is not None else None,
     )
 
+        inexact=outcome.left_out,
 
 def told_model(
     plan: ModelPlan, fitted: Fitted, withheld: BoolArray | None = None, digits: int = 17, counts_base: int = 1

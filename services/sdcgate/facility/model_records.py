@@ -8,7 +8,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import RecordsQuery
 from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.model_vocabulary import code_numbers
-from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.cells import FloatArray, IntArray, KeyArray
 from sdcgate.methods.outputs.design import Records, VariableLevel
 
 
@@ -17,7 +17,10 @@ class Population:
     """Complete records of a model's population, with their units and weights."""
 
     records: Records = field(repr=False)
+    codes: dict[VariableLevel, IntArray] = field(repr=False)
+    """Codes of all levels that the model names, those of its groups among them."""
     unit: IntArray = field(repr=False)
+    unit_keys: KeyArray = field(repr=False)
     weights: FloatArray | None = field(repr=False)
     groups: IntArray = field(repr=False)
     """What has effects of its own in models of fixed and random effects, as numbers from 0."""
@@ -49,7 +52,9 @@ def read_population(engine: Engine, plan: ModelPlan) -> Population:
     codes = {level: found.codes[level] for level in sorted(factors)}
     return Population(
         records=Records(codes, measures, len(found.unit)),
+        codes={level: found.codes[level] for level in sorted({*factors, *grouped})},
         unit=found.unit,
+        unit_keys=found.unit_keys,
         weights=found.weights if plan.weighted else None,
         groups=found.codes[plan.groups] if plan.groups else found.unit,
         strata=found.codes[drawn[design.stratum]] if design.stratum else None,

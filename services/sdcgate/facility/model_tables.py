@@ -14,6 +14,7 @@ from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.methods.cells import MISSING, TOTAL, Axis, BoolArray, IntArray, State, shape_of
 from sdcgate.methods.outputs.design import Column, Indicator
+from sdcgate.methods.rules import ReasonCode
 
 References = Mapping[Level, str]
 """The code that the coefficients of a variable's level are relative to."""
@@ -71,6 +72,19 @@ def judge_tables(
         table = computed.table
         judged.append(JudgedTable(implied, table.axes, outcome.states, table.facts.units))
     return outcomes, judged
+
+
+def only_differencing(
+    judge: Judge, table: tuple[ImpliedTable, Computation], known: Knowledge, left: Callable[[], float]
+) -> JudgedTable | None:
+    """The table as if all of it left, where no rule but the comparison with earlier answers holds it."""
+    implied, computed = table
+    outcome = judge.judge(implied.plan, computed, known, left)
+    rules = {finding.rule for finding in outcome.findings} | set(outcome.codes)
+    if rules - {ReasonCode.DIFFERENCING} or (outcome.states == State.WITHHELD).any():
+        return None
+    states = np.full(len(computed.table.facts), State.PUBLISHED, dtype=np.int64)
+    return JudgedTable(implied, computed.table.axes, states, computed.table.facts.units)
 
 
 def choose_references(judged: Sequence[JudgedTable], named: References) -> dict[Level, str]:

@@ -13,6 +13,7 @@ from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.left_out import without_some
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm_up
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.model_records import Population, read_population
@@ -22,6 +23,7 @@ from sdcgate.facility.model_tables import (
     codes_told,
     compute_tables,
     judge_tables,
+    only_differencing,
     withheld_columns,
 )
 from sdcgate.facility.model_vocabulary import vocabulary
@@ -69,6 +71,8 @@ class ModelOutcome:
     """Why the model cannot be estimated; nothing of records or codes."""
     findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
 
+    left_out: bool = False
+    """Whether some units were left out, so that nothing of the tables is known exactly."""
 
 class ModelWay:
     """Steps 2 to 7 for models. Stateless: what is known comes in, what may be decided goes out."""
@@ -118,7 +122,38 @@ class ModelWay:
         last = outcomes[-1]
         if last.consequence is not None:
             about = hand.tables[len(outcomes) - 1][0]
-            return ModelOutcome(last.consequence, last.codes, tuple(outcomes), about)
+            held = ModelOutcome(last.consequence, last.codes, tuple(outcomes), about)
+            return self._without_some(hand, known, left) or held
+        return self._judged(hand, outcomes, judged, left, approved)
+
+    def _without_some(
+        self, hand: ModelInHand, known: Knowledge, left: Callable[[], float]
+    ) -> ModelOutcome | None:
+        """The model with some units left out, where only earlier answers speak against all of them."""
+        plan = hand.plan
+        share, rule = plan.policy.models.left_out_share, plan.policy.rules.minimum_units
+        if not share or rule is None:
+            return None
+        tables = [only_differencing(self._judge, table, known, left) for table in hand.tables]
+        if None in tables:
+            return None
+        dimensions = [implied.plan.dimensions for implied, _ in hand.tables]
+        people = without_some(self._people(hand), dimensions, share, rule.units)
+        if people is None:
+            return None
+        part = ModelInHand(plan, hand.tables, people)
+        outcome = self._judged(part, [], [table for table in tables if table is not None], left, False)
+        return replace(outcome, left_out=True) if outcome.consequence is None else None
+
+    def _judged(
+        self,
+        hand: ModelInHand,
+        outcomes: list[Outcome],
+        judged: list[JudgedTable],
+        left: Callable[[], float],
+        approved: bool,
+    ) -> ModelOutcome:
+        """Steps 5 to 7 for a model whose tables may leave."""
         named = {(f.variable, f.level): f.reference for f in hand.plan.factors if f.reference}
         references = choose_references(judged, named)
         fitted = self._fitted(hand, references, codes_told(judged), left)
@@ -138,8 +173,6 @@ class ModelWay:
         key = (tuple(sorted(references.items())), tuple(sorted(codes.items())))
         if key not in hand.fits:
             plan = hand.plan
-            if hand.people is None:
-                hand.people = read_population(self._engine, plan)
             task = Task(
                 plan.options,
                 plan.formula,
@@ -147,13 +180,18 @@ class ModelWay:
                 vocabulary(plan.dataset),
                 references,
                 codes,
-                hand.people,
+                self._people(hand),
                 plan.policy.models.rules.largest,
             )
             hand.fits[key] = self._room.run(fit, task, seconds=min(left(), MODEL_SECONDS))
         return hand.fits[key]
 
     def _checked(
+    def _people(self, hand: ModelInHand) -> Population:
+        if hand.people is None:
+            hand.people = read_population(self._engine, hand.plan)
+        return hand.people
+
         self,
         plan: ModelPlan,
         fitted: Fitted,

@@ -48,6 +48,8 @@ class Found:
     """Tables that are promised: they count as known outside."""
     implied: tuple[tuple[ReleasedTable, ...], ...] = ()
     """Tables that a model says something of: they count as known, too."""
+    inexact: bool = False
+    """Released on a part of the people that nobody knows: no count and no sum of it is known exactly."""
     fitted: model_pb2.Model | None = field(default=None, repr=False)
     """The model as it was fitted, for checkers."""
     statistic: statistic_pb2.GroupedStatistic | None = field(default=None, repr=False)
@@ -204,6 +206,6 @@ def _verdict_name(decision: pb.Decision) -> str:
 
 
 def _release_bytes(asked: Asked, found: Found) -> bytes | None:
-    if not (found.released or found.noisy or found.exception):
+    if not (found.released or found.noisy or found.exception or found.inexact):
         return None
     return answers.release_bytes(asked.dataset, found.released, found.noisy)

@@ -113,6 +113,8 @@ class ModelsSetting(Model):
     """Significant digits of estimates, errors and figures of fit."""
     counts_base: int = Field(default=10, ge=1, le=1_000_000)
     """Units, records and residual degrees leave rounded to a multiple of it."""
+    left_out_share: float = Field(default=0.0, ge=0, le=0.5)
+    """Share of units left out at random where a model would disclose with earlier answers; 0: it is held."""
     residual_degrees: MinimumResidualDegreesRule | None = None
     """The least residual degrees of freedom."""
     categories: MinimumCategoryRule | None = None
@@ -140,7 +142,9 @@ class ModelsSetting(Model):
             if rule is not None:
                 members = rule.model_dump()
                 rules[name] = kind(**{**members, "consequence": Consequence[rule.consequence.upper()]})
-        return ModelLimits(self.kinds, self.significant_digits, self.counts_base, ModelRules(**rules))
+        return ModelLimits(
+            self.kinds, self.significant_digits, self.counts_base, self.left_out_share, ModelRules(**rules)
+        )
 
 
 RULES: Mapping[str, Any] = {
@@ -166,6 +170,7 @@ class ModelLimits:
     kinds: frozenset[str] = frozenset()
     significant_digits: int = 4
     counts_base: int = 10
+    left_out_share: float = 0.0
     rules: ModelRules = NOT_JUDGED
 
     def written(self) -> dict[str, Any]:
@@ -174,6 +179,7 @@ class ModelLimits:
             "kinds": sorted(self.kinds),
             "significant_digits": self.significant_digits,
             "counts_base": self.counts_base,
+            "left_out_share": self.left_out_share,
         }
         for name in RULES:
             rule = getattr(self.rules, name)
@@ -200,8 +206,10 @@ def read(written: Mapping[str, Any]) -> ModelLimits:
         for name, kind in RULES.items()
         if written[name] is not None
     }
-    digits, base = written["significant_digits"], written["counts_base"]
-    return ModelLimits(frozenset(written["kinds"]), digits, base, ModelRules(**rules))
+    digits, base, left_out = (
+        written[name] for name in ("significant_digits", "counts_base", "left_out_share")
+    )
+    return ModelLimits(frozenset(written["kinds"]), digits, base, left_out, ModelRules(**rules))
 
 
 def _members(rule: Any) -> dict[str, Any]:
@@ -256,6 +264,12 @@ def sentences(limits: ModelLimits) -> dict[str, str]:
     kinds = ", ".join(sorted(limits.kinds))
     said["kinds"] = f"Only the models {kinds}." if kinds else "No model may be asked."
     said["significant_digits"] = f"Figures of models have {limits.significant_digits} significant digits."
+    said["left_out_share"] = (
+        f"Where a model would disclose together with earlier answers, {limits.left_out_share:.0%} of the "
+        "units are left out at random."
+        if limits.left_out_share
+        else "No units are left out where a model would disclose together with earlier answers."
+    )
     said["counts_base"] = f"Counts of models are rounded to multiples of {limits.counts_base}."
     return {f"models.{name}": sentence for name, sentence in said.items()}
 
