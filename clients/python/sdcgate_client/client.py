@@ -156,7 +156,7 @@ class Client(CheckCalls):
         having: Filter | None = None,
         exposed: Filter | None = None,
         mode_of: str | None = None,
-        measures: str | Iterable[str] = (),
+        measures: str | Sequence[str] = (),
         factors: Dimensions = (),
         weighted: bool = False,
         standard_errors: bool = False,
@@ -172,8 +172,8 @@ class Client(CheckCalls):
             second: Denominators of a ratio, heights of hexagonal bins.
             groups: Variables that make the groups, as `"site"` or `"age:ten_years"`; one group without.
             filter: Such as `{"female": ["1"]}`; all conditions hold.
-            having: What a proportion counts, the outcome of a ratio, the event of a survival curve, or the first
-                of two samples: `{"hlthp": ["1"]}`.
+            having: What a proportion counts, the outcome of a ratio, the event of a survival curve, or the
+                first of two samples: `{"hlthp": ["1"]}`.
             exposed: The exposed of an odds or risk ratio.
             mode_of: The variable whose mode is wanted.
             measures: Of correlations and principal components, two or more.
