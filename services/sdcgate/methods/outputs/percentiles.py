@@ -12,6 +12,7 @@ that are the rules on populations.
 """
 
 from dataclasses import dataclass, field
+from math import floor
 
 import numpy as np
 
@@ -71,8 +72,12 @@ def percentiles(sample: Sample, rule: PercentileUnits) -> Percentiles:
     ends = np.searchsorted(sample.groups[order], np.arange(sample.number_of_groups), side="right")
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
     found = [
-        _Group(sample, order[start:end]).percentiles(rule) if end > start else _nothing(rule)
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        _Group(sample, order[start:end]).percentiles(rule)
+        if units and units >= rule.window + 2 * rule.side
+        else _nothing(rule, units)
+        for start, end, units in zip(
+            starts.tolist(), ends.tolist(), sample.units_of_groups.tolist(), strict=True
+        )
     ]
     ascending = np.argsort(rule.points)
     columns = np.array(found, dtype=np.float64)[:, ascending, :]
@@ -90,8 +95,9 @@ Row = tuple[float, float, float, float, float]
 """Of one point: value, window units, side units, closeness, share of the total below."""
 
 
-def _nothing(rule: PercentileUnits) -> list[Row]:
-    return [(np.nan, 0, 0, 0, np.nan)] * len(rule.points)
+def _nothing(rule: PercentileUnits, units: int) -> list[Row]:
+    """Of a group that has no room for any window and its sides."""
+    return [(np.nan, units, 0, 0, np.nan)] * len(rule.points)
 
 
 class _Group:
@@ -108,10 +114,11 @@ class _Group:
         self.windows: list[tuple[int, int]] = []
 
     def percentiles(self, rule: PercentileUnits) -> list[Row]:
-        return [self._point(point, rule) for point in rule.points]
+        centres = np.interp(rule.points, self.middles, np.arange(len(self.values)))
+        return [self._point(centre, rule) for centre in centres.tolist()]
 
-    def _point(self, point: float, rule: PercentileUnits) -> Row:
-        first, last = self._window(point, rule.window)
+    def _point(self, centre: float, rule: PercentileUnits) -> Row:
+        first, last = self._window(centre, rule.window)
         below = max((end for _, end in self.windows if end <= first), default=0)
         above = min((start for start, _ in self.windows if start >= last), default=len(self.values))
         if any(start < last and first < end for start, end in self.windows):
@@ -124,16 +131,25 @@ class _Group:
         share = (self.held[first] + self.held[last]) / 2
         return float(means.mean()), window, side, _unknown_share(means), float(share)
 
-    def _window(self, point: float, units: int) -> tuple[int, int]:
-        """The shortest run around a point with so many units: first record, and the one after the last."""
+    def _window(self, centre: float, units: int) -> tuple[int, int]:
+        """The shortest run around a place with so many units: first record, and the one after the last."""
         records = len(self.values)
-        centre = float(np.interp(point, self.middles, np.arange(records)))
-        width = min(units, records)
-        while True:
-            first = int(np.clip(np.floor(centre - (width - 1) / 2 + 0.5), 0, records - width))
-            if width == records or self._distinct(first, first + width) >= units:
-                return first, first + width
-            width += 1
+
+        def run(width: int) -> tuple[int, int]:
+            first = min(max(floor(centre - (width - 1) / 2 + 0.5), 0), records - width)
+            return first, first + width
+
+        least = most = min(units, records)
+        # A unit may have any number of records side by side: doubled first, then halved in between.
+        while most < records and self._distinct(*run(most)) < units:
+            least, most = most + 1, min(2 * most, records)
+        while least < most:
+            middle = (least + most) // 2
+            if self._distinct(*run(middle)) >= units:
+                most = middle
+            else:
+                least = middle + 1
+        return run(most)
 
     def _side(self, below: int, first: int, last: int, above: int) -> int:
         """The fewest units of the runs beside a window; two windows may touch, a window and an end not."""

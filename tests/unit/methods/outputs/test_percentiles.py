@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdcgate.methods.outputs.distributions import box_plot, density, histogram
 from sdcgate.methods.outputs.extremes import instead
-from sdcgate.methods.outputs.percentiles import Percentiles, percentiles
+from sdcgate.methods.outputs.percentiles import Percentiles, _Group, percentiles
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_rules import PercentileUnits
 from sdcgate.methods.rules import Consequence
@@ -111,6 +111,33 @@ def test_a_unit_with_many_records_in_the_window_counts_once():
     rule = PercentileUnits(10, 10, Consequence.REFUSE, points=(0.5,))
     window = np.append(np.arange(91.0, 100.0), 100.0)
     assert released(found(values, units, rule)) == {0.5: pytest.approx(window.mean())}
+
+
+def test_a_unit_with_very_many_records_side_by_side_takes_no_time():
+    """A window that grew by one record after the other would look at each of them for each of them."""
+    values = np.concatenate([np.arange(0.0, 40.0), np.full(300_000, 50.0), np.arange(60.0, 100.0)])
+    units = np.concatenate([np.arange(40), np.full(300_000, 40), np.arange(41, 81)])
+    percentile = found(values, units)
+    assert percentile.window_units[0, percentile.points.index(0.5)] >= 10
+    assert released(percentile)
+
+
+@given(st.lists(st.integers(0, 9), min_size=30, max_size=80), st.integers(0, 70))
+def test_the_window_of_a_panel_is_the_shortest_that_has_the_units(units, place):
+    """Sought here by one record after the other."""
+    units = np.array(units)
+    group = _Group(
+        Sample(np.arange(float(len(units))), np.zeros(len(units), int), units, 1), np.arange(len(units))
+    )
+    centre, wanted = min(place, len(units) - 1) + 0.25, 5
+    first, last = group._window(centre, wanted)
+    narrower = [
+        max(min(int(np.floor(centre - (width - 1) / 2 + 0.5)), len(units) - width), 0)
+        for width in range(1, last - first)
+    ]
+    counts = [len(set(units[at : at + width])) for width, at in enumerate(narrower, 1)]
+    assert all(count < wanted for count in counts[wanted - 1 :])
+    assert len(set(units[first:last])) >= min(wanted, len(set(units)))
 
 
 def test_a_window_is_told_apart_from_its_largest_value():
