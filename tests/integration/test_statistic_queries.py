@@ -233,6 +233,13 @@ def test_pictures_are_drawn_only_where_they_are_asked_for(house) -> None:
     assert [curve.name for curve in without.curves] == ["edges"]
 
 
+def test_drawings_of_very_many_groups_are_not_made(house) -> None:
+    many = ["site", "plan", "year"]
+    for kind, picture in (("BOX_PLOT", True), ("DENSITY", False)):
+        with pytest.raises(InvalidRequest, match="At most 100 groups are drawn; these are 840"):
+            ask(house, kind, "meddol", groups=many, picture=picture)
+
+
 def test_what_does_not_go_together_is_told_at_once_with_paths(house) -> None:
     with pytest.raises(InvalidRequest) as caught:
         ask(

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Condition
@@ -53,6 +54,9 @@ OF_SHARES = frozenset(
 NEVER_BELOW_0 = OF_SHARES | SURVIVAL
 """Statistics that mean something only where no value can be below 0."""
 WITH_ERRORS = frozenset({Statistic.MEAN, Statistic.TOTAL, Statistic.RATIO, Statistic.PROPORTION})
+OF_MANY_POINTS = frozenset({Statistic.DENSITY, Statistic.HEXAGONAL_BINS})
+MOST_DRAWN = 100
+"""Groups that are drawn, or have curves of many points, at most."""
 UNWEIGHTED = (
     frozenset({Statistic.HERFINDAHL, Statistic.CONCENTRATION_RATIO, Statistic.HEXAGONAL_BINS})
     | SURVIVAL
@@ -341,6 +345,10 @@ def _unfit(plan: StatisticPlan) -> list[FieldProblem]:
         found.append(FieldProblem("weighted", f"{name} is about the units that are there; leave it out."))
     if plan.errors and plan.statistic not in WITH_ERRORS:
         found.append(FieldProblem("standard_errors", f"{name} has none; leave it out."))
+    groups = prod(len(plan.dataset.level(*level).codes) for level in plan.groups)
+    if groups > MOST_DRAWN and (plan.picture or plan.statistic in OF_MANY_POINTS):
+        message = f"At most {MOST_DRAWN} groups are drawn; these are {groups}. Ask coarser ones."
+        found.append(FieldProblem("groups", message))
     used = [variable for variable, _ in (*plan.groups, *plan.counted)]
     for variable in dict.fromkeys(used):
         if used.count(variable) > 1:
