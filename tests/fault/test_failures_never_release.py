@@ -523,11 +523,11 @@ def test_a_head_that_moves_some_times_is_followed_and_one_that_never_rests_is_un
     append, tries = house.ledger.append_decision, []
 
     def moving(until: float) -> Callable[..., Any]:
-        def attempt(event: Any, sequence: int | None) -> Any:
+        def attempt(event: Any, sequence: int | None, *allowances: Any) -> Any:
             tries.append(sequence)
             if len(tries) <= until:
                 raise HeadMoved(99)
-            return append(event, sequence)
+            return append(event, sequence, *allowances)
 
         return attempt
 
@@ -549,13 +549,13 @@ def test_what_others_released_meanwhile_is_known_before_this_leaves(open_house, 
     years = house.engine.dataset("randhie").level("education", "years").codes[:-1]
     append, first = house.ledger.append_decision, []
 
-    def somebody_is_faster(event: Any, sequence: int | None) -> Any:
+    def somebody_is_faster(event: Any, sequence: int | None, *allowances: Any) -> Any:
         if not first:
             first.append(sequence)
             # One person of 694 in site 3 and year 2 has no education.
             monkeypatch.undo()
             assert verdict(house.ask(**asked, education=years)) == "RELEASED"
-        return append(event, sequence)
+        return append(event, sequence, *allowances)
 
     monkeypatch.setattr(house.ledger, "append_decision", somebody_is_faster)
     answered = house.ask(**asked)

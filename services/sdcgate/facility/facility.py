@@ -1,71 +1,52 @@
 """The facility: the only room of the house from which anything is released."""
 
-import threading
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar, cast
+from typing import cast
 
 import numpy as np
 
-from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
 from sdcgate.facility.asked import (
     Asked,
     asked_knowledge,
-    asked_model,
-    asked_output,
-    asked_table,
     without_facts,
 )
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
-from sdcgate.facility.binding import Unbound, bind
-from sdcgate.facility.charges import cells_told
-from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
-from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimeOver, Unavailable
+from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
-from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources
-from sdcgate.facility.model_answers import decided_model, found_model
-from sdcgate.facility.model_plan import ModelPlan, make_model_plan
-from sdcgate.facility.models import ModelWay, cells_of
-from sdcgate.facility.outputs import SubmittedOutput, read_output
+from sdcgate.facility.knowledge import KnowledgeOfSources
+from sdcgate.facility.model_queries import ModelQueries
+from sdcgate.facility.models import ModelWay
+from sdcgate.facility.outputs import read_output
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.published import enterable, entered, everything_known, table_of
 from sdcgate.facility.query_ids import moment_of
-from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.redesign import Redesigner
-from sdcgate.facility.refusals import refuse_without_data
-from sdcgate.facility.results.comparison import Comparison
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.statistic_queries import StatisticQueries
+from sdcgate.facility.table_queries import TableQueries
 from sdcgate.facility.two_reviewers import waits_for_another
 from sdcgate.facility.versions import Versions
 from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
-from sdcgate.ledger.ledger import AlreadyRegistered, HeadMoved, Ledger, StoredSummary
-from sdcgate.methods.rules import Consequence
+from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredSummary
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, release_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-
-T = TypeVar("T")
-
-OPTIMISTIC_TRIES = 3
-TRIES = 20
 
 
 class Facility:
@@ -86,19 +67,32 @@ class Facility:
         self._judge = Judge(engine, risk, protection)
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
-        self._box_key = box_key
         self._approvals = Approvals(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
-        self._models = ModelWay(engine, self._judge, risk, FittingRoom())
-        self._redesigner = Redesigner(engine, risk, self._recorder.left_whole)
-        self._knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
-        self._versions = Versions(engine, self._policies, self._knowledge)
-        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        shared = (self._policies, self._recorder, self._spending, self._known, self._at_the_head)
+        self._fits = ModelWay(engine, self._judge, risk, FittingRoom())
+        knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
+        self._head = Head(knowledge)
+        self._versions = Versions(engine, self._policies, knowledge)
+        shared = (self._policies, self._recorder, self._spending, self._head)
+        redesigner = Redesigner(engine, risk, self._recorder.left_whole)
+        self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, *shared)
+        self._models = ModelQueries(engine, self._fits, *shared)
         self._statistics = StatisticQueries(engine, self._judge, risk, *shared)
-        answers = Answers(self._answer_output, self._answer_table, self._answer_model)
+        answers = Answers(
+            lambda caller, output, pace: self._tables.answer_output(caller, output, pace, self._repeated),
+            lambda caller, table, pace: self._tables.answer(caller, table, pace, self._repeated),
+            lambda caller, model, pace, printed: self._models.answer(
+                caller, model, pace, self._repeated, printed
+            ),
+        )
         self._results = ResultQueries(engine, box_key, answers, *shared)
+        self._reviewed: dict[str, ModelQueries | StatisticQueries | ResultQueries] = {
+            "model_request": self._models,
+            "statistic_request": self._statistics,
+            "files": self._results,
+        }
+        """Who reviews what is not a table, by the field of its record."""
 
     def register_dataset(
         self, caller: Caller, request: pb.RegisterDatasetRequest
@@ -172,11 +166,11 @@ class Facility:
 
     def warm_up(self) -> None:
         """Start the processes in which models are fitted, so that no caller waits for them."""
-        self._models.warm_up()
+        self._fits.warm_up()
 
     def close(self) -> None:
         """End the processes in which models are fitted."""
-        self._models.close()
+        self._fits.close()
 
     def is_ready(self) -> bool:
         """Whether decisions can be recorded."""
@@ -201,10 +195,10 @@ class Facility:
             outcome = everything_known(plan, computed)
 
             def attempt() -> Answered:
-                found = Found(computed, outcome, self._known(plan.dataset).sequence)
+                found = Found(computed, outcome, self._head.known(plan.dataset).sequence)
                 return self._recorder.record(caller, asked, entered(asked, plan, computed, outcome), found)
 
-            recorded = self._at_the_head(plan.dataset.source, attempt, pace)
+            recorded = self._head.attempt(plan.dataset.source, attempt, pace)
         decision = recorded.decision
         return pb.EnterKnowledgeResponse(
             query=decision.query,
@@ -226,14 +220,7 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
-        return self._answer_table(caller, request, pace)
-
-    def _answer_table(self, caller: Caller, request: pb.QueryTableRequest, pace: Pace) -> Answered:
-        plan = self._versions.standing_plan(request)
-        asked = asked_table(plan, request)
-        return self._repeated(asked, pace) or self._spending.pay(
-            caller, asked, cells_told(plan), pace, lambda paid: self._way(caller, paid, plan, pace)
-        )
+        return self._tables.answer(caller, request, pace, self._repeated)
 
     def check_query(self, caller: Caller, request: pb.QueryTableRequest) -> None:
         """Look for all that is wrong with a table query, without answering it; raises as `query_table`."""
@@ -248,26 +235,7 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
-        return self._answer_model(caller, request, pace)
-
-    def _answer_model(
-        self,
-        caller: Caller,
-        request: pb.QueryModelRequest,
-        pace: Pace,
-        printed: Comparison | None = None,
-    ) -> Answered:
-        plan = self._model_plan(request)
-        asked = asked_model(plan, request)
-        if printed is not None:
-            asked = replace(asked, canonical=printed.canonical)
-        return self._repeated(asked, pace) or self._spending.pay(
-            caller,
-            asked,
-            cells_of(plan),
-            pace,
-            lambda paid: self._way_of_model(caller, paid, plan, pace, printed),
-        )
+        return self._models.answer(caller, request, pace, self._repeated)
 
     def query_statistic(self, caller: Caller, request: pb.QueryStatisticRequest, pace: Pace) -> Answered:
         """Answer a statistic query; raises as `query_model`."""
@@ -282,7 +250,7 @@ class Facility:
     def check_model(self, caller: Caller, request: pb.QueryModelRequest) -> None:
         """Look for all that is wrong with a model query, without answering it; raises as `query_model`."""
         require(caller, "query")
-        self._model_plan(request)
+        self._models.plan(request)
 
     def check_output(self, caller: Caller, request: pb.SubmitOutputRequest) -> None:
         """Look for all that is wrong with an output, without judging it; raises as `submit_output`."""
@@ -297,7 +265,7 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "submit")
-        return self._answer_output(caller, request, pace)
+        return self._tables.answer_output(caller, request, pace, self._repeated)
 
     def submit_results(
         self, caller: Caller, options: pb.ResultsOptions, content: bytes, pace: Pace
@@ -306,22 +274,10 @@ class Facility:
         require(caller, "submit")
         return self._results.submit(caller, options, content, pace)
 
-    def _answer_output(self, caller: Caller, request: pb.SubmitOutputRequest, pace: Pace) -> Answered:
-        output = read_output(request)
-        asked = self._asked_output(request)
-        earlier = self._repeated(asked, pace)
-        if earlier is not None:
-            return earlier
-        try:
-            plan = bind(asked, output)
-        except Unbound as error:
-            decision, found = unbound(asked, error), Found(binding=error.problems)
-            return self._spending.pay(
-                caller, asked, 0, pace, lambda paid: self._recorder.record(caller, paid, decision, found)
-            )
-        return self._spending.pay(
-            caller, asked, cells_told(plan), pace, lambda paid: self._way(caller, paid, plan, pace, output)
-        )
+    def submit_files(self, caller: Caller, files: pb.SubmittedFiles, pace: Pace) -> Answered:
+        """The decision about files that could not be read, as they were recorded; raises as `submit_output`."""
+        require(caller, "submit")
+        return self._results.refer(caller, files, pace)
 
     def get_query(self, caller: Caller, query: str) -> pb.GetQueryResponse:
         """A query: to its researcher what he saw, to a checker everything.
@@ -397,29 +353,10 @@ class Facility:
         if waits_for_another(self._approvals, caller, request, self._policies.of(dataset)):
             return self._recorder.decision_of(stored)
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
-        if record.HasField("model_request"):
-            return self._review_model(caller, request, record, stored.version, pace)
-        if record.HasField("statistic_request"):
-            return self._statistics.review(caller, request, record, stored.version, pace)
-        if record.HasField("files"):
-            return self._results.review(caller, request, record, stored.version, pace)
-        output = read_output(record.output) if record.HasField("output") else None
-        if output is None:
-            plan = self._versions.plan(record.request, stored.version)
-            asked = asked_table(plan, record.request)
-        else:
-            asked = self._asked_output(record.output, stored.version)
-        if not request.approve:
-            decision = new_decision(asked, Consequence.REFUSE, stored.query_id)
-            decision.reasons.append(reviewed_reason())
-            return self._recorder.record_review(caller, request, asked, record, decision)
-
-        if output is not None:
-            try:
-                plan = bind(asked, output)
-            except Unbound as error:
-                return self._except(caller, request, record, asked, output, error, pace)
-        return self._approve(caller, request, record, asked, plan, pace, output)
+        for field, queries in self._reviewed.items():
+            if record.HasField(field):
+                return queries.review(caller, request, record, stored.version, pace)
+        return self._tables.review(caller, request, record, stored.version, pace)
 
     def get_policy(self, caller: Caller, request: pb.GetPolicyRequest) -> pb.GetPolicyResponse:
         """The policy that applies to a dataset, or that applied when a query was decided.
@@ -459,179 +396,12 @@ class Facility:
         """
         self._policies.replace(policies, self._engine.datasets())
 
-    def _except(
-        self,
-        caller: Caller,
-        request: pb.ReviewQueryRequest,
-        record: release_pb2.DecisionRecord,
-        asked: Asked,
-        output: SubmittedOutput,
-        error: Unbound,
-        pace: Pace,
-    ) -> pb.Decision:
-        """Release an output that cannot be bound, on the checker's own responsibility.
-
-        Raises:
-            Conflict: the checker has not said that he means it.
-        """
-        if not request.exception:
-            raise Conflict(
-                "The output cannot be bound to its dataset, so nothing can be proved of it; refuse it, or "
-                f"approve it with `exception`, which the ledger records. {error}"
-            )
-
-        def attempt() -> pb.Decision:
-            sequence = self._known(asked.dataset).sequence
-            decision = excepted(asked, output, request.query)
-            found = Found(sequence=sequence, exception=True)
-            return self._recorder.record_review(caller, request, asked, record, decision, found)
-
-        return self._at_the_head(asked.dataset.source, attempt, pace)
-
-    def _known(self, dataset: Dataset) -> Knowledge:
-        return self._knowledge.of(dataset.source, dataset.name, dataset.version)
-
-    def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
-        dataset = datasets.find(self._engine, request.dataset, version)
-        return asked_output(dataset, self._policies.of(dataset), request, self._box_key)
-
     def _repeated(self, asked: Asked, pace: Pace) -> Answered | None:
         """The decision about the same request, where there is one."""
         earlier = self._recorder.answered(asked)
         if earlier is not None:
             pace.repeats(earlier.decision.decided.ToDatetime(UTC), asked.policy.latency_step_ms)
         return earlier
-
-    def _way(
-        self,
-        caller: Caller,
-        asked: Asked,
-        plan: Plan,
-        pace: Pace,
-        output: SubmittedOutput | None = None,
-    ) -> Answered:
-        """Steps 2 to 8 for a table that was asked for, or an output that is bound to it."""
-        refusal = refuse_without_data(plan, submitted=output is not None)
-        if refusal is not None:
-            decision = new_decision(asked, refusal.consequence)
-            decision.reasons.extend(refusal.reasons)
-            decision.alternatives.extend(refusal.alternatives)
-            return self._recorder.record(caller, asked, decision)
-        pace.data_are_read(plan.policy.latency_step_ms)
-        computed = self._judge.compute(plan)
-
-        def attempt() -> Answered:
-            known = self._known(plan.dataset)
-            outcome = self._judge.judge(plan, computed, known, pace.left)
-            proposals = None
-            if output is None:
-                proposals = self._redesigner.propose(plan, computed, outcome, known, pace.left)
-            decision, binding = decided(asked, plan, computed, outcome, output, proposals=proposals)
-            seen_at(decision, pace.moment())
-            found = Found(computed, outcome, known.sequence, binding=binding, proposed=proposals or ())
-            return self._recorder.record(caller, asked, decision, found)
-
-        return self._at_the_head(plan.dataset.source, attempt, pace)
-
-    def _model_plan(self, request: pb.QueryModelRequest, version: int | None = None) -> ModelPlan:
-        dataset = datasets.find(self._engine, request.dataset, version)
-        return make_model_plan(dataset, self._policies.of(dataset), request)
-
-    def _way_of_model(
-        self,
-        caller: Caller,
-        asked: Asked,
-        plan: ModelPlan,
-        pace: Pace,
-        printed: Comparison | None = None,
-    ) -> Answered:
-        """Steps 2 to 8 for a model."""
-        refusal = self._models.refuse_without_data(plan)
-        if refusal is not None:
-            decision = new_decision(asked, refusal.consequence)
-            decision.reasons.extend(refusal.reasons)
-            return self._recorder.record(caller, asked, decision)
-        pace.data_are_read(plan.policy.latency_step_ms)
-        hand = self._models.compute(plan)
-
-        def attempt() -> Answered:
-            known = self._known(plan.dataset)
-            outcome = self._models.judge(hand, known, pace.left)
-            decision = decided_model(asked, plan, outcome)
-            found = found_model(plan, outcome, known.sequence)
-            if printed is not None:
-                digits = plan.policy.models.significant_digits
-                decision, binding = printed.compared(asked, decision, digits)
-                found = replace(found, binding=binding)
-            seen_at(decision, pace.moment())
-            return self._recorder.record(caller, asked, decision, found)
-
-        return self._at_the_head(plan.dataset.source, attempt, pace)
-
-    def _review_model(
-        self,
-        caller: Caller,
-        request: pb.ReviewQueryRequest,
-        record: release_pb2.DecisionRecord,
-        version: int,
-        pace: Pace,
-    ) -> pb.Decision:
-        """Refuse a referred model, or approve it: steps 4 to 8 at the present head."""
-        plan = self._model_plan(record.model_request, version)
-        asked = asked_model(plan, record.model_request)
-        if not request.approve:
-            decision = new_decision(asked, Consequence.REFUSE, request.query)
-            decision.reasons.append(reviewed_reason())
-            return self._recorder.record_review(caller, request, asked, record, decision)
-        hand = self._models.compute(plan)
-
-        def attempt() -> pb.Decision:
-            known = self._known(plan.dataset)
-            outcome = self._models.judge(hand, known, pace.left, approved=True)
-            if outcome.consequence is Consequence.REFER:
-                raise Conflict("It still cannot be proved that this model is safe; refuse it.")
-            decision = decided_model(asked, plan, outcome, request.query)
-            found = found_model(plan, outcome, known.sequence)
-            return self._recorder.record_review(caller, request, asked, record, decision, found)
-
-        return self._at_the_head(plan.dataset.source, attempt, pace)
-
-    def _approve(
-        self,
-        caller: Caller,
-        request: pb.ReviewQueryRequest,
-        record: release_pb2.DecisionRecord,
-        asked: Asked,
-        plan: Plan,
-        pace: Pace,
-        output: SubmittedOutput | None = None,
-    ) -> pb.Decision:
-        computed = self._judge.compute(plan)
-
-        def attempt() -> pb.Decision:
-            known = self._known(plan.dataset)
-            outcome = self._judge.judge(plan, computed, known, pace.left, approved=True)
-            if outcome.consequence is Consequence.REFER:
-                raise Conflict("It still cannot be proved that this table is safe; refuse it.")
-            decision, _ = decided(asked, plan, computed, outcome, output, reviewed=request.query)
-            found = Found(computed, outcome, known.sequence)
-            return self._recorder.record_review(caller, request, asked, record, decision, found)
-
-        return self._at_the_head(plan.dataset.source, attempt, pace)
-
-    def _at_the_head(self, source: str, attempt: Callable[[], T], pace: Pace) -> T:
-        """Try at the present head; if others were faster, again, at last under the source's lock."""
-        for number in range(TRIES):
-            if pace.left() <= 0:
-                raise TimeOver()
-            try:
-                if number < OPTIMISTIC_TRIES:
-                    return attempt()
-                with self._locks[source]:
-                    return attempt()
-            except HeadMoved:
-                continue
-        raise Unavailable("Too many others are asking this dataset at the moment; try again.")
 
 
 def _verdict(name: str) -> pb.Verdict:

@@ -8,7 +8,8 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.model_fitting import Fitted
-from sdcgate.facility.model_plan import UNIT, WITH_GROUPS, ImpliedTable, ModelPlan
+from sdcgate.facility.model_options import UNIT, WITH_GROUPS
+from sdcgate.facility.model_plan import ImpliedTable, ModelPlan
 from sdcgate.facility.models import ModelOutcome
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
@@ -37,11 +38,11 @@ OF_MODELS = {
     ReasonCode.NOT_ESTIMABLE: "The model cannot be estimated on this population.",
 }
 WITHHELD = "Coefficients of categories that rest on too few units are withheld, with others that reveal them."
-FEWER_TERMS = "Leave out a term or an interaction, ask factors by coarser levels, or widen the filter."
 LEFT_OUT = (
     "{share:.0%} of the units were left out at random: with all of them the model would reveal figures that "
     "must not be known, together with what was released before."
 )
+FEWER_TERMS = "Leave out a term or an interaction, ask factors by coarser levels, or widen the filter."
 SUGGESTIONS = {
     ReasonCode.RESIDUAL_DEGREES: FEWER_TERMS,
     ReasonCode.SATURATED: FEWER_TERMS,
@@ -75,6 +76,9 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
         decision.model.CopyFrom(
             told_model(plan, fitted, withheld, limits.significant_digits, limits.counts_base)
         )
+        if protected:
+            # What a fit leaves unexplained tells the coefficients that are withheld.
+            decision.model.ClearField("fit")
         for name in outcome.not_estimated:
             decision.model.coefficients.add(name=name, status=table_pb2.CELL_STATUS_WITHHELD)
         # Its place must not tell whether a withheld coefficient could be estimated.
@@ -97,11 +101,11 @@ def found_model(plan: ModelPlan, outcome: ModelOutcome, sequence: int) -> Found:
     return Found(
         outcome=judged,
         sequence=sequence,
+        inexact=outcome.left_out,
         implied=() if held else tuple(table.released for table in outcome.outcomes if table.released),
         fitted=told_model(plan, outcome.fitted) if outcome.fitted is not None else None,
     )
 
-        inexact=outcome.left_out,
 
 def told_model(
     plan: ModelPlan, fitted: Fitted, withheld: BoolArray | None = None, digits: int = 17, counts_base: int = 1

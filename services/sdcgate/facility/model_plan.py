@@ -8,20 +8,27 @@ if it left itself; a model that has all interactions of its factors is such a ta
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Condition
 from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.model_options import (
+    fit_options,
+    groups_asked,
+    instruments_asked,
+    unfit,
+    wrong_options,
+)
 from sdcgate.facility.model_vocabulary import vocabulary
-from sdcgate.facility.plan import FigureAsked, Plan, conditions_asked, unknown
+from sdcgate.facility.plan import FigureAsked, Plan, conditions_asked
 from sdcgate.methods.cells import MISSING
 from sdcgate.methods.outputs.fits import Family, FitOptions
 from sdcgate.methods.outputs.formula import Classes, Factor, Formula, Numeric, Survival, Term
 from sdcgate.methods.outputs.formula_parser import parse_formula
 from sdcgate.methods.outputs.formula_tokens import FormulaError
-from sdcgate.methods.outputs.sandwich import Covariance
+from sdcgate.methods.outputs.implied_tables import FEW_VALUES
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -29,18 +36,6 @@ from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 Level = tuple[str, str]
 """Variable and level."""
-
-MEDIAN = 0.5
-OF_EVENTS = frozenset({Family.LOGIT, Family.PROBIT})
-"""Families whose outcome is one class against the others."""
-OF_CLASSES = frozenset({Family.MULTINOMIAL_LOGIT, Family.ORDERED_LOGIT})
-WITH_GROUPS = frozenset({Family.FIXED_EFFECTS, Family.MIXED})
-WITHOUT_WEIGHTS = frozenset(
-    {Family.QUANTILE, Family.FIXED_EFFECTS, Family.MIXED, Family.COX, Family.TWO_STAGE}
-)
-ERRORS_OF_THEIR_OWN = frozenset({Family.QUANTILE, Family.MIXED, Family.COX})
-UNIT = "unit"
-"""What groups are called where each unit is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +86,11 @@ class ModelPlan:
         return tuple(sorted(self.numerics - measures))
 
     @property
+    def coded(self) -> dict[str, Level]:
+        """Variables used as numbers that have so few codes that functions of them tell each code apart."""
+        return {name: level for name in self.numbered if (level := _few_codes(self.dataset, name))}
+
+    @property
     def population(self) -> tuple[Condition, ...]:
         """Conditions on the records: those asked, and that no variable of the formula is missing."""
         found = {condition.variable: condition for condition in self.filters}
@@ -105,8 +105,13 @@ class ModelPlan:
 
     @property
     def outcome_level(self) -> Level | None:
-        """Variable and level of the outcome's classes, or of what ends a time; None where it is a number."""
+        """Variable and level of the outcome's classes, or of what ends a time; None where it is a number.
+
+        A number of few codes tells how many have each.
+        """
         outcome = self.formula.outcome
+        if isinstance(outcome, Numeric):
+            return self.coded.get(outcome.measure)
         classes = outcome.status if isinstance(outcome, Survival) else outcome
         return (classes.factor.variable, classes.factor.level) if isinstance(classes, Classes) else None
 
@@ -172,6 +177,8 @@ class ImpliedTable:
 
     plan: Plan
     factors: tuple[Level, ...]
+    all_or_none: bool = False
+    """Whether its cells stand behind coefficients of all: no coefficient can be withheld for one of them."""
 
 
 def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryModelRequest) -> ModelPlan:
@@ -192,10 +199,10 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
         )
     options = fit_options(request)
     if formula is not None:
-        problems.extend(_unfit(formula, options.family))
-    problems.extend(_options(dataset, request, options))
-    groups = _groups(dataset, request, options.family, problems)
-    instruments = _instruments(dataset, request, options.family, problems)
+        problems.extend(unfit(formula, options.family))
+    problems.extend(wrong_options(dataset, request, options))
+    groups = groups_asked(dataset, request, options.family, problems)
+    instruments = instruments_asked(dataset, request, options.family, problems)
     if problems or formula is None:
         raise InvalidRequest(problems)
     plan = ModelPlan(
@@ -209,6 +216,7 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
         groups,
         instruments,
     )
+    problems += _several_levels(plan)
     for condition in plan.population:
         if not condition.codes:
             message = f"Only missing values of {condition.variable} are chosen, which the formula needs."
@@ -218,17 +226,37 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
     return plan
 
 
+def _several_levels(plan: ModelPlan) -> list[FieldProblem]:
+    """Variables that stand at two levels: a table has each variable once."""
+    used = {(factor.variable, factor.level) for factor in plan.factors} | {*plan.coded.values()}
+    used |= {plan.outcome_level} if plan.outcome_level else set()
+    named = [variable for variable, _ in used]
+    return [
+        FieldProblem("formula", f"{variable} stands at {named.count(variable)} levels; use one.")
+        for variable in sorted(set(named))
+        if named.count(variable) > 1
+    ]
+
+
 def implied_tables(plan: ModelPlan, valid: Sequence[str]) -> tuple[ImpliedTable, ...]:
     """The tables of a model's terms, none a margin of another: units, and the outcome's sums if they follow.
 
     `valid` are the measures that some record of the population lacks.
     """
     outcome = plan.outcome_level
-    # Groups and instruments are no terms of the outcome: they tell how many are in a category, not its sums.
-    terms = {_levels(term): False for term in (plan.instruments.terms if plan.instruments else ())}
-    terms |= {(plan.groups,): False} if plan.groups else {}
-    terms |= {_levels(term): _is_table(term) for term in sorted(plan.formula.terms, key=_is_table)}
+    coded, formula = plan.coded, plan.formula.terms
+    instruments = plan.instruments.terms if plan.instruments else ()
+    # Groups are no terms of the outcome: they tell how many are in a category, not its sums.
+    terms: dict[tuple[Level, ...], bool] = {(plan.groups,): False} if plan.groups else {}
+    both = sorted((*instruments, *formula), key=lambda term: _is_table(term, coded))
+    terms |= {_levels(term, coded): _is_table(term, coded) for term in both}
     terms.setdefault((), True)
+    of_all = {_levels(term, coded) for term in instruments if term not in formula} - {()}
+    of_all |= {
+        _levels(term, coded)
+        for term in both
+        if not {part.measure for part in term if isinstance(part, Numeric)}.isdisjoint(coded)
+    }
     kept = [levels for levels in terms if not any(set(levels) < set(other) for other in terms)]
     found = []
     for levels in sorted(kept):
@@ -238,112 +266,22 @@ def implied_tables(plan: ModelPlan, valid: Sequence[str]) -> tuple[ImpliedTable,
             figures.append(FigureAsked(table_pb2.STATISTIC_MEAN, plan.outcome_measure))
         dimensions = (*levels, *((outcome,) if outcome and outcome not in levels else ()))
         table = plan.table(dimensions, plan.population, tuple(figures), tuple(valid))
-        found.append(ImpliedTable(table, levels))
+        found.append(ImpliedTable(table, levels, any(set(term) <= set(levels) for term in of_all)))
     return tuple(found)
 
 
-def _levels(term: Term) -> tuple[Level, ...]:
-    return tuple(sorted({(part.variable, part.level) for part in term if isinstance(part, Factor)}))
+def _levels(term: Term, coded: Mapping[str, Level]) -> tuple[Level, ...]:
+    factors = {(part.variable, part.level) for part in term if isinstance(part, Factor)}
+    numbers = {coded[part.measure] for part in term if isinstance(part, Numeric) and part.measure in coded}
+    return tuple(sorted(factors | numbers))
 
 
-def _is_table(term: Term) -> bool:
-    """Whether a term is one of factors alone."""
-    return all(isinstance(part, Factor) for part in term)
+def _is_table(term: Term, coded: Mapping[str, Level]) -> bool:
+    """Whether a term is one of factors alone, or of numbers of few codes."""
+    return all(isinstance(part, Factor) or part.measure in coded for part in term)
 
 
-def fit_options(request: pb.QueryModelRequest) -> FitOptions:
-    """Family and errors: of the design where weights are used and nothing is said, otherwise classical."""
-    usual = Covariance.DESIGN if request.weighted else Covariance.CLASSICAL
-    asked = int(request.standard_errors)
-    covariance = Covariance(asked) if asked in list(Covariance) else usual
-    return FitOptions(Family(request.kind), covariance, quantile=request.quantile or MEDIAN)
-
-
-def _options(dataset: Dataset, request: pb.QueryModelRequest, options: FitOptions) -> Iterator[FieldProblem]:
-    """What is wrong with weights, errors and quantile."""
-    if request.weighted and not dataset.weighted:
-        yield FieldProblem("weighted", f"{dataset.name} has no weights; leave it out.")
-    if request.weighted and options.family in WITHOUT_WEIGHTS:
-        yield FieldProblem("weighted", f"{options.family.name} is fitted without weights; leave it out.")
-    if request.weighted and options.covariance is not Covariance.DESIGN:
-        yield FieldProblem("standard_errors", "Weighted estimates have errors of the design: DESIGN.")
-    if options.covariance is Covariance.DESIGN and not request.weighted:
-        yield FieldProblem("standard_errors", "Errors of the design need weights: set `weighted`.")
-    if options.family in ERRORS_OF_THEIR_OWN and options.covariance is not Covariance.CLASSICAL:
-        message = f"{options.family.name} has errors of its own; leave it out."
-        yield FieldProblem("standard_errors", message)
-    if options.family is Family.QUANTILE:
-        if not 0 < options.quantile < 1:
-            yield FieldProblem("quantile", "Name a quantile between 0 and 1, such as 0.5.")
-    elif request.quantile:
-        yield FieldProblem("quantile", "Only QUANTILE has one; leave it out.")
-
-
-def _groups(
-    dataset: Dataset, request: pb.QueryModelRequest, family: Family, problems: list[FieldProblem]
-) -> Level | None:
-    """What has effects of its own; None where it is each unit, or nothing."""
-    if not request.groups:
-        return None
-    if family not in WITH_GROUPS:
-        problems.append(FieldProblem("groups", f"{family.name} has no effects of groups; leave it out."))
-        return None
-    variable, _, level = request.groups.partition(":")
-    names = [name for name in dataset.code_lists if request.groups != UNIT]
-    if variable not in names:
-        if request.groups != UNIT:
-            problems.append(FieldProblem("groups", unknown("variable", variable, names)))
-        return None
-    levels = [known.name for known in dataset.levels(variable)]
-    if level and level not in levels:
-        problems.append(FieldProblem("groups", unknown("level", level, levels)))
-        return None
-    return variable, level or levels[0]
-
-
-def _instruments(
-    dataset: Dataset, request: pb.QueryModelRequest, family: Family, problems: list[FieldProblem]
-) -> Formula | None:
-    if family is not Family.TWO_STAGE:
-        if request.instruments:
-            problems.append(FieldProblem("instruments", "Only TWO_STAGE has instruments; leave them out."))
-        return None
-    if not request.instruments:
-        message = "Name the instruments, all exogenous terms among them: `numeric(age) + C(plan)`."
-        problems.append(FieldProblem("instruments", message))
-        return None
-    try:
-        return parse_formula(request.instruments, vocabulary(dataset), with_outcome=False)
-    except FormulaError as wrong:
-        problems.extend(
-            FieldProblem("instruments", f"At character {problem.position + 1}: {problem.message}.")
-            for problem in wrong.problems
-        )
-        return None
-
-
-def _unfit(formula: Formula, family: Family) -> list[FieldProblem]:
-    """Where formula and family do not go together."""
-    name, outcome = family.name, formula.outcome
-    if outcome is None:
-        return [FieldProblem("formula", "Name the outcome before `~`.")]
-    classes = isinstance(outcome, Classes)
-    if family in OF_EVENTS and not (isinstance(outcome, Classes) and outcome.event):
-        message = f'{name} needs an outcome of one class: `C(variable, event="code") ~ ...`.'
-        return [FieldProblem("formula", message)]
-    if family in OF_CLASSES and not (isinstance(outcome, Classes) and not outcome.event):
-        return [FieldProblem("formula", f"{name} needs a variable as its outcome: `variable ~ ...`.")]
-    if family is Family.COX and not isinstance(outcome, Survival):
-        message = 'COX needs a time and what ends it: `surv(months, C(died, event="1")) ~ ...`.'
-        return [FieldProblem("formula", message)]
-    of_numbers = family not in OF_EVENTS | OF_CLASSES | {Family.COX}
-    if of_numbers and (classes or not isinstance(outcome, Numeric)):
-        return [FieldProblem("formula", f"{name} needs a measure as its outcome.")]
-    levels: dict[str, set[str]] = {}
-    for factor in formula.factors:
-        levels.setdefault(factor.variable, set()).add(factor.level)
-    return [
-        FieldProblem("formula", f"{variable} stands at {len(named)} levels; use one.")
-        for variable, named in levels.items()
-        if len(named) > 1
-    ]
+def _few_codes(dataset: Dataset, variable: str) -> Level | None:
+    """A variable's finest level where it has few codes; None for others."""
+    finest = dataset.levels(variable)[0]
+    return (variable, finest.name) if len({*finest.codes} - {MISSING}) <= FEW_VALUES else None

@@ -136,6 +136,11 @@ def withheld_columns(
     return np.array([_withheld(column, judged, references, in_full) for column in columns], dtype=np.bool_)
 
 
+def withholds_all(table: JudgedTable) -> bool:
+    """Whether a cell is withheld that stands behind coefficients of all."""
+    return table.implied.all_or_none and bool((table.states == State.WITHHELD).any())
+
+
 def _withheld(
     column: Column,
     judged: Sequence[JudgedTable],

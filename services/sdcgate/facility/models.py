@@ -25,6 +25,7 @@ from sdcgate.facility.model_tables import (
     judge_tables,
     only_differencing,
     withheld_columns,
+    withholds_all,
 )
 from sdcgate.facility.model_vocabulary import vocabulary
 from sdcgate.facility.plan import Plan
@@ -70,9 +71,9 @@ class ModelOutcome:
     not_estimable: tuple[str, ...] = ()
     """Why the model cannot be estimated; nothing of records or codes."""
     findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
-
     left_out: bool = False
     """Whether some units were left out, so that nothing of the tables is known exactly."""
+
 
 class ModelWay:
     """Steps 2 to 7 for models. Stateless: what is known comes in, what may be decided goes out."""
@@ -186,12 +187,12 @@ class ModelWay:
             hand.fits[key] = self._room.run(fit, task, seconds=min(left(), MODEL_SECONDS))
         return hand.fits[key]
 
-    def _checked(
     def _people(self, hand: ModelInHand) -> Population:
         if hand.people is None:
             hand.people = read_population(self._engine, hand.plan)
         return hand.people
 
+    def _checked(
         self,
         plan: ModelPlan,
         fitted: Fitted,
@@ -216,7 +217,7 @@ class ModelWay:
             worst = max(worst, _read(finding))
         codes = tuple(sorted({finding.rule for finding in findings if _read(finding) is worst}))
         constant = fitted.design.constant
-        if constant is not None and hidden[constant]:
+        if (constant is not None and hidden[constant]) or any(map(withholds_all, judged)):
             worst, codes = Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,)
         held = worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved)
         return ModelOutcome(

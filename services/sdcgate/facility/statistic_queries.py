@@ -1,17 +1,15 @@
 """Statistic queries from the request to the decision: asked, reviewed, looked at beforehand."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
 
-from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_statistic
 from sdcgate.facility.charges import cells_told
 from sdcgate.facility.decisions import new_decision, seen_at
 from sdcgate.facility.errors import Conflict
+from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
-from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import RiskService
@@ -26,15 +24,6 @@ from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
-T = TypeVar("T")
-
-
-class AtTheHead(Protocol):
-    """Tries something at the ledger's present head, again if others were faster."""
-
-    def __call__(self, source: str, attempt: Callable[[], T], pace: Pace) -> T:
-        """What the attempt returns."""
-
 
 class StatisticQueries:
     """Steps 2 to 8 for statistics. What the facility shares with other queries is passed in."""
@@ -47,16 +36,14 @@ class StatisticQueries:
         policies: Policies,
         recorder: Recorder,
         spending: Spending,
-        known: Callable[[Dataset], Knowledge],
-        at_the_head: AtTheHead,
+        head: Head,
     ) -> None:
         self._engine = engine
         self._way = StatisticWay(engine, judge, risk)
         self._policies = policies
         self._recorder = recorder
         self._spending = spending
-        self._known = known
-        self._at_the_head = at_the_head
+        self._head = head
 
     def plan(self, request: pb.QueryStatisticRequest, version: int | None = None) -> StatisticPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""
@@ -99,7 +86,7 @@ class StatisticQueries:
         hand = self._way.compute(plan)
 
         def attempt() -> pb.Decision:
-            known = self._known(plan.dataset)
+            known = self._head.known(plan.dataset)
             outcome = self._way.judge(hand, known, pace.left, approved=True)
             if outcome.consequence is Consequence.REFER:
                 raise Conflict("It still cannot be proved that this statistic is safe; refuse it.")
@@ -107,7 +94,7 @@ class StatisticQueries:
             found = found_statistic(hand, outcome, known.sequence)
             return self._recorder.record_review(caller, request, asked, record, decision, found)
 
-        return self._at_the_head(plan.dataset.source, attempt, pace)
+        return self._head.attempt(plan.dataset.source, attempt, pace)
 
     def _cells(self, plan: StatisticPlan) -> int:
         """Cells that it tells of; 0 where it is refused without data."""
@@ -124,7 +111,7 @@ class StatisticQueries:
         hand = self._way.compute(plan)
 
         def attempt() -> Answered:
-            known = self._known(plan.dataset)
+            known = self._head.known(plan.dataset)
             outcome = self._way.judge(hand, known, pace.left)
             decision = decided_statistic(asked, hand, outcome)
             seen_at(decision, pace.moment())
@@ -132,4 +119,4 @@ class StatisticQueries:
                 caller, asked, decision, found_statistic(hand, outcome, known.sequence)
             )
 
-        return self._at_the_head(plan.dataset.source, attempt, pace)
+        return self._head.attempt(plan.dataset.source, attempt, pace)

@@ -10,7 +10,7 @@ from sdcgate.facility import datasets
 from sdcgate.facility.asked import asked_files
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.errors import Conflict, InvalidRequest, NotFound
-from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.head import Head
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.reasons import binding_reason, reviewed_reason
@@ -20,7 +20,6 @@ from sdcgate.facility.results.folder import Files, unpack
 from sdcgate.facility.results.printed import Printed
 from sdcgate.facility.results.reading import read_results
 from sdcgate.facility.spending import Spending
-from sdcgate.facility.statistic_queries import AtTheHead
 from sdcgate.ledger.credentials import Caller
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -52,16 +51,14 @@ class ResultQueries:
         policies: Policies,
         recorder: Recorder,
         spending: Spending,
-        known: Callable[[Dataset], Knowledge],
-        at_the_head: AtTheHead,
+        head: Head,
     ) -> None:
         self._engine = engine
         self._policies = policies
         self._recorder = recorder
         self._spending = spending
         self._box_key = box_key
-        self._known = known
-        self._at_the_head = at_the_head
+        self._head = head
         self._answers = answers
 
     def submit(
@@ -138,7 +135,7 @@ class ResultQueries:
         files: Files,
         pace: Pace,
     ) -> Answered:
-        """Keep files that cannot be read, for a checker to look at."""
+        """Keep what cannot be read, for a checker to look at."""
         kept = pb.SubmittedFiles(
             dataset=dataset.name,
             name=printed.name,
@@ -147,13 +144,18 @@ class ResultQueries:
             files=_kept(printed.files, files),
             problems=printed.problems,
         )
-        asked = asked_files(dataset, self._policies.of(dataset), kept, self._box_key)
+        return self.refer(caller, kept, pace)
+
+    def refer(self, caller: Caller, files: pb.SubmittedFiles, pace: Pace) -> Answered:
+        """The decision about files that cannot be read."""
+        dataset = datasets.find(self._engine, files.dataset)
+        asked = asked_files(dataset, self._policies.of(dataset), files, self._box_key)
         earlier = self._recorder.answered(asked)
         if earlier is not None:
             return earlier
         decision = new_decision(asked, Consequence.REFER)
-        decision.reasons.append(binding_reason(UNREAD.format(problems=" ".join(printed.problems))))
-        found = Found(binding=printed.problems)
+        decision.reasons.append(binding_reason(UNREAD.format(problems=" ".join(files.problems))))
+        found = Found(binding=tuple(files.problems))
         return self._spending.pay(
             caller, asked, 0, pace, lambda paid: self._recorder.record(caller, paid, decision, found)
         )
@@ -185,10 +187,10 @@ class ResultQueries:
         decision.files.CopyFrom(without_content(record.files))
 
         def attempt() -> pb.Decision:
-            found = Found(sequence=self._known(dataset).sequence, exception=True)
+            found = Found(sequence=self._head.known(dataset).sequence, exception=True)
             return self._recorder.record_review(caller, request, asked, record, decision, found)
 
-        return self._at_the_head(dataset.source, attempt, pace)
+        return self._head.attempt(dataset.source, attempt, pace)
 
 
 def seen_files(files: pb.SubmittedFiles, checks: bool) -> pb.SubmittedFiles:

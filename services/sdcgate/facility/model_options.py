@@ -1,0 +1,121 @@
+"""The options of a model query: what is wrong with them, and what they name."""
+
+from collections.abc import Iterator
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.facility.model_vocabulary import vocabulary
+from sdcgate.facility.plan import unknown
+from sdcgate.methods.outputs.design import VariableLevel
+from sdcgate.methods.outputs.fits import Family, FitOptions
+from sdcgate.methods.outputs.formula import Classes, Formula, Numeric, Survival
+from sdcgate.methods.outputs.formula_parser import parse_formula
+from sdcgate.methods.outputs.formula_tokens import FormulaError
+from sdcgate.methods.outputs.sandwich import Covariance
+from sdcgate.wire.problems import FieldProblem
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+MEDIAN = 0.5
+OF_EVENTS = frozenset({Family.LOGIT, Family.PROBIT})
+"""Families whose outcome is one class against the others."""
+OF_CLASSES = frozenset({Family.MULTINOMIAL_LOGIT, Family.ORDERED_LOGIT})
+WITH_GROUPS = frozenset({Family.FIXED_EFFECTS, Family.MIXED})
+WITHOUT_WEIGHTS = frozenset(
+    {Family.QUANTILE, Family.FIXED_EFFECTS, Family.MIXED, Family.COX, Family.TWO_STAGE}
+)
+ERRORS_OF_THEIR_OWN = frozenset({Family.QUANTILE, Family.MIXED, Family.COX})
+UNIT = "unit"
+"""What groups are called where each unit is one."""
+
+
+def fit_options(request: pb.QueryModelRequest) -> FitOptions:
+    """Family and errors: of the design where weights are used and nothing is said, otherwise classical."""
+    usual = Covariance.DESIGN if request.weighted else Covariance.CLASSICAL
+    asked = int(request.standard_errors)
+    covariance = Covariance(asked) if asked in list(Covariance) else usual
+    return FitOptions(Family(request.kind), covariance, quantile=request.quantile or MEDIAN)
+
+
+def wrong_options(
+    dataset: Dataset, request: pb.QueryModelRequest, options: FitOptions
+) -> Iterator[FieldProblem]:
+    """What is wrong with weights, errors and quantile."""
+    if request.weighted and not dataset.weighted:
+        yield FieldProblem("weighted", f"{dataset.name} has no weights; leave it out.")
+    if request.weighted and options.family in WITHOUT_WEIGHTS:
+        yield FieldProblem("weighted", f"{options.family.name} is fitted without weights; leave it out.")
+    if request.weighted and options.covariance is not Covariance.DESIGN:
+        yield FieldProblem("standard_errors", "Weighted estimates have errors of the design: DESIGN.")
+    if options.covariance is Covariance.DESIGN and not request.weighted:
+        yield FieldProblem("standard_errors", "Errors of the design need weights: set `weighted`.")
+    if options.family in ERRORS_OF_THEIR_OWN and options.covariance is not Covariance.CLASSICAL:
+        message = f"{options.family.name} has errors of its own; leave it out."
+        yield FieldProblem("standard_errors", message)
+    if options.family is Family.QUANTILE:
+        if not 0 < options.quantile < 1:
+            yield FieldProblem("quantile", "Name a quantile between 0 and 1, such as 0.5.")
+    elif request.quantile:
+        yield FieldProblem("quantile", "Only QUANTILE has one; leave it out.")
+
+
+def groups_asked(
+    dataset: Dataset, request: pb.QueryModelRequest, family: Family, problems: list[FieldProblem]
+) -> VariableLevel | None:
+    """What has effects of its own; None where it is each unit, or nothing."""
+    if not request.groups:
+        return None
+    if family not in WITH_GROUPS:
+        problems.append(FieldProblem("groups", f"{family.name} has no effects of groups; leave it out."))
+        return None
+    variable, _, level = request.groups.partition(":")
+    names = [name for name in dataset.code_lists if request.groups != UNIT]
+    if variable not in names:
+        if request.groups != UNIT:
+            problems.append(FieldProblem("groups", unknown("variable", variable, names)))
+        return None
+    levels = [known.name for known in dataset.levels(variable)]
+    if level and level not in levels:
+        problems.append(FieldProblem("groups", unknown("level", level, levels)))
+        return None
+    return variable, level or levels[0]
+
+
+def instruments_asked(
+    dataset: Dataset, request: pb.QueryModelRequest, family: Family, problems: list[FieldProblem]
+) -> Formula | None:
+    """The formula of the instruments of two-stage least squares; None where there is none."""
+    if family is not Family.TWO_STAGE:
+        if request.instruments:
+            problems.append(FieldProblem("instruments", "Only TWO_STAGE has instruments; leave them out."))
+        return None
+    if not request.instruments:
+        message = "Name the instruments, all exogenous terms among them: `numeric(age) + C(plan)`."
+        problems.append(FieldProblem("instruments", message))
+        return None
+    try:
+        return parse_formula(request.instruments, vocabulary(dataset), with_outcome=False)
+    except FormulaError as wrong:
+        problems.extend(
+            FieldProblem("instruments", f"At character {problem.position + 1}: {problem.message}.")
+            for problem in wrong.problems
+        )
+        return None
+
+
+def unfit(formula: Formula, family: Family) -> list[FieldProblem]:
+    """Where formula and family do not go together."""
+    name, outcome = family.name, formula.outcome
+    if outcome is None:
+        return [FieldProblem("formula", "Name the outcome before `~`.")]
+    classes = isinstance(outcome, Classes)
+    if family in OF_EVENTS and not (isinstance(outcome, Classes) and outcome.event):
+        message = f'{name} needs an outcome of one class: `C(variable, event="code") ~ ...`.'
+        return [FieldProblem("formula", message)]
+    if family in OF_CLASSES and not (isinstance(outcome, Classes) and not outcome.event):
+        return [FieldProblem("formula", f"{name} needs a variable as its outcome: `variable ~ ...`.")]
+    if family is Family.COX and not isinstance(outcome, Survival):
+        message = 'COX needs a time and what ends it: `surv(months, C(died, event="1")) ~ ...`.'
+        return [FieldProblem("formula", message)]
+    of_numbers = family not in OF_EVENTS | OF_CLASSES | {Family.COX}
+    if of_numbers and (classes or not isinstance(outcome, Numeric)):
+        return [FieldProblem("formula", f"{name} needs a measure as its outcome.")]
+    return []

@@ -1,0 +1,127 @@
+"""Model queries from the request to the decision: asked, reviewed, looked at beforehand."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sdcgate.engine.engine import Engine
+from sdcgate.facility import datasets
+from sdcgate.facility.asked import Asked, asked_model
+from sdcgate.facility.decisions import new_decision, seen_at
+from sdcgate.facility.errors import Conflict
+from sdcgate.facility.head import Head
+from sdcgate.facility.model_answers import decided_model, found_model
+from sdcgate.facility.model_plan import ModelPlan, make_model_plan
+from sdcgate.facility.models import ModelWay, cells_of
+from sdcgate.facility.pace import Pace
+from sdcgate.facility.policies import Policies
+from sdcgate.facility.reasons import reviewed_reason
+from sdcgate.facility.recording import Answered, Recorder
+from sdcgate.facility.results.comparison import Comparison
+from sdcgate.facility.spending import Spending
+from sdcgate.ledger.credentials import Caller
+from sdcgate.methods.rules import Consequence
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+
+class ModelQueries:
+    """Steps 2 to 8 for models. What the facility shares with other queries is passed in."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        way: ModelWay,
+        policies: Policies,
+        recorder: Recorder,
+        spending: Spending,
+        head: Head,
+    ) -> None:
+        self._engine = engine
+        self._way = way
+        self._policies = policies
+        self._recorder = recorder
+        self._spending = spending
+        self._head = head
+
+    def plan(self, request: pb.QueryModelRequest, version: int | None = None) -> ModelPlan:
+        """Resolve a request. Raises NotFound, InvalidRequest."""
+        dataset = datasets.find(self._engine, request.dataset, version)
+        return make_model_plan(dataset, self._policies.of(dataset), request)
+
+    def answer(
+        self,
+        caller: Caller,
+        request: pb.QueryModelRequest,
+        pace: Pace,
+        repeated: Callable[[Asked, Pace], Answered | None],
+        printed: Comparison | None = None,
+    ) -> Answered:
+        """Answer a query: from the ledger if it was answered before, else by steps 2 to 8.
+
+        `printed` is what a job printed of the model; where it differs, an output checker decides.
+        """
+        plan = self.plan(request)
+        asked = asked_model(plan, request)
+        if printed is not None:
+            asked = replace(asked, canonical=printed.canonical)
+        return repeated(asked, pace) or self._spending.pay(
+            caller, asked, cells_of(plan), pace, lambda paid: self._decide(caller, paid, plan, pace, printed)
+        )
+
+    def review(
+        self,
+        caller: Caller,
+        request: pb.ReviewQueryRequest,
+        record: release_pb2.DecisionRecord,
+        version: int,
+        pace: Pace,
+    ) -> pb.Decision:
+        """Refuse a referred model, or approve it: steps 4 to 8 at the present head.
+
+        Raises:
+            Conflict: it still cannot be proved that it is safe.
+        """
+        plan = self.plan(record.model_request, version)
+        asked = asked_model(plan, record.model_request)
+        if not request.approve:
+            decision = new_decision(asked, Consequence.REFUSE, request.query)
+            decision.reasons.append(reviewed_reason())
+            return self._recorder.record_review(caller, request, asked, record, decision)
+        hand = self._way.compute(plan)
+
+        def attempt() -> pb.Decision:
+            known = self._head.known(plan.dataset)
+            outcome = self._way.judge(hand, known, pace.left, approved=True)
+            if outcome.consequence is Consequence.REFER:
+                raise Conflict("It still cannot be proved that this model is safe; refuse it.")
+            decision = decided_model(asked, plan, outcome, request.query)
+            found = found_model(plan, outcome, known.sequence)
+            return self._recorder.record_review(caller, request, asked, record, decision, found)
+
+        return self._head.attempt(plan.dataset.source, attempt, pace)
+
+    def _decide(
+        self, caller: Caller, asked: Asked, plan: ModelPlan, pace: Pace, printed: Comparison | None
+    ) -> Answered:
+        """Steps 2 to 8."""
+        refusal = self._way.refuse_without_data(plan)
+        if refusal is not None:
+            decision = new_decision(asked, refusal.consequence)
+            decision.reasons.extend(refusal.reasons)
+            return self._recorder.record(caller, asked, decision)
+        pace.data_are_read(plan.policy.latency_step_ms)
+        hand = self._way.compute(plan)
+
+        def attempt() -> Answered:
+            known = self._head.known(plan.dataset)
+            outcome = self._way.judge(hand, known, pace.left)
+            decision = decided_model(asked, plan, outcome)
+            found = found_model(plan, outcome, known.sequence)
+            if printed is not None:
+                digits = plan.policy.models.significant_digits
+                decision, binding = printed.compared(asked, decision, digits)
+                found = replace(found, binding=binding)
+            seen_at(decision, pace.moment())
+            return self._recorder.record(caller, asked, decision, found)
+
+        return self._head.attempt(plan.dataset.source, attempt, pace)
