@@ -9,6 +9,9 @@ from sdcgate.methods.outputs.design import Design, Records, VariableLevel
 from sdcgate.methods.outputs.formula import Factor, Numeric, Term, term_text
 from sdcgate.methods.outputs.model_facts import TermFacts
 
+FEW_VALUES = 8
+"""A number of so many values is a factor by another name: the constant, itself and its six transformations
+have, in one model or in several, as many sums as it has values, which tell these apart."""
 SAMPLED_ROWS = 5000
 """Rows that are looked at first, to see that a model has more distinct ones than columns."""
 MOST_MARKS = 1 << 27
@@ -26,7 +29,7 @@ class Classified:
 def term_facts(
     design: Design, records: Records, units: IntArray, outcome: Classified | None
 ) -> tuple[TermFacts, ...]:
-    """Of each term of a design, in its order; a term without factors has its text alone."""
+    """Of each term of a design, in its order; without factors or measures of few values the text alone."""
     return tuple(_of_term(term, design, records, units, outcome) for term in design.terms)
 
 
@@ -105,9 +108,13 @@ def _of_term(
     term: Term, design: Design, records: Records, units: IntArray, outcome: Classified | None
 ) -> TermFacts:
     factors = tuple((part.variable, part.level) for part in term if isinstance(part, Factor))
-    if not factors:
+    numbers = {part.measure for part in term if isinstance(part, Numeric)}
+    few = [found for name in sorted(numbers) if (found := _few_values(records.measures[name])) is not None]
+    if not factors and not few:
         return TermFacts(term_text(term))
     groups, count = _combinations(factors, records)
+    for places, values in few:
+        groups, count = _renumbered(groups * values + places, count * values)
     of_classes = np.zeros((0, 0), dtype=np.int64)
     if outcome is not None:
         cells = units_by_group(groups * outcome.count + outcome.positions, count * outcome.count, units)
@@ -118,7 +125,17 @@ def _of_term(
         units_by_group(groups, count, units),
         of_classes,
         len(term) == len(factors) and _columns_within(term, design) == count,
+        bool(few),
     )
+
+
+def _few_values(numbers: FloatArray) -> tuple[IntArray, int] | None:
+    """Each record's value as a number from 0 and how many there are; None where there are many."""
+    step = max(1, len(numbers) // SAMPLED_ROWS)
+    if len(np.unique(numbers[::step])) > FEW_VALUES:
+        return None
+    values, places = np.unique(numbers, return_inverse=True)
+    return (places.astype(np.int64), len(values)) if len(values) <= FEW_VALUES else None
 
 
 def _columns_within(term: Term, design: Design) -> int:

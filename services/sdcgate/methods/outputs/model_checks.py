@@ -80,12 +80,24 @@ def _categories(facts: ModelFacts, rule: MinimumCategory) -> Iterable[ModelFindi
     smallest = np.array([term.units.min(initial=facts.units) for term in facts.terms])
     apart = facts.columns.units_apart
     columns = _positions((apart < rule.units) & (apart > 0))
-    terms = _positions(smallest < rule.units)
+    few = smallest < rule.units
+    of_values = np.array([term.of_values for term in facts.terms], dtype=np.bool_)
+    terms, values = _positions(few & ~of_values), _positions(few & of_values)
     patterns = int(facts.pattern_units.min(initial=facts.units))
     if columns or terms or patterns < rule.units:
         least = min([*apart[list(columns)], *smallest[list(terms)], patterns])
         yield ModelFinding(
             ReasonCode.MINIMUM_UNITS, rule.consequence, columns, terms, float(least), float(rule.units)
+        )
+    if values:
+        # Of the values of a measure no coefficient is the one that could be withheld.
+        yield ModelFinding(
+            ReasonCode.MINIMUM_UNITS,
+            rule.consequence,
+            (),
+            values,
+            float(smallest[list(values)].min()),
+            float(rule.units),
         )
     if facts.pattern_units.size and facts.implied_table is None:
         # a table by another name, whose cells no rule on tables has seen

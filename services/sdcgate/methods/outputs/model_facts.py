@@ -28,16 +28,18 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermFacts:
-    """The table that a term implies: its factors' combinations that occur."""
+    """The table that a term implies: combinations that occur of its factors and of measures of few values."""
 
     text: str
     factors: tuple[VariableLevel, ...] = ()
     units: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
-    """Units of each combination that occurs; empty where the term has no factor."""
+    """Units of each combination that occurs; empty where there are none."""
     class_units: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64), repr=False)
     """Units of each combination and class of the outcome; empty where the outcome has no classes."""
     saturated: bool = False
     """Whether the terms of these factors alone have a parameter for each combination."""
+    of_values: bool = False
+    """Whether a measure of few values is combined as a factor would be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,6 +25,22 @@ def test_units_of_categories_and_combinations_are_distinct_units() -> None:
     by_both = frame.groupby(["plan", "site"], observed=True)["unit"].nunique()
     assert list(found["plan:site"].units) == list(by_both)
     assert found["age"].units.size == 0
+
+
+def test_values_of_a_number_that_has_few_are_counted_as_categories_are() -> None:
+    coins = np.arange(600) % 3 + 1.0
+    coins[:5] = 7.0
+    _, design, _ = MADE.design("cost ~ site:income + income")
+    records = replace(MADE.records, measures={**MADE.records.measures, "income": coins})
+    frame = MADE.frame.assign(unit=MADE.units, coins=coins)
+
+    _, income, of_sites = term_facts(design, records, MADE.units, None)
+
+    assert list(income.units) == list(frame.groupby("coins")["unit"].nunique())
+    by_both = frame.groupby(["site", "coins"], observed=True)["unit"].nunique()
+    assert list(of_sites.units) == list(by_both)
+    assert income.of_values
+    assert of_sites.of_values
 
 
 def test_classes_of_the_outcome_are_counted_in_each_category() -> None:

@@ -113,3 +113,19 @@ def test_a_rare_row_of_a_model_that_is_a_table_has_too_few_units() -> None:
         (ReasonCode.MINIMUM_UNITS, 3.0),
         (ReasonCode.SATURATED, 0.0),
     ]
+
+
+def test_a_rare_value_of_a_measure_is_of_all_coefficients() -> None:
+    age = TermFacts("age", units=np.array([97, 3]), of_values=True)
+    facts = replace(
+        SAFE,
+        terms=(TERMS[0], age, TERMS[2]),
+        columns=replace(COLUMNS, units_apart=np.array([0, 90, 4])),
+    )
+
+    found = assess_model(facts, RULES)
+
+    assert [(finding.columns, finding.terms, finding.figure) for finding in found] == [
+        ((2,), (), 4.0),
+        ((), (1,), 3.0),
+    ]

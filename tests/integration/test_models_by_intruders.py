@@ -1,0 +1,116 @@
+"""Formulas that would single out a few persons, whose table withholds them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from house import House, build, reasons, verdict
+from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.pace import Pace
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, table_pb2
+
+PEOPLE, RARE = 400, 3
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """400 persons; three have kind 3, and points as many as their kind."""
+    folder = tmp_path_factory.mktemp("house")
+    rng = np.random.default_rng(4)
+    kind = np.where(np.arange(PEOPLE) < RARE, 3, rng.integers(1, 3, PEOPLE))
+    sex, x = rng.integers(0, 2, PEOPLE), rng.normal(size=PEOPLE).round(2)
+    y = (50 + 5 * x + rng.normal(size=PEOPLE)).round(2)
+    frame = pd.DataFrame(
+        {"id": range(PEOPLE), "kind": kind, "sex": sex, "points": kind, "coin": sex, "x": x, "y": y}
+    )
+    frame.to_csv(folder / "people.csv", index=False)
+    lists = {"kind": "123", "sex": "01"}
+    lowest = {"points": 0.0, "coin": 0.0, "x": -99.0, "y": -99.0}
+    made = build(folder, policy="five-safes")
+    made.engine.register(
+        parse_descriptor(
+            {
+                "name": "people",
+                "data": {"path": "people.csv"},
+                "unit": {"column": "id", "label": "person"},
+                "design": {"coverage": "CENSUS"},
+                "variables": [
+                    {
+                        "name": name,
+                        "identifying": "NO",
+                        "levels": [
+                            {"name": name, "codes": [{"code": code} for code in codes]},
+                            {"name": "all", "codes": [{"code": "any", "parts": list(codes)}]},
+                        ],
+                    }
+                    for name, codes in lists.items()
+                ],
+                "measures": [
+                    {"name": name, "decimals": 2, "lower_bound": bound, "upper_bound": 99.0}
+                    for name, bound in lowest.items()
+                ],
+            }
+        )
+    )
+    yield made
+    made.facility.close()
+
+
+def ask(house: House, formula: str, kind: str = "LINEAR", **options):
+    named = model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}")
+    asked = pb.QueryModelRequest(dataset="people", kind=named, formula=formula, **options)
+    return house.facility.query_model(house.researcher, asked, Pace(60.0))
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        # (kind - 1) (kind - 2) / 2 is 1 for three persons and 0 for the others.
+        "y ~ numeric(kind) + square(kind) + x",
+        # Either tells two sums of y; three sums tell the three cells.
+        "y ~ numeric(kind)",
+        "y ~ square(kind)",
+        "y ~ x + sex:numeric(kind)",
+        "y ~ points + square(points) + x",
+        "y ~ points",
+        "y ~ x + sex:log1p(points)",
+    ],
+)
+def test_numbers_of_few_values_do_not_single_persons_out(house, formula) -> None:
+    answered = ask(house, formula)
+
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["MINIMUM_UNITS"])
+
+
+def test_numbers_of_few_values_that_many_have_are_fitted(house) -> None:
+    assert verdict(ask(house, "y ~ numeric(sex) + coin:x")) == "RELEASED"
+
+
+@pytest.mark.parametrize("instruments", ["numeric(kind)", "cube(kind)", "kind"])
+def test_instruments_do_not_compare_few_persons_with_the_rest(house, instruments) -> None:
+    answered = ask(house, "y ~ x", "TWO_STAGE", instruments=instruments)
+
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["MINIMUM_UNITS"])
+
+
+def test_a_code_as_outcome_counts_who_has_it(house) -> None:
+    by_sex = ask(house, "numeric(kind) ~ sex")
+    table = house.ask(dataset="people", rows=["sex"], columns=["kind"])
+
+    assert table_pb2.CELL_STATUS_WITHHELD in table.decision.table.statuses
+    assert (verdict(by_sex), reasons(by_sex)) == ("REFUSED", ["MINIMUM_UNITS"])
+
+
+def test_what_a_fit_leaves_unexplained_does_not_tell_a_withheld_coefficient(house) -> None:
+    """Explained squares are a sum over kinds: known but for one, they tell that one."""
+    answered = ask(house, "y ~ kind")
+
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert not answered.decision.model.fit
+
+
+def test_one_variable_as_a_number_and_at_a_coarser_level_is_told(house) -> None:
+    with pytest.raises(InvalidRequest, match="kind stands at 2 levels"):
+        ask(house, 'y ~ numeric(kind) + C(kind, level="all")')
