@@ -171,3 +171,18 @@ def test_models_and_statistics_are_replayed(tmp_path: Path) -> None:
     house.ledger.close()
     assert rows(result) == {("RELEASED", "RELEASED"): 2, ("REFUSED", "REFUSED"): 1}
     assert "cells shown then 3, now 3: 0 newly withheld, 0 newly shown" in result.stdout
+
+
+def test_files_that_could_not_be_read_are_replayed_and_released_as_they_were(tmp_path: Path) -> None:
+    made = Installation(tmp_path)
+    house, options = made.house, pb.ResultsOptions(dataset="randhie", name="chart.png")
+    portal = person("portal", "portal-1")
+    for content in (b"one", b"two"):
+        answer = house.facility.submit_results(portal, options, content, Pace(60.0))
+        assert verdict(answer.outputs[0].decision) == "REFERRED"
+    query = answer.outputs[0].decision.query
+    request = pb.ReviewQueryRequest(query=query, approve=True, exception=True, note="a chart of totals")
+    assert verdict(house.facility.review_query(house.checker, request, Pace(60.0))) == "RELEASED"
+    result = made.diff("israel-cbs", "--ledger")
+    assert rows(result) == {("REFERRED", "REFERRED"): 1, ("RELEASED", "RELEASED"): 1}
+    house.ledger.close()

@@ -122,14 +122,15 @@ def _grids(answer: Answer) -> Iterator[tuple[Rows, Rows]]:
 
 
 def _crossed(table: Table, figure: Figure) -> tuple[Rows, Rows]:
-    """One figure with the first dimension down and the others across."""
+    """One figure with the first dimension down and the others across, in the order of their codes."""
+    positions = list(zip(*(dimension.cells for dimension in table.dimensions), strict=True))
+    shown = [cell for cell, status in enumerate(table.statuses) if status != ABSENT]
     places = {}
-    for cell, status in enumerate(table.statuses):
-        if status != ABSENT:
-            codes = tuple(dimension.codes[dimension.cells[cell]] for dimension in table.dimensions)
-            places[codes[:1], codes[1:]] = cell
+    for cell in sorted(shown, key=lambda cell: positions[cell] if positions else ()):
+        codes = tuple(dimension.codes[dimension.cells[cell]] for dimension in table.dimensions)
+        places[codes[:1], codes[1:]] = cell
     down = list(dict.fromkeys(key for key, _ in places))
-    across = list(dict.fromkeys(key for _, key in places))
+    across = [key for _, key in sorted((_order(table, key), key) for key in {key for _, key in places})]
     name = " / ".join(dimension.variable for dimension in table.dimensions)
     rows = [[name, *(" / ".join(key) or figure.column for key in across)]]
     marks = []
@@ -140,6 +141,11 @@ def _crossed(table: Table, figure: Figure) -> tuple[Rows, Rows]:
         )
         marks.append([_MARKS.get(table.statuses[cell], OK) if cell is not None else "" for cell in cells])
     return rows, marks
+
+
+def _order(table: Table, key: tuple[str, ...]) -> tuple[int, ...]:
+    others = table.dimensions[1:]
+    return tuple(dimension.codes.index(code) for dimension, code in zip(others, key, strict=True))
 
 
 _MARKS = {PUBLISHED: OK, WITHHELD: "withheld", PERTURBED: "perturbed"}

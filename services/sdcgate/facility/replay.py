@@ -135,9 +135,11 @@ def replay(
 def _ask(facility: Facility, stored: StoredQuery, left: Callable[[], float]) -> pb.Decision:
     record = release_pb2.DecisionRecord.FromString(stored.confidential)
     pace = Pace(min(left(), QUERY_SECONDS))
+    portal = Caller("replay", Role.PORTAL, stored.researcher)
     if record.HasField("output"):
-        portal = Caller("replay", Role.PORTAL, stored.researcher)
         return facility.submit_output(portal, record.output, pace).decision
+    if record.HasField("files"):
+        return facility.submit_files(portal, record.files, pace).decision
     if record.published:
         steward = Caller("replay", Role.STEWARD, stored.researcher)
         entered = facility.enter_knowledge(steward, request_of(record), pace)
@@ -159,7 +161,7 @@ def _reviewed(facility: Facility, waiting: _Review, left: Callable[[], float]) -
         query=waiting.asked.query,
         approve=review.approve,
         note=review.note,
-        exception=review.approve and record.HasField("output"),
+        exception=review.approve and (record.HasField("output") or record.HasField("files")),
     )
     checker = Caller("replayed review", Role.CHECKER, review.reviewer)
     try:
