@@ -55,7 +55,7 @@ def commands() -> Iterator[list[str]]:
             *shell,
             *(span for span in spans if span.split("=")[0].startswith(("SDCGATE_", "sdcgate "))),
         ]:
-            for found in re.findall(r"(?<![\w./-])sdcgate ([a-z-]+[^`;)]*)", line):
+            for found in re.findall(r"(?<![\w./-])sdcgate ([a-z-]+(?:'[^']*'|[^`;)'])*)", line):
                 yield shlex.split(re.split(r"[&|>]", found)[0], comments=True)
 
 
