@@ -115,6 +115,12 @@ def test_an_output_whose_file_was_changed_is_absent_or_lies_elsewhere_is_unread(
     assert read(dataset, absent).outputs[0].problems == ("output_0_0.csv is not there.",)
     elsewhere = acro_folder({"o": entry("table", ["../../etc/passwd"], "")})
     assert "within its folder" in problems(dataset, elsewhere)
+    twice = acro_folder(
+        {uid: entry("table", ["t.csv"], "crosstab(df.site, df.female)") for uid in "ab"}, t__csv=COUNTS
+    )
+    first, second = read(dataset, twice).outputs
+    assert first.output is not None
+    assert "another output has it" in second.problems[0]
     assert "names no file" in problems(dataset, acro_folder({"o": {"files": 7}}))
     assert "of ACRO '9'" in problems(dataset, {"results.json": json.dumps({"version": 9, "results": {}})})
 
@@ -144,6 +150,8 @@ def test_a_regression_is_the_formula_that_its_coefficients_are_of(dataset):
     assert fit.estimates.estimates["site[T.2]"] == 1
     assert fit.estimates.estimates["income:numeric(female)"] == -1
     event = one(dataset, regression("Dep. Variable:,hlthp,,\n", ",coef,std err\nfemale,0.5,0.1\n", "logit"))
+    long = ":".join(["female"] * 500)
+    assert "at most 2000 characters" in problems(dataset, regression(general, f",coef,std err\n{long},1,2\n"))
     assert event.model.formula == 'C(hlthp, event="1") ~ 0 + numeric(female)'
 
 

@@ -103,6 +103,8 @@ class AcroFolder:
         content = self._files.get(self._path(name))
         if content is None:
             return f"{name} is not there."
+        if self._path(name) in self.taken and name not in OWN:
+            return f"{name} is no file of its own: another output has it, or ACRO."
         checksum = self._files.get(self._path(f"checksums/{name}.txt"))
         if checksum is not None and checksum.strip() != hashlib.sha256(content).hexdigest().encode():
             return _CHANGED.format(name=name)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.results.grids import csv_grid, number
+from sdcgate.facility.results.messages import enveloped
 from sdcgate.facility.results.names import code_of, level_of, measure_named, variable_named
 from sdcgate.facility.results.printed import Estimates, Unreadable
 from sdcgate.methods.cells import MISSING
@@ -61,7 +62,7 @@ def model_output(
     formula = f"{outcome} ~ {' + '.join(dict.fromkeys([constant, *terms]))}"
     own = {name: "Intercept" if name in CONSTANTS else reading.ours(name) for name in printed}
     return (
-        pb.QueryModelRequest(dataset=dataset.name, kind=kind, formula=formula),
+        enveloped(pb.QueryModelRequest(dataset=dataset.name, kind=kind, formula=formula)),
         Estimates(
             {own[name]: value for name, (value, _) in printed.items() if value is not None},
             {own[name]: error for name, (_, error) in printed.items() if error is not None},

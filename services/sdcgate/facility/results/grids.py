@@ -10,6 +10,7 @@ from sdcgate.facility.results.folder import MAXIMUM_BYTES
 from sdcgate.facility.results.printed import Unreadable
 
 MAXIMUM_CELLS = 1_000_000
+TOO_MANY = f"It has more than {MAXIMUM_CELLS} cells."
 MISSING_TEXTS = frozenset({"", "nan", "na", "n/a", "none", "null", "<na>"})
 SUPPRESSED_TEXTS = frozenset({"*", "**", "***", "x", "[c]", "..", ":", "suppressed", "withheld", "missing"})
 """What stands in place of a figure that was suppressed."""
@@ -84,12 +85,14 @@ def _sheet(book: "openpyxl.Workbook", name: str) -> Grid:  # type: ignore[name-d
     if name and name not in names:
         raise Unreadable("It has no sheet of the name that the side file gives.")
     rows: list[Row] = []
+    cells = 0
     for row in book[name or names[0]].iter_rows():
         if any(getattr(cell, "data_type", "") == "f" for cell in row):
             raise Unreadable("It holds formulas; save its values.")
         rows.append(tuple("" if cell.value is None else str(cell.value).strip() for cell in row))
-        if len(rows) * len(row) > MAXIMUM_CELLS:
-            break
+        cells += len(row)
+        if cells > MAXIMUM_CELLS:
+            raise Unreadable(TOO_MANY)
     return _checked([row for row in rows if any(row)])
 
 
@@ -97,7 +100,7 @@ def _checked(rows: list[Row]) -> Grid:
     if not rows:
         raise Unreadable("It is empty.")
     if sum(map(len, rows)) > MAXIMUM_CELLS:
-        raise Unreadable(f"It has more than {MAXIMUM_CELLS} cells.")
+        raise Unreadable(TOO_MANY)
     width = len(rows[0])
     for place, row in enumerate(rows):
         if len(row) != width:

@@ -27,12 +27,12 @@ def message_of(content: bytes, kind: type[M], given: Mapping[str, str]) -> M:
         message = from_json(content, kind, given)
     except InvalidMessageError as error:
         raise Unreadable(*map(str, error.problems[:MOST_PROBLEMS])) from None
-    return _enveloped(message)
+    return enveloped(message)
 
 
 def checked_output(output: pb.SubmitOutputRequest) -> pb.SubmitOutputRequest:
     """The output, where it can be judged. Raises Unreadable."""
-    _enveloped(output)
+    enveloped(output)
     try:
         read_output(output)
     except InvalidRequest as error:
@@ -40,7 +40,8 @@ def checked_output(output: pb.SubmitOutputRequest) -> pb.SubmitOutputRequest:
     return output
 
 
-def _enveloped(message: M) -> M:
+def enveloped(message: M) -> M:
+    """The message, where a call would take it. Raises Unreadable."""
     problems = violations(message)
     if not problems and not too_long(message):
         problems = texts_with_nul(message)

@@ -1,6 +1,8 @@
 """What the names and labels in a printed table stand for, from the descriptor of its dataset alone."""
 
+from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.methods.cells import MISSING
@@ -38,17 +40,22 @@ def level_of(dataset: Dataset, variable: str, texts: Iterable[str]) -> str:
 
 def code_of(dataset: Dataset, variable: str, level: str, text: str) -> str:
     """The code of a level that a text is: as it stands, as a number, or by its label; empty where none."""
-    listed = dataset.level(variable, level)
-    known = [code for code in listed.codes if code != MISSING]
+    codes, labels = _spellings(dataset, variable, level)
     for spelling in (text, _whole(text), _TRUTH.get(text, "")):
-        if spelling and spelling in known:
+        if spelling in codes:
             return spelling
-    labelled = [
-        code
-        for code, label in zip(listed.codes, listed.labels, strict=False)
-        if code != MISSING and label == text
-    ]
-    return labelled[0] if len(labelled) == 1 and text else ""
+    return labels.get(text, "")
+
+
+@lru_cache(maxsize=64)
+def _spellings(dataset: Dataset, variable: str, level: str) -> tuple[frozenset[str], dict[str, str]]:
+    """The codes of a level, and those of the labels that only one of them has."""
+    listed = dataset.level(variable, level)
+    known = [code for code in listed.codes if code and code != MISSING]
+    labels = dict(zip(listed.codes, listed.labels, strict=False))
+    times = Counter(labels.get(code, "") for code in known)
+    unique = {labels[code]: code for code in known if labels.get(code) and times[labels[code]] == 1}
+    return frozenset(known), unique
 
 
 def _whole(text: str) -> str:

@@ -78,15 +78,18 @@ def output_of(dataset: Dataset, table: PrintedTable, total: str) -> pb.SubmitOut
             label for label in dict.fromkeys(labels) if label != total and label.lower() not in MISSING_TEXTS
         ]
         level = printed.level or level_of(dataset, printed.variable, own)
-        codes = [_code(dataset, printed.variable, level, label, total) for label in labels]
+        known = {
+            label: _code(dataset, printed.variable, level, label, total) for label in dict.fromkeys(labels)
+        }
+        codes = [known[label] for label in labels]
         listed = list(dict.fromkeys(codes))
         at = {code: position for position, code in enumerate(listed)}
         getattr(request, printed.group).add(
             variable=printed.variable, level=level, codes=listed, cells=[at[code] for code in codes]
         )
         if margins and printed.variable not in filtered and MISSING not in listed:
-            known = [code for code in dataset.level(printed.variable, level).codes if code != MISSING]
-            request.filter.add(variable=printed.variable, level=level, codes=known)
+            valid = [code for code in dataset.level(printed.variable, level).codes if code != MISSING]
+            request.filter.add(variable=printed.variable, level=level, codes=valid)
     _set_figures(dataset, request, table.shown, [value for _, value in table.cells])
     return checked_output(request)
 
