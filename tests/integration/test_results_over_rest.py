@@ -74,6 +74,23 @@ def test_a_checker_sees_the_file_and_may_release_it_by_exception_only(house):
     assert send(house, zipped({"a.png": CHART})).json()["outputs"][0]["decision"]["verdict"] == "RELEASED"
 
 
+def test_a_checker_gets_the_files_by_a_command_whatever_they_are_called(house, tmp_path):
+    name = "sub/a b.png"
+    chart = send(house, zipped({name: CHART, "b.x": b""})).json()["outputs"][0]["decision"]
+    environment = {"SDCGATE_URL": str(house.http.base_url), "SDCGATE_API_KEY": house.keys["grace"]}
+
+    def run(*words):
+        return CliRunner().invoke(main, ["review", *words], env=environment)
+
+    assert f"asked: files {name}" in run("show", chart["query"]).stdout
+    written = run("files", chart["query"], str(tmp_path / "seen"))
+    assert written.exit_code == 0, written.output
+    assert (tmp_path / "seen/0.png").read_bytes() == CHART
+    assert f"{name}, {len(CHART)} bytes" in written.stdout
+    approved = run("approve", chart["query"], "--note", "fine", "--exception")
+    assert f"may leave: {name}, sha256 " in approved.stdout
+
+
 def test_what_is_no_archive_is_an_error_with_its_place(house):
     for content, options, path in (
         (b"no zip", {}, "results"),

@@ -45,6 +45,10 @@ def format_answer(answer: Answer, width: int = 110) -> str:
         lines += ["", format_table(answer.table, answer.request, width)]
     if answer.model is not None:
         lines += ["", format_model(answer.model)]
+    for file in (answer.content.get("files") or {}).get("files", ()):
+        lines.append(
+            f"  may leave: {_clean(str(file.get('name', '')))}, sha256 {_clean(str(file.get('sha256', '')))}"
+        )
     if answer.statistic is not None:
         lines += ["", format_statistic(answer.statistic)]
     if answer.certificate:
@@ -178,7 +182,9 @@ def describe_request(request: Mapping[str, Any]) -> str:
 
 
 def _kind_asked(request: Mapping[str, Any]) -> str:
-    """Of a model its kind and formula, of a statistic its measures and groups; empty of a table."""
+    """Of a model its kind and formula, of a statistic its measures and groups, files; empty of a table."""
+    if request.get("files"):
+        return f"files {', '.join(str(file.get('name', '')) for file in request['files'])}"
     words = [str(request[name]) for name in ("kind", "formula", "measure", "second") if request.get(name)]
     groups = _dimension_names(request.get("groups"))
     return " ".join([*words, *([f"by {groups}"] if groups else [])])

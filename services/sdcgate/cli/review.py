@@ -1,9 +1,12 @@
 """`sdcgate review`: what an output checker does with referred queries."""
 
+import base64
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sdcgate.cli.check import printable
 from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
 from sdcgate.cli.query import listed
 
@@ -36,6 +39,31 @@ def show(query: QueryId, url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
         if answer.checker is None:
             raise ValueError("what failed is shown to checkers only; use a checker's key")
         typer.echo(f"\nConfidential\n{describe(answer.checker, answer.request)}")
+
+
+@app.command()
+def files(
+    query: QueryId,
+    folder: Annotated[Path, typer.Argument(help="New folder to write them into.")],
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Write the files of a query that could not be read into a folder, to be looked at. Confidential."""
+    with connected(url, api_key) as client:
+        answer = client.query(query)
+        if not answer.request.get("files"):
+            raise ValueError("the query has no files")
+        folder.mkdir(parents=True)
+        for number, file in enumerate(answer.request["files"]):
+            content = base64.b64decode(file.get("content") or "")
+            # Its name is the job's: only its end is taken, so that nothing is written elsewhere.
+            suffix = "".join(letter for letter in Path(file["name"]).suffix if letter.isalnum())
+            place = folder / (f"{number}.{suffix}" if suffix else str(number))
+            place.write_bytes(content)
+            told = (
+                f"{len(content)} bytes" if content else "kept by its checksum only: it is empty or too large"
+            )
+            typer.echo(f"{place}  {printable(file['name'])}, {told}")
 
 
 @app.command()

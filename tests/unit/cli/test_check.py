@@ -54,7 +54,8 @@ def test_a_policy_judges_in_place_of_the_rules_in_the_file(tmp_path):
     assert (
         "DOMINANCE (protect) of turnover\n  n/small: upper 30, lower 30\n  n/large: upper 300" in found.stdout
     )
-    assert "not judged: EQUAL_VALUES; what is absent: minima of turnover\n" in found.stdout
+    absent = "largest of turnover, minima of turnover"
+    assert f"not judged: P_PERCENT, EQUAL_VALUES; what is absent: {absent}\n" in found.stdout
     assert check(tmp_path, TABLE, "--policy", "five-safes", "--access-level", "moon").exit_code == 2
 
 
