@@ -103,6 +103,15 @@ def test_a_code_as_outcome_counts_who_has_it(house) -> None:
     assert (verdict(by_sex), reasons(by_sex)) == ("REFUSED", ["MINIMUM_UNITS"])
 
 
+@pytest.mark.parametrize("formula", ["points ~ x", "square(points) ~ x + sex"])
+def test_an_outcome_of_few_values_does_not_tell_of_who_has_a_rare_one(house, formula) -> None:
+    """Slope times spread of x is what x is on average for them."""
+    answered = ask(house, formula)
+
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["OUTCOME_CLASS"])
+    assert verdict(ask(house, "coin ~ x")) == "RELEASED"
+
+
 def test_what_a_fit_leaves_unexplained_does_not_tell_a_withheld_coefficient(house) -> None:
     """Explained squares are a sum over kinds: known but for one, they tell that one."""
     answered = ask(house, "y ~ kind")

@@ -32,7 +32,7 @@ OF_MODELS = {
     ReasonCode.RESIDUAL_DEGREES: "The model has too few residual degrees of freedom.",
     ReasonCode.SATURATED: "The model has too many parameters for its units.",
     ReasonCode.PERFECT_FIT: "The model fits (nearly) perfectly: its coefficients would tell the outcomes.",
-    ReasonCode.OUTCOME_CLASS: "A class of the outcome rests on too few units, or is told by the terms.",
+    ReasonCode.OUTCOME_CLASS: "A class (or value) of the outcome has too few units, or is told by the terms.",
     ReasonCode.LEVERAGE: "Single units have too much weight in the fit.",
     ReasonCode.INFLUENCE: "A coefficient rests on too few units.",
     ReasonCode.NOT_ESTIMABLE: "The model cannot be estimated on this population.",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.binary_models import fit_binary
 from sdcgate.methods.outputs.class_models import fit_multinomial, fit_ordered
 from sdcgate.methods.outputs.cross_products import number_of_units
@@ -11,6 +11,7 @@ from sdcgate.methods.outputs.estimates import ModelEstimate
 from sdcgate.methods.outputs.fits import Family, Fit, FitOptions, ModelData
 from sdcgate.methods.outputs.hazards import fit_hazards
 from sdcgate.methods.outputs.implied_tables import (
+    few_values,
     implied_table,
     pattern_units,
     term_facts,
@@ -75,8 +76,8 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
         apart[places] = of_columns[columns]
         leverage, condition = max(leverage, found.maximum_leverage), max(condition, found.condition)
     outcome_units = fit.outcome_units
-    if outcome_units is None and fit.classified is not None:
-        outcome_units = units_by_group(fit.classified.positions, fit.classified.count, data.units)
+    if outcome_units is None:
+        outcome_units = _outcome_units(fit, data)
     return ModelFacts(
         fit.estimate.family,
         number_of_units(data.units),
@@ -88,12 +89,20 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
         leverage,
         fit.r_squared,
         fit.exact_share,
-        np.zeros(0, dtype=np.int64) if outcome_units is None else outcome_units,
+        outcome_units,
         fit.separated,
         condition,
         implied_table(data.design, records),
         pattern_units(data.values, data.units),
     )
+
+
+def _outcome_units(fit: Fit, data: ModelData) -> IntArray:
+    """Units of each class of the outcome, or of each value where it has few; a time tells no class."""
+    if fit.classified is not None:
+        return units_by_group(fit.classified.positions, fit.classified.count, data.units)
+    few = few_values(data.outcome) if data.events is None else None
+    return np.zeros(0, dtype=np.int64) if few is None else units_by_group(*few, data.units)
 
 
 def _refuse_data(data: ModelData) -> None:

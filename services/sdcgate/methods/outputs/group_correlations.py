@@ -1,7 +1,8 @@
 """Correlations and principal components of groups, with the facts by which they are judged.
 
 A correlation is a sum of products of deviations: where few units hold (nearly) all squares of a measure, it
-tells theirs. Each measure is therefore judged as its variance and its sum would be.
+tells theirs. Each measure is therefore judged as its variance and its sum would be, and one of few values as
+the table of these, too: a correlation with a measure of two values compares two groups.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,12 +10,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.correlation import CorrelationMatrix, correlation_matrix, principal_components
 from sdcgate.methods.outputs.cross_products import cross_products_of
+from sdcgate.methods.outputs.implied_tables import few_values, units_by_group
 from sdcgate.methods.outputs.moments import moment_bounds
 from sdcgate.methods.outputs.problems import ModelProblemError
 from sdcgate.methods.outputs.sample import Sample
-from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts, facts_of_groups
+from sdcgate.methods.outputs.statistic_facts import (
+    ImpliedCells,
+    Statistic,
+    StatisticFacts,
+    facts_of_groups,
+)
 from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.outputs.statistics import Columns, Computed, Figure
 
@@ -39,8 +47,26 @@ def group_correlations(
         for name, column in columns.measures
         for bound in moment_bounds(sample.with_values(column), 2, coalition)
     ]
-    facts = StatisticFacts(facts_of_groups(sample, names, values, ranks), bounds=tuple(bounds))
+    facts = StatisticFacts(
+        facts_of_groups(sample, names, values, ranks),
+        bounds=tuple(bounds),
+        implied=tuple(
+            ImpliedCells(f"values of {name}", units)
+            for name, column in columns.measures
+            if (units := _units_of_values(sample, column)) is not None
+        ),
+    )
     return Computed(statistic, _figures(sample, columns, tell), facts)
+
+
+def _units_of_values(sample: Sample, column: FloatArray) -> IntArray | None:
+    """Units of each value of a measure that has few, shape (groups, values): it is a variable as well."""
+    few = few_values(column)
+    if few is None:
+        return None
+    places, values = few
+    cells = sample.number_of_groups * values
+    return units_by_group(sample.groups * values + places, cells, sample.units).reshape(-1, values)
 
 
 def _figures(

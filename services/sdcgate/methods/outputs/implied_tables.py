@@ -65,6 +65,40 @@ def pattern_units(values: FloatArray, units: IntArray) -> IntArray:
     return units_by_group(groups, count, units)
 
 
+def few_values(numbers: FloatArray) -> tuple[IntArray, int] | None:
+    """Each record's value as a number from 0 and how many there are; None where there are many."""
+    step = max(1, len(numbers) // SAMPLED_ROWS)
+    if len(np.unique(numbers[::step])) > FEW_VALUES:
+        return None
+    values, places = np.unique(numbers, return_inverse=True)
+    return (places.astype(np.int64), len(values)) if len(values) <= FEW_VALUES else None
+
+
+def _columns_within(term: Term, design: Design) -> int:
+    within = {number for number, other in enumerate(design.terms) if set(other) <= set(term)}
+    return sum(column.term in within for column in design.columns)
+
+
+def _combinations(factors: tuple[VariableLevel, ...], records: Records) -> tuple[IntArray, int]:
+    """Each record's combination of codes, as a number from 0 among those that occur, and how many do."""
+    groups = np.zeros(records.size, dtype=np.int64)
+    declared = 1
+    for factor in factors:
+        codes = records.codes[factor]
+        width = int(codes.max(initial=0)) + 1
+        groups = groups * width + codes
+        declared *= width
+    return _renumbered(groups, declared)
+
+
+def _renumbered(groups: IntArray, count: int) -> tuple[IntArray, int]:
+    """Groups numbered without those that nobody is in, and how many are left."""
+    present = np.flatnonzero(np.bincount(groups, minlength=count))
+    numbers = np.full(count, -1, dtype=np.int64)
+    numbers[present] = np.arange(len(present))
+    return numbers[groups], len(present)
+
+
 def units_by_group(groups: IntArray, count: int, units: IntArray) -> IntArray:
     """Distinct units with a record in each group, shape (count,)."""
     if _each_alone(units):
@@ -109,7 +143,7 @@ def _of_term(
 ) -> TermFacts:
     factors = tuple((part.variable, part.level) for part in term if isinstance(part, Factor))
     numbers = {part.measure for part in term if isinstance(part, Numeric)}
-    few = [found for name in sorted(numbers) if (found := _few_values(records.measures[name])) is not None]
+    few = [found for name in sorted(numbers) if (found := few_values(records.measures[name])) is not None]
     if not factors and not few:
         return TermFacts(term_text(term))
     groups, count = _combinations(factors, records)
@@ -127,37 +161,3 @@ def _of_term(
         len(term) == len(factors) and _columns_within(term, design) == count,
         bool(few),
     )
-
-
-def _few_values(numbers: FloatArray) -> tuple[IntArray, int] | None:
-    """Each record's value as a number from 0 and how many there are; None where there are many."""
-    step = max(1, len(numbers) // SAMPLED_ROWS)
-    if len(np.unique(numbers[::step])) > FEW_VALUES:
-        return None
-    values, places = np.unique(numbers, return_inverse=True)
-    return (places.astype(np.int64), len(values)) if len(values) <= FEW_VALUES else None
-
-
-def _columns_within(term: Term, design: Design) -> int:
-    within = {number for number, other in enumerate(design.terms) if set(other) <= set(term)}
-    return sum(column.term in within for column in design.columns)
-
-
-def _combinations(factors: tuple[VariableLevel, ...], records: Records) -> tuple[IntArray, int]:
-    """Each record's combination of codes, as a number from 0 among those that occur, and how many do."""
-    groups = np.zeros(records.size, dtype=np.int64)
-    declared = 1
-    for factor in factors:
-        codes = records.codes[factor]
-        width = int(codes.max(initial=0)) + 1
-        groups = groups * width + codes
-        declared *= width
-    return _renumbered(groups, declared)
-
-
-def _renumbered(groups: IntArray, count: int) -> tuple[IntArray, int]:
-    """Groups numbered without those that nobody is in, and how many are left."""
-    present = np.flatnonzero(np.bincount(groups, minlength=count))
-    numbers = np.full(count, -1, dtype=np.int64)
-    numbers[present] = np.arange(len(present))
-    return numbers[groups], len(present)

@@ -60,7 +60,8 @@ class ModelFacts:
     exact_share: float = field(default=0.0, repr=False)
     """Share of records whose outcome is fitted exactly but for rounding."""
     outcome_units: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
-    """Units of each class of the outcome, or of each side of a quantile; empty where it has none."""
+    """Units of each class of the outcome, of its values where these are few, or of each side of a quantile;
+    empty where it has none of these."""
     separated: bool = field(default=False, repr=False)
     """Whether the columns foretell a class of the outcome for some records completely."""
     condition: float = field(default=0.0, repr=False)
