@@ -53,15 +53,18 @@ def _sections(schema: dict[str, Any]) -> Iterator[str]:
     for name, field in schema["properties"].items():
         section = _model(field, schema)
         assert section is not None
-        yield f"## {name}"
-        yield sentence(section["description"])
-        yield _fields(section, name)
-        for member, inner in section["properties"].items():
-            rule = _model(inner, schema)
-            if rule is not None:
-                yield f"### {name}.{member}"
-                yield sentence(rule["description"])
-                yield _fields(rule, f"{name}.{member}")
+        yield from _section(section, name, schema, "##")
+
+
+def _section(section: dict[str, Any], path: str, schema: dict[str, Any], heading: str) -> Iterator[str]:
+    """A section, and those of its settings that have settings of their own."""
+    yield f"{heading} {path}"
+    yield sentence(section["description"])
+    yield _fields(section, path)
+    for member, inner in section["properties"].items():
+        rule = _model(inner, schema)
+        if rule is not None:
+            yield from _section(rule, f"{path}.{member}", schema, f"{heading}#")
 
 
 def _models(schema: dict[str, Any]) -> Iterator[str]:

@@ -38,7 +38,7 @@ TABLE = {
 MODEL = {
     "dataset": "people",
     "kind": "LINEAR",
-    "formula": 'income ~ C(region, level="part") + square(numeric(age))',
+    "formula": 'income ~ C(region, level="part") + square(age)',
     "filter": [{"variable": "ill", "codes": ["0"]}],
     "project": "fuzz",
 }

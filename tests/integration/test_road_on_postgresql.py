@@ -203,9 +203,9 @@ def note_moves(house: House, moved: list[int]) -> None:
     """Note each time that a house finds the head moved when it wants to record a decision."""
     append = house.ledger.append_decision
 
-    def noting(event, sequence):
+    def noting(event, sequence, *allowances):
         try:
-            return append(event, sequence)
+            return append(event, sequence, *allowances)
         except HeadMoved as error:
             moved.append(error.current)
             raise

@@ -118,7 +118,8 @@ def test_a_broken_file_leaves_the_old_policies_and_is_shouted_once(house: House)
     assert house.facility.taken == []
     assert (house.metric("reload_failed"), house.attempts) == (1, (0, 1))
     assert "defaults.rules.minimum_units.units: input should be a valid integer" in house.reload.problems[0]
-    assert "line 15: " in house.reload.problems[0]
+    broken = next(n for n, line in enumerate(house.file.read_text().splitlines(), 1) if "units: ten" in line)
+    assert f"line {broken}: " in house.reload.problems[0]
     assert [line["event"].partition(":")[0] for line in logged] == ["policies NOT loaded"]
     house.look(told=True)
     assert house.attempts == (0, 2)
