@@ -275,7 +275,7 @@ class Facility:
         return self._results.submit(caller, options, content, pace)
 
     def submit_files(self, caller: Caller, files: pb.SubmittedFiles, pace: Pace) -> Answered:
-        """The decision about files that could not be read, as they were recorded; raises as `submit_output`."""
+        """The decision about files that could not be read, as they were recorded; as `submit_output`."""
         require(caller, "submit")
         return self._results.refer(caller, files, pace)
 
