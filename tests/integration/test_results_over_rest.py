@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from printed_results import CHART, COUNTS, whole_folder, zipped
+from printed_results import CHART, COUNTS, acro_folder, entry, whole_folder, zipped
 from sdcgate.cli import main
 from sdcgate_client import Client, write_acro
 from served_house import ServedHouse, cells, codes_of
@@ -56,6 +56,17 @@ def test_each_output_of_a_folder_gets_its_own_decision(house):
     assert [o["decision"]["query"] for o in again["outputs"]] == [
         o["decision"]["query"] for o in answer["outputs"]
     ]
+
+
+def test_cells_that_acro_says_it_suppressed_and_shows_are_withheld(house):
+    shown = "female,0,0\nplan,5,6\nsite,,\n3,15,18\n4,24,37\n5,,31\n"
+    said = entry("table", ["t.csv"], "acro.crosstab(df.site, [df.female, df.plan])", mitigation="suppression")
+    response = send(house, zipped(acro_folder({"output_0": said}, "1.0.2", t__csv=shown)))
+    (output,) = response.json()["outputs"]
+    assert output["decision"]["verdict"] == "RELEASED_PROTECTED"
+    left = cells(output["decision"])
+    assert left["3", "0", "5"] == (None,)
+    assert ("5", "0", "5") not in left  # what was suppressed stays so
 
 
 def test_a_checker_sees_the_file_and_may_release_it_by_exception_only(house):

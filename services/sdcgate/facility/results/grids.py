@@ -5,9 +5,13 @@ import io
 import math
 import zipfile
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sdcgate.facility.results.folder import MAXIMUM_BYTES
 from sdcgate.facility.results.printed import Unreadable
+
+if TYPE_CHECKING:
+    import openpyxl
 
 MAXIMUM_CELLS = 1_000_000
 TOO_MANY = f"It has more than {MAXIMUM_CELLS} cells."
@@ -78,7 +82,7 @@ def excel_grid(content: bytes, sheet: str = "") -> Grid:
         raise Unreadable("It is no whole Excel file (.xlsx).") from None
 
 
-def _sheet(book: "openpyxl.Workbook", name: str) -> Grid:  # type: ignore[name-defined] # noqa: F821
+def _sheet(book: "openpyxl.Workbook", name: str) -> Grid:
     names = book.sheetnames
     if not name and len(names) > 1:
         raise Unreadable(f"It has {len(names)} sheets; name one as `sheet` in the side file.")
