@@ -1,12 +1,17 @@
 """Formulas that would single out a few persons, whose table withholds them."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Semaphore
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from house import House, build, reasons, verdict
+from house import House, build, person, reasons, verdict
 from sdcgate.engine.descriptor import parse_descriptor
-from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.errors import InvalidRequest, Unavailable
+from sdcgate.facility.model_queries import MODELS_AT_ONCE
+from sdcgate.facility.models import ModelWay
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, table_pb2
@@ -123,3 +128,28 @@ def test_what_a_fit_leaves_unexplained_does_not_tell_a_withheld_coefficient(hous
 def test_one_variable_as_a_number_and_at_a_coarser_level_is_told(house) -> None:
     with pytest.raises(InvalidRequest, match="kind stands at 2 levels"):
         ask(house, 'y ~ numeric(kind) + C(kind, level="all")')
+
+
+def test_many_models_of_one_person_keep_nobody_else_waiting(house, monkeypatch) -> None:
+    """Three are held while they are judged: ada's fourth is told to come again, another one's is answered."""
+    judge, going, free = ModelWay.judge, Semaphore(0), Event()
+
+    def held(way, hand, *rest):
+        if hand.plan.formula.canonical().endswith("sex"):
+            going.release()
+            assert free.wait(60)
+        return judge(way, hand, *rest)
+
+    monkeypatch.setattr(ModelWay, "judge", held)
+    with ThreadPoolExecutor(MODELS_AT_ONCE) as pool:
+        mine = [pool.submit(ask, house, f"{outcome} ~ sex") for outcome in ("y", "x", "square(y)")]
+        try:
+            for _ in mine:
+                assert going.acquire(timeout=30)
+            with pytest.raises(Unavailable, match="Ask again"):
+                ask(house, "y ~ x")
+            other = House(house.facility, house.engine, house.ledger, researcher=person("researcher", "eve"))
+            assert verdict(ask(other, "y ~ x")) == "RELEASED"
+        finally:
+            free.set()
+    assert all(verdict(one.result()).startswith("RELEASED") for one in mine)

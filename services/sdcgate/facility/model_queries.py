@@ -6,7 +6,7 @@ from dataclasses import replace
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_model
-from sdcgate.facility.decisions import new_decision, seen_at
+from sdcgate.facility.decisions import new_decision, not_approved, seen_at
 from sdcgate.facility.errors import Conflict
 from sdcgate.facility.head import Head
 from sdcgate.facility.model_answers import decided_model, found_model
@@ -14,14 +14,18 @@ from sdcgate.facility.model_plan import ModelPlan, make_model_plan
 from sdcgate.facility.models import ModelWay, cells_of
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
-from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Recorder
 from sdcgate.facility.results.comparison import Comparison
 from sdcgate.facility.spending import Spending
+from sdcgate.facility.turns import Turns
 from sdcgate.ledger.credentials import Caller
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+MODELS_AT_ONCE = 3
+"""Models of one researcher that are answered at once: all wait for the same fits."""
+BUSY = f"You have {MODELS_AT_ONCE} models that are being answered. Ask again after one of them."
 
 
 class ModelQueries:
@@ -42,6 +46,7 @@ class ModelQueries:
         self._recorder = recorder
         self._spending = spending
         self._head = head
+        self._turns = Turns(MODELS_AT_ONCE, BUSY)
 
     def plan(self, request: pb.QueryModelRequest, version: int | None = None) -> ModelPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""
@@ -59,14 +64,24 @@ class ModelQueries:
         """Answer a query: from the ledger if it was answered before, else by steps 2 to 8.
 
         `printed` is what a job printed of the model; where it differs, an output checker decides.
+
+        Raises:
+            Unavailable: the caller has other models that are being answered.
         """
         plan = self.plan(request)
         asked = asked_model(plan, request)
         if printed is not None:
             asked = replace(asked, canonical=printed.canonical)
-        return repeated(asked, pace) or self._spending.pay(
-            caller, asked, cells_of(plan), pace, lambda paid: self._decide(caller, paid, plan, pace, printed)
-        )
+        if (before := repeated(asked, pace)) is not None:
+            return before
+        with self._turns.taken(caller.researcher):
+            return self._spending.pay(
+                caller,
+                asked,
+                cells_of(plan),
+                pace,
+                lambda paid: self._decide(caller, paid, plan, pace, printed),
+            )
 
     def review(
         self,
@@ -84,8 +99,7 @@ class ModelQueries:
         plan = self.plan(record.model_request, version)
         asked = asked_model(plan, record.model_request)
         if not request.approve:
-            decision = new_decision(asked, Consequence.REFUSE, request.query)
-            decision.reasons.append(reviewed_reason())
+            decision = not_approved(asked, request)
             return self._recorder.record_review(caller, request, asked, record, decision)
         hand = self._way.compute(plan)
 
