@@ -121,6 +121,17 @@ def test_days_are_taken_together_until_ten_units_fall_ill_in_each_step(house, pe
     assert not {f"{day:.4g}" for day in exact.ends} & {f"{day:.4g}" for day in days}
 
 
+def test_steps_are_drawn_where_a_drawing_is_asked_for(house) -> None:
+    drawn = ask(house, "KAPLAN_MEIER", "month", groups=["plan"], having=ILL, picture=True)
+    without = ask(house, "KAPLAN_MEIER", "month", groups=["plan"], having=ILL)
+
+    pictures = drawn.decision.statistic.pictures
+    assert [list(one.groups) for one in pictures] == [[0], [1], [2]]
+    assert all(one.svg.startswith("<svg") for one in pictures)
+    assert len(without.decision.statistic.pictures) == 0
+    assert drawn.decision.statistic.curves == without.decision.statistic.curves
+
+
 def test_a_t_test_is_that_of_scipy(house, people) -> None:
     answered = ask(house, "T_TEST", "income", having=("sex", ["f"]))
 

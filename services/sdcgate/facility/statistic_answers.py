@@ -8,8 +8,9 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
+from sdcgate.facility.statistic_kinds import OF_MEASURES
 from sdcgate.facility.statistic_pictures import curves_and_pictures
-from sdcgate.facility.statistic_plan import OF_MEASURES, StatisticPlan
+from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistics import StatisticInHand, StatisticOutcome
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, IntArray, State, number_of_cells, shape_of
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment

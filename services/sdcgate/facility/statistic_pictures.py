@@ -16,6 +16,9 @@ from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.wire.models import significant
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
+START = {"survival": 1.0, "cumulative_hazard": 0.0}
+"""Heights of curves that are drawn as steps, before the first step."""
+
 
 def curves_and_pictures(
     hand: StatisticInHand,
@@ -48,14 +51,20 @@ def _computed_curves(
     digits: int,
     message: statistic_pb2.GroupedStatistic,
 ) -> None:
-    """Curves of records, of the groups whose figures leave."""
+    """Curves of records, of the groups whose figures leave; drawn as steps where that is asked."""
     if hand.computed is None or not hand.computed.curves:
         return
+    names = group_names(hand)
     shown = np.isfinite(hand.computed.figures[0].shown(found)) & ~withheld
     for curve in hand.computed.curves:
-        if shown[curve.group]:
-            x, y = _limited(curve.x, digits), _limited(curve.y, digits)
-            message.curves.add(group=curve.group, name=curve.name, x=x, y=y)
+        if not shown[curve.group]:
+            continue
+        x, y = _limited(curve.x, digits), _limited(curve.y, digits)
+        message.curves.add(group=curve.group, name=curve.name, x=x, y=y)
+        if hand.plan.picture and curve.name in START:
+            labels = _labels(hand, names[curve.group])
+            svg = pictures.step_picture(np.array(x), np.array(y), START[curve.name], labels)
+            message.pictures.add(groups=[curve.group], svg=svg)
 
 
 def _of_groups(

@@ -7,7 +7,8 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Condition, Records, RecordsQuery
-from sdcgate.facility.statistic_plan import OF_MEASURES, OF_TWO_VARIABLES, Level, StatisticPlan
+from sdcgate.facility.statistic_kinds import OF_MEASURES, OF_TWO_VARIABLES
+from sdcgate.facility.statistic_plan import Level, StatisticPlan
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, IntArray, shape_of
 from sdcgate.methods.outputs.sample import Design, Sample
 from sdcgate.methods.outputs.statistics import Columns, FactorColumn

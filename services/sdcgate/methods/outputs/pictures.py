@@ -67,6 +67,14 @@ def density_picture(density: Density, labels: Labels) -> str:
     return _picture(frame, labels, [_line(frame, density.values, density.densities)])
 
 
+def step_picture(times: FloatArray, heights: FloatArray, start: float, labels: Labels) -> str:
+    """A curve that is `start` at first and has each height from its time on."""
+    frame = _frame(np.append(times, 0.0), np.append(heights, start))
+    x = np.append(0.0, np.repeat(times, 2))
+    y = np.append(np.repeat(np.append(start, heights[:-1]), 2), heights[-1])
+    return _picture(frame, labels, [_line(frame, x, y)])
+
+
 def lorenz_picture(points: Sequence[float], shares: FloatArray, labels: Labels) -> str:
     """The curve through the points that are released, and the diagonal."""
     there = np.isfinite(shares)

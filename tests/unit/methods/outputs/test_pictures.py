@@ -14,6 +14,7 @@ from sdcgate.methods.outputs.pictures import (
     hexagon_picture,
     histogram_picture,
     lorenz_picture,
+    step_picture,
 )
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_rules import PercentileUnits
@@ -37,10 +38,11 @@ def drawn() -> dict[str, str]:
         "lorenz": lorenz_picture(FOUND.points, FOUND.lorenz[0], LABELS),
         "box plot": box_plot_picture(box_plot(FOUND), ["all", "nobody"], LABELS),
         "hexagons": hexagon_picture(hexagonal_bins(SAMPLE, VALUES, 0, GRID, 10), GRID, LABELS),
+        "steps": step_picture(np.array([3.0, 7.0]), np.array([0.75, 0.25]), 1.0, LABELS),
     }
 
 
-@pytest.mark.parametrize("kind", ["histogram", "density", "lorenz", "box plot", "hexagons"])
+@pytest.mark.parametrize("kind", ["histogram", "density", "lorenz", "box plot", "hexagons", "steps"])
 def test_a_picture_is_well_formed_and_draws_inside_its_frame(kind):
     root = ElementTree.fromstring(drawn()[kind])
     points = " ".join(element.get("points", "") for element in root.iter())
@@ -49,7 +51,7 @@ def test_a_picture_is_well_formed_and_draws_inside_its_frame(kind):
     assert "<Income> & more" in [element.text for element in root.iter()]
 
 
-@pytest.mark.parametrize("kind", ["histogram", "density", "lorenz", "box plot", "hexagons"])
+@pytest.mark.parametrize("kind", ["histogram", "density", "lorenz", "box plot", "hexagons", "steps"])
 def test_a_picture_has_no_outlier_and_no_greatest_value(kind):
     numbers = re.findall(r"(?<![#\w])\d+\.?\d*(?:e\+\d+)?", drawn()[kind].split("\n", 1)[1])
     largest = max(map(float, numbers))
@@ -67,6 +69,15 @@ def test_a_picture_is_the_same_for_the_same_released_data():
     assert bars is not None
     assert others is not None
     assert histogram_picture(bars, LABELS) == histogram_picture(others, LABELS)
+
+
+def test_steps_fall_where_their_times_are():
+    line = next(one for one in ElementTree.fromstring(drawn()["steps"]).iter() if one.get("points"))
+    places = [tuple(map(float, place.split(","))) for place in line.get("points", "").split()]
+    assert places[0] == (48.0, 48.0)
+    assert places[-1] == (432.0, 216.0)
+    assert [x for x, _ in places] == sorted(x for x, _ in places)
+    assert len(places) == 5
 
 
 def test_a_group_without_a_box_is_left_out():
