@@ -9,6 +9,7 @@ from sdcgate.servers import openapi_model_examples, openapi_statistic_examples
 from sdcgate.servers.openapi_file_examples import confidentiality_map, links, recodings
 from sdcgate.servers.openapi_noise_example import with_noise
 from sdcgate.servers.openapi_redesign_examples import REDESIGNED, redesigned
+from sdcgate.servers.openapi_result_examples import judged
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
@@ -169,7 +170,7 @@ def answer(rpc: str, status: int) -> Message:
         "AuditTable": audited,
         "RedesignTable": redesigned,
         "ReviewQuery": refused,
-        "SubmitResults": lambda: judged_results(status),
+        "SubmitResults": lambda: judged(status, released(), referred()),
         "GetPolicy": policy_in_words,
         "GetBudget": budget,
         "GetCaller": lambda: pb.GetCallerResponse(
@@ -303,27 +304,6 @@ def referred() -> pb.Decision:
         message="The protection of this table could not be proved in the time given; a checker decides.",
     )
     return decision(pb.VERDICT_REFERRED, reasons=[reason])
-
-
-def judged_results(status: int) -> pb.SubmitResultsResponse:
-    """The verdicts on a folder: a table, and where something is referred a chart."""
-    table = pb.JudgedResult(
-        name="output_0",
-        read_as=pb.RESULT_KIND_TABLE,
-        files=["output_0_0.csv"],
-        decision=released(),
-        repeated_answer=status == 200,
-    )
-    unread = "Files of the kind .png are not read."
-    chart = pb.JudgedResult(
-        name="chart.png",
-        read_as=pb.RESULT_KIND_FILE,
-        files=["chart.png"],
-        problems=[unread],
-        decision=referred(),
-    )
-    outputs = [table, chart] if status == 202 else [table]
-    return pb.SubmitResultsResponse(outputs=outputs, not_outputs=["results.json"])
 
 
 def refused() -> pb.Decision:
