@@ -388,3 +388,26 @@ def test_an_output_goes_the_way_of_review_on_the_command_line(served, crosstab, 
     assert (held.exit_code, "`exception`" in held.output) == (1, True)
     released = run("grace", "review", "approve", query, "--note", "looked at", "--exception")
     assert "RELEASED" in released.output
+
+
+def test_an_output_is_returned_with_what_to_change(house, people):
+    request = output_of(people, "site")
+    request.facts.units[2] += 1
+    query = submit(house, request).decision.query
+
+    decision = review(house, query, approve=False, returned="Use registered levels of age.")
+
+    assert verdict(decision) == "REFUSED"
+    seen = house.facility.get_query(PORTAL, query).decision.reasons[-1]
+    assert seen.message == "An output checker has returned this query to you."
+    assert seen.suggestion == "Use registered levels of age."
+
+
+def test_what_is_approved_is_not_returned(house, people):
+    request = output_of(people, "site")
+    request.facts.units[2] += 1
+    query = submit(house, request).decision.query
+
+    with pytest.raises(InvalidRequest) as refused:
+        review(house, query, approve=True, returned="Thanks.")
+    assert refused.value.problems[0].path == "returned"

@@ -228,7 +228,7 @@ class Client(CheckCalls):
             formula: Such as `"meddol ~ site + numeric(age)"`.
             filter: Such as `{"female": ["1"]}`; all conditions hold.
             weighted: Whether the records' weights are used.
-            standard_errors: `"classical"`, `"robust"`, `"clustered"` or `"design"`; by the design where weights
+            standard_errors: `"classical"`, `"robust"`, `"clustered"` or `"design"`; of the design where weights
                 are used and nothing is said, otherwise classical.
             quantile: Of a quantile regression.
             groups: Of fixed effects and mixed models, such as `"site"`; units where left out.
@@ -326,12 +326,17 @@ class Client(CheckCalls):
             parameters.append(("page_token", page_token))
         return _list(self._call("GET", "/v1/queries", parameters=parameters), "queries")
 
-    def review(self, query: str, approve: bool, note: str, exception: bool = False) -> Answer:
+    def review(
+        self, query: str, approve: bool, note: str, exception: bool = False, returned: str = ""
+    ) -> Answer:
         """Approves or refuses a referred query; needs a checker's key, and not the author's.
 
         `exception` releases a submitted output of which nothing can be proved; the checker answers for it.
+        `returned` is what the researcher is told to change, where it is not approved.
         """
-        body = {"approve": approve, "note": note} | ({"exception": True} if exception else {})
+        body: dict[str, Any] = {"approve": approve, "note": note}
+        body |= {"exception": True} if exception else {}
+        body |= {"returned": returned} if returned else {}
         return Answer.from_json(self._call("POST", f"/v1/queries/{_segment(query)}:review", body))
 
     def status(self) -> dict[str, Any]:

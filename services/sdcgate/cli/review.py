@@ -11,7 +11,8 @@ from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
 from sdcgate.cli.query import listed
 
 app = typer.Typer(
-    help="Review: list referred queries, look at one, approve or refuse it.", no_args_is_help=True
+    help="Review: list referred queries, look at one, approve, return or refuse it.",
+    no_args_is_help=True,
 )
 
 QueryId = Annotated[str, typer.Argument(help="Id of the query.")]
@@ -86,11 +87,31 @@ def refuse(query: QueryId, note: Note, url: Url = DEFAULT_URL, api_key: ApiKey =
     _decide(query, False, note, url, api_key)
 
 
-def _decide(query: str, approve: bool, note: str, url: str, api_key: str, exception: bool = False) -> None:
+@app.command("return")
+def give_back(
+    query: QueryId,
+    note: Note,
+    message: Annotated[str, typer.Option(help="What the researcher is told to change. He reads it.")],
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Return a referred query to its researcher: refused, with what to change."""
+    _decide(query, False, note, url, api_key, returned=message)
+
+
+def _decide(
+    query: str,
+    approve: bool,
+    note: str,
+    url: str,
+    api_key: str,
+    exception: bool = False,
+    returned: str = "",
+) -> None:
     from sdcgate_client import format_answer
 
     with connected(url, api_key) as client:
-        typer.echo(format_answer(client.review(query, approve, note, exception)))
+        typer.echo(format_answer(client.review(query, approve, note, exception, returned)))
 
 
 def describe(checker: dict[str, Any] | Any, request: Any) -> str:

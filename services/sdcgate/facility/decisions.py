@@ -32,6 +32,7 @@ from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 DIFFERS = "Published figures of the output are not those of its dataset."
+RETURNED = "An output checker has returned this query to you."
 EXCEPTION = "An output checker released this output on his own responsibility; nothing is proved of it."
 
 
@@ -116,6 +117,13 @@ def over_budget(asked: Asked, researcher: str, account: Account, spent: Spent) -
     decision = new_decision(refused, Consequence.REFUSE)
     decision.reasons.append(found)
     return refused, decision
+
+
+def not_approved(asked: Asked, request: pb.ReviewQueryRequest) -> pb.Decision:
+    """A checker's refusal, or return: then the researcher is told what to change."""
+    decision = new_decision(asked, Consequence.REFUSE, request.query)
+    decision.reasons.append(reviewed_reason(RETURNED if request.returned else "", request.returned))
+    return decision
 
 
 def excepted(asked: Asked, output: SubmittedOutput, query: str) -> pb.Decision:

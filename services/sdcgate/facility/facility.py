@@ -342,6 +342,8 @@ class Facility:
             Forbidden: the checker asked it himself.
         """
         require(caller, "review")
+        if request.approve and request.returned:
+            raise InvalidRequest([FieldProblem("returned", "A query that is approved is not returned.")])
         stored = self._ledger.query(request.query)
         if stored is None:
             raise NotFound(f"There is no query {request.query}.")

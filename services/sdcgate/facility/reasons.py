@@ -42,10 +42,11 @@ def reason(code: ReasonCode, plan: Plan, message: str = "") -> pb.Reason:
     )
 
 
-def reviewed_reason(message: str = "") -> pb.Reason:
-    """That an output checker decided."""
+def reviewed_reason(message: str = "", instead: str = "") -> pb.Reason:
+    """That an output checker decided, and what he suggests."""
     text = message or MESSAGES[ReasonCode.REVIEW]
-    return pb.Reason(code=policy_pb2.ReasonCode.Name(ReasonCode.REVIEW.value), message=text)
+    code = policy_pb2.ReasonCode.Name(ReasonCode.REVIEW.value)
+    return pb.Reason(code=code, message=text, suggestion=instead)
 
 
 def binding_reason(message: str) -> pb.Reason:

@@ -6,14 +6,13 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_statistic
 from sdcgate.facility.charges import cells_told
-from sdcgate.facility.decisions import new_decision, seen_at
+from sdcgate.facility.decisions import new_decision, not_approved, seen_at
 from sdcgate.facility.errors import Conflict
 from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import RiskService
-from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Recorder
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.statistic_answers import decided_statistic, found_statistic
@@ -80,8 +79,7 @@ class StatisticQueries:
         plan = self.plan(record.statistic_request, version)
         asked = asked_statistic(plan, record.statistic_request)
         if not request.approve:
-            decision = new_decision(asked, Consequence.REFUSE, request.query)
-            decision.reasons.append(reviewed_reason())
+            decision = not_approved(asked, request)
             return self._recorder.record_review(caller, request, asked, record, decision)
         hand = self._way.compute(plan)
 

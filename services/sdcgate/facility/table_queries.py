@@ -7,7 +7,7 @@ from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_output, asked_table
 from sdcgate.facility.binding import Unbound, bind
 from sdcgate.facility.charges import cells_told
-from sdcgate.facility.decisions import decided, excepted, new_decision, seen_at, unbound
+from sdcgate.facility.decisions import decided, excepted, new_decision, not_approved, seen_at, unbound
 from sdcgate.facility.errors import Conflict
 from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
@@ -15,7 +15,6 @@ from sdcgate.facility.outputs import SubmittedOutput, read_output
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
-from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.refusals import refuse_without_data
@@ -106,8 +105,7 @@ class TableQueries:
         else:
             asked = self._asked_output(record.output, version)
         if not request.approve:
-            decision = new_decision(asked, Consequence.REFUSE, request.query)
-            decision.reasons.append(reviewed_reason())
+            decision = not_approved(asked, request)
             return self._recorder.record_review(caller, request, asked, record, decision)
         if output is not None:
             try:

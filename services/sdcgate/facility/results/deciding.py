@@ -8,7 +8,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import asked_files
-from sdcgate.facility.decisions import new_decision
+from sdcgate.facility.decisions import new_decision, not_approved
 from sdcgate.facility.errors import Conflict, InvalidRequest, NotFound
 from sdcgate.facility.head import Head
 from sdcgate.facility.pace import Pace
@@ -180,10 +180,11 @@ class ResultQueries:
                 "The files cannot be read, so nothing can be proved of them; refuse them, or approve "
                 "them with `exception`, which the ledger records."
             )
-        decision = new_decision(asked, None if request.approve else Consequence.REFUSE, request.query)
-        decision.reasons.append(reviewed_reason(EXCEPTION if request.approve else ""))
         if not request.approve:
-            return self._recorder.record_review(caller, request, asked, record, decision)
+            refused = not_approved(asked, request)
+            return self._recorder.record_review(caller, request, asked, record, refused)
+        decision = new_decision(asked, None, request.query)
+        decision.reasons.append(reviewed_reason(EXCEPTION))
         decision.files.CopyFrom(without_content(record.files))
 
         def attempt() -> pb.Decision:
