@@ -94,6 +94,35 @@ def test_an_analysis_of_variance_by_the_command_has_a_line_a_figure(house: Serve
     ]
 
 
+def test_a_portals_own_curve_with_a_step_of_two_is_found_unsafe(house: ServedHouse) -> None:
+    facts = {
+        "groups": {"units": [120, 90], "records": [120, 90]},
+        "bounds": [{"name": "step", "closeness": [4.0, 3.5]}],
+        "implied": [
+            {"name": "events", "cells": 3, "units": [12, 15, 11, 14, 2, 13]},
+            {"name": "left", "cells": 4, "units": [0, 0, 0, 82, 0, 0, 0, 61]},
+        ],
+    }
+    units = {"units": 10, "consequence": "PROTECT"}
+    rules = {
+        "cells": {
+            "minimum_units": units,
+            "p_percent": {"share": 0.1, "coalition": 1, "consequence": "PROTECT"},
+        }
+    }
+    body = {"kind": "KAPLAN_MEIER", "facts": facts, "rules": rules}
+    answer = house.send("POST", "/v1/risk:assessStatistic", body, key="portal")
+
+    assert answer.status_code == 200, answer.text
+    found = answer.json()["findings"]
+    assert [(one["rule"], one["cells"], one["measure"]) for one in found] == [
+        ("IMPLIED_TABLE", [1], "events")
+    ]
+    del facts["implied"]
+    bare = house.send("POST", "/v1/risk:assessStatistic", body, key="portal").json()
+    assert bare["unchecked"] == ["IMPLIED_TABLE"]
+
+
 def test_everything_that_is_wrong_is_told_with_paths(client: Client) -> None:
     with pytest.raises(InvalidRequest) as caught:
         client.statistic(
