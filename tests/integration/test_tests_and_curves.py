@@ -121,6 +121,16 @@ def test_days_are_taken_together_until_ten_units_fall_ill_in_each_step(house, pe
     assert not {f"{day:.4g}" for day in exact.ends} & {f"{day:.4g}" for day in days}
 
 
+def test_a_checker_sees_the_curve_with_every_digit(house, people) -> None:
+    answered = ask(house, "KAPLAN_MEIER", "month", filter={"plan": ["b", "c"]}, having=ILL)
+    seen = house.facility.get_query(house.checker, answered.decision.query).checker.statistic
+
+    some = people[people["plan"] != "a"]
+    peer = SurvfuncRight(some["month"], some["status"] == "ill")
+    assert seen.curves[0].y == pytest.approx(peer.surv_prob, rel=1e-12)
+    assert len(seen.pictures) == 0
+
+
 def test_steps_are_drawn_where_a_drawing_is_asked_for(house) -> None:
     drawn = ask(house, "KAPLAN_MEIER", "month", groups=["plan"], having=ILL, picture=True)
     without = ask(house, "KAPLAN_MEIER", "month", groups=["plan"], having=ILL)

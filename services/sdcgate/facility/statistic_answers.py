@@ -9,7 +9,7 @@ from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
 from sdcgate.facility.statistic_kinds import OF_MEASURES
-from sdcgate.facility.statistic_pictures import curves_and_pictures
+from sdcgate.facility.statistic_pictures import computed_curves, curves_and_pictures
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistics import StatisticInHand, StatisticOutcome
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, IntArray, State, number_of_cells, shape_of
@@ -140,6 +140,7 @@ def told_statistic(
     if computed.unreliable is not None:
         occupied = computed.facts.table.units > 0
         message.unreliable.extend(np.flatnonzero(computed.unreliable & occupied & ~withheld).tolist())
+    computed_curves(hand, found, withheld, exact, message)
     if drawn and groups:
         curves_and_pictures(hand, found, withheld, exact, message)
     return message

@@ -28,7 +28,9 @@ def curves_and_pictures(
     message: statistic_pb2.GroupedStatistic,
 ) -> None:
     """Add the curves of the groups that show anything, and drawings where they were asked for."""
-    _computed_curves(hand, found, withheld, digits, message)
+    if hand.plan.picture:
+        for groups, svg in _steps(hand, message):
+            message.pictures.add(groups=groups, svg=svg)
     released = hand.computed.released(found) if hand.computed is not None else None
     if released is None:
         return
@@ -44,27 +46,30 @@ def curves_and_pictures(
             message.pictures.add(groups=groups, svg=svg)
 
 
-def _computed_curves(
+def computed_curves(
     hand: StatisticInHand,
     found: StatisticAssessment,
     withheld: BoolArray,
     digits: int,
     message: statistic_pb2.GroupedStatistic,
 ) -> None:
-    """Curves of records, of the groups whose figures leave; drawn as steps where that is asked."""
+    """Add curves that are computed from records, of the groups whose figures leave."""
     if hand.computed is None or not hand.computed.curves:
         return
-    names = group_names(hand)
     shown = np.isfinite(hand.computed.figures[0].shown(found)) & ~withheld
     for curve in hand.computed.curves:
-        if not shown[curve.group]:
-            continue
-        x, y = _limited(curve.x, digits), _limited(curve.y, digits)
-        message.curves.add(group=curve.group, name=curve.name, x=x, y=y)
-        if hand.plan.picture and curve.name in START:
-            labels = _labels(hand, names[curve.group])
-            svg = pictures.step_picture(np.array(x), np.array(y), START[curve.name], labels)
-            message.pictures.add(groups=[curve.group], svg=svg)
+        if shown[curve.group]:
+            x, y = _limited(curve.x, digits), _limited(curve.y, digits)
+            message.curves.add(group=curve.group, name=curve.name, x=x, y=y)
+
+
+def _steps(hand: StatisticInHand, message: statistic_pb2.GroupedStatistic) -> Iterator[tuple[list[int], str]]:
+    """Drawings of the curves of survival in the message."""
+    names = group_names(hand)
+    for curve in message.curves:
+        if curve.name in START:
+            x, y, labels = np.array(curve.x), np.array(curve.y), _labels(hand, names[curve.group])
+            yield [curve.group], pictures.step_picture(x, y, START[curve.name], labels)
 
 
 def _of_groups(
