@@ -20,6 +20,7 @@ from sdcgate.facility.model_records import Population, read_population
 from sdcgate.facility.model_tables import (
     JudgedTable,
     choose_references,
+    codes_taken_together,
     codes_told,
     compute_tables,
     judge_tables,
@@ -157,7 +158,8 @@ class ModelWay:
         """Steps 5 to 7 for a model whose tables may leave."""
         named = {(f.variable, f.level): f.reference for f in hand.plan.factors if f.reference}
         references = choose_references(judged, named)
-        fitted = self._fitted(hand, references, codes_told(judged), left)
+        together = codes_taken_together(judged, references)
+        fitted = self._fitted(hand, references, codes_told(judged), together, left)
         if isinstance(fitted, NotEstimable):
             codes = (ReasonCode.NOT_ESTIMABLE,)
             why = tuple(f"{problem.path}: {problem.message}." for problem in fitted.problems)
@@ -169,18 +171,20 @@ class ModelWay:
         hand: ModelInHand,
         references: dict[Level, str],
         codes: dict[Level, tuple[str, ...]],
+        together: dict[Level, tuple[str, ...]],
         left: Callable[[], float],
     ) -> Fitted | NotEstimable:
-        key = (tuple(sorted(references.items())), tuple(sorted(codes.items())))
+        key = tuple(tuple(sorted(chosen.items())) for chosen in (references, codes, together))
         if key not in hand.fits:
             plan = hand.plan
             task = Task(
-                plan.options,
+                replace(plan.options, window=_window(plan)),
                 plan.formula,
                 plan.instruments,
                 vocabulary(plan.dataset),
                 references,
                 codes,
+                together,
                 self._people(hand),
                 plan.policy.models.rules.largest,
             )
@@ -234,6 +238,12 @@ class ModelWay:
 def cells_of(plan: ModelPlan) -> int:
     """Cells of the tables that a model says something of."""
     return sum(map(cells_told, _asked_tables(plan)))
+
+
+def _window(plan: ModelPlan) -> int:
+    """Units that stand behind a quantile: as many as a cell must have."""
+    rule = plan.policy.rules.minimum_units
+    return rule.units if rule is not None else 1
 
 
 def _asked_tables(plan: ModelPlan) -> list[Plan]:

@@ -87,6 +87,8 @@ class FitOptions:
     covariance: Covariance = Covariance.CLASSICAL
     confidence: float = CONFIDENCE
     quantile: float = 0.5
+    window: int = 1
+    """Units of the smallest category whose quantiles a quantile regression averages over; 1: one plane."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
