@@ -81,6 +81,7 @@ class Visit:
                 self.send("POST", f"/v1/datasets/{dataset}/tables", table_body(**request))
                 self.send("POST", f"/v1/datasets/{dataset}/tables", table_body(**request), key="bob")
             self.near(dataset)
+            self.statistics(dataset)
         self.send("POST", "/v1/datasets/birds/tables", table_body(rows=["region"], bird=[DECLARED.category]))
         self.send("POST", "/v1/datasets/birds/tables", table_body(rows=["bird"], bird=[DECLARED.category]))
         for query in self.queries:
@@ -102,6 +103,28 @@ class Visit:
             self.send("GET", f"/v1/datasets/{name}")
             self.send("GET", f"/v1/queries/{name}")
             self.send("GET", f"/v1/queries?page_token={name}")
+
+    def statistics(self, dataset: str) -> None:
+        """Curves and tests by the variable that has a canary, and with names near to it."""
+        path = f"/v1/datasets/{dataset}/statistics"
+        for codes in ([DECLARED.category], *([name] for name in NEAR)):
+            having = {"variable": "bird", "codes": codes}
+            for kind in ("KAPLAN_MEIER", "NELSON_AALEN", "T_TEST", "MANN_WHITNEY_TEST"):
+                self.send("POST", path, {"kind": kind, "measure": "income", "having": having})
+        by = [{"variable": "bird"}]
+        asked: list[dict[str, Any]] = [
+            {"kind": "ANALYSIS_OF_VARIANCE", "measure": "income", "factors": by},
+            {"kind": "CHI_SQUARED_TEST", "factors": [*by, {"variable": "sex"}]},
+            {
+                "kind": "KAPLAN_MEIER",
+                "measure": "income",
+                "groups": by,
+                "having": {"variable": "sex", "codes": ["f"]},
+            },
+            {"kind": "CORRELATIONS", "measures": ["income", NEAR[0]]},
+        ]
+        for body in asked:
+            self.send("POST", path, body)
 
     def files_and_datasets(self) -> None:
         """What is told of the files themselves: of registered ones to stewards, of those that are sent."""
