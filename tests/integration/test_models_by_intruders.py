@@ -17,18 +17,17 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, table_pb2
 
 PEOPLE, RARE = 400, 3
+KINDS = np.where(np.arange(PEOPLE) < RARE, 3, 1 + np.arange(PEOPLE) % 2)
+"""Of the third kind are three persons."""
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    """400 persons; three have kind 3, and points as many as their kind."""
-    folder = tmp_path_factory.mktemp("house")
+def opened(folder) -> House:
+    """400 persons; three have kind 3 and y far above, and points as many as their kind."""
     rng = np.random.default_rng(4)
-    kind = np.where(np.arange(PEOPLE) < RARE, 3, rng.integers(1, 3, PEOPLE))
     sex, x = rng.integers(0, 2, PEOPLE), rng.normal(size=PEOPLE).round(2)
-    y = (50 + 5 * x + rng.normal(size=PEOPLE)).round(2)
+    y = (50 + 5 * x + rng.normal(size=PEOPLE) + 30 * (KINDS == 3)).round(2)
     frame = pd.DataFrame(
-        {"id": range(PEOPLE), "kind": kind, "sex": sex, "points": kind, "coin": sex, "x": x, "y": y}
+        {"id": range(PEOPLE), "kind": KINDS, "sex": sex, "points": KINDS, "coin": sex, "x": x, "y": y}
     )
     frame.to_csv(folder / "people.csv", index=False)
     lists = {"kind": "123", "sex": "01"}
@@ -59,6 +58,20 @@ def house(tmp_path_factory):
             }
         )
     )
+    return made
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    made = opened(tmp_path_factory.mktemp("house"))
+    yield made
+    made.facility.close()
+
+
+@pytest.fixture
+def new_house(tmp_path):
+    """One of which nothing was asked before."""
+    made = opened(tmp_path)
     yield made
     made.facility.close()
 
@@ -117,12 +130,32 @@ def test_an_outcome_of_few_values_does_not_tell_of_who_has_a_rare_one(house, for
     assert verdict(ask(house, "coin ~ x")) == "RELEASED"
 
 
-def test_what_a_fit_leaves_unexplained_does_not_tell_a_withheld_coefficient(house) -> None:
+def test_what_a_fit_leaves_unexplained_does_not_tell_a_withheld_coefficient(new_house) -> None:
     """Explained squares are a sum over kinds: known but for one, they tell that one."""
-    answered = ask(house, "y ~ kind")
+    answered = ask(new_house, "y ~ kind")
 
     assert verdict(answered) == "RELEASED_PROTECTED"
     assert not answered.decision.model.fit
+
+
+def test_standard_errors_do_not_tell_how_withheld_categories_differ(new_house) -> None:
+    """The squares that kinds explain, and how many are of each, tell the mean of the three, about 80."""
+    of_kinds = ask(new_house, "y ~ kind").decision.model.coefficients
+    (all_,) = ask(new_house, "y ~ 1").decision.model.coefficients
+    (one,) = (found for found in of_kinds if found.status == table_pb2.CELL_STATUS_PUBLISHED)
+    hidden = {int(found.name[-2]) for found in of_kinds if found is not one}
+    assert (one.name, len(hidden)) == ("Intercept", 2)
+    (size,) = (np.count_nonzero(kind == KINDS) for kind in {1, 2, 3} - hidden)
+    other, rare = PEOPLE - size - RARE, RARE
+    total = (PEOPLE - 1) * PEOPLE * all_.standard_error**2
+    unexplained = (PEOPLE - 3) * size * one.standard_error**2
+    apart = one.estimate - all_.estimate
+    rest, squares = -size * apart, total - unexplained - size * apart**2
+
+    # Deviations d of the other kind and e of the rare: other d + rare e = rest, and so with squares.
+    found = np.roots([rare + rare**2 / other, -2 * rare * rest / other, rest**2 / other - squares])
+
+    assert not np.any(np.abs(all_.estimate + found.real - 80) < 5)
 
 
 def test_one_variable_as_a_number_and_at_a_coarser_level_is_told(house) -> None:

@@ -36,6 +36,8 @@ class Task:
     """The code that coefficients of a variable's level are relative to."""
     codes: dict[tuple[str, str], tuple[str, ...]]
     """Codes of each factor that have columns."""
+    together: dict[tuple[str, str], tuple[str, ...]]
+    """Codes of a factor that are fitted as one; the first stands for all."""
     people: Population = field(repr=False)
     largest: int
     """How many of the largest units of a coefficient its rules look at."""
@@ -46,7 +48,7 @@ class Fitted:
     """Estimates of a model and the facts that its rules are about."""
 
     design: Design
-    """All columns, those of combinations that nobody has among them; the estimate does not have these."""
+    """All columns; the estimate has none for combinations that nobody has and for codes fitted as one."""
     estimate: ModelEstimate
     facts: ModelFacts
 
@@ -67,9 +69,11 @@ def fit(task: Task) -> Fitted | NotEstimable:
 
 
 def _fit(task: Task) -> Fitted:
-    people, records = task.people, task.people.records
     formula = with_references(task.formula, task.references)
-    every = design = build_design(formula, task.vocabulary, task.codes)
+    every = build_design(formula, task.vocabulary, task.codes)
+    task = _taken_together(task)
+    people, records = task.people, task.people.records
+    design = build_design(formula, task.vocabulary, task.codes)
     values = matrix(design, task.vocabulary, records)
     # Of combinations of categories that nobody has there is nothing to estimate.
     occurring = np.flatnonzero(values.any(axis=0))
@@ -93,6 +97,22 @@ def _fit(task: Task) -> Fitted:
     if not _finite(estimate):
         raise ModelProblemError([ModelProblem("formula", "the fit has figures that are no finite numbers")])
     return Fitted(every, estimate, facts)
+
+
+def _taken_together(task: Task) -> Task:
+    """The task with one code for all that are fitted as one."""
+    codes, positions = dict(task.codes), dict(task.people.records.codes)
+    for (name, level), together in task.together.items():
+        variable = task.vocabulary.variable(name)
+        if variable is None or (name, level) not in positions:
+            # Used as a number, not as a factor.
+            continue
+        one, *others = (variable.level(level).codes.index(code) for code in together)
+        found = positions[name, level]
+        positions[name, level] = np.where(np.isin(found, others), one, found)
+        codes[name, level] = tuple(code for code in codes[name, level] if code not in together[1:])
+    records = replace(task.people.records, codes=positions)
+    return replace(task, codes=codes, people=replace(task.people, records=records))
 
 
 def _outcome(task: Task, formula: Formula) -> tuple[tuple[str, ...], FloatArray]:

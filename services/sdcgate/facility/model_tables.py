@@ -117,6 +117,26 @@ def codes_told(judged: Sequence[JudgedTable]) -> dict[Level, tuple[str, ...]]:
     return found
 
 
+def codes_taken_together(
+    judged: Sequence[JudgedTable], references: References
+) -> dict[Level, tuple[str, ...]]:
+    """Codes of each factor that a table withholds, beside others that are shown; the first stands for all.
+
+    What a fit leaves unexplained, which every standard error tells, would else tell how they differ. Not of
+    factors with interactions: cells of a withheld code may be shown.
+    """
+    found: dict[Level, tuple[str, ...]] = {}
+    crossed = {level for table in judged if len(table.implied.factors) > 1 for level in table.implied.factors}
+    for level, codes in codes_told(judged).items():
+        if level in crossed:
+            continue
+        hidden = [code for code in codes if any(_withholds_code(table, level, code) for table in judged)]
+        if 1 < len(hidden) < len(codes):
+            first = references[level] if references[level] in hidden else hidden[0]
+            found[level] = (first, *(code for code in hidden if code != first))
+    return found
+
+
 def withheld_columns(
     columns: Sequence[Column], judged: Sequence[JudgedTable], references: References
 ) -> BoolArray:
