@@ -11,7 +11,6 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
 from sdcgate.facility.asked import (
-    Asked,
     asked_knowledge,
     without_facts,
 )
@@ -33,6 +32,7 @@ from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
+from sdcgate.facility.road import Road
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.statistic_queries import StatisticQueries
 from sdcgate.facility.table_queries import TableQueries
@@ -72,21 +72,14 @@ class Facility:
         self._spending = Spending(ledger, self._recorder)
         self._fits = ModelWay(engine, self._judge, risk, FittingRoom())
         knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
-        self._head = Head(knowledge)
         self._versions = Versions(engine, self._policies, knowledge)
-        shared = (self._policies, self._recorder, self._spending, self._head)
+        self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))
         redesigner = Redesigner(engine, risk, self._recorder.left_whole)
-        self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, *shared)
-        self._models = ModelQueries(engine, self._fits, *shared)
-        self._statistics = StatisticQueries(engine, self._judge, risk, *shared)
-        answers = Answers(
-            lambda caller, output, pace: self._tables.answer_output(caller, output, pace, self._repeated),
-            lambda caller, table, pace: self._tables.answer(caller, table, pace, self._repeated),
-            lambda caller, model, pace, printed: self._models.answer(
-                caller, model, pace, self._repeated, printed
-            ),
-        )
-        self._results = ResultQueries(engine, box_key, answers, *shared)
+        self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
+        self._models = ModelQueries(engine, self._fits, self._road)
+        self._statistics = StatisticQueries(engine, self._judge, risk, self._road)
+        answers = Answers(self._tables.answer_output, self._tables.answer, self._models.answer)
+        self._results = ResultQueries(engine, box_key, answers, self._road)
         self._reviewed: dict[str, ModelQueries | StatisticQueries | ResultQueries] = {
             "model_request": self._models,
             "statistic_request": self._statistics,
@@ -195,10 +188,10 @@ class Facility:
             outcome = everything_known(plan, computed)
 
             def attempt() -> Answered:
-                found = Found(computed, outcome, self._head.known(plan.dataset).sequence)
+                found = Found(computed, outcome, self._road.head.known(plan.dataset).sequence)
                 return self._recorder.record(caller, asked, entered(asked, plan, computed, outcome), found)
 
-            recorded = self._head.attempt(plan.dataset.source, attempt, pace)
+            recorded = self._road.head.attempt(plan.dataset.source, attempt, pace)
         decision = recorded.decision
         return pb.EnterKnowledgeResponse(
             query=decision.query,
@@ -220,7 +213,7 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
-        return self._tables.answer(caller, request, pace, self._repeated)
+        return self._tables.answer(caller, request, pace)
 
     def check_query(self, caller: Caller, request: pb.QueryTableRequest) -> None:
         """Look for all that is wrong with a table query, without answering it; raises as `query_table`."""
@@ -235,12 +228,12 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
-        return self._models.answer(caller, request, pace, self._repeated)
+        return self._models.answer(caller, request, pace)
 
     def query_statistic(self, caller: Caller, request: pb.QueryStatisticRequest, pace: Pace) -> Answered:
         """Answer a statistic query; raises as `query_model`."""
         require(caller, "query")
-        return self._statistics.answer(caller, request, pace, self._repeated)
+        return self._statistics.answer(caller, request, pace)
 
     def check_statistic(self, caller: Caller, request: pb.QueryStatisticRequest) -> None:
         """Look for all that is wrong with a statistic query, without answering it."""
@@ -265,7 +258,7 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "submit")
-        return self._tables.answer_output(caller, request, pace, self._repeated)
+        return self._tables.answer_output(caller, request, pace)
 
     def submit_results(
         self, caller: Caller, options: pb.ResultsOptions, content: bytes, pace: Pace
@@ -397,13 +390,6 @@ class Facility:
             PolicyInvalid: a registered dataset would be without a policy; the old ones go on.
         """
         self._policies.replace(policies, self._engine.datasets())
-
-    def _repeated(self, asked: Asked, pace: Pace) -> Answered | None:
-        """The decision about the same request, where there is one."""
-        earlier = self._recorder.answered(asked)
-        if earlier is not None:
-            pace.repeats(earlier.decision.decided.ToDatetime(UTC), asked.policy.latency_step_ms)
-        return earlier
 
 
 def _verdict(name: str) -> pb.Verdict:

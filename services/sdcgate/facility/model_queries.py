@@ -1,25 +1,20 @@
 """Model queries from the request to the decision: asked, reviewed, looked at beforehand."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_model
-from sdcgate.facility.decisions import new_decision, not_approved, seen_at
-from sdcgate.facility.errors import Conflict
-from sdcgate.facility.head import Head
+from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_answers import decided_model, found_model
 from sdcgate.facility.model_plan import ModelPlan, make_model_plan
 from sdcgate.facility.models import ModelWay, cells_of
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.policies import Policies
-from sdcgate.facility.recording import Answered, Recorder
+from sdcgate.facility.recording import Answered
 from sdcgate.facility.results.comparison import Comparison
-from sdcgate.facility.spending import Spending
+from sdcgate.facility.road import Judged, Road
 from sdcgate.facility.turns import Turns
 from sdcgate.ledger.credentials import Caller
-from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
@@ -35,30 +30,23 @@ class ModelQueries:
         self,
         engine: Engine,
         way: ModelWay,
-        policies: Policies,
-        recorder: Recorder,
-        spending: Spending,
-        head: Head,
+        road: Road,
     ) -> None:
         self._engine = engine
         self._way = way
-        self._policies = policies
-        self._recorder = recorder
-        self._spending = spending
-        self._head = head
+        self._road = road
         self._turns = Turns(MODELS_AT_ONCE, BUSY)
 
     def plan(self, request: pb.QueryModelRequest, version: int | None = None) -> ModelPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""
         dataset = datasets.find(self._engine, request.dataset, version)
-        return make_model_plan(dataset, self._policies.of(dataset), request)
+        return make_model_plan(dataset, self._road.policies.of(dataset), request)
 
     def answer(
         self,
         caller: Caller,
         request: pb.QueryModelRequest,
         pace: Pace,
-        repeated: Callable[[Asked, Pace], Answered | None],
         printed: Comparison | None = None,
     ) -> Answered:
         """Answer a query: from the ledger if it was answered before, else by steps 2 to 8.
@@ -72,10 +60,10 @@ class ModelQueries:
         asked = asked_model(plan, request)
         if printed is not None:
             asked = replace(asked, canonical=printed.canonical)
-        if (before := repeated(asked, pace)) is not None:
+        if (before := self._road.repeated(asked, pace)) is not None:
             return before
         with self._turns.taken(caller.researcher):
-            return self._spending.pay(
+            return self._road.spending.pay(
                 caller,
                 asked,
                 cells_of(plan),
@@ -99,20 +87,15 @@ class ModelQueries:
         plan = self.plan(record.model_request, version)
         asked = asked_model(plan, record.model_request)
         if not request.approve:
-            decision = not_approved(asked, request)
-            return self._recorder.record_review(caller, request, asked, record, decision)
+            return self._road.refuse(caller, request, asked, record)
         hand = self._way.compute(plan)
 
-        def attempt() -> pb.Decision:
-            known = self._head.known(plan.dataset)
+        def judged(known: Knowledge) -> Judged:
             outcome = self._way.judge(hand, known, pace.left, approved=True)
-            if outcome.consequence is Consequence.REFER:
-                raise Conflict("It still cannot be proved that this model is safe; refuse it.")
             decision = decided_model(asked, plan, outcome, request.query)
-            found = found_model(plan, outcome, known.sequence)
-            return self._recorder.record_review(caller, request, asked, record, decision, found)
+            return outcome.consequence, decision, found_model(plan, outcome, known.sequence)
 
-        return self._head.attempt(plan.dataset.source, attempt, pace)
+        return self._road.approve(caller, request, asked, record, pace, judged)
 
     def _decide(
         self, caller: Caller, asked: Asked, plan: ModelPlan, pace: Pace, printed: Comparison | None
@@ -120,14 +103,11 @@ class ModelQueries:
         """Steps 2 to 8."""
         refusal = self._way.refuse_without_data(plan)
         if refusal is not None:
-            decision = new_decision(asked, refusal.consequence)
-            decision.reasons.extend(refusal.reasons)
-            return self._recorder.record(caller, asked, decision)
+            return self._road.refused(caller, asked, refusal)
         pace.data_are_read(plan.policy.latency_step_ms)
         hand = self._way.compute(plan)
 
-        def attempt() -> Answered:
-            known = self._head.known(plan.dataset)
+        def judged(known: Knowledge) -> Judged:
             outcome = self._way.judge(hand, known, pace.left)
             decision = decided_model(asked, plan, outcome)
             found = found_model(plan, outcome, known.sequence)
@@ -135,7 +115,6 @@ class ModelQueries:
                 digits = plan.policy.models.significant_digits
                 decision, binding = printed.compared(asked, decision, digits)
                 found = replace(found, binding=binding)
-            seen_at(decision, pace.moment())
-            return self._recorder.record(caller, asked, decision, found)
+            return outcome.consequence, decision, found
 
-        return self._head.attempt(plan.dataset.source, attempt, pace)
+        return self._road.decide(caller, asked, pace, judged)

@@ -1,32 +1,25 @@
 """Table queries, and outputs that portals computed, from the request to the decision."""
 
-from collections.abc import Callable
-
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_output, asked_table
 from sdcgate.facility.binding import Unbound, bind
 from sdcgate.facility.charges import cells_told
-from sdcgate.facility.decisions import decided, excepted, new_decision, not_approved, seen_at, unbound
+from sdcgate.facility.decisions import decided, excepted, unbound
 from sdcgate.facility.errors import Conflict
-from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
+from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.outputs import SubmittedOutput, read_output
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.plan import Plan
-from sdcgate.facility.policies import Policies
-from sdcgate.facility.recording import Answered, Found, Recorder
+from sdcgate.facility.recording import Answered, Found
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.refusals import refuse_without_data
-from sdcgate.facility.spending import Spending
+from sdcgate.facility.road import Judged, Road
 from sdcgate.facility.versions import Versions
 from sdcgate.ledger.credentials import Caller
-from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
-
-Repeated = Callable[[Asked, Pace], Answered | None]
-"""The earlier answer to the same request, where there is one."""
 
 
 class TableQueries:
@@ -39,48 +32,38 @@ class TableQueries:
         redesigner: Redesigner,
         versions: Versions,
         box_key: bytes,
-        policies: Policies,
-        recorder: Recorder,
-        spending: Spending,
-        head: Head,
+        road: Road,
     ) -> None:
         self._engine = engine
         self._judge = judge
         self._redesigner = redesigner
         self._versions = versions
         self._box_key = box_key
-        self._policies = policies
-        self._recorder = recorder
-        self._spending = spending
-        self._head = head
+        self._road = road
 
-    def answer(
-        self, caller: Caller, request: pb.QueryTableRequest, pace: Pace, repeated: Repeated
-    ) -> Answered:
+    def answer(self, caller: Caller, request: pb.QueryTableRequest, pace: Pace) -> Answered:
         """Answer a query: from the ledger if it was answered before, else by steps 2 to 8."""
         plan = self._versions.standing_plan(request)
         asked = asked_table(plan, request)
-        return repeated(asked, pace) or self._spending.pay(
+        return self._road.repeated(asked, pace) or self._road.spending.pay(
             caller, asked, cells_told(plan), pace, lambda paid: self._decide(caller, paid, plan, pace)
         )
 
-    def answer_output(
-        self, caller: Caller, request: pb.SubmitOutputRequest, pace: Pace, repeated: Repeated
-    ) -> Answered:
+    def answer_output(self, caller: Caller, request: pb.SubmitOutputRequest, pace: Pace) -> Answered:
         """The verdict on an output; what cannot be bound to its dataset is referred."""
         output = read_output(request)
         asked = self._asked_output(request)
-        earlier = repeated(asked, pace)
+        earlier = self._road.repeated(asked, pace)
         if earlier is not None:
             return earlier
         try:
             plan = bind(asked, output)
         except Unbound as error:
             decision, found = unbound(asked, error), Found(binding=error.problems)
-            return self._spending.pay(
-                caller, asked, 0, pace, lambda paid: self._recorder.record(caller, paid, decision, found)
+            return self._road.spending.pay(
+                caller, asked, 0, pace, lambda paid: self._road.recorder.record(caller, paid, decision, found)
             )
-        return self._spending.pay(
+        return self._road.spending.pay(
             caller, asked, cells_told(plan), pace, lambda paid: self._decide(caller, paid, plan, pace, output)
         )
 
@@ -105,8 +88,7 @@ class TableQueries:
         else:
             asked = self._asked_output(record.output, version)
         if not request.approve:
-            decision = not_approved(asked, request)
-            return self._recorder.record_review(caller, request, asked, record, decision)
+            return self._road.refuse(caller, request, asked, record)
         if output is not None:
             try:
                 plan = bind(asked, output)
@@ -116,7 +98,7 @@ class TableQueries:
 
     def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
         dataset = datasets.find(self._engine, request.dataset, version)
-        return asked_output(dataset, self._policies.of(dataset), request, self._box_key)
+        return asked_output(dataset, self._road.policies.of(dataset), request, self._box_key)
 
     def _decide(
         self,
@@ -129,25 +111,20 @@ class TableQueries:
         """Steps 2 to 8 for a table that was asked for, or an output that is bound to it."""
         refusal = refuse_without_data(plan, submitted=output is not None)
         if refusal is not None:
-            decision = new_decision(asked, refusal.consequence)
-            decision.reasons.extend(refusal.reasons)
-            decision.alternatives.extend(refusal.alternatives)
-            return self._recorder.record(caller, asked, decision)
+            return self._road.refused(caller, asked, refusal)
         pace.data_are_read(plan.policy.latency_step_ms)
         computed = self._judge.compute(plan)
 
-        def attempt() -> Answered:
-            known = self._head.known(plan.dataset)
+        def judged(known: Knowledge) -> Judged:
             outcome = self._judge.judge(plan, computed, known, pace.left)
             proposals = None
             if output is None:
                 proposals = self._redesigner.propose(plan, computed, outcome, known, pace.left)
             decision, binding = decided(asked, plan, computed, outcome, output, proposals=proposals)
-            seen_at(decision, pace.moment())
             found = Found(computed, outcome, known.sequence, binding=binding, proposed=proposals or ())
-            return self._recorder.record(caller, asked, decision, found)
+            return outcome.consequence, decision, found
 
-        return self._head.attempt(plan.dataset.source, attempt, pace)
+        return self._road.decide(caller, asked, pace, judged)
 
     def _except(
         self,
@@ -170,13 +147,11 @@ class TableQueries:
                 f"approve it with `exception`, which the ledger records. {error}"
             )
 
-        def attempt() -> pb.Decision:
-            sequence = self._head.known(asked.dataset).sequence
-            decision = excepted(asked, output, request.query)
-            found = Found(sequence=sequence, exception=True)
-            return self._recorder.record_review(caller, request, asked, record, decision, found)
+        def judged(known: Knowledge) -> Judged:
+            found = Found(sequence=known.sequence, exception=True)
+            return None, excepted(asked, output, request.query), found
 
-        return self._head.attempt(asked.dataset.source, attempt, pace)
+        return self._road.approve(caller, request, asked, record, pace, judged)
 
     def _approve(
         self,
@@ -190,13 +165,9 @@ class TableQueries:
     ) -> pb.Decision:
         computed = self._judge.compute(plan)
 
-        def attempt() -> pb.Decision:
-            known = self._head.known(plan.dataset)
+        def judged(known: Knowledge) -> Judged:
             outcome = self._judge.judge(plan, computed, known, pace.left, approved=True)
-            if outcome.consequence is Consequence.REFER:
-                raise Conflict("It still cannot be proved that this table is safe; refuse it.")
             decision, _ = decided(asked, plan, computed, outcome, output, reviewed=request.query)
-            found = Found(computed, outcome, known.sequence)
-            return self._recorder.record_review(caller, request, asked, record, decision, found)
+            return outcome.consequence, decision, Found(computed, outcome, known.sequence)
 
-        return self._head.attempt(plan.dataset.source, attempt, pace)
+        return self._road.approve(caller, request, asked, record, pace, judged)

@@ -10,16 +10,14 @@ from sdcgate.facility import datasets
 from sdcgate.facility.asked import asked_files
 from sdcgate.facility.decisions import new_decision, not_approved
 from sdcgate.facility.errors import Conflict, InvalidRequest, NotFound
-from sdcgate.facility.head import Head
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.policies import Policies
 from sdcgate.facility.reasons import binding_reason, reviewed_reason
-from sdcgate.facility.recording import Answered, Found, Recorder
+from sdcgate.facility.recording import Answered, Found
 from sdcgate.facility.results.comparison import Comparison
 from sdcgate.facility.results.folder import Files, unpack
 from sdcgate.facility.results.printed import Printed
 from sdcgate.facility.results.reading import read_results
-from sdcgate.facility.spending import Spending
+from sdcgate.facility.road import Road
 from sdcgate.ledger.credentials import Caller
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -48,17 +46,11 @@ class ResultQueries:
         engine: Engine,
         box_key: bytes,
         answers: Answers,
-        policies: Policies,
-        recorder: Recorder,
-        spending: Spending,
-        head: Head,
+        road: Road,
     ) -> None:
         self._engine = engine
-        self._policies = policies
-        self._recorder = recorder
-        self._spending = spending
+        self._road = road
         self._box_key = box_key
-        self._head = head
         self._answers = answers
 
     def submit(
@@ -149,15 +141,15 @@ class ResultQueries:
     def refer(self, caller: Caller, files: pb.SubmittedFiles, pace: Pace) -> Answered:
         """The decision about files that cannot be read."""
         dataset = datasets.find(self._engine, files.dataset)
-        asked = asked_files(dataset, self._policies.of(dataset), files, self._box_key)
-        earlier = self._recorder.answered(asked)
+        asked = asked_files(dataset, self._road.policies.of(dataset), files, self._box_key)
+        earlier = self._road.recorder.answered(asked)
         if earlier is not None:
             return earlier
         decision = new_decision(asked, Consequence.REFER)
         decision.reasons.append(binding_reason(UNREAD.format(problems=" ".join(files.problems))))
         found = Found(binding=tuple(files.problems))
-        return self._spending.pay(
-            caller, asked, 0, pace, lambda paid: self._recorder.record(caller, paid, decision, found)
+        return self._road.spending.pay(
+            caller, asked, 0, pace, lambda paid: self._road.recorder.record(caller, paid, decision, found)
         )
 
     def review(
@@ -174,7 +166,7 @@ class ResultQueries:
             Conflict: the checker has not said that he means it.
         """
         dataset = datasets.find(self._engine, record.files.dataset, version)
-        asked = asked_files(dataset, self._policies.of(dataset), record.files, self._box_key)
+        asked = asked_files(dataset, self._road.policies.of(dataset), record.files, self._box_key)
         if request.approve and not request.exception:
             raise Conflict(
                 "The files cannot be read, so nothing can be proved of them; refuse them, or approve "
@@ -182,16 +174,16 @@ class ResultQueries:
             )
         if not request.approve:
             refused = not_approved(asked, request)
-            return self._recorder.record_review(caller, request, asked, record, refused)
+            return self._road.recorder.record_review(caller, request, asked, record, refused)
         decision = new_decision(asked, None, request.query)
         decision.reasons.append(reviewed_reason(EXCEPTION))
         decision.files.CopyFrom(without_content(record.files))
 
         def attempt() -> pb.Decision:
-            found = Found(sequence=self._head.known(dataset).sequence, exception=True)
-            return self._recorder.record_review(caller, request, asked, record, decision, found)
+            found = Found(sequence=self._road.head.known(dataset).sequence, exception=True)
+            return self._road.recorder.record_review(caller, request, asked, record, decision, found)
 
-        return self._head.attempt(dataset.source, attempt, pace)
+        return self._road.head.attempt(dataset.source, attempt, pace)
 
 
 def seen_files(files: pb.SubmittedFiles, checks: bool) -> pb.SubmittedFiles:

@@ -1,0 +1,92 @@
+"""What all kinds of queries do alike: answered before, refused without data, decided, reviewed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC
+
+from sdcgate.facility.asked import Asked
+from sdcgate.facility.decisions import new_decision, not_approved, seen_at
+from sdcgate.facility.errors import Conflict
+from sdcgate.facility.head import Head
+from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.pace import Pace
+from sdcgate.facility.policies import Policies
+from sdcgate.facility.recording import Answered, Found, Recorder
+from sdcgate.facility.refusals import Refusal
+from sdcgate.facility.spending import Spending
+from sdcgate.ledger.credentials import Caller
+from sdcgate.methods.rules import Consequence
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+Judged = tuple[Consequence | None, pb.Decision, Found]
+"""What may happen, the decision that says so, and what it was made from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Road:
+    """What the facility shares with each kind of query."""
+
+    policies: Policies
+    recorder: Recorder
+    spending: Spending
+    head: Head
+
+    def repeated(self, asked: Asked, pace: Pace) -> Answered | None:
+        """The decision about the same request, where there is one."""
+        earlier = self.recorder.answered(asked)
+        if earlier is not None:
+            pace.repeats(earlier.decision.decided.ToDatetime(UTC), asked.policy.latency_step_ms)
+        return earlier
+
+    def refused(self, caller: Caller, asked: Asked, refusal: Refusal) -> Answered:
+        """Record a refusal that needed no data."""
+        decision = new_decision(asked, refusal.consequence)
+        decision.reasons.extend(refusal.reasons)
+        decision.alternatives.extend(refusal.alternatives)
+        return self.recorder.record(caller, asked, decision)
+
+    def decide(
+        self, caller: Caller, asked: Asked, pace: Pace, judged: Callable[[Knowledge], Judged]
+    ) -> Answered:
+        """Judge and record at the present head."""
+
+        def attempt() -> Answered:
+            _, decision, found = judged(self.head.known(asked.dataset))
+            seen_at(decision, pace.moment())
+            return self.recorder.record(caller, asked, decision, found)
+
+        return self.head.attempt(asked.dataset.source, attempt, pace)
+
+    def refuse(
+        self,
+        caller: Caller,
+        request: pb.ReviewQueryRequest,
+        asked: Asked,
+        record: release_pb2.DecisionRecord,
+    ) -> pb.Decision:
+        """Record that a checker refuses or returns a query."""
+        return self.recorder.record_review(caller, request, asked, record, not_approved(asked, request))
+
+    def approve(
+        self,
+        caller: Caller,
+        request: pb.ReviewQueryRequest,
+        asked: Asked,
+        record: release_pb2.DecisionRecord,
+        pace: Pace,
+        judged: Callable[[Knowledge], Judged],
+    ) -> pb.Decision:
+        """Judge what a checker approves and record it, at the present head.
+
+        Raises:
+            Conflict: it still cannot be proved that it is safe.
+        """
+
+        def attempt() -> pb.Decision:
+            consequence, decision, found = judged(self.head.known(asked.dataset))
+            if consequence is Consequence.REFER:
+                raise Conflict("It still cannot be proved that this is safe; refuse it.")
+            return self.recorder.record_review(caller, request, asked, record, decision, found)
+
+        return self.head.attempt(asked.dataset.source, attempt, pace)
