@@ -17,7 +17,9 @@ from sdcgate.facility.findings import (
     unsafe_cells,
     unsafe_difference,
 )
-from sdcgate.facility.joint_audit import JointlyUnproved, Width, telling
+from sdcgate.facility.joint_audit import telling
+from sdcgate.facility.joint_look import JointlyUnproved, Width
+from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import Knowledge, NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService
@@ -270,7 +272,7 @@ class Attempt:
         return revealing
 
     def _telling(self, left: list[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
-        """Cells without which no withheld count is told too closely by all that has left.
+        """Cells without which no withheld count or sum is told too closely by all that has left.
 
         Raises:
             JointlyUnproved: it cannot be told in time.
@@ -280,7 +282,12 @@ class Attempt:
         width = Width(policy.count_width, 0 if policy.zeros_withheld else 1)
         deadline = Deadline(seconds_to_prove(self.plan, remaining))
         known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
-        return telling(known, counts, width, deadline, varying)
+        more = telling(known, counts, width, deadline, varying)
+        for sums in left:
+            if sums.facts.measures and not more.any():
+                known_sums = self.known.of(sums.quantity)
+                more = telling_sums(known_sums, known, sums, counts, policy.sum_width, deadline)
+        return more
 
     def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
         """Released, unless an unsafe group that no table shows would be in the span."""

@@ -148,9 +148,14 @@ def _kept(measure: MeasureFacts) -> MeasureFacts:
     return replace(measure, unwaived_largest=None, shifted=None, weighted=None)
 
 
+def having_variable(quantity: str) -> str:
+    """The variable that a box restricts whose records have the measure of a quantity."""
+    return f"{MEASURE_PREFIX}{quantity.removeprefix(WEIGHTED_PREFIX)}"
+
+
 def _having(table: BoxTable, measure: MeasureFacts, lacking: BoolArray) -> BoxTable:
     """The boxes of the records that have a measure."""
-    variable = f"{MEASURE_PREFIX}{measure.name.removeprefix(WEIGHTED_PREFIX)}"
+    variable = having_variable(measure.name)
     marks = np.array(table.marks)
     for cell in np.flatnonzero(lacking):
         # The engine's mark is of more records than these: a mark of the box's own, below zero, stands in.

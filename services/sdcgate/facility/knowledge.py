@@ -1,7 +1,7 @@
 """Step 4: what is known outside. All releases of a source, kept in memory as far as the ledger has grown."""
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +12,7 @@ from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
 from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
+from sdcgate.methods.tables.joint_sums import Amount
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
 from sdcgate.methods.tables.released_cells import ReleasedCells
 from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
@@ -52,6 +53,14 @@ class ReleasedTable:
         """Boxes of withheld cells."""
         cells = zip(self.boxes, self.table.states.tolist(), strict=True)
         return [box for box, state in cells if state == State.WITHHELD]
+
+    def amounts(self) -> Iterator[tuple[Box, Amount]]:
+        """Boxes of published and withheld cells with their sums of the measure; none of counts."""
+        for measure in self.facts.measures:
+            columns = (self.table.states.tolist(), measure.sums.tolist(), self.table.records.tolist())
+            for box, state, total, records in zip(self.boxes, *columns, strict=True):
+                if state in (State.PUBLISHED, State.WITHHELD):
+                    yield box, Amount(total, records)
 
     def populations(self) -> list[tuple[int, int]]:
         """Records and marks of the cells."""
@@ -123,6 +132,8 @@ class KnownQuantity:
     published: ReleasedCells = field(default_factory=ReleasedCells)
     boxes: JointBoxes = field(default_factory=JointBoxes)
     """Boxes of cells that were published, with records and units, and of those that were withheld."""
+    amounts: Mapping[Box, Amount] = field(default_factory=dict, repr=False)
+    """Of a measure: the sums of these boxes, published or withheld."""
     populations: Seen = field(default_factory=Seen, repr=False)
     """Records and marks of cells that were withheld: the same people under two names count once."""
     shapes: Shapes = field(default_factory=Shapes)
@@ -232,6 +243,7 @@ class KnownQuantity:
             span,
             self.published.grown(known.table, known.boxes, known.facts, states == State.PUBLISHED),
             self.boxes.grown(known.published(), known.withheld()),
+            {**self.amounts, **dict(known.amounts())},
             self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),
             self.shapes.grown(known.table),
             {required: set(boxes) for required, boxes in self.told.items()},

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from people_by_region import BY_REGION, MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
-from sdcgate.facility import joint_audit
-from sdcgate.facility.joint_audit import JointlyUnproved, Width, telling
+from sdcgate.facility import joint_look
+from sdcgate.facility.joint_audit import telling
+from sdcgate.facility.joint_look import JointlyUnproved, Width
 from sdcgate.methods.tables.solver import Deadline
 
 WIDTH = Width(least=3, floor=0)
@@ -62,7 +63,7 @@ def test_what_was_too_close_before_is_noted_and_looked_at_no_more(monkeypatch):
     assert told(known, released({"region": (WEST,)}), width=CLOSE) == []
     assert len(known.told[CLOSE, False]) == 2
     assert known.grown(released({"region": (SOUTH,)})).told == known.told
-    monkeypatch.setattr(joint_audit, "joint_bounds", None)
+    monkeypatch.setattr(joint_look, "joint_bounds", None)
     assert told(known, released({"region": (SOUTH | WEST,)}), width=CLOSE) == []
 
 
@@ -75,13 +76,13 @@ def test_what_is_found_on_trial_is_not_noted_for_what_left():
 
 
 def test_a_first_table_is_left_to_its_own_proof(monkeypatch):
-    monkeypatch.setattr(joint_audit, "joint_bounds", None)
+    monkeypatch.setattr(joint_look, "joint_bounds", None)
     assert told(knowing(), released(BY_BOTH, withheld=(0, 1, 4, 5)), width=Width(least=400, floor=0)) == []
 
 
 def test_cells_that_can_be_computed_already_bound_nothing_anew(monkeypatch):
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(BY_REGION))
-    monkeypatch.setattr(joint_audit, "joint_bounds", None)
+    monkeypatch.setattr(joint_look, "joint_bounds", None)
     assert told(known, released({"region": (NORTH | SOUTH,)}), width=Width(least=12, floor=0)) == []
 
 

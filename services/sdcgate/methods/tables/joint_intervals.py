@@ -1,6 +1,6 @@
-"""How closely all that has left, taken together, tells each withheld count: the joint audit of one system.
+"""How closely all that has left, taken together, tells each withheld amount: the joint audit of one system.
 
-Linear programs over the counts of atoms find the least and the greatest value of a secret sum, as Fischetti
+Linear programs over the amounts of atoms find the least and the greatest value of a secret sum, as Fischetti
 and Salazar (Journal of the American Statistical Association 95, 2000) do for one table. First many secrets
 are moved at once, in directions that vary; what is then not yet wide enough is settled one by one. What a
 program cannot settle is told as such.
@@ -30,7 +30,7 @@ class JointIntervals:
     """What joint programs show of each secret, in the order of the system's; shape (secrets,) each."""
 
     narrow: BoolArray = field(repr=False)
-    """Refuted: its whole-number bounds are less than the width apart."""
+    """Refuted: its bounds, in whole numbers where all is whole, are less than the width apart."""
     unproved: BoolArray = field(repr=False)
     """Neither refuted nor shown to be wide."""
     lowest: FloatArray = field(repr=False)
@@ -42,7 +42,7 @@ class JointIntervals:
 
 def joint_bounds(
     system: JointSystem,
-    width: int,
+    width: float | FloatArray,
     floor: int | FloatArray,
     deadline: Deadline,
     question: Question | None = None,
@@ -51,7 +51,7 @@ def joint_bounds(
 
     Args:
         system: everything that is known jointly.
-        width: the least distance of two values that a secret must be able to have.
+        width: the least distance of two values that a secret must be able to have, of all or of each.
         floor: the least count that everybody knows a secret to have, of all or of each, shape (secrets,).
         deadline: what is not settled by then is unproved.
         question: what is asked of it; all secrets and all sums unless given. Of others nothing is said: they
@@ -70,7 +70,7 @@ def joint_bounds(
 
 def joint_intervals(
     system: JointSystem,
-    width: int,
+    width: float | FloatArray,
     floor: int | FloatArray,
     deadline: Deadline,
     asked: BoolArray | None = None,
@@ -79,7 +79,7 @@ def joint_intervals(
 
     Args:
         system: everything that is known jointly.
-        width: the least distance of two values that a secret must be able to have.
+        width: the least distance of two values that a secret must be able to have, of all or of each.
         floor: the least count that everybody knows a secret to have, of all or of each, shape (secrets,).
         deadline: what is not settled by then is unproved.
         asked: secrets that are looked at, shape (secrets,); all unless given. The others are only not empty.
@@ -95,7 +95,7 @@ def joint_intervals(
 
 def _searched(
     system: JointSystem,
-    width: int,
+    width: float | FloatArray,
     floor: int | FloatArray,
     deadline: Deadline,
     asked: BoolArray,
@@ -119,7 +119,9 @@ def _nothing_told(system: JointSystem, asked: BoolArray) -> JointIntervals:
 def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -> JointIntervals:
     """Everything is told, or published to be empty, so that every secret is."""
     secrets, known = system.secret.shape[0], system.known.shape[0]
-    possible = bool(np.all(np.asarray(floor) <= TOLERANCE)) and not system.counts.any()
+    possible = bool(np.all(np.asarray(floor) <= TOLERANCE)) and bool(
+        np.all(np.abs(system.counts) <= TOLERANCE)
+    )
     narrow = asked & possible
     nothing = np.zeros(secrets)
     used = {int(secret): np.zeros((2, known)) for secret in np.flatnonzero(narrow)}
@@ -130,23 +132,25 @@ class _Search:
     def __init__(
         self,
         system: JointSystem,
-        width: int,
+        width: float | FloatArray,
         floor: int | FloatArray,
         deadline: Deadline,
         asked: BoolArray,
     ) -> None:
-        self._system, self._width, self._deadline, self._asked = system, width, deadline, asked
+        self._system, self._deadline, self._asked = system, deadline, asked
         self.secrets = system.secret.shape[0]
+        self._width = np.broadcast_to(np.asarray(width, dtype=np.float64), (self.secrets,))
+        self._near = TOLERANCE if system.whole else 0.0
         self._lowest = np.full(self.secrets, np.inf)
         self._highest = np.full(self.secrets, -np.inf)
         self._narrow = np.zeros(self.secrets, dtype=np.bool_)
         self._used: dict[int, FloatArray] = {}
         # Known sums are to bound the columns, so that their prices tell what does; others lie far away.
-        far = 10.0 * (width + system.counts.max(initial=0.0))
+        far = 10.0 * (float(np.max(width, initial=0.0)) + system.counts.max(initial=0.0))
         self._least, self._most = np.zeros(system.columns), np.full(system.columns, far)
         self._floor = np.broadcast_to(np.asarray(floor, dtype=np.float64), (self.secrets,))
         rows = Rows()
-        first = rows.start(system.counts, system.counts)
+        first = rows.start(system.counts - system.room, system.counts + system.room)
         rows.put(first + system.known.rows, system.known.columns, 1.0)
         if (self._floor > 0).any():
             first = rows.start(self._floor, np.full(self.secrets, INFINITY))
@@ -156,7 +160,7 @@ class _Search:
     @property
     def close(self) -> BoolArray:
         """Asked secrets that have not been seen far enough apart."""
-        far = self._highest - self._lowest >= self._width - TOLERANCE
+        far = self._highest - self._lowest >= self._width - self._near
         close: BoolArray = self._asked & ~far & ~self._narrow
         return close
 
@@ -201,8 +205,10 @@ class _Search:
             if not self.close[secret]:
                 return True
             prices.append(self._program.prices[: len(self._system.counts)])
-        low, high = np.ceil(self._lowest[secret] - TOLERANCE), np.floor(self._highest[secret] + TOLERANCE)
-        if high - low < self._width:
+        low, high = self._lowest[secret], self._highest[secret]
+        if self._system.whole:
+            low, high = np.ceil(low - TOLERANCE), np.floor(high + TOLERANCE)
+        if high - low < self._width[secret]:
             self._narrow[secret] = True
             self._used[secret] = np.array(prices)
         return bool(self._narrow[secret])
@@ -214,7 +220,8 @@ class _Search:
         """Whether a solution keeps to all that is known, as the solver's corners do."""
         sums, secrets = self._system.known.of(found), self._system.secret.of(found)
         least = min(found.min(initial=0.0), (secrets - self._floor)[self._floor > 0].min(initial=0.0))
-        return bool(least >= -FEASIBILITY and np.abs(sums - self._system.counts).max() <= FEASIBILITY)
+        off = np.abs(sums - self._system.counts).max()
+        return bool(least >= -FEASIBILITY and off <= self._system.room + FEASIBILITY)
 
     def _note(self, found: FloatArray) -> None:
         """Note the values of a solution."""

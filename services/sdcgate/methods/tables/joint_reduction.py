@@ -99,7 +99,7 @@ def subtracted(system: JointSystem) -> Subtracted:
     entries = np.concatenate([np.zeros(0, dtype=np.int64), *left_columns])
     sums = Sums(np.repeat(np.arange(len(parts)), sizes), entries, known.shape)
     return Subtracted(
-        JointSystem(system.published, counts, sums, system.secret),
+        JointSystem(system.published, counts, sums, system.secret, system.room),
         np.array(rows, dtype=np.int64),
         np.array(less, dtype=np.int64),
     )
@@ -223,6 +223,7 @@ def _of_columns(system: JointSystem, left: FloatArray, kept: BoolArray, linking:
         left[live],
         Sums(row[known.rows[shown]], place[known.columns[shown]], (len(live), size)),
         Sums(secret.rows[hidden], place[secret.columns[hidden]], (secret.shape[0], size)),
+        system.room,
     )
 
 

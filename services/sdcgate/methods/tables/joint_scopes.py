@@ -24,8 +24,8 @@ class Scope:
     """The variables that they restrict at most."""
     full: Mapping[str, int]
     """All codes that a box can have, of each of these."""
-    published: Mapping[Box, int] = field(repr=False)
-    """Records or units."""
+    published: Mapping[Box, float] = field(repr=False)
+    """Records, units, or what `joint_sums` makes of a measure."""
     secrets: list[Box] = field(repr=False)
     """Withheld boxes that never left."""
 

@@ -1,4 +1,6 @@
-"""All tables that agree jointly with what has left: unknown counts of atoms, and sums of them that are known.
+"""All tables that agree jointly with what has left: unknown amounts of atoms, and known sums of them.
+
+Amounts are counts, or what `joint_sums` makes of a measure.
 
 Atoms are joint codes of the domain's variables, as far as boxes tell them apart; those that lie in the same
 boxes are one column, which is exact. A published zero empties all its atoms.
@@ -35,35 +37,44 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSystem:
-    """Counts that are not negative, a column each: sums that are known, and others that must not be."""
+    """Amounts that are not negative, a column each: sums that are known, and others that must not be."""
 
     published: tuple[Box, ...]
     """The boxes of the rows of `known`."""
     counts: FloatArray = field(repr=False)
     known: Sums = field(repr=False)
     secret: Sums = field(repr=False)
+    room: float = 0.0
+    """By how much known sums may be off; 0 where all are whole numbers."""
 
     @property
     def columns(self) -> int:
-        """Unknown counts."""
+        """Unknown amounts."""
         return self.known.shape[1]
+
+    @property
+    def whole(self) -> bool:
+        """Whether amounts are whole numbers."""
+        return self.room == 0.0
 
 
 def joint_system(
     domain: Set[str],
-    published: Mapping[Box, int],
+    published: Mapping[Box, float],
     secret: Sequence[Box],
     full: Mapping[str, int],
     told_apart: Set[Box] = frozenset(),
+    room: float = 0.0,
 ) -> JointSystem:
     """The system of boxes that restrict no variables but the domain's.
 
     Args:
         domain: variables.
-        published: boxes with their counts.
+        published: boxes with their amounts.
         secret: boxes that must stay uncertain.
         full: full mask of every variable of the domain.
         told_apart: published boxes that are rows even where they are empty.
+        room: by how much amounts may be off; 0 for whole numbers.
     """
     grid = _Grid(domain, [*published, *secret], full)
     shown = [box for box, count in published.items() if count or box in told_apart]
@@ -85,6 +96,7 @@ def joint_system(
         np.array([published[box] for box in shown], dtype=np.float64),
         Sums(rows[known], columns[known], (len(shown), size)),
         Sums(rows[~known] - len(shown), columns[~known], (len(secret), size)),
+        room,
     )
 
 

@@ -1,0 +1,131 @@
+"""What fresh boxes tell, together with all that left, of withheld ones: of counts, or of a measure's sums."""
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.joint_intervals import (
+    JointIntervals,
+    joint_bounds,
+    joint_intervals,
+    told_by,
+)
+from sdcgate.methods.tables.joint_reduction import Question, everything_of
+from sdcgate.methods.tables.joint_scopes import Scope
+from sdcgate.methods.tables.joint_system import JointSystem, joint_system
+from sdcgate.methods.tables.solver import Deadline
+
+MOST_ATOMS = 5_000
+"""Joint codes of the variables that are looked at together, beyond the table's own."""
+
+
+class JointlyUnproved(Exception):
+    """What all releases tell together could not be found out in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How uncertain a withheld count must stay."""
+
+    least: int
+    """Least distance of two values that it must be able to have."""
+    floor: int
+    """What everybody knows it to have at least."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """Boxes that a table about to leave adds, and how uncertain what is withheld must stay."""
+
+    fresh: Set[Box]
+    """Published boxes that are new."""
+    hidden: Set[Box]
+    """Withheld ones that are."""
+    widths: Callable[[Sequence[Box]], float | FloatArray] = field(repr=False)
+    """Least distance of two values that each of some withheld boxes must be able to have."""
+    floor: int
+    """What everybody knows these to have at least."""
+    deadline: Deadline
+    room: float = 0.0
+    """By how much published amounts may be off; 0 for counts."""
+
+    def blamed(self, scope: Scope, told: set[Box]) -> list[set[Box]]:
+        """For each withheld box that fresh ones help to bound too closely: these.
+
+        `told` are boxes that were too close before, which are no more looked at; it grows.
+
+        Raises:
+            JointlyUnproved: it cannot be told in time.
+        """
+        if not (self.fresh & scope.published.keys() or (self.floor and self.hidden)):
+            return []
+        # Of what is told already nothing is known but its sums, or that it is not empty.
+        secrets = [box for box in scope.secrets if self.floor or box not in told]
+        narrow = self._narrow(scope, secrets, told)
+        if narrow.any():
+            before = self._before(scope, secrets, narrow)
+            told.update(secrets[place] for place in np.flatnonzero(before).tolist())
+            narrow &= ~before
+        if not narrow.any():
+            return []
+        system = self._system(scope, secrets)
+        found = _settled(joint_intervals(system, self.widths(secrets), self.floor, self.deadline, narrow))
+        blamed = [
+            {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
+            for secret in np.flatnonzero(found.narrow).tolist()
+        ]
+        if not all(blamed) or len(blamed) < np.count_nonzero(narrow):
+            # It is the withholding that tells, as nothing withheld is empty: no cell can be kept back for it.
+            raise JointlyUnproved
+        return blamed
+
+    def _system(self, scope: Scope, secrets: Sequence[Box]) -> JointSystem:
+        """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""
+        told_apart = self.fresh
+        return joint_system(scope.domain, scope.published, secrets, scope.full, told_apart, self.room)
+
+    def _narrow(self, scope: Scope, secrets: Sequence[Box], told: Set[Box]) -> BoolArray:
+        """Boxes not told before that are told too closely, where fresh ones can be why; (secrets,)."""
+        asked = np.array([box not in told for box in secrets], dtype=np.bool_)
+        if not asked.any():
+            return asked
+        system = self._system(scope, secrets)
+        question = Question(
+            asked,
+            np.array([box in self.fresh for box in system.published], dtype=np.bool_),
+            np.array([box in self.hidden for box in secrets], dtype=np.bool_),
+        )
+        widths = self.widths(secrets)
+        return _settled(joint_bounds(system, widths, self.floor, self.deadline, question)).narrow
+
+    def _before(self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray) -> BoolArray:
+        """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
+        before = {box: amount for box, amount in scope.published.items() if box not in self.fresh}
+        floors = np.array([0.0 if box in self.hidden else self.floor for box in secrets])
+        system = joint_system(scope.domain, before, secrets, scope.full, room=self.room)
+        question = replace(everything_of(system), asked=narrow)
+        widths = self.widths(secrets)
+        return _settled(joint_bounds(system, widths, floors, self.deadline, question)).narrow
+
+
+def _settled(found: JointIntervals) -> JointIntervals:
+    if found.unproved.any():
+        raise JointlyUnproved
+    return found
+
+
+def covering(blamed: list[set[int]], records: IntArray) -> list[int]:
+    """Cells of which at least one is among those blamed for each secret: few, and small ones."""
+    chosen = list[int]()
+    while blamed := [cells for cells in blamed if cells]:
+        counts: dict[int, int] = {}
+        for cells in blamed:
+            for cell in cells:
+                counts[cell] = counts.get(cell, 0) + 1
+        best = max(counts, key=lambda cell: (counts[cell] / (1.0 + float(records[cell])), -cell))
+        chosen.append(best)
+        blamed = [cells for cells in blamed if best not in cells]
+    return chosen

@@ -1,0 +1,148 @@
+"""A measure's sums as amounts of a joint system.
+
+Between public bounds L and U of single values a sum s over n records is made of two parts, neither negative:
+p = (s - L n) / (U - L) and q = n - p. Where s and n have left so have p and q; of other boxes n = p + q may
+have, and the records that lack the measure are a third part. So the system is that of `joint_system`, with
+the part as one variable more, and bounds of p are bounds of s = (U - L) p + L n. Where L is not 0 everybody
+is taken to know the records of withheld boxes: that is more than he knows.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+
+from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.intruder import WIDE_BOUND
+from sdcgate.methods.tables.problem import SMALLEST_WIDTH
+
+PART = "*part"
+"""The variable of the parts; no variable of a dataset is called so."""
+P, Q, LACKING = 1, 2, 4
+LARGEST, MOST_RECORDS = 1e5, 1e6
+"""What the largest part p is scaled to, unless records would become more than so many.
+
+With 6e7 of them HiGHS found no optimum of a system that has one.
+"""
+ROOM = 1e-6
+"""By how much scaled amounts may be off, as addition in another order is."""
+NEGLIGIBLE = 1e-7
+"""Least width of a withheld sum as a share of the largest published one, far above what `ROOM` can add."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """What a box has of a measure."""
+
+    total: float = field(repr=False)
+    """The sum."""
+    records: int = field(repr=False)
+    """Those that have the measure."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasureBoxes:
+    """Boxes of a measure that are looked at together, whether or not they ask that records have it."""
+
+    published: Mapping[Box, Amount] = field(repr=False)
+    secrets: Mapping[Box, Amount] = field(repr=False)
+    """Withheld boxes that never left, with what they are in truth."""
+    complete: Set[Box] = field(repr=False)
+    """Published boxes in which no record lacks the measure."""
+    records: Mapping[Box, int] = field(default_factory=dict, repr=False)
+    """Records of boxes whose counts have left."""
+    having: Mapping[Box, int] = field(default_factory=dict, repr=False)
+    """Records that have the measure, of boxes where these counts have left."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Amounts:
+    """A measure as amounts of boxes that say of which part they are."""
+
+    full: Mapping[str, int]
+    """All codes of each variable, the parts among them."""
+    published: Mapping[Box, float] = field(repr=False)
+    secrets: tuple[Box, ...] = field(repr=False)
+    widths: Mapping[Box, float] = field(repr=False)
+    """How far apart two values of each secret must be able to lie."""
+
+
+def amounts(
+    boxes: MeasureBoxes,
+    bounds: tuple[float | None, float | None],
+    full: Mapping[str, int],
+    share: float,
+) -> Amounts:
+    """The amounts of a measure's boxes.
+
+    Args:
+        boxes: what is known of the measure.
+        bounds: what everybody knows single values to be at least and at most. An open or very wide side is
+            closed at 100 times the largest mean: who knows more is held off by no less.
+        full: full mask of every variable.
+        share: least width of a withheld sum, as a share of it.
+    """
+    low, high = _searched(boxes, bounds)
+    scale = _scale(boxes, low, high)
+    published = {box: scale * records for box, records in boxes.records.items() if box not in boxes.complete}
+    published |= {
+        of_part(box, P | Q): scale * records
+        for box, records in boxes.having.items()
+        if box not in boxes.published
+    }
+    for box, amount in boxes.published.items():
+        part = scale * (amount.total - low * amount.records) / (high - low)
+        published[of_part(box, P)] = part
+        published[of_part(box, Q)] = scale * amount.records - part
+    published |= {of_part(box, LACKING): 0.0 for box in boxes.complete}
+    if low != 0.0:
+        published |= {of_part(box, P | Q): scale * amount.records for box, amount in boxes.secrets.items()}
+    unit = scale / (high - low)
+    least = _least_width(boxes)
+    widths = {
+        of_part(box, P): unit * max(share * abs(amount.total), least) for box, amount in boxes.secrets.items()
+    }
+    return Amounts({**full, PART: P | Q | LACKING}, published, tuple(widths), widths)
+
+
+def of_part(box: Box, part: int) -> Box:
+    """A box of some parts only."""
+    return tuple(sorted((*box, (PART, part))))
+
+
+def of_all_parts(box: Box) -> Box:
+    """A box whatever part it was of."""
+    return tuple(pair for pair in box if pair[0] != PART)
+
+
+def _searched(boxes: MeasureBoxes, bounds: tuple[float | None, float | None]) -> tuple[float, float]:
+    """Bounds of single values within which sums are searched."""
+    both = chain(boxes.published.values(), boxes.secrets.values())
+    means = [abs(amount.total) / amount.records for amount in both if amount.records]
+    limit = WIDE_BOUND * (max(means, default=0.0) or 1.0)
+    lower, upper = bounds
+    low = -limit if lower is None else max(lower, -limit)
+    high = limit if upper is None else min(upper, limit)
+    return low, high if high > low else low + limit
+
+
+def _scale(boxes: MeasureBoxes, low: float, high: float) -> float:
+    """What parts and records are multiplied by."""
+    both = [*boxes.published.values(), *boxes.secrets.values()]
+    parts = [(amount.total - low * amount.records) / (high - low) for amount in both]
+    counts = [amount.records for amount in both] + [*boxes.records.values(), *boxes.having.values()]
+    return min(LARGEST / (max(parts, default=0.0) or 1.0), MOST_RECORDS / (max(counts, default=0) or 1))
+
+
+def _least_width(boxes: MeasureBoxes) -> float:
+    """Least width of any withheld sum, above what addition can err by."""
+    hidden = max((abs(amount.total) for amount in boxes.secrets.values()), default=0.0)
+    shown = max((abs(amount.total) for amount in boxes.published.values()), default=0.0)
+    return max(SMALLEST_WIDTH * hidden, NEGLIGIBLE * shown)
+
+
+def as_array(widths: Mapping[Box, float], secrets: Sequence[Box]) -> FloatArray:
+    """The widths of some secrets, shape (secrets,)."""
+    return np.array([widths[box] for box in secrets], dtype=np.float64)

@@ -1,0 +1,161 @@
+"""What sums and counts tell of withheld sums: held against SciPy's program over every code."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from sdcgate.methods.tables.joint_intervals import joint_bounds
+from sdcgate.methods.tables.joint_sums import PART, ROOM, Amount, MeasureBoxes, amounts, as_array
+from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.solver import Deadline
+from three_variables import CODES, FULL, box, boxes, inside
+
+SHARE = 0.25
+
+
+def audited(known, bounds):
+    """Which withheld sums are told too closely, and all widths, in the measure's own unit."""
+    found = amounts(known, bounds, FULL, SHARE)
+    system = joint_system({*FULL, PART}, found.published, found.secrets, found.full, room=ROOM)
+    widths = as_array(found.widths, found.secrets)
+    result = joint_bounds(system, widths, 0, Deadline(20.0))
+    assert not result.unproved.any()
+    return result.narrow
+
+
+def room_for(secret, known, bounds):
+    """How far apart a withheld sum can be, by SciPy over records, sums and records without the measure."""
+    low, high = bounds
+    zeros, eye = np.zeros((len(CODES), len(CODES))), np.eye(len(CODES))
+    of = {cell: inside(cell).astype(float) for cell in [*known.published, *known.secrets, *known.records,
+                                                       *known.having]}  # fmt: skip
+    nothing = np.zeros(len(CODES))
+    rows, right = [], []
+
+    def tell(records, total, lacking, value):
+        rows.append(np.concatenate([records, total, lacking]))
+        right.append(value)
+
+    for cell, amount in known.published.items():
+        tell(nothing, of[cell], nothing, amount.total)
+        tell(of[cell], nothing, nothing, amount.records)
+    for cell in known.complete:
+        tell(nothing, nothing, of[cell], 0)
+    for cell, records in known.records.items():
+        tell(of[cell], nothing, of[cell], records)
+    for cell, records in known.having.items():
+        tell(of[cell], nothing, nothing, records)
+    if low:
+        for cell, amount in known.secrets.items():
+            tell(of[cell], nothing, nothing, amount.records)
+    within = np.block([[low * eye, -eye, zeros], [-high * eye, eye, zeros]])
+    ends = []
+    for way in (1.0, -1.0):
+        aim = np.concatenate([nothing, way * of[secret], nothing])
+        found = linprog(
+            aim, A_eq=np.array(rows), b_eq=right, A_ub=within, b_ub=np.zeros(len(within)),
+            bounds=[(0, None)] * len(CODES) + [(None, None)] * len(CODES) + [(0, None)] * len(CODES),
+            options={"presolve": False},
+        )  # fmt: skip
+        if found.status == 3:
+            return np.inf
+        assert found.status == 0, found.message
+        ends.append(found.fun)
+    return -ends[1] - ends[0]
+
+
+VALUES = st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=18, max_size=18)
+
+
+def some_boxes(least, most):
+    return st.lists(boxes(), min_size=least, max_size=most, unique=True)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 9.0), (0.0, 900.0), (-6.0, 9.0)])
+@settings(max_examples=40, deadline=None)
+@given(
+    values=VALUES,
+    lacking=st.lists(st.integers(0, 2), min_size=18, max_size=18),
+    shown=some_boxes(1, 8),
+    counted=some_boxes(0, 5),
+    hidden=some_boxes(1, 4),
+)
+def test_a_sum_is_narrow_exactly_where_another_program_bounds_it_more_closely_than_its_width(
+    bounds, values, lacking, shown, counted, hidden
+):
+    totals, records = np.array([sum(few) for few in values]), np.array([len(few) for few in values])
+
+    def amount(cell):
+        return Amount(float(totals @ inside(cell)), int(records @ inside(cell)))
+
+    published = {cell: amount(cell) for cell in [*shown, box()]}
+    complete = {cell for cell in shown if not np.array(lacking) @ inside(cell)}
+    known = MeasureBoxes(
+        published,
+        {cell: amount(cell) for cell in hidden if cell not in published},
+        complete,
+        {cell: int((records + lacking) @ inside(cell)) for cell in [*shown, *counted]},
+        {cell: int(records @ inside(cell)) for cell in counted[:2]},
+    )
+    narrow = audited(known, bounds)
+    largest = max([abs(one.total) for one in known.secrets.values()], default=0)
+    for told, (cell, one) in zip(narrow, known.secrets.items(), strict=True):
+        width = max(SHARE * abs(one.total), 1e-6 * largest, 1e-7 * published[box()].total)
+        room = room_for(cell, known, bounds)
+        if abs(room - width) > 1e-6 * max(1.0, width):
+            assert told == (room < width), (room, width)
+
+
+def test_a_small_sum_around_one_of_two_withheld_ones_tells_the_other():
+    old, older = box(age=2, sex=1), box(age=4, sex=1)
+    shown = {
+        box(): Amount(5000.0, 90),
+        box(sex=1): Amount(1030.0, 40),
+        box(age=1, sex=1): Amount(0.0, 5),
+        box(age=4): Amount(60.0, 25),
+    }
+    known = MeasureBoxes(
+        dict(shown),
+        {old: Amount(1000.0, 20), older: Amount(30.0, 15)},
+        set(shown),
+    )
+    assert audited(known, (0.0, 1e5)).tolist() == [True, False]
+    del known.published[box(age=4)]
+    known.complete.discard(box(age=4))
+    assert audited(known, (0.0, 1e5)).tolist() == [False, False]
+
+
+def test_a_count_and_the_upper_bound_tell_as_much_as_a_small_sum():
+    old, older = box(age=2, sex=1), box(age=4, sex=1)
+    shown = {box(): Amount(3000.0, 90), box(sex=1): Amount(1030.0, 40), box(age=1, sex=1): Amount(0.0, 5)}
+    secrets = {old: Amount(1000.0, 20), older: Amount(30.0, 2)}
+    few = MeasureBoxes(shown, secrets, set(shown), {box(age=4): 2})
+    assert audited(few, (0.0, 60.0)).tolist() == [True, False]
+    assert audited(few, (0.0, 600.0)).tolist() == [False, False]
+
+
+def test_a_count_that_is_the_rest_of_another_tells_as_much_where_nobody_lacks_the_measure():
+    old, older = box(age=2, sex=1), box(age=4, sex=1)
+    shown = {box(): Amount(3000.0, 90), box(sex=1): Amount(1030.0, 40), box(age=1, sex=1): Amount(0.0, 5)}
+    secrets = {old: Amount(1000.0, 33), older: Amount(30.0, 2)}
+    rest = {box(age=3, sex=1): 38}
+    assert audited(MeasureBoxes(shown, secrets, set(shown), rest), (0.0, 60.0)).tolist() == [True, False]
+    assert audited(MeasureBoxes(shown, secrets, set(), rest), (0.0, 60.0)).tolist() == [False, False]
+
+
+def test_nobody_has_a_sum_of_nothing():
+    old, older = box(age=2, sex=1), box(age=4, sex=1)
+    shown = {box(): Amount(5000.0, 90), box(sex=1): Amount(1000.0, 40), box(age=1, sex=1): Amount(0.0, 5)}
+    secrets = {old: Amount(1000.0, 20), older: Amount(0.0, 0)}
+    assert audited(MeasureBoxes(shown, secrets, set(shown)), (0.0, 1e5)).tolist() == [False, False]
+    empty = MeasureBoxes(shown, secrets, set(shown), {box(age=4): 0})
+    assert audited(empty, (0.0, 1e5)).tolist() == [True, True]
+
+
+def test_a_side_without_a_bound_is_closed_far_beyond_all_means():
+    shown = {box(): Amount(5000.0, 90), box(sex=1): Amount(1000.0, 40)}
+    known = MeasureBoxes(shown, {box(age=2, sex=1): Amount(600.0, 30)}, set(shown))
+    assert audited(known, (None, 100.0)).tolist() == [False]
+    assert audited(known, (-100.0, None)).tolist() == [False]
