@@ -16,6 +16,7 @@ from attack.populations import (
     firms,
     panel,
     singletons,
+    traders,
 )
 from attack.publishers import Api
 from attack.subtracting import CROSSED, FEW, listen, number
@@ -24,6 +25,7 @@ from attack.world import Box, World
 FIRMS: dict[str, Any] = {"rows": ["region"], "columns": ["branch"]}
 SUMS: dict[str, Any] = {**FIRMS, "figures": ["UNITS", "SUM:turnover"]}
 VICTIM: Box = {"region": ("r2",), "branch": ("b4",)}
+WOMEN_OF_T2: Box = {"town": ("t2",), "sex": ("f",)}
 SELF: Box = {"region": ("r2",), "branch": ("b3",)}
 FAMILY: Box = {"district": ("d2",), "faith": ("z",)}
 TWO_PEOPLE: Box = {"clinic": ("c2",), "drug": ("g3",)}
@@ -65,6 +67,16 @@ def mean_times_count(api: Api) -> Claim:
     """No sum is asked for: each is a mean times a number of units."""
     means = {**FIRMS, "figures": ["MEAN:turnover"]}
     return listen(api, {**FIRMS, "figures": ["UNITS"]}, means).value("turnover", cell(DOMINATED))
+
+
+@attack("A sum between tables", traders, total("turnover", WOMEN_OF_T2), tolerance=900.0)
+def between_tables(api: Api) -> Claim:
+    """All of t1 are in one trade, whose men have little: t1's sum is nearly all its women's."""
+    asked = {"figures": ["UNITS", "SUM:turnover"]}
+    towns, trades = {**asked, "rows": ["town"]}, {**asked, "rows": ["trade"]}
+    women, men = ({"filter": {"sex": [sex]}} for sex in ("f", "m"))
+    crossed = {**towns, "columns": ["trade"]}
+    return listen(api, towns, crossed, {**trades, **men}, {**towns, **women}).value("turnover", WOMEN_OF_T2)
 
 
 @attack(

@@ -109,6 +109,30 @@ def firms(planted: tuple[tuple[str, str], ...]) -> World:
 
 
 @cache
+def traders() -> World:
+    """Traders by town, trade and sex. One woman of t2 has nearly all that the women there turn over."""
+    rng = np.random.default_rng(11)
+    sizes = {
+        ("t1", "k9", "f"): 16, ("t1", "k9", "m"): 12, ("t2", "k1", "f"): 24, ("t2", "k1", "m"): 70,
+        ("t3", "k1", "f"): 125, ("t3", "k1", "m"): 30, ("t3", "k2", "f"): 25, ("t3", "k2", "m"): 30,
+        ("t4", "k2", "f"): 20, ("t4", "k2", "m"): 30, ("t4", "k9", "f"): 20, ("t4", "k9", "m"): 18,
+    }  # fmt: skip
+    rows = []
+    for (town, trade, sex), size in sizes.items():
+        low, high = (5.0, 10.0) if (trade, sex) == ("k9", "m") else (200.0, 400.0)
+        values = [float(v) for v in np.round(rng.uniform(low, high, size), 1)]
+        if (town, sex) == ("t1", "f"):
+            values = [value + 500.0 for value in values]
+        elif (town, sex) == ("t2", "f"):
+            values = [9000.0, 60.0, *[20.0] * (size - 2)]
+        rows += [(town, trade, sex, value) for value in values]
+    made = pd.DataFrame(rows, columns=["town", "trade", "sex", "turnover"])
+    made["id"] = [f"t{number}" for number in range(len(made))]
+    variables = Variable("town", TOWNS), Variable("trade", ("k1", "k2", "k9")), Variable("sex", ("f", "m"))
+    return World(made, variables, ("turnover",))
+
+
+@cache
 def singletons() -> World:
     """Two firms are alone in their branches in region r2."""
     rng = np.random.default_rng(8)
