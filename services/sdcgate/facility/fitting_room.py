@@ -36,6 +36,7 @@ class FittingRoom:
         self._workers = workers
         self._memory = memory_bytes
         self._pool: ProcessPool | None = None
+        self._closed = False
         self._lock = threading.Lock()
 
     def run(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
@@ -67,6 +68,7 @@ class FittingRoom:
     def close(self) -> None:
         """End all workers."""
         with self._lock:
+            self._closed = True
             if self._pool is not None:
                 self._pool.stop()  # type: ignore[no-untyped-call]
                 self._pool.join()
@@ -74,6 +76,8 @@ class FittingRoom:
 
     def _started(self) -> ProcessPool:
         with self._lock:
+            if self._closed:
+                raise Unavailable("The facility is ending; try again in a moment.")
             if self._pool is None:
                 # Not forked from here: the house has threads, and its workers must not have its memory.
                 self._pool = ProcessPool(

@@ -14,6 +14,7 @@ from sdcgate.facility.models import ModelOutcome
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
 from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.outputs.design import Indicator
 from sdcgate.methods.outputs.fits import Family
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.wire.models import model_to_message
@@ -81,6 +82,8 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
             decision.model.ClearField("fit")
         for name in outcome.not_estimated:
             decision.model.coefficients.add(name=name, status=table_pb2.CELL_STATUS_WITHHELD)
+        if _hides_interaction(decision.model, fitted):
+            _without_errors(decision.model)
         # Its place must not tell whether a withheld coefficient could be estimated.
         _in_order(decision.model, fitted)
     if reviewed:
@@ -122,6 +125,25 @@ def told_model(
     if plan.instruments is not None:
         message.instruments = plan.instruments.canonical()
     return message
+
+
+def _hides_interaction(model: model_pb2.Model, fitted: Fitted) -> bool:
+    """Whether a withheld coefficient is one of several factors together."""
+    hidden = {one.name for one in model.coefficients if one.status == table_pb2.CELL_STATUS_WITHHELD}
+    return any(
+        column.name in hidden and sum(isinstance(part, Indicator) for part in column.parts) > 1
+        for column in fitted.design.columns
+    )
+
+
+def _without_errors(model: model_pb2.Model) -> None:
+    """Leave estimates alone: errors tell what is left unexplained, and so the means of withheld cells.
+
+    The withheld categories of one factor are fitted as one, which hides them; cells of several are not.
+    """
+    for one in model.coefficients:
+        for field in ("standard_error", "statistic", "p_value", "lower", "upper"):
+            one.ClearField(field)
 
 
 def _in_order(model: model_pb2.Model, fitted: Fitted) -> None:

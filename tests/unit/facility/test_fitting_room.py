@@ -62,3 +62,10 @@ def test_a_fit_that_needs_too_much_memory_or_dies_is_no_verdict(room) -> None:
     with pytest.raises(Unavailable, match="ended"):
         room.run(os._exit, 3, seconds=30)
     assert room.run(doubled, 3, seconds=30) == 6
+
+
+def test_a_room_that_is_closed_starts_nothing_anew() -> None:
+    closed = FittingRoom()
+    closed.close()
+    with pytest.raises(Unavailable, match="ending"):
+        closed.run(doubled, 1, seconds=5)
