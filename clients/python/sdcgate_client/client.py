@@ -228,8 +228,8 @@ class Client(CheckCalls):
             formula: Such as `"meddol ~ site + numeric(age)"`.
             filter: Such as `{"female": ["1"]}`; all conditions hold.
             weighted: Whether the records' weights are used.
-            standard_errors: `"classical"`, `"robust"`, `"clustered"` or `"design"`; of the design where weights
-                are used and nothing is said, otherwise classical.
+            standard_errors: `"classical"`, `"robust"`, `"clustered"` or `"design"`; where nothing is said, of
+                the design if weights are used and classical if not.
             quantile: Of a quantile regression.
             groups: Of fixed effects and mixed models, such as `"site"`; units where left out.
             instruments: Of two-stage least squares, all exogenous terms among them.
