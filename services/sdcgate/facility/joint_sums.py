@@ -28,7 +28,7 @@ from sdcgate.methods.tables.joint_sums import (
 )
 from sdcgate.methods.tables.solver import Deadline
 
-MOST_ATOMS = 1_500
+MOST_ATOMS = 600
 """Joint codes of the variables that are looked at together, beyond the table's own; each has three parts."""
 
 
