@@ -5,6 +5,8 @@ import json
 import zipfile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from house import RANDHIE, build
 from printed_results import COUNTS, MEANS, SUMS, acro_folder, entry, whole_folder, zipped
@@ -306,3 +308,25 @@ def test_an_archive_that_says_less_than_it_holds_is_none():
     assert "no whole zip archive" in refused(whole.replace(size, (10).to_bytes(4, "little")))
     assert "no whole zip archive" in refused(whole[:-10])
     assert "no whole zip archive" in refused(b"PK\x03\x04" + b"\0" * 50)
+
+
+@given(st.data())
+def test_a_damaged_archive_is_read_or_clearly_refused(data):
+    whole = bytearray(zipped({"a.csv": b"0,1,2\n" * 50, "b/c.yaml": b"rows: 3\n" * 9}))
+    for place in data.draw(st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=4)):
+        whole[place] = data.draw(st.integers(0, 255))
+    try:
+        files = unpack("", bytes(whole))
+    except InvalidRequest:
+        return
+    assert 1 <= len(files) <= 2  # a damaged name may be that of a folder
+
+
+def test_a_member_whose_packed_bytes_are_damaged_is_no_whole_archive():
+    whole = zipped({"a.csv": b"0,1,2\n" * 50})
+    begin = whole.index(b"a.csv") + len("a.csv")
+    assert "no whole zip archive" in refused(whole[:begin] + b"\xff" * 4 + whole[begin + 4 :])
+
+
+def test_a_member_without_a_name_is_told():
+    assert "results[0]: must have a name" in refused(zipped({"a": b"1"}).replace(b"a", b"\0"))

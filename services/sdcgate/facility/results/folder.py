@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
@@ -16,6 +17,16 @@ _IGNORED = ("__MACOSX/",)
 _LINK, _KIND = 0o120000, 0o170000
 _ENCRYPTED = 0x1
 _KNOWN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_NO_WHOLE_ARCHIVE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+    EOFError,
+    OSError,
+    ValueError,
+    RuntimeError,
+)
+"""What zipfile raises where an archive is cut, damaged or of a kind that it does not read."""
 
 Files = Mapping[str, bytes]
 
@@ -42,16 +53,16 @@ def unpack(name: str, content: bytes) -> Files:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             found = _read(archive)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, ValueError, RuntimeError):
+    except _NO_WHOLE_ARCHIVE:
         message = "is no whole zip archive; name the file in options.name where it is a single one"
         raise InvalidRequest([FieldProblem("results", message)]) from None
     return _without_outer_folder(found)
 
 
 def _read(archive: zipfile.ZipFile) -> dict[str, bytes]:
-    members = [
-        one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith(_IGNORED)
-    ]
+    # Not is_dir(): it fails where a member has no name.
+    members = [one for one in archive.infolist() if not one.filename.endswith("/")]
+    members = [one for one in members if not one.filename.startswith(_IGNORED)]
     problems = list(_problems(members))
     if problems:
         raise InvalidRequest(problems)

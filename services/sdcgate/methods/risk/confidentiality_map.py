@@ -132,7 +132,9 @@ def global_recoding(cut_offs: FloatArray, theta: float = 0.0) -> RiskUtility:
     if given.ndim != 1 or not len(given) or not np.isfinite(given).all() or np.any(np.diff(given) <= 0):
         raise ValueError("cut_offs: must be finite and increase strictly")
     at = given - theta
-    density = np.concatenate([[0.0], np.exp(-at * at / 2.0) / np.sqrt(2.0 * np.pi), [0.0]])
+    with np.errstate(over="ignore"):  # a density so far out is 0
+        inner = np.exp(-at * at / 2.0) / np.sqrt(2.0 * np.pi)
+    density = np.concatenate([[0.0], inner, [0.0]])
     below = np.concatenate([[0.0], ndtr(at), [1.0]])
     above = np.concatenate([[1.0], ndtr(-at), [0.0]])
     # In the upper tail probabilities are told apart by what lies above.

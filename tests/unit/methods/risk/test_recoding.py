@@ -124,6 +124,12 @@ def test_two_halves_keep_two_over_pi_of_the_information():
     assert global_recoding(np.array([0.0])).utility == pytest.approx(2 / np.pi, rel=1e-14)
 
 
+def test_cut_offs_beyond_all_people_add_nothing():
+    with np.errstate(all="raise"):
+        recoded = global_recoding(np.array([-1e200, 0.0, 1e200]))
+    assert recoded.utility == pytest.approx(2 / np.pi, rel=1e-14)
+
+
 @pytest.mark.parametrize("cut_offs", [[], [1.0, 1.0], [2.0, 1.0], [np.nan], [[0.0]]])
 def test_cut_offs_that_do_not_increase_are_refused(cut_offs):
     with pytest.raises(ValueError, match="cut_offs"):
