@@ -14,7 +14,7 @@ import yaml
 
 from house import RANDHIE
 from sdcgate.cli.ledger import opened
-from sdcgate.cli.supervisor import SERVICES, Supervisor
+from sdcgate.cli.supervisor import SERVICES, ServiceFailed, Supervisor
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.servers.settings import Settings
@@ -61,8 +61,7 @@ class ServedHouse:
         }
         environment |= {f"SDCGATE_{name.upper()}": str(value) for name, value in self.common.items()}
         self.keys = keys or self._new_keys()
-        self.supervisor = Supervisor(self.settings, environment)
-        self.supervisor.start()
+        self.supervisor = self._started(environment)
         self.http = httpx.Client(base_url=self.supervisor.url, timeout=60)
 
     def beside(self) -> "ServedHouse":
@@ -70,6 +69,20 @@ class ServedHouse:
         run = self.settings.state_dir / "run"
         ready = {name: {"ready_file": run / f"{name}-2.json"} for name in SERVICES}
         return ServedHouse(self.folder, self.common, self.keys, **ready)
+
+    def _started(self, environment: dict[str, str]) -> Supervisor:
+        # A port that was free is sometimes taken by a connection of another test before a service has it.
+        for last in (False, False, True):
+            supervisor = Supervisor(self.settings, environment)
+            try:
+                supervisor.start()
+            except ServiceFailed as error:
+                supervisor.stop()
+                if last or "Address already in use" not in str(error):
+                    raise
+            else:
+                return supervisor
+        raise AssertionError("unreachable")
 
     def _new_keys(self) -> dict[str, str]:
         with self.ledger() as ledger:

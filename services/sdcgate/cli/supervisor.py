@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
@@ -147,7 +147,8 @@ class Supervisor:
         file = self._ready_file(name)
         while time.monotonic() < deadline:
             self._check_alive()
-            if file.exists():
+            # A service that starts removes the file of the one before it, at any time.
+            with suppress(FileNotFoundError):
                 listening = json.loads(file.read_text(encoding="utf-8"))
                 if _takes_calls(listening["metrics"]):
                     address = str(listening["address"])

@@ -120,6 +120,18 @@ def test_a_service_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
         supervisor.watch(threading.Event())
 
 
+def test_a_ready_file_that_vanishes_between_two_looks_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = house(tmp_path)
+    monkeypatch.setattr(Path, "exists", lambda *_, **__: True)
+    try:
+        supervisor.start()
+        assert set(supervisor.addresses) == set(SERVICES)
+    finally:
+        supervisor.stop()
+
+
 def test_starting_is_given_up_when_asked_to_stop(tmp_path: Path) -> None:
     stop = threading.Event()
     stop.set()
