@@ -15,12 +15,7 @@ POOR: dict[str, tuple[str, ...]] = {"town": ("t2",), "poor": ("yes",)}
 SPENDERS: dict[str, tuple[str, ...]] = {"town": ("t2",), "good": ("yes",)}
 
 
-@attack(
-    "Variables that exclude each other",
-    flags,
-    number(POOR),
-    open="that exactly one of several yes-or-no variables is yes is not known to the audit",
-)
+@attack("Variables that exclude each other", flags, number(POOR))
 def exclusive(api: Api) -> Claim:
     """Poor health is what good and fair leave; each is asked for in a table of its own."""
     asked = ({"rows": ["town"], "filter": {name: ["yes"]}} for name in ("good", "fair"))

@@ -137,7 +137,6 @@ def test_a_withheld_plan_is_not_its_coinsurance_rate_without_the_other_plans(hou
     assert_not_learned(computed, girls[girls.plan == 10].zper.nunique())
 
 
-@is_open("hlthg, hlthf and hlthp exclude each other, but the boxes do not say so")
 def test_poor_health_is_not_what_the_other_ratings_leave(house, people):
     asked = {"rows": ["site"], "columns": ["age:broad"], "figures": ["RECORDS"]}
     neither = {"hlthg": ["0"], "hlthf": ["0"], "hlthp": ["0"]}

@@ -8,41 +8,44 @@ import pytest
 from house import verdict
 from installation import TEXT, Installation
 
-WIDTH = "count_width: null"
-
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     made = Installation(tmp_path_factory.mktemp("installation"))
     assert verdict(made.house.ask(rows=["plan"], columns=["site"])) == "RELEASED_PROTECTED"
     assert verdict(made.house.ask(rows=["female"], columns=["site"])) == "RELEASED"
+    both = {"rows": ["plan"], "columns": ["site"], "year": ["3"]}
+    assert verdict(made.house.ask(figures=["UNITS", "SUM:mdvis"], **both)) == "RELEASED_PROTECTED"
     by_plan = made.house.ask(rows=["plan"], figures=["UNITS", "SUM:mdvis"])
     assert verdict(by_plan).startswith("RELEASED")
     yield made
     made.house.ledger.close()
 
 
-def wider(installation: Installation, width: int) -> dict[str, str]:
+def wider(installation: Installation, width: str) -> dict[str, str]:
     """A policy that wants more uncertainty than there was when the tables left."""
     folder = installation.folder / f"wider {width}"
     folder.mkdir(exist_ok=True)
-    assert WIDTH in TEXT
-    (folder / "israel-cbs.yaml").write_text(TEXT.replace(WIDTH, f"count_width: {width}"))
+    name, _, _ = width.partition(":")
+    text, found = re.subn(rf"\b{name}: \S+", width, TEXT)
+    assert found == 1
+    (folder / "israel-cbs.yaml").write_text(text)
     return {"SDCGATE_POLICY_DIR": str(folder)}
 
 
 def test_what_left_under_the_policy_is_refuted_nowhere(installation: Installation) -> None:
     result = installation.run("ledger", "audit", "randhie", "--all")
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("3 tables have left\n\nrandhie version 1: ")
+    assert result.stdout.startswith("4 tables have left\n\nrandhie version 1: ")
     assert " 0 refuted, " in result.stdout
     assert " 0 unproved" in result.stdout
     assert len(re.findall(r"^  (?:WIDE|PROVED): plan .*, site ", result.stdout, re.MULTILINE)) > 3
-    assert "sums of mdvis: 0 withheld, 0 computable" in result.stdout
+    sums = r"sums of mdvis published, [1-9]\d* withheld, to be told to no less than 10% of each\n  0 refuted"
+    assert re.search(sums, result.stdout)
 
 
 def test_what_is_told_too_closely_comes_with_arithmetic_that_adds_up(installation: Installation) -> None:
-    result = installation.run("ledger", "audit", "randhie", **wider(installation, 500))
+    result = installation.run("ledger", "audit", "randhie", **wider(installation, "count_width: 500"))
     assert result.exit_code == 1, result.output
     refuted = re.findall(
         r"REFUTED: (plan .+, site .+) lies between (\d+) and (\d+)\n +at least (.*)\n +at most +(.*)",
@@ -58,6 +61,26 @@ def test_what_is_told_too_closely_comes_with_arithmetic_that_adds_up(installatio
                 parts = [float(f"{sign}1") * float(times or 1) * int(count) for sign, times, count in added]
                 assert sum(parts) == int(total) == int(bound)
     assert "something that was withheld is told" in result.stderr
+
+
+def test_a_sum_told_too_closely_comes_with_arithmetic_that_adds_up(installation: Installation) -> None:
+    result = installation.run("ledger", "audit", "randhie", **wider(installation, "sum_width: 9.9"))
+    assert result.exit_code == 1, result.output
+    sums = result.stdout[result.stdout.index("sums of mdvis") :]
+    said = r"REFUTED: plan .+, site .+ lies between (\S+) and (\S+)\n +at least (.*)\n +at most +(.*)"
+    refuted = re.findall(said, sums)
+    assert len(refuted) == 4
+    summed = 0
+    for low, high, least, most in refuted:
+        for bound, arithmetic in ((low, least), (high, most)):
+            total, equal, terms = arithmetic.partition(" = ")
+            if equal and "more" not in terms:
+                added = re.findall(r"([+-]?) ?(?:([\d.]+) x )?([\d.]+) \(", terms)
+                parts = [float(f"{sign}1") * float(times or 1) * float(sum_) for sign, times, sum_ in added]
+                assert sum(parts) == pytest.approx(float(total))
+                assert float(total) == pytest.approx(float(bound), rel=1e-4)
+                summed += 1
+    assert summed > 3
 
 
 def test_what_is_no_dataset_is_told(installation: Installation) -> None:

@@ -7,10 +7,12 @@ import typer
 from sdcgate.cli.connection import FAILED, give_up, told
 
 if TYPE_CHECKING:
-    from sdcgate.facility.ledger_audit import AuditedCounts, AuditedNoise, SourceAudit
+    from sdcgate.facility.ledger_audit import AuditedNoise, AuditedQuantity, SourceAudit
     from sdcgate.methods.tables.joint_history import AuditedBox, Term
 
 MOST_TERMS = 12
+SHOWN = ".9g"
+"""Digits of counts and sums."""
 
 
 def audit(
@@ -50,11 +52,8 @@ def audit(
 def describe(found: "SourceAudit", every: bool = False) -> str:
     """An audit as text."""
     lines = [f"{found.tables} tables have left"]
-    for counts in found.counts:
-        lines += ["", *_of_version(counts, every)]
-    for sums in found.sums:
-        told_ = "could not be told in time" if sums.computable is None else f"{sums.computable} computable"
-        lines.append(f"  sums of {sums.measure}: {sums.withheld} withheld, {told_}")
+    for quantity in found.quantities:
+        lines += ["", *_of_version(quantity, every)]
     for noise in found.noise:
         lines += ["", *_of_noise(noise)]
     if found.overrides:
@@ -62,23 +61,24 @@ def describe(found: "SourceAudit", every: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _of_version(counts: "AuditedCounts", every: bool) -> list[str]:
+def _of_version(audited: "AuditedQuantity", every: bool) -> list[str]:
     from sdcgate.methods.tables.joint_history import Standing
 
-    dataset = counts.dataset
+    dataset = audited.dataset
+    name = f"{'sums' if audited.parts else 'counts'} of {audited.quantity}"
+    width = f"{audited.width:.0%} of each" if audited.parts else f"{audited.width:g}"
     lines = [
-        f"{dataset.name} version {dataset.version}: {counts.published} counts of "
-        f"{'units' if counts.units else 'records'} published, {len(counts.cells)} withheld, "
-        f"to be told to no less than {counts.width}",
-        f"  {counts.of(Standing.REFUTED)} refuted, {counts.of(Standing.PROVED)} proved, "
-        f"{counts.of(Standing.WIDE)} wide within the variables looked at, "
-        f"{counts.of(Standing.UNPROVED)} unproved",
+        f"{dataset.name} version {dataset.version}: {audited.published} {name} published, "
+        f"{len(audited.cells)} withheld, to be told to no less than {width}",
+        f"  {audited.of(Standing.REFUTED)} refuted, {audited.of(Standing.PROVED)} proved, "
+        f"{audited.of(Standing.WIDE)} wide within the variables looked at, "
+        f"{audited.of(Standing.UNPROVED)} unproved",
     ]
-    for cell in sorted(counts.cells, key=lambda cell: -cell.standing):
+    for cell in sorted(audited.cells, key=lambda cell: -cell.standing):
         if cell.standing is Standing.REFUTED:
-            lines += _refuted(counts, cell)
+            lines += _refuted(audited, cell)
         elif every:
-            lines.append(f"  {cell.standing.name}: {counts.words(cell.box)}{_within(cell)}")
+            lines.append(f"  {cell.standing.name}: {audited.words(cell.box)}{_within(cell)}")
     return lines
 
 
@@ -98,30 +98,35 @@ def _within(cell: "AuditedBox") -> str:
     return f" (within {', '.join(sorted(cell.variables))})" if cell.standing.name == "WIDE" else ""
 
 
-def _refuted(counts: "AuditedCounts", cell: "AuditedBox") -> list[str]:
-    words = counts.words(cell.box)
+def _refuted(audited: "AuditedQuantity", cell: "AuditedBox") -> list[str]:
+    words = audited.words(cell.box)
     if not (cell.below or cell.above):
         return [f"  REFUTED: {words} can be computed from what has left"]
     return [
-        f"  REFUTED: {words} lies between {cell.lowest:g} and {cell.highest:g}",
-        f"    at least {_sum(counts, cell.below)}",
-        f"    at most  {_sum(counts, cell.above)}",
+        f"  REFUTED: {words} lies between {_bound(cell.lowest)} and {_bound(cell.highest)}",
+        f"    at least {_sum(audited, cell.below)}",
+        f"    at most  {_sum(audited, cell.above)}",
     ]
 
 
-def _sum(counts: "AuditedCounts", terms: "tuple[Term, ...]") -> str:
+def _bound(value: float) -> str:
+    """A bound, which of sums is found up to a millionth."""
+    return f"{value:.6g}" if value % 1 else f"{value:.0f}"
+
+
+def _sum(audited: "AuditedQuantity", terms: "tuple[Term, ...]") -> str:
     if not terms:
-        return "0, as no count is less"
-    filled = sorted((term for term in terms if term.count), key=lambda term: -term.factor * term.count)
-    said = [_term(counts, term) for term in filled[:MOST_TERMS]]
+        return "0, as no count is less" if not audited.parts else "0, as no value lies below the least"
+    filled = sorted((term for term in terms if term.amount), key=lambda term: -term.factor * term.amount)
+    said = [_term(audited, term) for term in filled[:MOST_TERMS]]
     rest, empty = len(filled) - len(said), len(terms) - len(filled)
     more = f" and {rest} more" if rest else ""
     more += f", with {empty} empty ones" if empty else ""
-    total = sum(term.factor * term.count for term in terms)
-    return f"{total:g} = {' '.join(said).removeprefix('+ ') or '0'}{more}"
+    total = sum(term.factor * term.amount for term in terms)
+    return f"{total:{SHOWN}} = {' '.join(said).removeprefix('+ ') or '0'}{more}"
 
 
-def _term(counts: "AuditedCounts", term: "Term") -> str:
+def _term(audited: "AuditedQuantity", term: "Term") -> str:
     sign, size = "-" if term.factor < 0 else "+", abs(term.factor)
     times = "" if size == 1 else f"{size:g} x "
-    return f"{sign} {times}{term.count} ({counts.words(term.box)})"
+    return f"{sign} {times}{term.amount:{SHOWN}} ({audited.words_of_term(term.box)})"

@@ -66,6 +66,8 @@ def snapshot_table(dataset: Dataset) -> Any:
     for variable in dataset.descriptor.variables:
         for level in dataset.levels(variable.name):
             columns[dataset.column(variable.name, level.name)] = code_type(len(level.codes))
+    for name in dataset.exclusive:
+        columns[dataset.column(name)] = code_type(dataset.full_mask(name).bit_length())
     columns |= {dataset.measure_column(measure.name): "int64" for measure in dataset.descriptor.measures}
     if dataset.weighted:
         columns["weight"] = "int64"

@@ -8,6 +8,9 @@ from typing import Literal
 from sdcgate.engine.code_lists import LevelCodes, mask_of
 from sdcgate.engine.descriptor import Descriptor, Identifying, Measure, Variable
 
+EXCLUSIVE_PREFIX = "exclusive:"
+"""Begins the names of variables that nobody declared: several that exclude each other, told as one."""
+
 
 class UnknownDataset(LookupError):
     """No dataset of that name or version is registered."""
@@ -147,6 +150,8 @@ class Dataset:
 
     def full_mask(self, variable: str) -> int:
         """Bit mask of all finest codes and `_U`; 3 of `measure:<name>`. Raises UnknownName."""
+        if variable in self.exclusive:
+            return self.variation[variable].occurring
         if variable.startswith("measure:"):
             self.measure(variable.removeprefix("measure:"))
             return 3
@@ -178,6 +183,8 @@ class Dataset:
 
     def column(self, variable: str, level: str = "") -> str:
         """The snapshot's column with the positions of a level's codes. Raises UnknownName."""
+        if variable in self.exclusive:
+            return exclusive_column(self.exclusive.index(variable))
         position = self.level_position(variable, level)
         return level_column(self.descriptor.variables.index(self.variable(variable)), position)
 
@@ -199,6 +206,11 @@ class Dataset:
         return frozenset(varying | {f"measure:{name}" for name in self.profiles})
 
     @property
+    def exclusive(self) -> tuple[str, ...]:
+        """Names of the undeclared variables that stand for several which exclude each other."""
+        return tuple(name for name in self.variation if name.startswith(EXCLUSIVE_PREFIX))
+
+    @property
     def weight_decimals(self) -> int:
         """Decimal places of weights in the snapshot."""
         return self.descriptor.weight.decimals if self.descriptor.weight else 0
@@ -207,6 +219,11 @@ class Dataset:
 def level_column(variable: int, level: int) -> str:
     """The snapshot's column of the variable's level, both by position in the descriptor."""
     return f"v{variable}_l{level}"
+
+
+def exclusive_column(position: int) -> str:
+    """The snapshot's column of an undeclared variable, by its place among these."""
+    return f"x{position}"
 
 
 def code_type(codes: int) -> Literal["uint8", "uint16", "uint32"]:

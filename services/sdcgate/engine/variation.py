@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sdcgate.engine.code_lists import LevelCodes
-from sdcgate.engine.dataset import Variation, level_column
-from sdcgate.engine.dependencies import dependencies
+from sdcgate.engine.dataset import Variation, exclusive_column, level_column
+from sdcgate.engine.dependencies import Codes, dependencies
 from sdcgate.engine.descriptor import Descriptor
+from sdcgate.engine.exclusive import exclusive_groups
 from sdcgate.methods.risk.keys import group_keys
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -26,7 +27,10 @@ def variation_of(
     household_ids: bool,
     complain: Complain,
 ) -> dict[str, Variation]:
-    """Which levels vary; a variable that varies although declared not to is a problem."""
+    """Which levels vary; a variable that varies although declared not to is a problem.
+
+    Variables that exclude each other are decided by one more, whose column is added to `columns`.
+    """
     by_household = _sorted_by("household", columns) if household_ids else None
     by_holding = _sorted_by("holding", columns)
     variation: dict[str, Variation] = {}
@@ -47,16 +51,28 @@ def variation_of(
         variable.name: columns[level_column(position, 0)]
         for position, variable in enumerate(descriptor.variables)
     }
-    decided = dependencies(finest, {name: len(code_lists[name][0].codes) for name in finest})
+    sizes = {name: len(code_lists[name][0].codes) for name in finest}
+    groups = exclusive_groups(finest, {name: size - 1 for name, size in sizes.items()})
+    sizes |= {name: int(codes.max()) + 1 for name, codes in groups.items()}
+    decided = dependencies({**finest, **groups}, sizes)
+    deciding = {one for one, _ in decided.values()}
+    used = {name: codes for name, codes in groups.items() if name in deciding}
+    variation |= {name: _of_exclusive(codes, columns) for name, codes in used.items()}
+    columns |= {exclusive_column(place): codes for place, codes in enumerate(used.values())}
     return {
         name: replace(
             variation[name],
-            occurring=sum(1 << int(code) for code in np.unique(finest[name])),
+            occurring=sum(1 << int(code) for code in np.unique(codes)),
             determined_by=decided[name][0] if name in decided else "",
             decided=decided[name][1] if name in decided else (),
         )
-        for name in finest
+        for name, codes in (finest | used).items()
     }
+
+
+def _of_exclusive(codes: Codes, columns: Columns) -> Variation:
+    """How an undeclared variable varies within units; within others it is never looked at."""
+    return Variation((_varying_groups(columns["unit"], codes) > 0,), ())
 
 
 def check_constant(descriptor: Descriptor, columns: Columns, complain: Complain) -> None:

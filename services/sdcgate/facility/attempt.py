@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.atoms import reveals_unsafe_atom
-from sdcgate.facility.boxes import as_if_published
+from sdcgate.facility.boxes import COUNTS, as_if_published
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
@@ -24,7 +24,7 @@ from sdcgate.facility.knowledge import Knowledge, NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService
 from sdcgate.facility.protection import Protected, as_before, make_problem, protect, seconds_to_prove
-from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
+from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
@@ -283,11 +283,21 @@ class Attempt:
         deadline = Deadline(seconds_to_prove(self.plan, remaining))
         known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
         more = telling(known, counts, width, deadline, varying)
-        for sums in left:
-            if sums.facts.measures and not more.any():
-                known_sums = self.known.of(sums.quantity)
-                more = telling_sums(known_sums, known, sums, counts, policy.sum_width, deadline)
+        for quantity in self._watched_measures(left):
+            if not more.any():
+                sums = [table for table in left if table.quantity == quantity]
+                bounds = bounds_of(self.plan.dataset, quantity)
+                known_sums = self.known.of(quantity)
+                more = telling_sums(
+                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, deadline
+                )
         return more
+
+    def _watched_measures(self, left: list[ReleasedTable]) -> list[str]:
+        """The table's measures, and those of which something was withheld earlier: counts bound sums."""
+        own = [table.quantity for table in left if table.facts.measures]
+        earlier = [q for q, known in self.known.quantities.items() if q != COUNTS and known.boxes.secret]
+        return list(dict.fromkeys([*own, *earlier]))
 
     def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
         """Released, unless an unsafe group that no table shows would be in the span."""

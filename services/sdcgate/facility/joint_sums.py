@@ -4,6 +4,7 @@ Published means are sums, as their counts have left; percentages are counts. Of 
 at that cut nothing finer than the measure's own boxes do.
 """
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
@@ -12,15 +13,16 @@ import numpy as np
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
 from sdcgate.facility.joint_look import Look, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
+from sdcgate.facility.weights import Bounds
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
 from sdcgate.methods.tables.joint_domain import classes, joint_domain
 from sdcgate.methods.tables.joint_scopes import Scope
 from sdcgate.methods.tables.joint_sums import (
     PART,
     ROOM,
-    Amounts,
+    Amount,
     MeasureBoxes,
     amounts,
     as_array,
@@ -32,107 +34,69 @@ MOST_ATOMS = 600
 """Joint codes of the variables that are looked at together, beyond the table's own; each has three parts."""
 
 
-def telling_sums(
-    known: KnownQuantity,
-    known_counts: KnownQuantity,
-    new: ReleasedTable,
-    new_counts: Sequence[ReleasedTable],
-    share: float,
-    deadline: Deadline,
-) -> BoolArray:
-    """Published cells of a new table without which no withheld sum is told too closely, shape (cells,).
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasureHistory:
+    """What has left of a measure and of counts, tables about to leave among it."""
 
-    Of a measure without public bounds nothing is told but what the span finds.
+    quantity: str
+    boxes: JointBoxes = field(repr=False)
+    """Of the measure."""
+    amounts: Mapping[Box, Amount] = field(repr=False)
+    counts: JointBoxes = field(repr=False)
+    full: Mapping[str, int]
+    """Full mask of every variable, that of having the measure among them."""
 
-    Args:
-        known: what has left of the measure.
-        known_counts: what has left of counts.
-        new: the measure of the table, in the states that it would leave in.
-        new_counts: its counts, in theirs.
-        share: least width of a withheld sum, as a share of it.
-        deadline: when to give up.
+    @classmethod
+    def of(
+        cls,
+        quantity: str,
+        known: KnownQuantity,
+        known_counts: KnownQuantity,
+        new: Sequence[ReleasedTable] = (),
+        new_counts: Sequence[ReleasedTable] = (),
+    ) -> "MeasureHistory":
+        """What is known of a measure and of counts, with new tables of each."""
+        of_measure, of_counts, here = known.boxes, known_counts.boxes, dict[Box, Amount]()
+        full = {**known.shapes.full, **known_counts.shapes.full}
+        for table in new:
+            of_measure = of_measure.grown(table.published(), table.withheld())
+            here |= dict(table.amounts())
+        for table in new_counts:
+            of_counts = of_counts.grown(table.published(), ())
+        for table in (*new, *new_counts):
+            full |= table.table.full
+        having = having_variable(quantity)
+        full |= {having: full.get(having, MEASURE_PRESENT)}
+        return cls(quantity, of_measure, ChainMap(dict(known.amounts), here), of_counts, full)
 
-    Raises:
-        JointlyUnproved: it cannot be told in time.
-    """
-    kept_back = np.zeros(len(new.table), dtype=np.bool_)
-    (measure,) = new.facts.measures
-    bounds = measure.lower_bound, measure.upper_bound
-    # What a table tells by itself its own proof knows.
-    nothing_before = known.empty and known_counts.empty
-    if nothing_before or bounds == (None, None) or not (known.boxes.secret or new.withheld()):
-        return kept_back
-    view = _View(known, known_counts, new, new_counts)
-    boxes = view.boxes()
-    if not boxes.secrets:
-        return kept_back
-    found = amounts(boxes, bounds, view.codes, share)
-    fresh = {box for box in found.published if of_all_parts(box) in view.fresh}
-    look = Look(fresh, set(), lambda those: as_array(found.widths, those), 0, deadline, ROOM)
-    blamed = look.blamed(_scope(view, found), known.told.setdefault(("sums", share), set()))
-    which = [{view.cells[of_all_parts(box)] for box in rows} for rows in blamed]
-    kept_back[covering(which, new.table.records)] = True
-    return kept_back
-
-
-def _scope(view: "_View", found: Amounts) -> Scope:
-    domain = frozenset(view.codes) | {PART}
-    return Scope(domain, found.full, found.published, list(found.secrets))
-
-
-@dataclass(slots=True, eq=False)
-class _View:
-    """A measure with a new table, in the variables that are looked at."""
-
-    known: KnownQuantity
-    known_counts: KnownQuantity
-    new: ReleasedTable
-    new_counts: Sequence[ReleasedTable]
-    having: str = field(init=False)
-    """The variable whose condition is that records have the measure."""
-    of_measure: JointBoxes = field(init=False, repr=False)
-    domain: Set[str] = field(init=False)
-    codes: Mapping[str, int] = field(init=False)
-    """Full masks of the variables that are looked at."""
-    fresh: Set[Box] = field(init=False, repr=False)
-    """Plain boxes of which the table tells the measure or the count for the first time."""
-    cells: Mapping[Box, int] = field(init=False, repr=False)
-    """Cells of the table by their plain boxes."""
-
-    def __post_init__(self) -> None:
-        new, known = self.new, self.known
-        self.having = having_variable(new.quantity)
-        self.of_measure = known.boxes.grown(new.published(), new.withheld())
-        full = {**known.shapes.full, **self.known_counts.shapes.full, **new.table.full}
-        full |= {self.having: full.get(self.having, MEASURE_PRESENT)}
-        first = {*new.table.variables(), self.having}
-        self.domain = joint_domain(first, self.of_measure, full, MOST_ATOMS)
-        self.codes = {name: full[name] for name in self.domain if name != self.having}
-        tables = [(known, new), *((self.known_counts, counts) for counts in self.new_counts)]
-        self.fresh = {
-            self.plain(box)
-            for before, table in tables
-            for box, _ in table.published()
-            if box not in before.published
-        }
-        self.cells = {self.plain(box): cell for _, table in tables for cell, box in enumerate(table.boxes)}
+    @property
+    def having(self) -> str:
+        """The variable whose condition is that records have the measure."""
+        return having_variable(self.quantity)
 
     def plain(self, box: Box) -> Box:
         """A box without the condition that records have the measure: without it they add nothing to a sum."""
         return tuple(pair for pair in box if pair[0] != self.having)
 
-    def boxes(self) -> MeasureBoxes:
-        """Everything known of the measure within these variables."""
-        true = self.known.amounts.get
-        here = dict(self.new.amounts())
-        shown = self.of_measure.within(self.domain)
-        published = {self.plain(box): true(box) or here[box] for box in shown}
-        hidden = self.of_measure.secrets_within(self.domain)
-        secrets = {self.plain(box): true(box) or here[box] for box in hidden}
-        counts = self.known_counts.boxes
-        for table in self.new_counts:
-            counts = counts.grown(table.published(), ())
-        aligned = self._aligned(counts.within(self.domain))
+    def domain(self, first: Set[str], most_atoms: int) -> Variables:
+        """The variables to look at together, beginning with some."""
+        return joint_domain({*first, self.having}, self.boxes, self.full, most_atoms)
+
+    def shared(self, tables: Sequence[ReleasedTable]) -> Variables:
+        """Variables of tables by which some box of the measure is restricted."""
+        own = frozenset[str]().union(*self.boxes.masks)
+        return own & {name for table in tables for name in table.table.variables()}
+
+    def codes(self, domain: Set[str]) -> dict[str, int]:
+        """Full masks of the variables of a domain."""
+        return {name: self.full[name] for name in domain if name != self.having}
+
+    def within(self, domain: Set[str]) -> MeasureBoxes:
+        """Everything known of the measure within some variables."""
+        shown = self.boxes.within(domain)
+        published = {self.plain(box): self.amounts[box] for box in shown}
+        secrets = {self.plain(box): self.amounts[box] for box in self.boxes.secrets_within(domain)}
+        aligned = self._aligned(self.counts.within(domain), domain)
         return MeasureBoxes(
             published,
             {box: amount for box, amount in secrets.items() if box not in published},
@@ -141,16 +105,73 @@ class _View:
             {self.plain(box): records for box, records in aligned if self.having in dict(box)},
         )
 
-    def _aligned(self, counts: Mapping[Box, int]) -> list[tuple[Box, int]]:
+    def _aligned(self, counts: Mapping[Box, int], domain: Set[str]) -> list[tuple[Box, int]]:
         """Counts of boxes that cut nothing that the measure's boxes do not tell apart."""
-        masks = self.of_measure.masks_within(self.domain)
-        parts = {name: classes(full, masks[name]) for name, full in self.codes.items()}
+        masks = self.boxes.masks_within(domain)
+        parts = {name: classes(full, masks[name]) for name, full in self.codes(domain).items()}
         known = dict[tuple[str, int], bool]()
         for names in counts:
             for name, mask in names:
                 if (name, mask) not in known:
                     known[name, mask] = name == self.having or _is_union(mask, parts[name])
         return [(box, records) for box, records in counts.items() if all(known[pair] for pair in box)]
+
+
+def telling_sums(
+    quantity: str,
+    known: KnownQuantity,
+    known_counts: KnownQuantity,
+    new: Sequence[ReleasedTable],
+    new_counts: Sequence[ReleasedTable],
+    bounds: Bounds,
+    share: float,
+    deadline: Deadline,
+) -> BoolArray:
+    """Published cells of new tables without which no withheld sum is told too closely, shape (cells,).
+
+    Of a measure without public bounds nothing is told but what the span finds.
+
+    Args:
+        quantity: the measure.
+        known: what has left of it.
+        known_counts: what has left of counts.
+        new: the new tables' sums of it, in the states that they would leave in; none where they have none.
+        new_counts: their counts, in theirs; of the same cells.
+        bounds: what everybody knows single values to be at least and at most.
+        share: least width of a withheld sum, as a share of it.
+        deadline: when to give up.
+
+    Raises:
+        JointlyUnproved: it cannot be told in time.
+    """
+    first = new_counts[0].table
+    kept_back = np.zeros(len(first), dtype=np.bool_)
+    # What a table tells by itself its own proof knows.
+    nothing_before = known.empty and known_counts.empty
+    hides = known.boxes.secret or any(table.withheld() for table in new)
+    if nothing_before or bounds == (None, None) or not hides:
+        return kept_back
+    history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
+    domain = history.domain(history.shared(new or new_counts), MOST_ATOMS)
+    boxes, codes = history.within(domain), history.codes(domain)
+    if not boxes.secrets:
+        return kept_back
+    tables = [*((known, table) for table in new), *((known_counts, counts) for counts in new_counts)]
+    told_first = {
+        history.plain(box)
+        for before, table in tables
+        for box, _ in table.published()
+        if box not in before.published
+    }
+    cells = {history.plain(box): cell for _, table in tables for cell, box in enumerate(table.boxes)}
+    found = amounts(boxes, bounds, codes, share)
+    fresh = {box for box in found.published if of_all_parts(box) in told_first}
+    look = Look(fresh, set(), lambda those: as_array(found.widths, those), 0, deadline, ROOM)
+    scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
+    blamed = look.blamed(scope, known.told.setdefault(("sums", share), set()))
+    which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
+    kept_back[covering(which, first.records)] = True
+    return kept_back
 
 
 def _is_union(mask: int, parts: Iterable[int]) -> bool:

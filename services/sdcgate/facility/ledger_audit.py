@@ -3,7 +3,7 @@
 It holds withheld figures where they can be worked out: for the steward, on the machine of the ledger.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,29 +11,39 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import COUNTS, MEASURE_PRESENT, expanded
+from sdcgate.facility.joint_sums import MeasureHistory
 from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources, KnownQuantity
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.perturbing import Together, mixed
 from sdcgate.facility.policies import Policies
+from sdcgate.facility.weights import bounds_of
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.joint_history import AuditedBox, Standing, audit_history
+from sdcgate.methods.tables.joint_boxes import Variables, variables_of
+from sdcgate.methods.tables.joint_history import AuditedBox, Standing, audit_history, audit_sums
+from sdcgate.methods.tables.joint_sums import PART, Amounts, P, Q, amounts, of_all_parts
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
+from sdcgate.policy.effective import EffectivePolicy
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+ABOVE, BELOW, BOTH = "above the least: ", "below the most: ", "from the least to the most: "
+"""The parts of sums: how far values lie from what everybody knows them to be at least and at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class AuditedCounts:
-    """What stands of the withheld counts of one version of a dataset."""
+class AuditedQuantity:
+    """What stands of the withheld counts, or sums of a measure, of one version of a dataset."""
 
     dataset: Dataset
-    units: bool
-    """Of units rather than of records."""
-    width: int
-    """Least distance of two values that a withheld count must be able to have."""
+    quantity: str
+    """`records`, `units`, or the measure."""
+    width: float
+    """Least distance of two values that a withheld count must be able to have; of sums a share of each."""
     published: int
     cells: tuple[AuditedBox, ...] = field(repr=False)
+    parts: Mapping[int, str] = field(default_factory=dict)
+    """Of a measure: what is said of the parts of which sums are made (`joint_sums`)."""
 
     def of(self, standing: Standing) -> int:
         """How many cells there are of a standing."""
@@ -44,15 +54,10 @@ class AuditedCounts:
         said = [_condition(self.dataset, name, mask) for name, mask in expanded(self.dataset, box)]
         return ", ".join(said) or "all records"
 
-
-@dataclass(frozen=True, slots=True)
-class AuditedSums:
-    """How many withheld sums of a measure can be computed from what has left; None where it is not known."""
-
-    dataset: Dataset
-    measure: str
-    withheld: int
-    computable: int | None
+    def words_of_term(self, box: Box) -> str:
+        """What stands in the arithmetic of a bound: a box, or of a sum the part of one."""
+        part = self.parts.get(dict(box).get(PART, P | Q), "")
+        return f"{part}{self.words(of_all_parts(box))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +85,13 @@ class SourceAudit:
     tables: int
     overrides: tuple[str, ...]
     """Queries whose output a checker released by exception: no audit knows their figures."""
-    counts: tuple[AuditedCounts, ...]
-    sums: tuple[AuditedSums, ...]
+    quantities: tuple[AuditedQuantity, ...]
     noise: tuple[AuditedNoise, ...] = ()
 
     @property
     def refuted(self) -> bool:
         """Whether anything withheld is told."""
-        computable = any(sums.computable for sums in self.sums)
-        return computable or any(counts.of(Standing.REFUTED) for counts in self.counts)
+        return any(quantity.of(Standing.REFUTED) for quantity in self.quantities)
 
 
 def audit_source(
@@ -112,24 +115,24 @@ def audit_source(
     knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
     released = [(stored, _release(stored.payload)) for stored in ledger.releases(source)]
     versions = dict.fromkeys((release.dataset, release.version) for _, release in released)
-    counts, sums, noise = [], [], []
+    quantities, noise = [], []
     for dataset in (engine.dataset(*version) for version in versions):
-        known = knowledge.of(source, dataset.name, dataset.version)
-        counts.append(_counts(dataset, False, known.of(COUNTS), policies, most_atoms, deadline))
+        known, policy = knowledge.of(source, dataset.name, dataset.version), policies.of(dataset)
+        quantities.append(_counts(dataset, False, known.of(COUNTS), policy, most_atoms, deadline))
         if dataset.varying is not None:
-            counts.append(_counts(dataset, True, known.of(COUNTS), policies, most_atoms, deadline))
-        if known.noisy:
-            noise.append(_noise(engine, dataset, known, policies))
-        sums += [
-            AuditedSums(dataset, quantity, *_computable(found))
-            for quantity, found in sorted(known.quantities.items())
+            quantities.append(_counts(dataset, True, known.of(COUNTS), policy, most_atoms, deadline))
+        quantities += [
+            _sums(dataset, quantity, known, policy.sum_width, most_atoms, deadline)
+            for quantity in sorted(known.quantities)
             if quantity != COUNTS
         ]
+        if known.noisy:
+            noise.append(_noise(engine, dataset, known, policies))
     known_to_audits = [bool(release.tables or release.noisy) for _, release in released]
     overrides = tuple(
         stored.query_id for (stored, _), known in zip(released, known_to_audits, strict=True) if not known
     )
-    return SourceAudit(sum(known_to_audits), overrides, tuple(counts), tuple(sums), tuple(noise))
+    return SourceAudit(sum(known_to_audits), overrides, tuple(quantities), tuple(noise))
 
 
 def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policies: Policies) -> AuditedNoise:
@@ -158,37 +161,68 @@ def _counts(
     dataset: Dataset,
     units: bool,
     known: KnownQuantity,
-    policies: Policies,
+    policy: EffectivePolicy,
     most_atoms: int,
     deadline: Deadline,
-) -> AuditedCounts:
-    policy, full = policies.of(dataset), known.shapes.full
+) -> AuditedQuantity:
+    full = known.shapes.full
     boxes = known.boxes.without(dataset.varying or set()) if units else known.boxes
     floor = 0 if policy.zeros_withheld else 1
     found = audit_history(boxes, full, policy.count_width, floor, most_atoms, deadline, units)
-    published = len(boxes.within(full.keys()))
-    return AuditedCounts(dataset, units, policy.count_width, published, tuple(_with_span(found, known)))
+    computable = _computable([audited.box for audited in found], known)
+    return AuditedQuantity(
+        dataset,
+        "units" if units else "records",
+        policy.count_width,
+        len(boxes.within(full.keys())),
+        tuple(_with_computable(found, computable, known)),
+    )
 
 
-def _with_span(found: list[AuditedBox], known: KnownQuantity) -> Iterator[AuditedBox]:
-    """What can be computed exactly is refuted, whatever variables it takes."""
+def _sums(
+    dataset: Dataset, quantity: str, known: Knowledge, share: float, most_atoms: int, deadline: Deadline
+) -> AuditedQuantity:
+    """What stands of a measure; without public bounds only what can be computed is told."""
+    of_measure, bounds = known.of(quantity), bounds_of(dataset, quantity)
+    history = MeasureHistory.of(quantity, of_measure, known.of(COUNTS))
+    hidden = of_measure.boxes.secrets_within(set(history.full))
+    computable = {history.plain(box) for box in _computable(hidden, of_measure)}
+    if bounds == (None, None):
+        found = [AuditedBox(history.plain(box), Standing.PROVED, variables_of(box)) for box in hidden]
+    else:
+
+        def parts(domain: Variables) -> Amounts:
+            return amounts(history.within(domain), bounds, history.codes(domain), share)
+
+        found = audit_sums(of_measure.boxes, history.full, history.having, parts, most_atoms, deadline)
+    return AuditedQuantity(
+        dataset,
+        quantity,
+        share,
+        len(of_measure.boxes.within(history.full.keys())),
+        tuple(_with_computable(found, computable, of_measure)),
+        {P: "" if bounds[0] == 0 else ABOVE, Q: BELOW, P | Q: BOTH},
+    )
+
+
+def _computable(boxes: Sequence[Box], known: KnownQuantity) -> set[Box]:
+    """Boxes that can be computed exactly, whatever variables it takes; none where it cannot be told."""
     try:
-        inside = known.span.contains([audited.box for audited in found])
+        inside = known.span.contains(boxes)
     except SpanBudgetExceeded:
-        inside = np.zeros(len(found), dtype=np.bool_)
-    for audited, computable in zip(found, inside, strict=True):
-        if computable and audited.standing is not Standing.REFUTED:
+        return set()
+    return {box for box, computable in zip(boxes, inside, strict=True) if computable}
+
+
+def _with_computable(
+    found: Sequence[AuditedBox], computable: Set[Box], known: KnownQuantity
+) -> Iterator[AuditedBox]:
+    """What can be computed is refuted."""
+    for audited in found:
+        if audited.box in computable and audited.standing is not Standing.REFUTED:
             yield AuditedBox(audited.box, Standing.REFUTED, frozenset(known.shapes.full))
         else:
             yield audited
-
-
-def _computable(known: KnownQuantity) -> tuple[int, int | None]:
-    secrets = known.boxes.secrets_within(set(known.shapes.full))
-    try:
-        return len(secrets), int(known.span.contains(secrets).sum())
-    except SpanBudgetExceeded:
-        return len(secrets), None
 
 
 def _condition(dataset: Dataset, name: str, mask: int) -> str:
@@ -196,9 +230,22 @@ def _condition(dataset: Dataset, name: str, mask: int) -> str:
     if name.startswith("measure:"):
         return f"{name.removeprefix('measure:')} {'known' if mask == MEASURE_PRESENT else 'missing'}"
     occurring = dataset.occurring(name)
+    if name in dataset.exclusive:
+        return _of_several(dataset, name, mask)
     for level in reversed(dataset.levels(name)):
         masks = [(code, part & occurring) for code, part in zip(level.codes, level.masks, strict=True)]
         inside = [(code, part) for code, part in masks if part and not part & ~mask]
         if sum(part for _, part in inside) == mask:
             return f"{name} {' or '.join(code for code, _ in inside)}"
     return f"{name} {mask:#x}"
+
+
+def _of_several(dataset: Dataset, name: str, mask: int) -> str:
+    """Codes of an undeclared variable by those of the variables that it stands for."""
+    members = {one: v.decided for one, v in dataset.variation.items() if v.determined_by == name}
+    codes = [code for code in range(mask.bit_length()) if mask >> code & 1]
+    told = (
+        " with ".join(f"{one} {dataset.level(one).codes[decided[code]]}" for one, decided in members.items())
+        for code in codes
+    )
+    return " or ".join(told)

@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import Facts, FloatArray, MeasureFacts
 
 WEIGHTED_PREFIX = "weight:"
+
+Bounds = tuple[float | None, float | None]
+"""What everybody knows single values to be at least and at most."""
 
 
 def with_weights(plan: Plan, facts: Facts) -> Facts:
@@ -39,7 +43,7 @@ def with_weights(plan: Plan, facts: Facts) -> Facts:
 
 
 def _weighted(measure: MeasureFacts, sums: FloatArray, lowest: float, highest: float) -> MeasureFacts:
-    low, high = measure.lower_bound, measure.upper_bound
+    low, high = _weighted_bounds((measure.lower_bound, measure.upper_bound), (lowest, highest))
     return replace(
         measure,
         name=WEIGHTED_PREFIX + measure.name,
@@ -50,6 +54,24 @@ def _weighted(measure: MeasureFacts, sums: FloatArray, lowest: float, highest: f
         unwaived_largest=None,
         shifted=None,
         weighted=None,
-        lower_bound=None if low is None else min(low * lowest, low * highest),
-        upper_bound=None if high is None else max(high * lowest, high * highest),
+        lower_bound=low,
+        upper_bound=high,
+    )
+
+
+def bounds_of(dataset: Dataset, quantity: str) -> Bounds:
+    """Of a measure, of a weighted one, or of weights. Raises UnknownName."""
+    if quantity == WEIGHTED_PREFIX:
+        return dataset.weight_bounds
+    measure = dataset.measure(quantity.removeprefix(WEIGHTED_PREFIX))
+    bounds = measure.lower_bound, measure.upper_bound
+    return _weighted_bounds(bounds, dataset.weight_bounds) if quantity != measure.name else bounds
+
+
+def _weighted_bounds(bounds: Bounds, weights: tuple[float, float]) -> Bounds:
+    """Bounds of values times weights."""
+    (low, high), (lowest, highest) = bounds, weights
+    return (
+        None if low is None else min(low * lowest, low * highest),
+        None if high is None else max(high * lowest, high * highest),
     )

@@ -46,7 +46,11 @@ def knowing(*tables):
 
 def told(known, table, share=0.1, seconds=10.0):
     sums, counts = table
-    found = telling_sums(known.of("income"), known.of("counts"), sums, [counts], share, Deadline(seconds))
+    (income,) = sums.facts.measures
+    bounds = income.lower_bound, income.upper_bound
+    found = telling_sums(
+        "income", known.of("income"), known.of("counts"), [sums], [counts], bounds, share, Deadline(seconds)
+    )
     return np.flatnonzero(found).tolist()
 
 
@@ -76,6 +80,19 @@ def test_the_count_of_few_people_with_a_low_upper_bound_tells_as_much():
     asked = of_income(BY_REGION, withheld=(2, 3), bounds=(0.0, 100.0), sex=WOMEN)
     assert told(known, asked, share=0.7) == [1]
     assert told(known, asked, share=0.5) == []
+
+
+def told_by_counts(known, counts, bounds, share):
+    found = telling_sums(
+        "income", known.of("income"), known.of("counts"), [], [counts], bounds, share, Deadline(10.0)
+    )
+    return np.flatnonzero(found).tolist()
+
+
+def test_the_count_of_few_people_is_kept_back_where_sums_were_withheld_before():
+    known = knowing(of_income(BY_REGION, withheld=(2, 3), bounds=(0.0, 100.0), sex=WOMEN))
+    assert told_by_counts(known, released(NOWHERE), (0.0, 100.0), share=0.7) == [0]
+    assert told_by_counts(known, released(NOWHERE), (0.0, 100.0), share=0.5) == []
 
 
 def test_only_records_with_the_measure_add_to_a_sum():

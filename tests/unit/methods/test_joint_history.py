@@ -17,7 +17,7 @@ def test_a_box_that_others_bound_is_refuted_with_sums_that_add_up_to_its_bounds(
     found = audited(published, [box(age=1, sex=1)])[box(age=1, sex=1)]
     assert (found.standing, found.lowest, found.highest) == (Standing.REFUTED, 25.0, 27.0)
     for terms, bound in ((found.below, 25), (found.above, 27)):
-        assert sum(term.factor * term.count for term in terms) == bound
+        assert sum(term.factor * term.amount for term in terms) == bound
     assert {term.box for term in found.below} == {box(), box(age=1), box(sex=1)}
 
 

@@ -4,8 +4,8 @@ Nothing is about to leave here, so it may take its time, and says of each withhe
 with the sums that bound it; proved; wide within the variables looked at; or unproved.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -20,6 +20,7 @@ from sdcgate.methods.tables.joint_intervals import (
     joint_bounds,
     joint_intervals,
 )
+from sdcgate.methods.tables.joint_sums import PART, ROOM, Amounts, as_array, of_all_parts
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
 
@@ -39,11 +40,11 @@ class Standing(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A published count times a factor, in the arithmetic of a bound."""
+    """A published amount times a factor, in the arithmetic of a bound."""
 
     factor: float
     box: Box
-    count: int = field(repr=False)
+    amount: float = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,28 @@ class AuditedBox:
     """Where it is refuted: sums that it cannot be less than, and more than."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Looked:
+    """What is looked at together within some variables."""
+
+    domain: Variables
+    full: Mapping[str, int]
+    published: Mapping[Box, float] = field(repr=False)
+    secrets: Sequence[Box] = field(repr=False)
+    width: float | Mapping[Box, float] = field(repr=False)
+    floor: int = 0
+    room: float = 0.0
+
+    def system(self, secrets: Sequence[Box], apart: bool = False) -> JointSystem:
+        """The system of some secrets; `apart`: with empty boxes as rows, so that what they tell is seen."""
+        told_apart = self.published.keys() if apart else frozenset[Box]()
+        return joint_system(self.domain, self.published, secrets, self.full, told_apart, self.room)
+
+    def widths(self, secrets: Sequence[Box]) -> float | FloatArray:
+        """How far apart two values of each must be able to lie."""
+        return as_array(self.width, secrets) if isinstance(self.width, Mapping) else self.width
+
+
 def audit_history(
     boxes: JointBoxes,
     full: Mapping[str, int],
@@ -71,7 +94,7 @@ def audit_history(
     deadline: Deadline,
     units: bool = False,
 ) -> list[AuditedBox]:
-    """What stands of each box that was withheld and never left.
+    """What stands of each box whose count was withheld and never left.
 
     Args:
         boxes: everything of one quantity that left or was withheld.
@@ -83,30 +106,102 @@ def audit_history(
         units: look at units, which add up over these boxes, rather than at records.
     """
     secrets = boxes.secrets_within(set(full))
-    standing: dict[Box, AuditedBox] = {}
-    for domain in _domains(secrets, boxes, full, most_atoms):
+
+    def looked(domain: Variables) -> _Looked:
         published, within = boxes.within(domain, units), boxes.secrets_within(domain)
-        found = joint_bounds(joint_system(domain, published, within, full), width, floor, deadline)
+        return _Looked(domain, full, published, within, width, floor)
+
+    firsts = {variables_of(box) for box in secrets}
+    standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
+    return [standing[box] for box in secrets]
+
+
+def audit_sums(
+    boxes: JointBoxes,
+    full: Mapping[str, int],
+    having: str,
+    parts: Callable[[Variables], Amounts],
+    most_atoms: int,
+    deadline: Deadline,
+) -> list[AuditedBox]:
+    """What stands of each box of which a measure's sum was withheld and never left, its bounds as sums.
+
+    The terms of a bound are of parts of boxes (`joint_sums`), as sums above the least that values can be.
+
+    Args:
+        boxes: everything of the measure that left or was withheld.
+        full: full mask of every variable.
+        having: the variable whose condition is that records have the measure.
+        parts: what is known of the measure within some variables.
+        most_atoms: joint codes that are looked at together; each has three parts.
+        deadline: what is not settled by then is unproved.
+    """
+    found: dict[Variables, Amounts] = {}
+
+    def looked(domain: Variables) -> _Looked:
+        found[domain] = parts(domain)
+        within = found[domain]
+        names = (domain - {having}) | {PART}
+        return _Looked(names, within.full, within.published, within.secrets, within.widths, room=ROOM)
+
+    firsts = {variables_of(box) | {having} for box in boxes.secrets_within(set(full))}
+    standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
+    by_names = {domain - {having} | {PART}: amounts for domain, amounts in found.items()}
+    return [_as_sum(audited, by_names[audited.variables]) for audited in standing.values()]
+
+
+def _as_sum(audited: AuditedBox, within: Amounts) -> AuditedBox:
+    """With parts as sums."""
+    unit, least = within.unit, within.least[audited.box]
+
+    def told(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+        return tuple(replace(term, amount=term.amount / unit) for term in terms)
+
+    return replace(
+        audited,
+        box=of_all_parts(audited.box),
+        variables=audited.variables - {PART},
+        lowest=audited.lowest / unit + least,
+        highest=audited.highest / unit + least,
+        below=told(audited.below),
+        above=told(audited.above),
+    )
+
+
+def _standings(
+    domains: Iterable[Variables],
+    looked: Callable[[Variables], _Looked],
+    boxes: JointBoxes,
+    deadline: Deadline,
+) -> dict[Box, AuditedBox]:
+    """What stands of each secret of some domains."""
+    standing: dict[Box, AuditedBox] = {}
+    for domain in domains:
+        look = looked(domain)
+        width, secrets = look.widths(look.secrets), look.secrets
+        found = joint_bounds(look.system(secrets), width, look.floor, deadline)
         closed = all(names <= domain or not names & domain for names in boxes.masks)
-        told = [AuditedBox(box, _standing(found, place, closed), domain) for place, box in enumerate(within)]
+        told = [
+            AuditedBox(box, _standing(found, place, closed), look.domain) for place, box in enumerate(secrets)
+        ]
         refuted = [audited.box for audited in told if audited.standing is Standing.REFUTED]
         if refuted:
-            # Once more with the empty boxes as rows, so that what they tell is seen.
-            system = joint_system(domain, published, refuted, full, told_apart=published.keys())
-            told += _refuted(refuted, system, joint_intervals(system, width, floor, deadline), domain)
+            system = look.system(refuted, apart=True)
+            again = joint_intervals(system, look.widths(refuted), look.floor, deadline)
+            told += _refuted(refuted, system, again, look.domain)
         for audited in told:
             before = standing.get(audited.box)
             if before is None or _outweighs(audited, before):
                 standing[audited.box] = audited
-    return [standing[box] for box in secrets]
+    return standing
 
 
 def _domains(
-    secrets: list[Box], boxes: JointBoxes, full: Mapping[str, int], most_atoms: int
+    firsts: Iterable[Variables], boxes: JointBoxes, full: Mapping[str, int], most_atoms: int
 ) -> list[Variables]:
     """The variables to look at together for each set that withheld boxes have, the fewest first."""
-    firsts = sorted({variables_of(box) for box in secrets}, key=lambda names: (len(names), sorted(names)))
-    return list(dict.fromkeys(joint_domain(names, boxes, full, most_atoms) for names in firsts))
+    ordered = sorted(firsts, key=lambda names: (len(names), sorted(names)))
+    return list(dict.fromkeys(joint_domain(names, boxes, full, most_atoms) for names in ordered))
 
 
 def _outweighs(new: AuditedBox, old: AuditedBox) -> bool:
@@ -146,6 +241,6 @@ def _refuted(
 
 def _terms(system: JointSystem, prices: FloatArray) -> tuple[Term, ...]:
     return tuple(
-        Term(round(float(prices[row]), 9), system.published[row], int(system.counts[row]))
+        Term(round(float(prices[row]), 9), system.published[row], float(system.counts[row]))
         for row in np.flatnonzero(np.abs(prices) > TOLERANCE)
     )

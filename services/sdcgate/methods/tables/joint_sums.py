@@ -67,6 +67,10 @@ class Amounts:
     secrets: tuple[Box, ...] = field(repr=False)
     widths: Mapping[Box, float] = field(repr=False)
     """How far apart two values of each secret must be able to lie."""
+    unit: float = field(repr=False)
+    """What a part is of a sum of 1."""
+    least: Mapping[Box, float] = field(repr=False)
+    """What each secret is at least, by the least that single values are taken to be."""
 
 
 def amounts(
@@ -104,7 +108,9 @@ def amounts(
     widths = {
         of_part(box, P): unit * max(share * abs(amount.total), least) for box, amount in boxes.secrets.items()
     }
-    return Amounts({**full, PART: P | Q | LACKING}, published, tuple(widths), widths)
+    whole = {**full, PART: P | Q | LACKING}
+    least_sums = {of_part(box, P): low * amount.records for box, amount in boxes.secrets.items()}
+    return Amounts(whole, published, tuple(widths), widths, unit, least_sums)
 
 
 def of_part(box: Box, part: int) -> Box:
