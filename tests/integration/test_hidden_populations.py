@@ -6,8 +6,6 @@ Who knows how many follow a trade pads a filter with them: at how many does the 
 import csv
 from pathlib import Path
 
-import pytest
-
 from house import House, build, cells, reasons, verdict
 from sdcgate.engine.descriptor import parse_descriptor
 
@@ -81,7 +79,6 @@ def test_a_population_whose_size_is_known_is_judged_by_it(tmp_path):
     assert (verdict(large), cells(large)["_T",]) == ("RELEASED", (60 + 14 + 6 + 60 + 14 + 9,))
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="who is alone makes a table too risky")
 def test_a_refusal_for_risk_does_not_tell_that_somebody_is_alone(tmp_path):
     """One of 600 has the rare code, or two: its table is refused, or its cells are withheld."""
     told = set()

@@ -157,11 +157,16 @@ class EqualValues:
 
 @dataclass(frozen=True, slots=True)
 class IndividualRisk:
-    """Unsafe if the expected correct matches exceed this share of the filtered base."""
+    """Unsafe if the expected correct matches exceed this share of the filtered base.
+
+    Over sample uniques the rule is silent where fewer than `tolerated_uniques` units are alone: in a small
+    base it would tell of them by its consequence.
+    """
 
     maximum_share: float
     all_cells: bool
     consequence: Consequence
+    tolerated_uniques: int = 0
 
 
 @dataclass(frozen=True, slots=True)

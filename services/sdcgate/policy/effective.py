@@ -215,6 +215,8 @@ def _told(rules: Rules) -> dict[str, Any]:
             del content[name]
     if rules.p_percent and rules.p_percent.coalition == 1:
         del content["p_percent"]["coalition"]
+    if rules.individual_risk and not rules.individual_risk.tolerated_uniques:
+        del content["individual_risk"]["tolerated_uniques"]
     return content
 
 
@@ -254,7 +256,9 @@ def rules_of(rules: "RuleSet") -> Rules:
         else ABSOLUTE_VALUES,
         group_disclosure=GroupDisclosure(group.share, _consequence(group)) if group else None,
         equal_values=EqualValues(equal.tolerance, _consequence(equal)) if equal else None,
-        individual_risk=IndividualRisk(risk.maximum_share, risk.over == "all-cells", _consequence(risk))
+        individual_risk=IndividualRisk(
+            risk.maximum_share, risk.over == "all-cells", _consequence(risk), risk.tolerated_uniques
+        )
         if risk
         else None,
     )

@@ -88,9 +88,10 @@ def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
         )
     if (risk := rules.individual_risk) is not None:
         over = "all cells" if risk.all_cells else "sample uniques"
+        least = f"{risk.tolerated_uniques} sample uniques and " if risk.tolerated_uniques else ""
         yield (
             "individual_risk",
-            f"A table with more expected correct matches over {over} than "
+            f"A table with {least}more expected correct matches over {over} than "
             f"{_percent(risk.maximum_share)} of its units is {_WORDS[risk.consequence]}.",
         )
 

@@ -150,8 +150,17 @@ class IndividualRiskRule(Model):
     """The largest share of expected correct matches."""
     over: Literal["sample-uniques", "all-cells"]
     """Over which cells of the identifying variables the matches are summed."""
+    tolerated_uniques: int = Field(default=0, ge=0)
+    """Over sample uniques: fewer than so many are tolerated, as a refusal would tell that they are alone."""
     consequence: TableConsequence
     """What happens to a table with more."""
+
+    @model_validator(mode="after")
+    def _tolerates_uniques(self) -> Self:
+        if self.tolerated_uniques and self.over != "sample-uniques":
+            message = "tolerated_uniques goes with `over: sample-uniques` only: leave it out"
+            raise PydanticCustomError("individual_risk", message)
+        return self
 
 
 class RuleSet(Model):

@@ -41,6 +41,7 @@ def rules_to_message(rules: r.Rules) -> policy_pb2.Rules:
     if (risk := rules.individual_risk) is not None:
         message.individual_risk.maximum_share = risk.maximum_share
         message.individual_risk.all_cells = risk.all_cells
+        message.individual_risk.tolerated_uniques = risk.tolerated_uniques
         message.individual_risk.consequence = _wire(risk.consequence)
     if (prior := rules.prior_posterior) is not None:
         message.prior_posterior.p, message.prior_posterior.q = prior.p, prior.q
@@ -147,7 +148,9 @@ def _unsound(message: policy_pb2.Rules, path: str) -> Iterator[FieldProblem]:
 
 
 def _individual_risk(message: policy_pb2.Rules.IndividualRisk) -> r.IndividualRisk:
-    return r.IndividualRisk(message.maximum_share, message.all_cells, consequence(message.consequence))
+    return r.IndividualRisk(
+        message.maximum_share, message.all_cells, consequence(message.consequence), message.tolerated_uniques
+    )
 
 
 def consequence(number: int) -> r.Consequence:

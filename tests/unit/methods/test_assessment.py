@@ -128,6 +128,13 @@ def test_at_most_a_thousandth_of_the_income_survey_may_be_matched(uniques: int, 
         assert assessment.findings[0].bound == pytest.approx(32.869)
 
 
+@pytest.mark.parametrize(("uniques", "refused"), [(1, False), (9, False), (10, True)])
+def test_a_few_who_are_alone_in_a_small_census_are_tolerated(uniques: int, refused: bool) -> None:
+    key = Key(np.array([*[1] * uniques, 100 - uniques]), np.array([*[1.0] * uniques, 100.0 - uniques]))
+    rules = Rules(individual_risk=IndividualRisk(0.001, False, REFUSE, tolerated_uniques=10))
+    assert bool(assess(rules, base=100, key=key).findings) is refused
+
+
 def test_all_cells_are_summed_if_the_policy_says_so() -> None:
     key = Key(np.array([2] * 50), np.array([20.0] * 50))
     assert (

@@ -57,7 +57,7 @@ def test_the_rules_of_the_paper_apply_at_remote_access() -> None:
         Dominance(1, 0.5, Consequence.PROTECT),
         Dominance(2, 0.75, Consequence.PROTECT),
     )
-    assert policy.rules.individual_risk == IndividualRisk(0.001, False, Consequence.REFUSE)
+    assert policy.rules.individual_risk == IndividualRisk(0.001, False, Consequence.REFUSE, 10)
     assert (policy.maximum_dimensions, policy.maximum_filters, policy.filters_count) == (3, 3, False)
     assert (policy.digits, policy.count_width, policy.sum_width, policy.zeros_withheld) == (1, 10, 0.1, True)
     assert policy.unproved_consequence is Consequence.REFER

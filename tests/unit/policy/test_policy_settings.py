@@ -30,7 +30,7 @@ defaults:
     contributions: {negative: shifted, weighted: false}
     group_disclosure: {share: 0.9, consequence: protect}
     equal_values: {tolerance: 0, consequence: protect}
-    individual_risk: {maximum_share: 0.001, over: all-cells, consequence: refer}
+    individual_risk: {maximum_share: 0.001, over: sample-uniques, tolerated_uniques: 10, consequence: refer}
   dimensions: {maximum: 3, maximum_filters: 2, filters_count: true, consequence: refuse}
   allowed: {variables: [b, a], levels: {age: [y, x]}, statistics: [UNITS, MEAN]}
   forbidden: {variables: [zper], combinations: [[site, income], [site, age, plan]]}

@@ -214,7 +214,8 @@ def _individual_risk(
         return
     figure = risk.expected_matches if rule.all_cells else risk.expected_matches_uniques
     bound = rule.maximum_share * base_units
-    if not (figure == 0 or figure < bound * (1 - CLOSE)):
+    tolerated = not rule.all_cells and risk.sample_uniques < rule.tolerated_uniques
+    if not (figure == 0 or tolerated or figure < bound * (1 - CLOSE)):
         consequence = _for_whole_table(rule.consequence)
         yield Finding(ReasonCode.INDIVIDUAL_RISK, consequence, figure=figure, bound=bound)
 
