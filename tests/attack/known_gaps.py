@@ -34,13 +34,7 @@ def drugs(world: World) -> float:
     return float(world.where(SPENDERS)["drugs"].sum())
 
 
-@attack(
-    "Measures that add up",
-    flags,
-    drugs,
-    tolerance=100.0,
-    open="that some measures make up another one is not known to the audit",
-)
+@attack("Measures that add up", flags, drugs, tolerance=100.0)
 def adding_up(api: Api) -> Claim:
     """Expenses less visits are drugs, of which one person has nearly all."""
     tables = {

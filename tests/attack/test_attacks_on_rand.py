@@ -203,7 +203,6 @@ def test_that_nobody_of_a_group_has_a_rating_is_not_told_by_a_filter(tmp_path, p
     assert not told, f"nobody has it in {len(told)} groups of ten persons and more"
 
 
-@is_open("that inpatient, outpatient and drug expenses make up the medical ones is not known to the audit")
 def test_a_withheld_sum_is_not_what_the_other_measures_leave_of_the_whole(house, people):
     asked = {"rows": ["site"], "columns": ["age:ten_years"]}
     tables = {

@@ -87,6 +87,8 @@ class Dataset:
     profiles: Mapping[str, MeasureProfile] = field(repr=False)
     records_per_holding: int = field(default=0, repr=False)
     """Largest number of records of one holding; 0 where units belong to none."""
+    additive: tuple[tuple[str, ...], ...] = ()
+    """Sets of measures of which any one follows from the others."""
 
     @property
     def holdings(self) -> bool:

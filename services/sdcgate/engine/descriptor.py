@@ -131,6 +131,7 @@ class Measure(_Declared):
     upper_bound: float | None = None
     unit: str = ""
     knots: tuple[float, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 class DataFile(_Declared):

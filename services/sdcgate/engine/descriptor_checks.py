@@ -59,6 +59,7 @@ def check_descriptor(descriptor: Descriptor) -> list[DescriptorProblem]:
             add(f"variables[{position}].regional_kind", "is about variables that are regional: INDIRECT")
     for position, measure in enumerate(descriptor.measures):
         _check_measure(f"measures[{position}]", measure, found)
+    _check_parts(descriptor.measures, found)
     return found + check_declared_scenarios(descriptor)
 
 
@@ -141,6 +142,15 @@ def _check_measure(path: str, measure: Measure, found: list[DescriptorProblem]) 
     if knots and (len(knots) < FEWEST_KNOTS or not rising):
         message = f"name at least {FEWEST_KNOTS} finite numbers, rising: the outer two are the spline's range"
         found.append(DescriptorProblem(f"{path}.knots", message))
+
+
+def _check_parts(measures: Sequence[Measure], found: list[DescriptorProblem]) -> None:
+    names = {measure.name for measure in measures}
+    for position, measure in enumerate(measures):
+        for place, part in enumerate(measure.parts):
+            if part not in names - {measure.name}:
+                path = f"measures[{position}].parts[{place}]"
+                found.append(DescriptorProblem(path, "name other measures, of which this one is the sum"))
 
 
 def _check_decimals(path: str, decimals: int, found: list[DescriptorProblem]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from sdcgate.engine.additive_measures import additive_measures
 from sdcgate.engine.code_lists import MOST_CODES, LevelCodes, declared_codes, quoted, resolve_levels
 from sdcgate.engine.data_files import (
     FileUnusable,
@@ -46,6 +47,7 @@ class Prepared:
     weight_bounds: tuple[float, float] = field(repr=False)
     household: Literal["", "id", "size"]
     records_per_holding: int = field(default=0, repr=False)
+    additive: tuple[tuple[str, ...], ...] = ()
     unit_ids: tuple[str, ...] = field(default=(), repr=False)
     """Each unit's id, in no order; none where the records are the units."""
 
@@ -252,6 +254,7 @@ class _Sorting:
             self._weight_bounds(columns, len(distinct)),
             self._household_kind(),
             int(np.bincount(columns["holding"]).max()) if "holding" in columns else 0,
+            self._additive(columns, ordered_valid),
         )
 
     def _add(self, path: str, message: str) -> None:
@@ -282,6 +285,12 @@ class _Sorting:
         if design.coverage == "CENSUS" or design.population_size or design.sampling_fraction:
             return (constant_weight(self.descriptor, units),) * 2
         return 1.0, 1.0
+
+    def _additive(self, columns: Columns, valid: Mapping[str, BoolArray]) -> tuple[tuple[str, ...], ...]:
+        measures = self.descriptor.measures
+        places = {measure.name: f"m{position}" for position, measure in enumerate(measures)}
+        values = {one.name: columns[places[one.name]] / 10.0**one.decimals for one in measures}
+        return additive_measures(measures, values, {name: valid[at] for name, at in places.items()})
 
     def _profiles(self, columns: Columns, valid: Mapping[str, BoolArray]) -> dict[str, MeasureProfile]:
         profiles: dict[str, MeasureProfile] = {}

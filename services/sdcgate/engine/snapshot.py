@@ -168,6 +168,7 @@ def _dataset(prepared: Prepared, version: int, hashed: str) -> Dataset:
         variation=prepared.variation,
         profiles=prepared.profiles,
         records_per_holding=prepared.records_per_holding,
+        additive=prepared.additive,
     )
 
 
@@ -187,6 +188,7 @@ def _sealed(dataset: Dataset, secret: bytes) -> str:
     plain |= {
         "weight_bounds": list(dataset.weight_bounds),
         "records_per_holding": dataset.records_per_holding,
+        "additive": dataset.additive,
         "descriptor": dataset.descriptor.model_dump(mode="json"),
         "code_lists": plain_lists(dataset.code_lists),
         "variation": {name: _plain_variation(varies) for name, varies in dataset.variation.items()},
@@ -221,6 +223,7 @@ def _from_plain(plain: dict[str, Any]) -> Dataset:
         },
         profiles={name: MeasureProfile(**profile) for name, profile in plain["profiles"].items()},
         records_per_holding=plain.get("records_per_holding", 0),
+        additive=tuple(map(tuple, plain.get("additive", ()))),
     )
 
 

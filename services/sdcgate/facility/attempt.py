@@ -17,6 +17,7 @@ from sdcgate.facility.findings import (
     unsafe_cells,
     unsafe_difference,
 )
+from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied, known_by_others
 from sdcgate.facility.joint_audit import telling
 from sdcgate.facility.joint_look import JointlyUnproved, Width
 from sdcgate.facility.joint_sums import telling_sums
@@ -85,6 +86,8 @@ class Attempt:
     """Cells that must not leave; grows on the way."""
     differs: BoolArray = field(init=False, repr=False)
     """Cells in unsafe differences with earlier releases."""
+    implied: Implied = field(init=False, default=NOTHING_IMPLIED)
+    """What the table tells of measures that it does not show."""
 
     def __post_init__(self) -> None:
         self.facts = with_weights(self.plan, self.computed.facts)
@@ -94,6 +97,13 @@ class Attempt:
         self.before = np.any(before, axis=0)
         self.unsafe = unsafe_cells(self.findings, len(self.facts)) & ~self.empty
         self.differs = np.zeros(len(self.facts), dtype=np.bool_)
+
+    def also_tells(self, implied: Implied) -> None:
+        """Take in what the table tells of measures that it does not show."""
+        self.implied = implied
+        self.findings += implied.findings
+        if implied.unsafe is not None:
+            self.unsafe |= implied.unsafe & ~self.empty
 
     def held(self, consequence: Consequence, *codes: ReasonCode) -> Outcome:
         """Nothing leaves: referred or refused."""
@@ -221,7 +231,8 @@ class Attempt:
         sums = {q.quantity: self.known.of(q.quantity).released_sums(q.table) for q in reversed(self.new)}
         seen = {quantity: cells | self.empty for quantity, cells in known.items()}
         prices = costs(self.facts.records, denominators(self.computed.axes, self.plan.layout))
-        return make_problem(self.plan, self.computed, self.facts, seen, sums, prices, self.findings)
+        problem = make_problem(self.plan, self.computed, self.facts, seen, sums, prices, self.findings)
+        return self.implied.widened(problem, self.plan)
 
     def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
         """Cells of which a quantity can be computed from what has left.
@@ -238,12 +249,17 @@ class Attempt:
             known[quantity.quantity] = before.published.among(quantity.boxes)
             if not before.empty:
                 known[quantity.quantity] |= before.derivable(quantity, self.still_time)
+            if quantity.facts.measures:
+                groups = known_by_others(self.plan.dataset, quantity, self.known, self.still_time)
+                known[quantity.quantity] |= groups
         return known
 
     def _differences(self, new: list[ReleasedTable], inspector: Inspector) -> tuple[BoolArray, BoolArray]:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
         found = [
-            unsafe_differences(quantity, self.known.of(quantity.quantity).published, inspector)
+            unsafe_differences(
+                quantity, self.known.of(quantity.quantity).published, inspector, self.implied.names
+            )
             for quantity in new
             if not quantity.quantity.startswith(WEIGHTED_PREFIX)
         ]

@@ -73,9 +73,15 @@ def region_axis(number: int) -> tuple[Axis, ...]:
 
 
 def unsafe_differences(
-    new: ReleasedTable, released: ReleasedCells, inspector: Inspector, most: int = 2_000
+    new: ReleasedTable,
+    released: ReleasedCells,
+    inspector: Inspector,
+    implied: Sequence[str] = (),
+    most: int = 2_000,
 ) -> Differences:
     """Cells of a new table in an unsafe difference with any published cell of its quantity.
+
+    Differences that are counted are judged in the `implied` measures, too.
 
     Raises:
         TooManyDifferences: more than `most` candidates would have to be counted.
@@ -97,7 +103,7 @@ def unsafe_differences(
         if len(found) > most:
             raise TooManyDifferences(f"more than {most} differences to count")
     differences = list(found.values())
-    measures = [measure.name for measure in new.facts.measures]
+    measures = [*(measure.name for measure in new.facts.measures), *implied]
     unsafe = inspector.unsafe([difference.region for difference in differences], measures)
     for place in np.flatnonzero(unsafe).tolist():
         by_filter[differences[place].by_filter] = True

@@ -11,6 +11,7 @@ from sdcgate.facility.attempt import Attempt, Outcome
 from sdcgate.facility.boxes import expanded
 from sdcgate.facility.differencing import Inspector, region_axis
 from sdcgate.facility.errors import TimeOver
+from sdcgate.facility.implied_measures import Implied, judge_implied
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.perturbing import MIXED, Perturbing
@@ -18,10 +19,11 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
 from sdcgate.facility.sensitive_filters import group_disclosing_filters, sensitive_conditions
-from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray
+from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 from sdcgate.methods.tables.released_cells import RANKS
+from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,10 +47,7 @@ class Judge:
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""
-        cells = plan.cells(_ranks(plan), applicable(plan).contributions)
-        if plan.policy.cell_keys is not None:
-            cells = replace(cells, keyed=True)
-        computed = self._engine.compute(plan.dataset, cells)
+        computed = self._engine.compute(plan.dataset, _cells(plan))
         base = int(computed.facts.units[-1])
         return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
 
@@ -94,6 +93,10 @@ class Judge:
         if known.other_versions and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         inspector = self._inspector(plan, remaining, still_time)
+        try:
+            attempt.also_tells(self._implied(plan, computed.table, known, inspector))
+        except SpanBudgetExceeded:
+            return attempt.held(Consequence.REFER, ReasonCode.UNPROVED)
         # Differences come first: a refusal for the size of a population would tell its size against them.
         return (
             attempt.without_differences(inspector)
@@ -101,6 +104,13 @@ class Judge:
             or attempt.without_findings()
             or attempt.protected(inspector, self._protection, remaining)
         )
+
+    def _implied(self, plan: Plan, computed: Computed, known: Knowledge, inspector: Inspector) -> Implied:
+        def beside(measures: Sequence[str]) -> Sequence[MeasureFacts]:
+            cells = replace(_cells(plan), measures=tuple(measures))
+            return self._engine.compute(plan.dataset, cells).facts.measures
+
+        return judge_implied(plan, computed, beside, known, inspector)
 
     def _assess(
         self,
@@ -175,6 +185,12 @@ def applicable(plan: Plan) -> Rules:
     if rules.contributions.weighted and not plan.only_weighted:
         rules = replace(rules, contributions=replace(rules.contributions, weighted=False))
     return rules
+
+
+def _cells(plan: Plan) -> CellQuery:
+    """What the engine is asked for."""
+    cells = plan.cells(_ranks(plan), applicable(plan).contributions)
+    return cells if plan.policy.cell_keys is None else replace(cells, keyed=True)
 
 
 def _ranks(plan: Plan) -> int:
