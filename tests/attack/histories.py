@@ -28,8 +28,10 @@ def new_version(api: Api) -> Claim:
     )
 
 
-def by_both_names(api: Api, again: str) -> Claim:
+def by_both_names(api: Api, again: str | None) -> Claim:
     """Everybody by the old name, the complement by the new one."""
+    if again is None:
+        return NOTHING
     known = informed(api)
     known.hear(api.ask(rows=["town"]))
     known.hear(api.ask(rows=["town"], filter={"trade": OTHERS}, dataset=again))
@@ -43,12 +45,7 @@ def renamed(api: Api) -> Claim:
     return by_both_names(api, api.rename())
 
 
-@attack(
-    "The same people as another source",
-    census,
-    number(FEW),
-    open="a steward who says that they are other people is believed: ids alone do not tell whose they are",
-)
+@attack("The same people as another source", census, number(FEW))
 def another_source(api: Api) -> Claim:
     """The same where the steward errs and declares the file to be about other people."""
     return by_both_names(api, api.rename(declared=False))

@@ -167,8 +167,8 @@ class Api(ABC):
         """The steward registers the file as it is a year later: a new version. Returns its dataset."""
 
     @abstractmethod
-    def rename(self, declared: bool = True) -> str:
-        """The steward registers the same people under another name. Returns it.
+    def rename(self, declared: bool = True) -> str | None:
+        """The steward registers the same people under another name. Returns it, None where that is refused.
 
         `declared`: he says that they are the same.
         """
@@ -212,7 +212,7 @@ class Careless(Api):
     def laboratory(self, world: World) -> Api:
         return Careless(world, self._noise)
 
-    def rename(self, declared: bool = True) -> str:
+    def rename(self, declared: bool = True) -> str | None:
         return ""
 
     def submit(self, question: Question, units: Mapping[tuple[str, ...], float]) -> Heard:

@@ -15,6 +15,10 @@ from sdcgate_client.requests import model_request, table_request
 from served_house import ServedHouse, cells
 
 
+class RegistrationRefused(RuntimeError):
+    """A dataset could not be registered."""
+
+
 class Sdcgate(Api):
     """One attack's dataset in a house that others use, too."""
 
@@ -45,15 +49,20 @@ class Sdcgate(Api):
         registered = self.house.register(described)
         if registered.status_code != 201:
             # No AssertionError, which would look like an attack that succeeds.
-            raise RuntimeError(registered.text)
+            raise RegistrationRefused(registered.text)
         return name
 
     def change(self) -> str:
         return self.register(self.later, self.name)
 
-    def rename(self, declared: bool = True) -> str:
+    def rename(self, declared: bool = True) -> str | None:
         again = f"{self.name}-again"
-        return self.register(self._world, again, self.name if declared else "", people=self.name)
+        try:
+            return self.register(self._world, again, self.name if declared else "", people=self.name)
+        except RegistrationRefused:
+            if declared:
+                raise
+            return None
 
     def laboratory(self, world: World) -> Api:
         self._laboratories += 1

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,10 @@ from sdcgate.engine.counted_units import Levels, counted, counting, together, un
 from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset, UnknownDataset
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
+from sdcgate.engine.lineage import lineage_problem
 from sdcgate.engine.margins import CellArrays, facts_of
 from sdcgate.engine.queries import CellQuery, Computed, Records, RecordsQuery, Region
-from sdcgate.engine.record_keys import unit_keys, with_cell_keys
+from sdcgate.engine.record_keys import with_cell_keys
 from sdcgate.engine.records import read_records
 from sdcgate.engine.regions import code_columns, involved_columns, region_members
 from sdcgate.engine.registered_files import registered_numbers, registered_releases
@@ -63,8 +65,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SECRET_BYTES = 32
-SAME_PEOPLE = 0.5
-"""Share of unit ids in common from which on two files may be of the same people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,28 +134,22 @@ class Engine:
         return ()
 
     def _check_lineage(self, prepared: Prepared) -> None:
-        """Refuse a source that is only assumed where another one has the same unit ids.
+        """Refuse a source of its own for people that are registered under another.
 
-        The ledger protects a source: the same people under another name must not start a new history.
+        Raises DescriptorInvalid.
         """
         descriptor = prepared.descriptor
-        if descriptor.source or not prepared.unit_ids:
+        if not prepared.unit_ids:
             return
         # All of them: in one that cannot be read there may be the same people.
         for name in versions(self._store):
             known = self.dataset(name)
-            if descriptor.name in (known.source, known.name):
+            if (descriptor.source or descriptor.name) in (known.source, known.name):
                 continue
-            keys = unit_keys(prepared.unit_ids, known.source, self._secret)
             self._attach(known)
-            theirs = read_column(data_file(self._store, known), "unit_key")
-            shared = len(np.intersect1d(keys, theirs))
-            if shared >= SAME_PEOPLE * min(len(keys), known.n_units):
-                message = (
-                    f"has the unit ids of {known.name}: say `source: {known.source}` if they are the same "
-                    f"{known.unit_label or 'unit'}s, `source: {descriptor.name}` if they are others"
-                )
-                raise DescriptorInvalid((DescriptorProblem("source", message),))
+            read = partial(read_column, data_file(self._store, known))
+            if problem := lineage_problem(prepared, known, read, self._secret):
+                raise DescriptorInvalid((problem,))
 
     def datasets(self) -> list[Dataset]:
         """All datasets by name, each in its newest version; those whose snapshot cannot be read are left out.

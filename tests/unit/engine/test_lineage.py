@@ -44,6 +44,40 @@ def test_the_steward_says_that_they_are_the_same_people_or_others(engine):
     assert engine.register(descriptor("again", source="again", label="others")).dataset.source == "again"
 
 
+def of_age(name: str, **changes):
+    ages = {"name": "age", "identifying": "YES", "levels": [{"codes": [{"code": str(n)} for n in range(90)]}]}
+    return descriptor(name, variables=[ages], measures=[{"name": "income"}], **changes)
+
+
+@pytest.fixture
+def ages(tmp_path):
+    """A census; the same people a year later with other incomes; and others with the same ids."""
+    for name, step, raised in (("census", 7, 0), ("later", 7, 50), ("firm", 11, 0)):
+        lines = "\n".join(f"{unit},{unit * step % 90},{unit * step % 997 + raised}" for unit in range(300))
+        (tmp_path / f"{name}.csv").write_text(f"id,age,income\n{lines}\n")
+    engine = Engine(tmp_path, tmp_path / "store", secrets.token_bytes(32))
+    engine.register(of_age("census"))
+    return engine
+
+
+def test_people_with_the_same_ids_and_the_same_answers_are_no_others(ages):
+    again = of_age("again", source="again", data={"path": "census.csv"})
+    with pytest.raises(DescriptorInvalid) as caught:
+        ages.register(again)
+    (problem,) = caught.value.problems
+    assert problem.path == "source"
+    assert "say `source: census`" in problem.message
+
+
+def test_a_new_version_cannot_be_about_other_people_without_being(ages):
+    with pytest.raises(DescriptorInvalid, match="source"):
+        ages.register(of_age("census", source="somebody"))
+
+
+def test_other_people_may_have_the_same_ids(ages):
+    assert ages.register(of_age("firm", source="firm")).dataset.source == "firm"
+
+
 def test_other_people_need_no_explanation(engine):
     assert engine.register(descriptor("others")).dataset.source == "others"
 
