@@ -84,6 +84,7 @@ def main() -> None:
     from risk_of_files import risk_of_files
     from special_uniques import suda
     from suppression import suppression
+    from swapping import swapping
     from three_way import three_way, withheld
 
     benchmarks = {
@@ -97,6 +98,7 @@ def main() -> None:
         "risk_of_files": risk_of_files,
         "suda": suda,
         "linkage": linkage,
+        "swapping": swapping,
         "log_linear": log_linear,
         "model_fits": model_fits,
         "dependent_keys": dependent_keys,

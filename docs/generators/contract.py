@@ -19,6 +19,7 @@ from sdcgate_proto.sdcgate.protection.v1 import (
     protection_pb2,
     redesign_pb2,
 )
+from sdcgate_proto.sdcgate.protection.v1 import microdata_pb2 as protection_microdata
 from sdcgate_proto.sdcgate.risk.v1 import (
     confidentiality_map_pb2,
     linkage_pb2,
@@ -41,7 +42,7 @@ FILES: Mapping[str, tuple[Any, ...]] = {
         linkage_pb2,
         confidentiality_map_pb2,
     ),
-    "protection": (protection_pb2, arithmetic_pb2, perturbation_pb2, redesign_pb2),
+    "protection": (protection_pb2, arithmetic_pb2, perturbation_pb2, redesign_pb2, protection_microdata),
     "types": (table_pb2, policy_pb2, model_pb2, statistic_pb2),
 }
 """The generated modules of each package, in the order of its page; what only the ledger keeps is in none."""

@@ -51,7 +51,11 @@ def made_call(channel: grpc.Channel, method: Any, content: Sent, token: str) -> 
     """Call with bytes of any kind; the bytes that come back. Raises grpc.RpcError."""
     metadata = (("authorization", f"Bearer {token}"),)
     answer: bytes
-    if method.client_streaming:
+    if method.server_streaming:
+        # Messages one after the other are the bytes of all of them merged.
+        called = channel.stream_stream(path(method))
+        answer = b"".join(called(iter(content), timeout=SECONDS, metadata=metadata))
+    elif method.client_streaming:
         answer = channel.stream_unary(path(method))(iter(content), timeout=SECONDS, metadata=metadata)
     else:
         answer = channel.unary_unary(path(method))(content[0], timeout=SECONDS, metadata=metadata)

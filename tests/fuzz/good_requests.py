@@ -14,6 +14,7 @@ from sdcgate.servers import openapi_examples
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.protection.v1 import microdata_pb2 as protection_microdata_pb2
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, redesign_pb2
 from sdcgate_proto.sdcgate.risk.v1 import confidentiality_map_pb2 as pb_map
 from sdcgate_proto.sdcgate.risk.v1 import linkage_pb2, models_pb2, recodings_pb2, risk_pb2, statistics_pb2
@@ -22,6 +23,22 @@ from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2 as pb_risk
 if TYPE_CHECKING:
     from fuzz.house_under_fire import HouseUnderFire
 
+SWAPPED_RECORDS = {
+    "record_swapping": {
+        "hierarchy": ["weight"],
+        "similar": [{"variables": ["region"]}, {}],
+        "risk_variables": ["age"],
+        "swap_rate": 0.3,
+        "carry_along": ["id"],
+        "tables": [{"variables": ["age", "region"]}],
+    }
+}
+SWAPPED_RANKS = {
+    "rank_swapping": {
+        "variables": [{"column": "age"}, {"column": "region", "order": ["n", "s"]}],
+        "rank_share": 0.1,
+    }
+}
 TABLE = {
     "dataset": "people",
     "rows": [{"variable": "region", "level": "part"}],
@@ -295,6 +312,7 @@ def prepare(house: "HouseUnderFire") -> None:
             _protection(PLAIN, "unsafe"),
             _protection(PLAIN, "unsafe", exact=True, intervals=True, linked=LINKED_TABLES),
         ],
+        "ProtectMicrodata": [protected_file(SWAPPED_RECORDS), protected_file(SWAPPED_RANKS)],
         "AuditTable": [
             _protection(PROBLEM, "withheld"),
             _protection(PLAIN, "withheld", intervals=True, linked=LINKED_TABLES),
@@ -378,6 +396,12 @@ def recoded_file() -> tuple[Message, ...]:
     """The messages of a file whose recodings are compared."""
     options = from_value({"options": RECODED}, recodings_pb2.CompareRecodingsRequest)
     return (options, recodings_pb2.CompareRecodingsRequest(arrow=arrow_file()))
+
+
+def protected_file(asked: object) -> tuple[Message, ...]:
+    """The messages of a file that is protected."""
+    options = from_value({"options": asked}, protection_microdata_pb2.ProtectMicrodataRequest)
+    return (options, protection_microdata_pb2.ProtectMicrodataRequest(arrow=arrow_file()))
 
 
 def linked_files(options: object) -> tuple[Message, ...]:

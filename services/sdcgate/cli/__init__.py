@@ -19,6 +19,7 @@ from sdcgate.cli import (
     query,
     review,
     serve,
+    swap,
 )
 
 main = typer.Typer(
@@ -38,6 +39,7 @@ main.add_typer(policy.app, name="policy")
 main.command("assess")(assess.assess)
 main.command("check")(check.check)
 main.command("protect")(protect.protect)
+main.command("swap")(swap.swap)
 main.command("link")(link.link)
 main.command("map")(confidentiality_map.confidentiality_map)
 main.command("demo")(demo.demo)

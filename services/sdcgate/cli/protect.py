@@ -8,8 +8,6 @@ import typer
 
 from sdcgate.cli.connection import FAILED, give_up, told
 
-KEY_BYTES = 32
-
 
 class Method(StrEnum):
     """What is done to a table."""
@@ -78,6 +76,7 @@ def protect(
     A table of which it is not proved that the unsafe counts are hidden is not written: it ends with 1.
     """
     with told():
+        from sdcgate.cli.key_files import secret_of
         from sdcgate.cli.protected_table import Asked, protected_table, summary, write_table
 
         asked = Asked(
@@ -89,7 +88,7 @@ def protect(
             base=base,
             noise=(maximum_noise, variance, blocked, (stay,) if stay else ()),
             ptable="" if ptable is None else ptable.read_text(encoding="utf-8"),
-            secret=None if key_file is None else _secret(key_file),
+            secret=None if key_file is None else secret_of(key_file),
             released=tuple(released),
             weighting=weighting.name,
             most_change=most_change or None,
@@ -103,12 +102,3 @@ def protect(
         if not found.proved:
             give_up("The unsafe counts are not proved to be hidden; nothing is written.", FAILED)
         write_table(found, out)
-
-
-def _secret(file: Path) -> bytes:
-    """The secret of a key file. Raises ValueError unless it has the right length."""
-    secret = file.read_bytes()
-    if len(secret) != KEY_BYTES:
-        how = f"`head -c {KEY_BYTES} /dev/urandom > {file.name}` makes one"
-        raise ValueError(f"{file.name} has {len(secret)} bytes, not {KEY_BYTES}; {how}")
-    return secret

@@ -8,6 +8,7 @@ PERMISSIONS = {
     "query": frozenset({"researcher"}),
     "submit": frozenset({"researcher", "portal"}),
     "check": frozenset({"researcher", "portal", "checker"}),
+    "protect_files": frozenset({"steward"}),
     "read_datasets": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
     "register": frozenset({"steward"}),
     "assess_datasets": frozenset({"steward"}),

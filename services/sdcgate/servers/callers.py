@@ -5,7 +5,7 @@ Only the facility knows keys. Where it does not answer nobody gets in.
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from threading import Lock
 
@@ -35,6 +35,8 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2, facility_pb2_grpc
 Ask = Callable[[str], KeyCaller | None]
 """Token -> whom it belongs to, None where to nobody. Raises Unavailable where that cannot be told."""
 
+CHECK, PROTECT_FILES = "check", "protect_files"
+"""What people may do on the check side, by the names of their permissions."""
 ASK_SECONDS = 2.0
 MOST_KEPT = 10_000
 UNKNOWN_SECONDS = 1.0
@@ -50,8 +52,15 @@ class _Answer:
 class Callers:
     """Who calls, by what the facility said no longer than `keep_seconds` ago."""
 
-    def __init__(self, ask: Ask, keep_seconds: float, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        keep_seconds: float,
+        timer: Callable[[], float] = time.monotonic,
+        actions: Collection[str] = (CHECK,),
+    ) -> None:
         self._ask = ask
+        self._actions = actions
         self._keep_seconds = keep_seconds
         self._timer = timer
         # Apart, so that made-up tokens drive nobody out.
@@ -74,10 +83,7 @@ class Callers:
             with self._using:
                 (self._known if answer.caller else self._unknown)[digest] = answer
         if answer.caller is not None:
-            try:
-                require(answer.caller, "check")
-            except Forbidden as error:
-                raise PermissionDenied(str(error)) from None
+            _require_any(answer.caller, self._actions)
         return answer.caller
 
     def _asked(self, token: str) -> _Answer:
@@ -86,6 +92,28 @@ class Callers:
         found = self._ask(token)
         seconds = self._keep_seconds if found else min(UNKNOWN_SECONDS, self._keep_seconds)
         return _Answer(found, began + seconds)
+
+
+def may(action: str) -> None:
+    """Turn away people whose role does not allow an action of the check side; services may do all.
+
+    Raises PermissionDenied.
+    """
+    found = caller()
+    if isinstance(found, KeyCaller):
+        _require_any(found, (action,))
+
+
+def _require_any(found: KeyCaller, actions: Collection[str]) -> None:
+    """Raises PermissionDenied where the role allows none of the actions, naming the roles of the first."""
+    refused = []
+    for action in actions:
+        try:
+            require(found, action)
+        except Forbidden as error:
+            refused.append(str(error))
+    if len(refused) == len(actions):
+        raise PermissionDenied(refused[0])
 
 
 def _kept(timer: Callable[[], float]) -> "TLRUCache[bytes, _Answer]":
@@ -110,13 +138,19 @@ def facility_asker(channel: grpc.Channel) -> Ask:
     return ask
 
 
-def check_side(settings: Settings, section: CheckServer, token: str) -> tuple[Authenticate, CheckLane]:
+def check_side(
+    settings: Settings, section: CheckServer, token: str, actions: Collection[str] = (CHECK,)
+) -> tuple[Authenticate, CheckLane]:
     """Who may call a service of the check side: the house's services, and people whom the facility knows.
+
+    People need a role that allows one of the `actions`; where these are several, each call says which is its
+    own (`may`).
 
     Raises ValueError where the facility would have to be called in plaintext that was not asked for.
     """
     address = settings.address(section.facility, settings.facility)
-    callers = Callers(facility_asker(bare_channel(address, section.facility)), section.caller_cache_seconds)
+    ask = facility_asker(bare_channel(address, section.facility))
+    callers = Callers(ask, section.caller_cache_seconds, actions=actions)
     service = service_authenticator(token)
 
     def authenticate(shown: str) -> ServiceCaller | KeyCaller | None:

@@ -70,7 +70,9 @@ def _read(path: Path | None) -> bytes | None:
     return path.read_bytes() if path is not None else None
 
 
-class _Caller(grpc.UnaryUnaryClientInterceptor, grpc.StreamUnaryClientInterceptor):
+class _Caller(
+    grpc.UnaryUnaryClientInterceptor, grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor
+):
     """Adds what every call between services carries."""
 
     def __init__(self, token: str, deadline_seconds: float) -> None:
@@ -85,6 +87,12 @@ class _Caller(grpc.UnaryUnaryClientInterceptor, grpc.StreamUnaryClientIntercepto
         self, continuation: Any, client_call_details: Any, request_iterator: Any
     ) -> Any:
         """The same for a call that takes a stream."""
+        return continuation(self._details(client_call_details), request_iterator)
+
+    def intercept_stream_stream(
+        self, continuation: Any, client_call_details: Any, request_iterator: Any
+    ) -> Any:
+        """The same for one that gives a stream, too."""
         return continuation(self._details(client_call_details), request_iterator)
 
     def _details(self, client_call_details: Any) -> "_Details":

@@ -28,8 +28,9 @@ from sdcgate.servers.metrics import Metrics, PolicyMetrics
 from sdcgate.servers.pacing import pace
 from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.received_files import FileLane
+from sdcgate.servers.secret_files import secret
 from sdcgate.servers.settings import Settings
-from sdcgate.servers.state_folder import only_one, open_ledger, secret
+from sdcgate.servers.state_folder import only_one, open_ledger
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, too_long, violations
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, facility_pb2_grpc

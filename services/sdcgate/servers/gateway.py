@@ -81,7 +81,10 @@ class Backend:
             self._streams = grpc.secure_channel(address, credentials, options)
         self._deadline = section.deadline_seconds
         self._service = SERVICES[name].full_name
-        self._calls = {rpc.name: self._callable(rpc) for rpc in SERVICES[name].methods}
+        # An answer that is a stream has no address: a body of JSON is one answer.
+        self._calls = {
+            rpc.name: self._callable(rpc) for rpc in SERVICES[name].methods if not rpc.server_streaming
+        }
         self._health = self._channel.unary_unary(
             HEALTH_CHECK,
             request_serializer=health_pb2.HealthCheckRequest.SerializeToString,

@@ -1,8 +1,8 @@
 """What every RPC passes through: request id, errors, logging, metrics, readiness, deadline, authentication.
 
 Health and reflection pass through none of it: they run in small lanes of their own, so that a probe is
-answered while all threads compute. Calls have one answer, of one message or of a stream of them; other kinds
-are turned away here.
+answered while all threads compute. Requests and answers may be streams. An answer is whole before its first
+message leaves, so that a call that fails has sent nothing.
 """
 
 import time
@@ -22,7 +22,6 @@ from sdcgate.servers.errors import (
     ResourceExhausted,
     Unauthenticated,
     Unavailable,
-    Unimplemented,
     abort,
     problem_of,
 )
@@ -35,7 +34,9 @@ from sdcgate.wire.problems import InvalidMessageError
 HEALTH = "/grpc.health.v1.Health/"
 REFLECTION = "/grpc.reflection."
 
-Proceed = Callable[[], Message]
+Answer = Message | list[Message]
+"""The message of an answer, or those of a stream."""
+Proceed = Callable[[], Answer]
 
 
 @dataclass(slots=True)
@@ -53,14 +54,14 @@ class Call:
 class Link(Protocol):
     """One link of the chain: does its part and proceeds, or raises a Problem."""
 
-    def __call__(self, call: Call, proceed: Proceed) -> Message:
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Answer the call."""
 
 
 class RequestId:
     """Takes or makes the request's id, sends it back, binds it to the logs."""
 
-    def __call__(self, call: Call, proceed: Proceed) -> Message:
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Bind the id for the time of the call."""
         call.request_id = request_id(call.metadata.get(REQUEST_ID_KEY))
         # With the status: sent before it, it would be a round of its own through gRPC.
@@ -72,7 +73,7 @@ class RequestId:
 class Errors:
     """Turns whatever is raised into a status; what nobody foresaw becomes INTERNAL without its text."""
 
-    def __call__(self, call: Call, proceed: Proceed) -> Message:
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Answer, or end the call with a problem."""
         try:
             return proceed()
@@ -89,7 +90,7 @@ class Logging:
     def __init__(self, service: str) -> None:
         self._logger = logger(service)
 
-    def __call__(self, call: Call, proceed: Proceed) -> Message:
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Log how the call ended."""
         began = time.perf_counter()
         code = "OK"
@@ -113,7 +114,7 @@ class Counting:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def __call__(self, call: Call, proceed: Proceed) -> Message:
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Count the call."""
         began = time.perf_counter()
         code = "OK"
@@ -135,7 +136,7 @@ class Readiness:
     def __init__(self, takes_calls: Callable[[], bool]) -> None:
         self._takes_calls = takes_calls
 
-    def __call__(self, call: Call, proceed: Proceed) -> Message:  # noqa: ARG002
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:  # noqa: ARG002
         """Proceed where the service takes calls."""
         if not self._takes_calls():
             raise Unavailable("The service is starting or stopping; try again")
@@ -148,7 +149,7 @@ class Deadline:
     def __init__(self, maximum_seconds: float) -> None:
         self._maximum = maximum_seconds
 
-    def __call__(self, call: Call, proceed: Proceed) -> Message:
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Proceed where the deadline is one."""
         remaining = call.context.time_remaining()
         if remaining is None or remaining > self._maximum:
@@ -162,7 +163,7 @@ class Authentication:
     def __init__(self, authenticate: Authenticate) -> None:
         self._authenticate = authenticate
 
-    def __call__(self, call: Call, proceed: Proceed) -> Message:
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Proceed as the caller that the token stands for."""
         found = self._authenticate(bearer_token(call.metadata.get(AUTHORIZATION_KEY)))
         if found is None:
@@ -209,8 +210,6 @@ class Chain(grpc.ServerInterceptor):
             if method.startswith(prefix):
                 return _in_lane(handler, lane)
         lane = next(iter(self._lanes.values()))
-        if handler.response_streaming:
-            return _turned_away(handler, Unimplemented("Only calls with one answer are served"), lane)
         room = self._rooms.of(dict(handler_call_details.invocation_metadata))
         if room.full:
             return _turned_away(handler, ResourceExhausted(), lane)
@@ -228,23 +227,35 @@ class Chain(grpc.ServerInterceptor):
                     return _answered(handler, content, context)
                 return links[position](call, lambda: proceed(position + 1))
 
-            return proceed(0)
+            answered = proceed(0)
+            return iter(answered) if handler.response_streaming else answered
 
         return answer
 
 
-def _answered(handler: Any, content: Any, context: grpc.ServicerContext) -> Any:
+_MAKERS = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, False): grpc.stream_unary_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
+"""What makes a handler, by whether the request and whether the answer is a stream."""
+
+
+def _answered(handler: Any, content: Any, context: grpc.ServicerContext) -> Answer:
     """The handler's answer to the bytes of a message, or to those of each of a stream as they come."""
     parse = handler.request_deserializer
-    if handler.request_streaming:
-        return handler.stream_unary((_parsed(one, parse) for one in content), context)
-    return handler.unary_unary(_parsed(content, parse), context)
+    streaming = handler.request_streaming
+    request = (_parsed(one, parse) for one in content) if streaming else _parsed(content, parse)
+    behavior = handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
+    answered = behavior(request, context)
+    answer: Answer = list(answered) if handler.response_streaming else answered
+    return answer
 
 
 def _in_room(behavior: Callable[[Any, Any], Any], handler: Any, room: WaitingRoom) -> Any:
     behavior.experimental_thread_pool = room  # type: ignore[attr-defined]
-    streaming = handler.request_streaming
-    make = grpc.stream_unary_rpc_method_handler if streaming else grpc.unary_unary_rpc_method_handler
+    make = _MAKERS[handler.request_streaming, handler.response_streaming]
     return make(behavior, response_serializer=handler.response_serializer)
 
 
@@ -265,13 +276,7 @@ def _turned_away(handler: Any, problem: Problem, lane: ThreadPoolExecutor) -> An
         abort(context, problem)
 
     refuse.experimental_thread_pool = lane  # type: ignore[attr-defined]
-    kinds = {
-        (False, False): grpc.unary_unary_rpc_method_handler,
-        (False, True): grpc.unary_stream_rpc_method_handler,
-        (True, False): grpc.stream_unary_rpc_method_handler,
-        (True, True): grpc.stream_stream_rpc_method_handler,
-    }
-    make = kinds[handler.request_streaming, handler.response_streaming]
+    make = _MAKERS[handler.request_streaming, handler.response_streaming]
     return make(refuse, response_serializer=handler.response_serializer)
 
 

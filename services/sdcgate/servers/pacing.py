@@ -8,13 +8,11 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from google.protobuf.message import Message
-
 from sdcgate.facility.pace import NEVER, Pace
 from sdcgate.servers.errors import DeadlineExceeded, abort
 
 if TYPE_CHECKING:
-    from sdcgate.servers.interceptors import Call, Proceed
+    from sdcgate.servers.interceptors import Answer, Call, Proceed
 
 ANSWER_MARGIN = 0.25
 """Seconds kept for sending the answer."""
@@ -33,7 +31,7 @@ class Pacing:
     def __init__(self, rest: Callable[[float], None]) -> None:
         self._rest = rest
 
-    def __call__(self, call: "Call", proceed: "Proceed") -> Message:
+    def __call__(self, call: "Call", proceed: "Proceed") -> "Answer":
         """Answer the call, or let it fail, not before its time."""
         own = Pace((call.context.time_remaining() or 0.0) - ANSWER_MARGIN, call.arrived)
         _pace.set(own)

@@ -1,7 +1,9 @@
 """The protection service: finds patterns of withheld cells, proves them, audits given ones. Stateless."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import grpc
 import numpy as np
@@ -24,9 +26,12 @@ from sdcgate.methods.tables.redesigning import redesign_table
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.suppression import Protection, protect
 from sdcgate.servers.authentication import service_token
-from sdcgate.servers.callers import check_side, most_cells
+from sdcgate.servers.callers import CHECK, PROTECT_FILES, check_side, may, most_cells
 from sdcgate.servers.lifecycle import serve
-from sdcgate.servers.settings import Settings
+from sdcgate.servers.protected_files import FileProtector
+from sdcgate.servers.received_files import FileLane, heeding
+from sdcgate.servers.secret_files import SECRET_BYTES, secret
+from sdcgate.servers.settings import ProtectionServer, Settings
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.linked import tables_to_protect
 from sdcgate.wire.patterns import audit_to_message, check_search, pattern_to_message
@@ -37,8 +42,8 @@ from sdcgate.wire.protection import (
 )
 from sdcgate.wire.redesign import redesign_to_message, table_to_redesign
 from sdcgate.wire.tables import listed
+from sdcgate_proto.sdcgate.protection.v1 import microdata_pb2, protection_pb2_grpc, redesign_pb2
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
-from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc, redesign_pb2
 
 SERVICE = "sdcgate.protection.v1.ProtectionService"
 ANSWER_MARGIN = 0.1
@@ -50,13 +55,15 @@ INTERVALS_SHARE = 0.2
 class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
     """ProtectionService over sdcgate.methods."""
 
-    def __init__(self, maximum_check_cells: int = MAXIMUM_CELLS) -> None:
+    def __init__(self, maximum_check_cells: int = MAXIMUM_CELLS, files: FileProtector | None = None) -> None:
         self._maximum_check_cells = maximum_check_cells
+        self._files = files or _forgetful_protector()
 
     def ProtectTable(
         self, request: pb.ProtectTableRequest, context: grpc.ServicerContext
     ) -> pb.ProtectTableResponse:
         """Find a pattern that withholds the unsafe cells, and prove it; or values that hide them."""
+        may(CHECK)
         table = tables_to_protect(request, most_cells(self._maximum_check_cells))
         method = method_from_message(request, table)
         check_search(request)
@@ -73,6 +80,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         self, request: pb.AuditTableRequest, context: grpc.ServicerContext
     ) -> pb.AuditTableResponse:
         """Audit a given pattern."""
+        may(CHECK)
         table = tables_to_protect(request, most_cells(self._maximum_check_cells))
         seconds = _seconds(request.time_limit_ms, context)
         deadline = Deadline(seconds)
@@ -84,10 +92,26 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         self, request: redesign_pb2.RedesignTableRequest, context: grpc.ServicerContext
     ) -> redesign_pb2.RedesignTableResponse:
         """Find the coarser tables that pass the rules and lose least."""
+        may(CHECK)
         table = table_to_redesign(request, most_cells(self._maximum_check_cells))
         seconds = _seconds(request.time_limit_ms, context)
         found = redesign_table(table.finest, table.rules, table.wanted, seconds, table.mergeable, table.kept)
         return redesign_to_message(found, table)
+
+    def ProtectMicrodata(
+        self,
+        request_iterator: Iterator[microdata_pb2.ProtectMicrodataRequest],
+        context: grpc.ServicerContext,
+    ) -> Iterator[microdata_pb2.ProtectMicrodataResponse]:
+        """Protect a file, and tell what that costs."""
+        may(PROTECT_FILES)
+        return self._files.protect(request_iterator, heeding(context))
+
+
+def _forgetful_protector() -> FileProtector:
+    """Protects files by a secret that ends with the process."""
+    section, own = ProtectionServer(), os.urandom(SECRET_BYTES)
+    return FileProtector(FileLane(section.maximum_file_bytes, section.files_at_once), lambda: own)
 
 
 def _pattern(table: TableToProtect, request: pb.ProtectTableRequest, seconds: float) -> Protection:
@@ -152,8 +176,12 @@ def main(settings: Settings | None = None) -> None:
     """Serve until told to stop."""
     settings = settings or Settings()
     token = service_token(settings.service_token_path)
-    authenticate, check = check_side(settings, settings.protection, token)
-    servicer = ProtectionServicer(settings.protection.maximum_check_cells)
+    section = settings.protection
+    authenticate, check = check_side(settings, section, token, (CHECK, PROTECT_FILES))
+    # Read when it is first needed: who protects no files needs no place to keep a secret.
+    own_secret = partial(secret, settings.swapping_secret_path)
+    files = FileProtector(FileLane(section.maximum_file_bytes, section.files_at_once), own_secret)
+    servicer = ProtectionServicer(section.maximum_check_cells, files)
     serve(
         "protection",
         lambda server: protection_pb2_grpc.add_ProtectionServiceServicer_to_server(servicer, server),

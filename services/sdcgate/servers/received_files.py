@@ -30,7 +30,7 @@ class FileLane:
     def taken(self) -> Iterator[None]:
         """Room for one call. Raises ResourceExhausted where as many files as may are being looked at."""
         if not self._running.acquire(blocking=False):
-            raise ResourceExhausted("Other files are being assessed; try again")
+            raise ResourceExhausted("Other files are being looked at; try again")
         try:
             yield
         finally:

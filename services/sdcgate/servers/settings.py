@@ -153,6 +153,13 @@ class ProtectionServer(CheckServer):
 
     port: int = Field(default=7442, ge=0, le=65535)
     metrics_port: int = Field(default=9442, ge=0, le=65535)
+    maximum_file_bytes: int = Field(default=256 * MEBIBYTE, ge=1024)
+    """The largest file of microdata that is taken to be protected."""
+    files_at_once: int = Field(default=1, ge=1, le=64)
+    """Files that are protected at the same time; more are told to come again."""
+    swapping_secret_file: Path | None = None
+    """Secret of 32 bytes that draws of swapping rest on; `keys/swapping.key` in the state folder.
+    Replicas need the same one."""
 
 
 class FacilityServer(GrpcServer):
@@ -220,6 +227,11 @@ class Settings(BaseSettings):
     def service_token_path(self) -> Path:
         """File of the service token."""
         return self.service_token_file or self.state_dir / "keys" / "service.token"
+
+    @cached_property
+    def swapping_secret_path(self) -> Path:
+        """File of the secret that draws of swapping rest on."""
+        return self.protection.swapping_secret_file or self.state_dir / "keys" / "swapping.key"
 
     def ready_file(self, name: str, server: Server) -> Path:
         """Where a service writes its addresses."""

@@ -111,6 +111,15 @@ def test_roles_that_do_not_check_are_told_so(role):
     assert len(facility.asked) == 1
 
 
+def test_a_service_that_has_calls_for_others_lets_these_in_too():
+    facility = Facility()
+    facility.keys |= {role: KeyCaller("key-4", role, "someone") for role in ("steward", "operator", "portal")}
+    callers = Callers(facility.ask, 10.0, lambda: facility.now, ("check", "protect_files"))
+    assert [callers(role).role for role in ("steward", "portal")] == ["steward", "portal"]
+    with pytest.raises(errors.PermissionDenied):
+        callers("operator")
+
+
 @pytest.mark.parametrize("role", ["researcher", "portal", "checker"])
 def test_roles_that_check_may(role):
     facility = Facility()
