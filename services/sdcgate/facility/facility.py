@@ -16,6 +16,7 @@ from sdcgate.facility.asked import (
 )
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
+from sdcgate.facility.commenting import Commenting
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.head import Head
@@ -68,6 +69,7 @@ class Facility:
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
         self._approvals = Approvals(ledger)
+        self._comments = Commenting(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
         self._fits = ModelWay(engine, self._judge, risk, FittingRoom())
@@ -300,6 +302,7 @@ class Facility:
             response.output.CopyFrom(record.output if checks else without_facts(record.output))
         if record.HasField("files"):
             response.files.CopyFrom(seen_files(record.files, checks))
+        response.comments.extend(self._comments.seen(caller, stored))
         return response
 
     def list_queries(self, caller: Caller, request: pb.ListQueriesRequest) -> pb.ListQueriesResponse:
@@ -352,6 +355,10 @@ class Facility:
             if record.HasField(field):
                 return queries.review(caller, request, record, stored.version, pace)
         return self._tables.review(caller, request, record, stored.version, pace)
+
+    def comment_query(self, caller: Caller, request: pb.CommentQueryRequest) -> pb.CommentQueryResponse:
+        """Write a comment on a referred query; raises as `Commenting.write`."""
+        return self._comments.write(caller, request)
 
     def get_policy(self, caller: Caller, request: pb.GetPolicyRequest) -> pb.GetPolicyResponse:
         """The policy that applies to a dataset, or that applied when a query was decided.
