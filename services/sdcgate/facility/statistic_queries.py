@@ -9,7 +9,7 @@ from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.recording import Answered
-from sdcgate.facility.road import Judged, Road
+from sdcgate.facility.road import Judged, Judging, Road
 from sdcgate.facility.statistic_answers import decided_statistic, found_statistic
 from sdcgate.facility.statistic_plan import StatisticPlan, make_statistic_plan
 from sdcgate.facility.statistics import StatisticWay
@@ -41,8 +41,12 @@ class StatisticQueries:
         """Answer a query: from the ledger if it was answered before, else by steps 2 to 8."""
         plan = self.plan(request)
         asked = asked_statistic(plan, request)
-        return self._road.repeated(asked, pace) or self._road.spending.pay(
-            caller, asked, self._cells(plan), pace, lambda paid: self._decide(caller, paid, plan, pace)
+        if (before := self._road.repeated(asked, pace)) is not None:
+            return before
+        refusal = self._way.refuse_without_data(plan)
+        cells = 0 if refusal is not None else cells_told(plan.table())
+        return self._road.answer(
+            caller, asked, cells, pace, refusal, lambda paid: self._judging(paid, plan, pace)
         )
 
     def review(
@@ -53,39 +57,20 @@ class StatisticQueries:
         version: int,
         pace: Pace,
     ) -> pb.Decision:
-        """Refuse a referred statistic, or approve it: steps 4 to 8 at the present head.
-
-        Raises:
-            Conflict: it still cannot be proved that it is safe.
-        """
+        """Refuse a referred statistic, or approve it; raises as `Road.review`."""
         plan = self.plan(record.statistic_request, version)
         asked = asked_statistic(plan, record.statistic_request)
-        if not request.approve:
-            return self._road.refuse(caller, request, asked, record)
+        return self._road.review(
+            caller, request, asked, record, pace, lambda: self._judging(asked, plan, pace, request.query)
+        )
+
+    def _judging(self, asked: Asked, plan: StatisticPlan, pace: Pace, approved: str = "") -> Judging:
+        """Compute, and judge at whatever head; `approved` is the query that a checker approves."""
         hand = self._way.compute(plan)
 
         def judged(known: Knowledge) -> Judged:
-            outcome = self._way.judge(hand, known, pace.left, approved=True)
-            decision = decided_statistic(asked, hand, outcome, request.query)
+            outcome = self._way.judge(hand, known, pace.left, bool(approved))
+            decision = decided_statistic(asked, hand, outcome, approved)
             return outcome.consequence, decision, found_statistic(hand, outcome, known.sequence)
 
-        return self._road.approve(caller, request, asked, record, pace, judged)
-
-    def _cells(self, plan: StatisticPlan) -> int:
-        """Cells that it tells of; 0 where it is refused without data."""
-        return 0 if self._way.refuse_without_data(plan) is not None else cells_told(plan.table())
-
-    def _decide(self, caller: Caller, asked: Asked, plan: StatisticPlan, pace: Pace) -> Answered:
-        """Steps 2 to 8."""
-        refusal = self._way.refuse_without_data(plan)
-        if refusal is not None:
-            return self._road.refused(caller, asked, refusal)
-        pace.data_are_read(plan.policy.latency_step_ms)
-        hand = self._way.compute(plan)
-
-        def judged(known: Knowledge) -> Judged:
-            outcome = self._way.judge(hand, known, pace.left)
-            decision = decided_statistic(asked, hand, outcome)
-            return outcome.consequence, decision, found_statistic(hand, outcome, known.sequence)
-
-        return self._road.decide(caller, asked, pace, judged)
+        return judged

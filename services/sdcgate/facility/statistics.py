@@ -8,11 +8,12 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
-from sdcgate.facility.refusals import Refusal, refuse_without_data
+from sdcgate.facility.refusals import Refusal, kind_refused, refuse_without_data
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_records import Population, read_population
 from sdcgate.methods.cells import BoolArray, State, shape_of
@@ -22,8 +23,6 @@ from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, as
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.methods.outputs.statistics import Computed, compute
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 NOTHING_FOUND = StatisticAssessment(())
 
@@ -67,14 +66,9 @@ class StatisticWay:
 
     def refuse_without_data(self, plan: StatisticPlan) -> Refusal | None:
         """Judge a statistic by the policy alone; None where nothing speaks against it."""
-        allowed = plan.policy.statistics.kinds
-        if plan.statistic.name not in allowed:
-            what = (
-                f"Statistics that may be asked: {', '.join(sorted(allowed))}." if allowed else "Ask tables."
-            )
-            message = f"{plan.statistic.name} may not be asked at this access level."
-            found = pb.Reason(code=policy_pb2.REASON_CODE_NOT_ALLOWED, message=message, suggestion=what)
-            return Refusal(Consequence.REFUSE, (found,), ())
+        refused = kind_refused("Statistics", plan.statistic.name, plan.policy.statistics.kinds)
+        if refused is not None:
+            return refused
         refusal = refuse_without_data(plan.table())
         return None if refusal is None else Refusal(refusal.consequence, refusal.reasons, ())
 
@@ -110,13 +104,13 @@ class StatisticWay:
         if hand.computed is None:
             return StatisticOutcome(None, (), table, withheld=np.zeros(0, dtype=np.bool_))
         found = self._assessed(hand.plan, hand.computed, left())
-        worst = max((_read(finding) for finding in found.findings), default=Consequence.PROTECT)
+        worst = max((consequence_of(finding) for finding in found.findings), default=Consequence.PROTECT)
         if found.unchecked:
             return StatisticOutcome(
                 hand.plan.policy.unproved_consequence, (ReasonCode.UNPROVED,), table, found
             )
         if worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved):
-            codes = sorted({finding.rule for finding in found.findings if _read(finding) is worst})
+            codes = sorted({finding.rule for finding in found.findings if consequence_of(finding) is worst})
             return StatisticOutcome(worst, tuple(codes), table, found)
         return self._protected(hand, hand.computed, table, found)
 
@@ -163,12 +157,3 @@ def _lacked(engine: Engine, plan: StatisticPlan) -> tuple[str, ...]:
         return ()
     total = engine.compute(plan.dataset, CellQuery((), plan.population, plan.measures, 1)).facts
     return tuple(m.name for m in total.measures if (m.valid_records != total.records).any())
-
-
-def _read(finding: Finding) -> Consequence:
-    """Unspecified is refuse, and so is protecting what has no groups."""
-    if finding.consequence is Consequence.UNSPECIFIED:
-        return Consequence.REFUSE
-    if not finding.cells and finding.consequence is Consequence.PROTECT:
-        return Consequence.REFUSE
-    return finding.consequence

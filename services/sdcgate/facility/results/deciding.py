@@ -8,7 +8,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import asked_files
-from sdcgate.facility.decisions import new_decision, not_approved
+from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.errors import Conflict, InvalidRequest, NotFound
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.reasons import binding_reason, reviewed_reason
@@ -17,7 +17,7 @@ from sdcgate.facility.results.comparison import Comparison
 from sdcgate.facility.results.folder import Files, unpack
 from sdcgate.facility.results.printed import Printed
 from sdcgate.facility.results.reading import read_results
-from sdcgate.facility.road import Road
+from sdcgate.facility.road import Judging, Road
 from sdcgate.ledger.credentials import Caller
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -167,23 +167,19 @@ class ResultQueries:
         """
         dataset = datasets.find(self._engine, record.files.dataset, version)
         asked = asked_files(dataset, self._road.policies.of(dataset), record.files, self._box_key)
-        if request.approve and not request.exception:
-            raise Conflict(
-                "The files cannot be read, so nothing can be proved of them; refuse them, or approve "
-                "them with `exception`, which the ledger records."
-            )
-        if not request.approve:
-            refused = not_approved(asked, request)
-            return self._road.recorder.record_review(caller, request, asked, record, refused)
-        decision = new_decision(asked, None, request.query)
-        decision.reasons.append(reviewed_reason(EXCEPTION))
-        decision.files.CopyFrom(without_content(record.files))
 
-        def attempt() -> pb.Decision:
-            found = Found(sequence=self._road.head.known(dataset).sequence, exception=True)
-            return self._road.recorder.record_review(caller, request, asked, record, decision, found)
+        def excepting() -> Judging:
+            if not request.exception:
+                raise Conflict(
+                    "The files cannot be read, so nothing can be proved of them; refuse them, or approve "
+                    "them with `exception`, which the ledger records."
+                )
+            decision = new_decision(asked, None, request.query)
+            decision.reasons.append(reviewed_reason(EXCEPTION))
+            decision.files.CopyFrom(without_content(record.files))
+            return lambda known: (None, decision, Found(sequence=known.sequence, exception=True))
 
-        return self._road.head.attempt(dataset.source, attempt, pace)
+        return self._road.review(caller, request, asked, record, pace, excepting)
 
 
 def seen_files(files: pb.SubmittedFiles, checks: bool) -> pb.SubmittedFiles:
