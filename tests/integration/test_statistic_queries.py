@@ -27,7 +27,9 @@ def people() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    return with_randhie(tmp_path_factory.mktemp("randhie"))
+    made = with_randhie(tmp_path_factory.mktemp("randhie"))
+    yield made
+    made.facility.close()
 
 
 def request(kind: str, measure: str = "", dataset: str = "randhie", groups=(), filter=None, **asked):

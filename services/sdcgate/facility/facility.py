@@ -36,6 +36,7 @@ from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.road import Road
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.statistic_queries import StatisticQueries
+from sdcgate.facility.statistics import StatisticWay
 from sdcgate.facility.table_queries import TableQueries
 from sdcgate.facility.two_reviewers import waits_for_another
 from sdcgate.facility.versions import Versions
@@ -79,7 +80,9 @@ class Facility:
         redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
         self._models = ModelQueries(engine, self._fits, self._road)
-        self._statistics = StatisticQueries(engine, self._judge, risk, self._road)
+        # With workers of their own, so that no statistic waits for a model.
+        self._computes = StatisticWay(engine, self._judge, risk, FittingRoom())
+        self._statistics = StatisticQueries(engine, self._computes, self._road)
         answers = Answers(self._tables.answer_output, self._tables.answer, self._models.answer)
         self._results = ResultQueries(engine, box_key, answers, self._road)
         self._reviewed: dict[str, ModelQueries | StatisticQueries | ResultQueries] = {
@@ -160,12 +163,14 @@ class Facility:
         return assessed_to_message(dataset, policy, found)
 
     def warm_up(self) -> None:
-        """Start the processes in which models are fitted, so that no caller waits for them."""
+        """Start the processes of models and statistics, so that no caller waits for them."""
         self._fits.warm_up()
+        self._computes.warm_up()
 
     def close(self) -> None:
-        """End the processes in which models are fitted."""
+        """End the processes of models and statistics."""
         self._fits.close()
+        self._computes.close()
 
     def is_ready(self) -> bool:
         """Whether decisions can be recorded."""

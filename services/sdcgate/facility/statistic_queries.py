@@ -4,18 +4,21 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_statistic
 from sdcgate.facility.charges import cells_told
-from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.ports import RiskService
 from sdcgate.facility.recording import Answered
 from sdcgate.facility.road import Judged, Judging, Road
 from sdcgate.facility.statistic_answers import decided_statistic, found_statistic
 from sdcgate.facility.statistic_plan import StatisticPlan, make_statistic_plan
 from sdcgate.facility.statistics import StatisticWay
+from sdcgate.facility.turns import Turns
 from sdcgate.ledger.credentials import Caller
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+STATISTICS_AT_ONCE = 8
+"""Statistics of one researcher that are answered at once: all wait for the same workers."""
+BUSY = f"You have {STATISTICS_AT_ONCE} statistics that are being answered. Ask again after one of them."
 
 
 class StatisticQueries:
@@ -24,13 +27,13 @@ class StatisticQueries:
     def __init__(
         self,
         engine: Engine,
-        judge: Judge,
-        risk: RiskService,
+        way: StatisticWay,
         road: Road,
     ) -> None:
         self._engine = engine
-        self._way = StatisticWay(engine, judge, risk)
+        self._way = way
         self._road = road
+        self._turns = Turns(STATISTICS_AT_ONCE, BUSY)
 
     def plan(self, request: pb.QueryStatisticRequest, version: int | None = None) -> StatisticPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""
@@ -38,16 +41,21 @@ class StatisticQueries:
         return make_statistic_plan(dataset, self._road.policies.of(dataset), request)
 
     def answer(self, caller: Caller, request: pb.QueryStatisticRequest, pace: Pace) -> Answered:
-        """Answer a query: from the ledger if it was answered before, else by steps 2 to 8."""
+        """Answer a query: from the ledger if it was answered before, else by steps 2 to 8.
+
+        Raises:
+            Unavailable: the caller has other statistics that are being answered.
+        """
         plan = self.plan(request)
         asked = asked_statistic(plan, request)
         if (before := self._road.repeated(asked, pace)) is not None:
             return before
         refusal = self._way.refuse_without_data(plan)
         cells = 0 if refusal is not None else cells_told(plan.table())
-        return self._road.answer(
-            caller, asked, cells, pace, refusal, lambda paid: self._judging(paid, plan, pace)
-        )
+        with self._turns.taken(caller.researcher):
+            return self._road.answer(
+                caller, asked, cells, pace, refusal, lambda paid: self._judging(paid, plan, pace)
+            )
 
     def review(
         self,
@@ -66,7 +74,7 @@ class StatisticQueries:
 
     def _judging(self, asked: Asked, plan: StatisticPlan, pace: Pace, approved: str = "") -> Judging:
         """Compute, and judge at whatever head; `approved` is the query that a checker approves."""
-        hand = self._way.compute(plan)
+        hand = self._way.compute(plan, pace.left)
 
         def judged(known: Knowledge) -> Judged:
             outcome = self._way.judge(hand, known, pace.left, bool(approved))
