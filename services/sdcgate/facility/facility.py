@@ -83,7 +83,9 @@ class Facility:
         # With workers of their own, so that no statistic waits for a model.
         self._computes = StatisticWay(engine, self._judge, risk, FittingRoom())
         self._statistics = StatisticQueries(engine, self._computes, self._road)
-        answers = Answers(self._tables.answer_output, self._tables.answer, self._models.answer)
+        answers = Answers(
+            self._tables.answer_output, self._tables.answer, self._models.answer, self._statistics.answer
+        )
         self._results = ResultQueries(engine, box_key, answers, self._road)
         self._reviewed: dict[str, ModelQueries | StatisticQueries | ResultQueries] = {
             "model_request": self._models,

@@ -1,5 +1,7 @@
 """Statistic queries from the request to the decision: asked, reviewed, looked at beforehand."""
 
+from dataclasses import replace
+
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_statistic
@@ -7,6 +9,7 @@ from sdcgate.facility.charges import cells_told
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import Answered
+from sdcgate.facility.results.figure_comparison import FigureComparison
 from sdcgate.facility.road import Judged, Judging, Road
 from sdcgate.facility.statistic_answers import decided_statistic, found_statistic
 from sdcgate.facility.statistic_plan import StatisticPlan, make_statistic_plan
@@ -40,21 +43,36 @@ class StatisticQueries:
         dataset = datasets.find(self._engine, request.dataset, version)
         return make_statistic_plan(dataset, self._road.policies.of(dataset), request)
 
-    def answer(self, caller: Caller, request: pb.QueryStatisticRequest, pace: Pace) -> Answered:
+    def answer(
+        self,
+        caller: Caller,
+        request: pb.QueryStatisticRequest,
+        pace: Pace,
+        printed: FigureComparison | None = None,
+    ) -> Answered:
         """Answer a query: from the ledger if it was answered before, else by steps 2 to 8.
+
+        `printed` is what a job printed of the statistic; where it differs, an output checker decides.
 
         Raises:
             Unavailable: the caller has other statistics that are being answered.
         """
         plan = self.plan(request)
         asked = asked_statistic(plan, request)
+        if printed is not None:
+            asked = replace(asked, canonical=printed.canonical)
         if (before := self._road.repeated(asked, pace)) is not None:
             return before
         refusal = self._way.refuse_without_data(plan)
         cells = 0 if refusal is not None else cells_told(plan.table())
         with self._turns.taken(caller.researcher):
             return self._road.answer(
-                caller, asked, cells, pace, refusal, lambda paid: self._judging(paid, plan, pace)
+                caller,
+                asked,
+                cells,
+                pace,
+                refusal,
+                lambda paid: self._judging(paid, plan, pace, printed=printed),
             )
 
     def review(
@@ -72,13 +90,25 @@ class StatisticQueries:
             caller, request, asked, record, pace, lambda: self._judging(asked, plan, pace, request.query)
         )
 
-    def _judging(self, asked: Asked, plan: StatisticPlan, pace: Pace, approved: str = "") -> Judging:
+    def _judging(
+        self,
+        asked: Asked,
+        plan: StatisticPlan,
+        pace: Pace,
+        approved: str = "",
+        printed: FigureComparison | None = None,
+    ) -> Judging:
         """Compute, and judge at whatever head; `approved` is the query that a checker approves."""
         hand = self._way.compute(plan, pace.left)
 
         def judged(known: Knowledge) -> Judged:
             outcome = self._way.judge(hand, known, pace.left, bool(approved))
             decision = decided_statistic(asked, hand, outcome, approved)
-            return outcome.consequence, decision, found_statistic(hand, outcome, known.sequence)
+            found = found_statistic(hand, outcome, known.sequence)
+            if printed is not None:
+                digits = plan.policy.statistics.significant_digits
+                decision, binding = printed.compared(asked, decision, digits)
+                found = replace(found, binding=binding)
+            return outcome.consequence, decision, found
 
         return judged

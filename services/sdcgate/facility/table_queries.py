@@ -1,5 +1,7 @@
 """Table queries, and outputs that portals computed, from the request to the decision."""
 
+from dataclasses import replace
+
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_output, asked_table
@@ -15,6 +17,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.recording import Answered, Found
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.refusals import refuse_without_data
+from sdcgate.facility.results.figure_comparison import FigureComparison
 from sdcgate.facility.road import Judged, Judging, Road
 from sdcgate.facility.versions import Versions
 from sdcgate.ledger.credentials import Caller
@@ -41,11 +44,22 @@ class TableQueries:
         self._box_key = box_key
         self._road = road
 
-    def answer(self, caller: Caller, request: pb.QueryTableRequest, pace: Pace) -> Answered:
-        """Answer a query: from the ledger if it was answered before, else by steps 2 to 8."""
+    def answer(
+        self,
+        caller: Caller,
+        request: pb.QueryTableRequest,
+        pace: Pace,
+        printed: FigureComparison | None = None,
+    ) -> Answered:
+        """Answer a query: from the ledger if it was answered before, else by steps 2 to 8.
+
+        `printed` is what a job printed of the table; where it differs, an output checker decides.
+        """
         plan = self._versions.standing_plan(request)
         asked = asked_table(plan, request)
-        return self._road.repeated(asked, pace) or self._answer(caller, asked, plan, pace)
+        if printed is not None:
+            asked = replace(asked, canonical=printed.canonical)
+        return self._road.repeated(asked, pace) or self._answer(caller, asked, plan, pace, printed=printed)
 
     def answer_output(self, caller: Caller, request: pb.SubmitOutputRequest, pace: Pace) -> Answered:
         """The verdict on an output; what cannot be bound to its dataset is referred."""
@@ -99,17 +113,23 @@ class TableQueries:
         return asked_output(dataset, self._road.policies.of(dataset), request, self._box_key)
 
     def _answer(
-        self, caller: Caller, asked: Asked, plan: Plan, pace: Pace, output: SubmittedOutput | None = None
+        self,
+        caller: Caller,
+        asked: Asked,
+        plan: Plan,
+        pace: Pace,
+        output: SubmittedOutput | None = None,
+        printed: FigureComparison | None = None,
     ) -> Answered:
         """Answer for a table that was asked for, or an output that is bound to it."""
-        refusal = refuse_without_data(plan, submitted=output is not None)
+        refusal = refuse_without_data(plan, submitted=output is not None or printed is not None)
         return self._road.answer(
             caller,
             asked,
             cells_told(plan),
             pace,
             refusal,
-            lambda paid: self._judging(paid, plan, pace, output),
+            lambda paid: self._judging(paid, plan, pace, output, printed=printed),
         )
 
     def _judging(
@@ -119,6 +139,7 @@ class TableQueries:
         pace: Pace,
         output: SubmittedOutput | None = None,
         approved: str = "",
+        printed: FigureComparison | None = None,
     ) -> Judging:
         """Compute, and judge at whatever head; `approved` is the query that a checker approves."""
         computed = self._judge.compute(plan)
@@ -126,9 +147,11 @@ class TableQueries:
         def judged(known: Knowledge) -> Judged:
             outcome = self._judge.judge(plan, computed, known, pace.left, bool(approved))
             proposals = None
-            if output is None and not approved:
+            if output is None and printed is None and not approved:
                 proposals = self._redesigner.propose(plan, computed, outcome, known, pace.left)
             decision, binding = decided(asked, plan, computed, outcome, output, approved, proposals)
+            if printed is not None:
+                decision, binding = printed.compared(asked, decision, plan.policy.digits)
             found = Found(computed, outcome, known.sequence, binding=binding, proposed=proposals or ())
             return outcome.consequence, decision, found
 
