@@ -161,6 +161,7 @@ class Client(CheckCalls):
         weighted: bool = False,
         standard_errors: bool = False,
         picture: bool = False,
+        png: bool = False,
         project: str = "",
     ) -> Answer:
         """Asks for a statistic of groups.
@@ -181,6 +182,7 @@ class Client(CheckCalls):
             weighted: Whether the records' weights are used.
             standard_errors: Whether they are wanted beside a mean, total, ratio or proportion.
             picture: Whether a drawing (SVG) is wanted.
+            png: Whether it is wanted as PNG, too.
             project: On whose behalf it is asked.
 
         Raises:
@@ -201,6 +203,7 @@ class Client(CheckCalls):
             weighted=weighted,
             standard_errors=standard_errors,
             picture=picture,
+            png=png,
             project=project,
         )
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/statistics", request)

@@ -35,6 +35,7 @@ from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.road import Road
 from sdcgate.facility.spending import Spending
+from sdcgate.facility.statistic_png import OPEN_SANS, Font
 from sdcgate.facility.statistic_queries import StatisticQueries
 from sdcgate.facility.statistics import StatisticWay
 from sdcgate.facility.table_queries import TableQueries
@@ -63,6 +64,7 @@ class Facility:
         policies: Mapping[str, Policy],
         default_policy: str,
         box_key: bytes,
+        font: Font = OPEN_SANS,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
@@ -81,7 +83,7 @@ class Facility:
         self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
         self._models = ModelQueries(engine, self._fits, self._road)
         # With workers of their own, so that no statistic waits for a model.
-        self._computes = StatisticWay(engine, self._judge, risk, FittingRoom())
+        self._computes = StatisticWay(engine, self._judge, risk, FittingRoom(), font)
         self._statistics = StatisticQueries(engine, self._computes, self._road)
         answers = Answers(
             self._tables.answer_output, self._tables.answer, self._models.answer, self._statistics.answer

@@ -104,6 +104,8 @@ class StatisticQueries:
         def judged(known: Knowledge) -> Judged:
             outcome = self._way.judge(hand, known, pace.left, bool(approved))
             decision = decided_statistic(asked, hand, outcome, approved)
+            if plan.png:
+                self._way.add_png(decision.statistic, pace.left)
             found = found_statistic(hand, outcome, known.sequence)
             if printed is not None:
                 digits = plan.policy.statistics.significant_digits

@@ -26,6 +26,7 @@ from sdcgate.facility.statistic_computing import (
     warm_up,
 )
 from sdcgate.facility.statistic_plan import StatisticPlan
+from sdcgate.facility.statistic_png import Font, rendered
 from sdcgate.facility.statistic_records import Population, read_population
 from sdcgate.methods.cells import BoolArray, State, shape_of
 from sdcgate.methods.outputs.percentiles import Percentiles
@@ -33,6 +34,7 @@ from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, as
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.methods.outputs.statistics import Computed
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
+from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
 STATISTIC_SECONDS = 60.0
 """No statistic takes longer to compute, however much time its caller has."""
@@ -73,11 +75,14 @@ class StatisticOutcome:
 class StatisticWay:
     """Steps 2 to 7 for statistics. Stateless: what is known comes in, what may be decided goes out."""
 
-    def __init__(self, engine: Engine, judge: Judge, risk: RiskService, room: FittingRoom) -> None:
+    def __init__(
+        self, engine: Engine, judge: Judge, risk: RiskService, room: FittingRoom, font: Font
+    ) -> None:
         self._engine = engine
         self._judge = judge
         self._risk = risk
         self._room = room
+        self._font = font
 
     def warm_up(self) -> None:
         """Start the processes in which statistics are computed."""
@@ -133,6 +138,19 @@ class StatisticWay:
             return StatisticOutcome(worst, tuple(codes), table, found)
         outcome = self._protected(hand, hand.computed, table, found)
         return replace(outcome, hexagons=self._hexagons(hand, outcome, left))
+
+    def add_png(self, statistic: statistic_pb2.GroupedStatistic, left: Callable[[], float]) -> None:
+        """Render the drawings of a statistic that leaves.
+
+        Raises:
+            Unavailable: that needs more time or memory than it may take.
+        """
+        drawings = [picture.svg for picture in statistic.pictures]
+        if drawings:
+            seconds = min(left(), STATISTIC_SECONDS)
+            made = self._room.run(rendered, drawings, self._font, seconds=seconds)
+            for picture, png in zip(statistic.pictures, made, strict=True):
+                picture.png = png
 
     def _assessed(self, plan: StatisticPlan, computed: Computed, timeout: float) -> StatisticAssessment:
         """By the risk service and our own rules: its silence releases nothing."""

@@ -14,6 +14,7 @@ from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
 from sdcgate.facility.results.folder import MAXIMUM_BYTES
+from sdcgate.facility.statistic_png import Font
 from sdcgate.ledger.credentials import Caller, Credentials, Role
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview, TooManyComments
 from sdcgate.ledger.signing import KeyRing
@@ -215,6 +216,7 @@ def main(settings: Settings) -> None:
         policies.policies,
         settings.default_policy,
         secret(keys / "boxes.key"),
+        Font(section.font_file, section.font_family),
     )
 
     policies.reload_on_hangup()
