@@ -164,6 +164,20 @@ def test_shares_and_deviations_of_few_persons_are_withheld_whatever_was_printed(
     assert withheld == table.notna().sum().sum() - len(told(output.decision))
 
 
+def test_a_side_file_may_say_that_a_table_shows_deviations_and_medians(house, people):
+    shown = by_site(people, "std").stack().rename("spread").to_frame()
+    shown["middle"] = by_site(people, "median").stack()
+    side = "rows: [site, female]\nfigures: {spread: standard_deviation:meddol, middle: median:meddol}\n"
+    folder = {"t.csv": shown.to_csv().encode(), "t.yaml": side.encode()}
+    options = pb.ResultsOptions(dataset="randhie")
+    outputs = house.facility.submit_results(person("portal", "p"), options, zipped(folder), Pace(60)).outputs
+    assert [(output.part, verdict(output)) for output in outputs] == [
+        ("STANDARD_DEVIATION of meddol", "RELEASED"),
+        ("PERCENTILES of meddol", "RELEASED_PROTECTED"),
+    ]
+    assert told(outputs[0].decision) == pytest.approx(expected(by_site(people, "std")), rel=DIGITS)
+
+
 def test_cells_that_were_suppressed_stay_so(house, people):
     table = by_site(people, "std")
     table.loc[4, 0] = None
@@ -174,6 +188,21 @@ def test_cells_that_were_suppressed_stay_so(house, people):
     shares.loc[4, 0] = None
     (output,) = submitted(house, shares, "normalize=True")
     assert set(expected(shares)) - set(cells(output.decision)) == {("4", "0")}
+
+
+def test_where_all_that_would_be_withheld_was_suppressed_the_rest_leaves_as_it_is(house, people):
+    table = pd.crosstab(people["site"], people["plan"], values=people["meddol"], aggfunc="var")
+    said = 'values=df.meddol, aggfunc="var"'
+    (output,) = submitted(house, table, said, "df.plan")
+    assert (verdict(output), reasons(output)) == ("RELEASED_PROTECTED", ["MINIMUM_UNITS"])
+    left = told(output.decision)
+    kept = table.copy()
+    for down, across in expected(table):
+        if (down, across) not in left:
+            kept.loc[int(down), int(across)] = None
+    (safe,) = submitted(house, kept, said, "df.plan")
+    assert (verdict(safe), reasons(safe)) == ("RELEASED", [])
+    assert told(safe.decision) == left
 
 
 def test_a_statistic_that_somebody_asks_is_not_answered_by_what_a_job_printed(house, people):

@@ -72,8 +72,15 @@ class FigureComparison:
         kept = [place for place, codes in enumerate(ours) if codes in printed]
         if decision.HasField("statistic"):
             _keep_groups(decision.statistic, self.figures.name, kept)
+            statuses = decision.statistic.statuses
         else:
             _keep_cells(decision.table, kept)
+            statuses = decision.table.statuses
+        if all(status == table_pb2.CELL_STATUS_PUBLISHED for status in statuses):
+            # What is withheld besides was not printed.
+            decision.verdict = pb.VERDICT_RELEASED
+            decision.ClearField("reasons")
+            decision.ClearField("alternatives")
         if not self.figures.compared:
             decision.verdict = pb.VERDICT_RELEASED_PROTECTED
             code = policy_pb2.REASON_CODE_PERCENTILE_UNITS

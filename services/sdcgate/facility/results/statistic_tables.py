@@ -22,6 +22,15 @@ FIGURES = {
     "mode": ("MODE", "mode"),
 }
 """What pandas calls a statistic: its kind here, and the figure of that kind."""
+OF_OURS = {
+    "standard_deviation": "std",
+    "variance": "var",
+    "median": "median",
+    "minimum": "min",
+    "maximum": "max",
+    "mode": "mode",
+}
+"""Our names of them, in side files."""
 SHARES = {
     "index": table_pb2.STATISTIC_ROW_PERCENT,
     "columns": table_pb2.STATISTIC_COLUMN_PERCENT,
@@ -36,6 +45,8 @@ def statistic_outputs(dataset: Dataset, file: Printed, table: PrintedTable, tota
     Raises:
         Unreadable: its measure, or a code, is not the dataset's.
     """
+    if not table.cells:
+        raise Unreadable("It shows no figure.")
     kind, figure = FIGURES[table.shown.statistic]
     codes, levels, filters = _bound(dataset, table, total)
     patterns: dict[tuple[bool, ...], list[tuple[Row, float]]] = {}
