@@ -23,6 +23,7 @@ KEYS = {
     "ada": ("researcher", "ada"),
     "bob": ("researcher", "bob"),
     "grace": ("checker", "grace"),
+    "henry": ("checker", "henry"),
     "grace as researcher": ("researcher", "grace"),
     "stefan": ("steward", "stefan"),
     "olga": ("operator", "olga"),

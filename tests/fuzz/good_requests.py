@@ -250,6 +250,7 @@ ROLES = {
     "AssessDataset": "steward",
     "EnterKnowledge": "steward",
     "ReviewQuery": "checker",
+    "CommentQuery": "checker",
     "SubmitOutput": "portal",
     "SubmitResults": "portal",
 }
@@ -323,12 +324,19 @@ def prepare(house: "HouseUnderFire") -> None:
     }
 
     for number in range(30):
-        odd = _output(f"{number}")
-        odd.rows[0].variable = "unregistered"
-        referred = pb.SubmitOutputResponse.FromString(_asked(house, "SubmitOutput", odd, "portal")).decision
-        assert referred.verdict == pb.VERDICT_REFERRED
-        review = pb.ReviewQueryRequest(query=referred.query, approve=True, exception=True, note="looked at")
+        query = _referred(house, number)
+        review = pb.ReviewQueryRequest(query=query, approve=True, exception=True, note="looked at")
         house.once.setdefault("ReviewQuery", []).append(review)
+    house.good["CommentQuery"] = [pb.CommentQueryRequest(query=_referred(house, 30), text="why so fine?")]
+
+
+def _referred(house: "HouseUnderFire", number: int) -> str:
+    """A query that waits for a checker."""
+    odd = _output(f"{number}")
+    odd.rows[0].variable = "unregistered"
+    referred = pb.SubmitOutputResponse.FromString(_asked(house, "SubmitOutput", odd, "portal")).decision
+    assert referred.verdict == pb.VERDICT_REFERRED
+    return referred.query
 
 
 def _output(label: str = "") -> pb.SubmitOutputRequest:

@@ -84,6 +84,7 @@ KEYS = {
     "AssessDataset": "stefan",
     "EnterKnowledge": "stefan",
     "ReviewQuery": "grace",
+    "CommentQuery": "grace",
     "SubmitOutput": "portal",
     "SubmitResults": "portal",
 }

@@ -69,6 +69,41 @@ def test_cells_that_acro_says_it_suppressed_and_shows_are_withheld(house):
     assert ("5", "0", "5") not in left  # what was suppressed stays so
 
 
+def test_deviations_and_shares_go_out_and_are_written_for_a_viewer(house, tmp_path):
+    deviations = "female,0,1\nsite,,\n1,1012.6,845.5\n2,663.3,668.0\n3,,787.3\n"
+    shares = "site,0,1\n1,0.482,0.518\n2,0.498,0.502\n"
+    crosstab = "acro.crosstab(df.site, df.female, {})"
+    printed = acro_folder(
+        {
+            "a": entry("table", ["a.csv"], crosstab.format('values=df.meddol, aggfunc="std"')),
+            "b": entry("table", ["b.csv"], crosstab.format('normalize="index"')),
+        },
+        a__csv=deviations,
+        b__csv=shares,
+    )
+    (tmp_path / "job").mkdir()
+    for name in ("a.csv", "b.csv", "results.json"):
+        (tmp_path / "job" / name).write_bytes(printed[name])
+    with Client(str(house.http.base_url), house.keys["portal"]) as portal:
+        results = portal.submit_results("randhie", tmp_path / "job")
+    assert [(o.read_as, o.answer.verdict) for o in results.outputs] == [
+        ("STATISTIC", "RELEASED"),
+        ("TABLE", "RELEASED"),
+    ]
+    groups = results.outputs[0].answer.statistic.groups
+    assert [(group.codes, dict(group.figures)) for group in groups] == [
+        (("1", "0"), {"standard_deviation": 1013.0}),
+        (("1", "1"), {"standard_deviation": 845.5}),
+        (("2", "0"), {"standard_deviation": 663.3}),
+        (("2", "1"), {"standard_deviation": 668.0}),
+        (("3", "1"), {"standard_deviation": 787.3}),
+    ]
+    write_acro(results, tmp_path / "out")
+    lines = (tmp_path / "out/output_0_0.csv").read_text().splitlines()
+    assert lines[:2] == ["site / female,standard_deviation", "1 / 0,1013"]
+    assert (tmp_path / "out/output_1_0.csv").read_text().splitlines()[1].startswith("1,48.2")
+
+
 def test_a_checker_sees_the_file_and_may_release_it_by_exception_only(house):
     chart = send(house, zipped({"a.png": CHART}), {"label": "job 18"}).json()["outputs"][0]["decision"]
     path = f"/v1/queries/{chart['query']}"

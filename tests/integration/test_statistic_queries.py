@@ -8,6 +8,7 @@ import pytest
 
 from house import build, person, reasons, table_request, verdict, with_randhie
 from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.facility import statistic_plan
 from sdcgate.facility.errors import Forbidden, InvalidRequest
 from sdcgate.facility.in_process import LocalRisk
 from sdcgate.facility.pace import Pace
@@ -27,7 +28,9 @@ def people() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    return with_randhie(tmp_path_factory.mktemp("randhie"))
+    made = with_randhie(tmp_path_factory.mktemp("randhie"))
+    yield made
+    made.facility.close()
 
 
 def request(kind: str, measure: str = "", dataset: str = "randhie", groups=(), filter=None, **asked):
@@ -231,6 +234,20 @@ def test_pictures_are_drawn_only_where_they_are_asked_for(house) -> None:
     assert len(without.pictures) == 0
     assert [picture.svg.startswith("<svg") for picture in drawn.pictures] == [True]
     assert [curve.name for curve in without.curves] == ["edges"]
+
+
+def test_drawings_leave_as_png_too_where_that_is_asked(house, monkeypatch) -> None:
+    asked = {"groups": ["female"], "picture": True, "png": True}
+    drawn = ask(house, "BOX_PLOT", "meddol", **asked).decision.statistic
+    (picture,) = drawn.pictures
+    assert picture.png.startswith(b"\x89PNG")
+    plain = ask(house, "BOX_PLOT", "meddol", groups=["female"], picture=True).decision.statistic
+    assert [(one.svg, one.png) for one in plain.pictures] == [(picture.svg, b"")]
+    with pytest.raises(InvalidRequest, match="png: It is of drawings"):
+        ask(house, "BOX_PLOT", "meddol", png=True)
+    monkeypatch.setattr(statistic_plan, "can_render", lambda: False)
+    with pytest.raises(InvalidRequest, match="take the SVG"):
+        ask(house, "BOX_PLOT", "meddol", **asked)
 
 
 def test_drawings_of_very_many_groups_are_not_made(house) -> None:

@@ -1,5 +1,6 @@
 """Survival curves, significance tests, correlations and components through the whole facility."""
 
+from contextlib import ExitStack
 from itertools import combinations
 
 import numpy as np
@@ -28,7 +29,18 @@ def hospital(folder, frame: pd.DataFrame, **varies):
     frame.to_csv(folder / "patients.csv", index=False)
     house = build(folder, policy="five-safes")
     house.engine.register(parse_descriptor(descriptor(**varies)))
+    HOUSES.callback(house.facility.close)
     return house
+
+
+HOUSES = ExitStack()
+"""Houses whose workers are ended after the last test."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended():
+    with HOUSES:
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Python client of sdcgate: ask for tables over REST and get what may leave, with reasons and certificate."""
 
 from sdcgate_client.acro import write_acro
-from sdcgate_client.answer import Answer, Dimension, Figure, Reason, Table
+from sdcgate_client.answer import Answer, Comment, Dimension, Figure, Reason, Table
 from sdcgate_client.checks import own_levels, own_problem, own_table
 from sdcgate_client.client import Client
 from sdcgate_client.errors import (
@@ -27,6 +27,7 @@ __all__ = [
     "Answer",
     "ApiError",
     "Client",
+    "Comment",
     "Conflict",
     "Dimension",
     "Figure",

@@ -12,10 +12,11 @@ from typing import Any
 
 from sdcgate_client.answer import ABSENT, PERTURBED, PUBLISHED, WITHHELD, Answer, Figure, Table
 from sdcgate_client.results import JudgedResult, Results
+from sdcgate_client.statistics import Statistic
 
 VERSION = "1.0.2"
 STATUSES = {"RELEASED": "pass", "RELEASED_PROTECTED": "pass", "REFERRED": "review", "REFUSED": "fail"}
-TYPES = {"TABLE": "table", "MODEL": "regression", "REQUEST": "table", "FILE": "custom"}
+TYPES = {"TABLE": "table", "MODEL": "regression", "STATISTIC": "table", "REQUEST": "table", "FILE": "custom"}
 OK = "ok"
 _RUN = ("=", "+", "-", "@", "\t", "\r")
 
@@ -119,6 +120,20 @@ def _grids(answer: Answer) -> Iterator[tuple[Rows, Rows]]:
             for _, row in frame.iterrows()
         ]
         yield [names, *rows], marks
+    elif answer.statistic is not None:
+        for name in answer.statistic.figures:
+            yield _of_groups(answer.statistic, name)
+
+
+def _of_groups(statistic: Statistic, figure: str) -> tuple[Rows, Rows]:
+    """One figure of a statistic, a row a group."""
+    rows = [[" / ".join(statistic.variables), figure]]
+    marks = []
+    for group in statistic.groups:
+        value = group.figures.get(figure)
+        rows.append([" / ".join(group.codes), value if isinstance(value, str) else _text(value)])
+        marks.append(["withheld" if value is None else OK])
+    return rows, marks
 
 
 def _crossed(table: Table, figure: Figure) -> tuple[Rows, Rows]:

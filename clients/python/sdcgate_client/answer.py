@@ -29,6 +29,27 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """What an output checker wrote of a query."""
+
+    text: str
+    written: str
+    author: str = ""
+    """Empty for the researcher."""
+    to_researcher: bool = False
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Comment":
+        """Reads `{"author": ..., "written": ..., "text": ..., "to_researcher": ...}`."""
+        return cls(
+            str(content.get("text", "")),
+            str(content.get("written", "")),
+            str(content.get("author") or ""),
+            bool(content.get("to_researcher")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Dimension:
     """A dimension of a table: its code list and, for each cell, the position of its code."""
 
@@ -153,6 +174,8 @@ class Answer:
     """The model, where one was asked."""
     statistic: Statistic | None = None
     """The statistic, where one was asked."""
+    comments: tuple[Comment, ...] = ()
+    """What output checkers wrote of it, the oldest first; to its researcher only what is for him."""
 
     @property
     def released(self) -> bool:
@@ -198,6 +221,7 @@ class Answer:
             checker=content.get("checker"),
             model=Model.from_json(decision["model"]) if decision.get("model") else None,
             statistic=Statistic.from_json(decision["statistic"]) if decision.get("statistic") else None,
+            comments=tuple(Comment.from_json(comment) for comment in content.get("comments") or ()),
         )
         given = (answer.table, answer.model, answer.statistic, decision.get("files") or None)
         if answer.released and all(one is None for one in given):

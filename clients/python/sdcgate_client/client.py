@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import httpx
 
-from sdcgate_client.answer import Answer
+from sdcgate_client.answer import Answer, Comment
 from sdcgate_client.check_calls import CheckCalls
 from sdcgate_client.contents import json_of, object_of
 from sdcgate_client.errors import UnexpectedAnswer
@@ -161,6 +161,7 @@ class Client(CheckCalls):
         weighted: bool = False,
         standard_errors: bool = False,
         picture: bool = False,
+        png: bool = False,
         project: str = "",
     ) -> Answer:
         """Asks for a statistic of groups.
@@ -181,6 +182,7 @@ class Client(CheckCalls):
             weighted: Whether the records' weights are used.
             standard_errors: Whether they are wanted beside a mean, total, ratio or proportion.
             picture: Whether a drawing (SVG) is wanted.
+            png: Whether it is wanted as PNG, too.
             project: On whose behalf it is asked.
 
         Raises:
@@ -201,6 +203,7 @@ class Client(CheckCalls):
             weighted=weighted,
             standard_errors=standard_errors,
             picture=picture,
+            png=png,
             project=project,
         )
         response = self._send("POST", f"/v1/datasets/{_segment(dataset)}/statistics", request)
@@ -338,6 +341,17 @@ class Client(CheckCalls):
         body |= {"exception": True} if exception else {}
         body |= {"returned": returned} if returned else {}
         return Answer.from_json(self._call("POST", f"/v1/queries/{_segment(query)}:review", body))
+
+    def comment(self, query: str, text: str, to_researcher: bool = False) -> Comment:
+        """Writes a comment on a referred query; needs a checker's key, and not the author's.
+
+        Other checkers read it, with `to_researcher` also who asked.
+        """
+        body: dict[str, Any] = {"text": text}
+        body |= {"to_researcher": True} if to_researcher else {}
+        return Comment.from_json(
+            object_of(self._call("POST", f"/v1/queries/{_segment(query)}:comment", body))
+        )
 
     def status(self) -> dict[str, Any]:
         """Whether queries can be answered, the software's version, and the certificates' public key."""

@@ -11,6 +11,7 @@ from sdcgate_client.answer import (
     SHOWN,
     WITHHELD,
     Answer,
+    Comment,
     Dimension,
     Figure,
     Table,
@@ -51,6 +52,8 @@ def format_answer(answer: Answer, width: int = 110) -> str:
         )
     if answer.statistic is not None:
         lines += ["", format_statistic(answer.statistic)]
+    for comment in answer.comments:
+        lines += ["", *_comment(comment)]
     if answer.certificate:
         head = str(answer.certificate.get("head", ""))[:16]
         lines += [
@@ -59,6 +62,14 @@ def format_answer(answer: Answer, width: int = 110) -> str:
             f"policy {answer.policy.get('name', '')} {str(answer.policy.get('hash', ''))[:15]}",
         ]
     return "\n".join(lines)
+
+
+def _comment(comment: Comment) -> list[str]:
+    """Who wrote it, when and for whom; then its lines, indented so that none looks like another part."""
+    who = _clean(comment.author) or "an output checker"
+    also = " (the researcher reads it)" if comment.author and comment.to_researcher else ""
+    said = [f"  {_clean(line)}" for line in comment.text.splitlines()]
+    return [f"comment of {who}, {_clean(comment.written)}{also}", *said]
 
 
 def format_table(table: Table, request: Mapping[str, Any] | None = None, width: int = 110) -> str:

@@ -91,6 +91,7 @@ def statistic_request(
     weighted: bool = False,
     standard_errors: bool = False,
     picture: bool = False,
+    png: bool = False,
     project: str = "",
 ) -> dict[str, Any]:
     """The body of `POST /v1/datasets/{dataset}/statistics`.
@@ -117,6 +118,8 @@ def statistic_request(
             body[name] = found[0]
     if mode_of is not None:
         body["mode_of"] = dimension(mode_of)
+    if png:
+        body["png"] = True
     if wanted := items(measures):
         body["measures"] = wanted
     if by := [dimension(item) for item in items(factors)]:

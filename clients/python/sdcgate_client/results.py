@@ -24,7 +24,7 @@ class JudgedResult:
     part: str
     """Which part of it, where it shows several statistics."""
     read_as: str
-    """`TABLE`, `MODEL`, `REQUEST`, or `FILE` where it could not be read."""
+    """`TABLE`, `MODEL`, `STATISTIC`, `REQUEST`, or `FILE` where it could not be read."""
     files: tuple[str, ...]
     problems: tuple[str, ...]
     """What made it unreadable."""

@@ -1,5 +1,6 @@
 """A statistic of groups as it left the facility."""
 
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -38,7 +39,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic of groups with limited digits, its curves, and drawings as SVG."""
+    """A statistic of groups with limited digits, its curves, and drawings as SVG or PNG."""
 
     kind: str
     measure: str
@@ -48,6 +49,8 @@ class Statistic:
     curves: tuple[Curve, ...] = ()
     pictures: tuple[str, ...] = field(default=(), repr=False)
     weighted: bool = False
+    png: tuple[bytes, ...] = field(default=(), repr=False)
+    """The drawings as PNG, where that was asked for."""
 
     @property
     def withheld(self) -> int:
@@ -106,6 +109,11 @@ class Statistic:
             curves=curves,
             pictures=tuple(str(one["svg"]) for one in content.get("pictures") or ()),
             weighted=bool(content.get("weighted")),
+            png=tuple(
+                b64decode(one["png"], validate=True)
+                for one in content.get("pictures") or ()
+                if one.get("png")
+            ),
         )
 
     def curves_to_pandas(self) -> "pandas.DataFrame":

@@ -106,7 +106,7 @@ def statistic(
     factors: Dimensions = [],  # noqa: B006
     weighted: Annotated[bool, typer.Option(help="Use the records' weights.")] = False,
     errors: Annotated[bool, typer.Option(help="With standard errors.")] = False,
-    picture: Annotated[Path | None, typer.Option(help="Write the drawing to this SVG file.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Write the drawing to this .svg or .png file.")] = None,
     project: Annotated[str, typer.Option(help="Project on whose behalf it is asked.")] = "",
     as_json: AsJson = False,
     url: Url = DEFAULT_URL,
@@ -129,18 +129,20 @@ def statistic(
             weighted=weighted,
             standard_errors=errors,
             picture=picture is not None,
+            png=picture is not None and picture.suffix.lower() == ".png",
             project=project,
         )
     _print(answer, as_json)
     if picture is not None and answer.statistic is not None and answer.statistic.pictures:
-        _write_pictures(picture, answer.statistic.pictures)
+        drawn = answer.statistic.png or tuple(svg.encode() for svg in answer.statistic.pictures)
+        _write_pictures(picture, drawn)
 
 
-def _write_pictures(file: Path, pictures: tuple[str, ...]) -> None:
+def _write_pictures(file: Path, pictures: tuple[bytes, ...]) -> None:
     """One drawing as the file that is named, several with numbers."""
-    for number, svg in enumerate(pictures, 1):
+    for number, content in enumerate(pictures, 1):
         name = file if len(pictures) == 1 else file.with_stem(f"{file.stem}-{number}")
-        name.write_text(svg, encoding="utf-8")
+        name.write_bytes(content)
 
 
 @app.command()

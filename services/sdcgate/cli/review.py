@@ -11,7 +11,7 @@ from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
 from sdcgate.cli.query import listed
 
 app = typer.Typer(
-    help="Review: list referred queries, look at one, approve, return or refuse it.",
+    help="Review: list referred queries, look at one, comment on it, approve, return or refuse it.",
     no_args_is_help=True,
 )
 
@@ -97,6 +97,24 @@ def give_back(
 ) -> None:
     """Return a referred query to its researcher: refused, with what to change."""
     _decide(query, False, note, url, api_key, returned=message)
+
+
+@app.command()
+def comment(
+    query: QueryId,
+    text: Annotated[str, typer.Argument(help="What it says; kept in the ledger.")],
+    to_researcher: Annotated[
+        bool, typer.Option(help="The researcher reads it, too; else only checkers do.")
+    ] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Write a comment on a referred query. It decides nothing; `review show` shows it."""
+    with connected(url, api_key) as client:
+        client.comment(query, text, to_researcher)
+    typer.echo(
+        "recorded; the researcher reads it, too" if to_researcher else "recorded; only checkers read it"
+    )
 
 
 def _decide(

@@ -16,6 +16,7 @@ from sdcgate.facility.asked import (
 )
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
+from sdcgate.facility.commenting import Commenting
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.head import Head
@@ -34,7 +35,9 @@ from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.road import Road
 from sdcgate.facility.spending import Spending
+from sdcgate.facility.statistic_png import OPEN_SANS, Font
 from sdcgate.facility.statistic_queries import StatisticQueries
+from sdcgate.facility.statistics import StatisticWay
 from sdcgate.facility.table_queries import TableQueries
 from sdcgate.facility.two_reviewers import waits_for_another
 from sdcgate.facility.versions import Versions
@@ -61,6 +64,7 @@ class Facility:
         policies: Mapping[str, Policy],
         default_policy: str,
         box_key: bytes,
+        font: Font = OPEN_SANS,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
@@ -68,6 +72,7 @@ class Facility:
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
         self._approvals = Approvals(ledger)
+        self._comments = Commenting(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
         self._fits = ModelWay(engine, self._judge, risk, FittingRoom())
@@ -77,8 +82,12 @@ class Facility:
         redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
         self._models = ModelQueries(engine, self._fits, self._road)
-        self._statistics = StatisticQueries(engine, self._judge, risk, self._road)
-        answers = Answers(self._tables.answer_output, self._tables.answer, self._models.answer)
+        # With workers of their own, so that no statistic waits for a model.
+        self._computes = StatisticWay(engine, self._judge, risk, FittingRoom(), font)
+        self._statistics = StatisticQueries(engine, self._computes, self._road)
+        answers = Answers(
+            self._tables.answer_output, self._tables.answer, self._models.answer, self._statistics.answer
+        )
         self._results = ResultQueries(engine, box_key, answers, self._road)
         self._reviewed: dict[str, ModelQueries | StatisticQueries | ResultQueries] = {
             "model_request": self._models,
@@ -158,12 +167,14 @@ class Facility:
         return assessed_to_message(dataset, policy, found)
 
     def warm_up(self) -> None:
-        """Start the processes in which models are fitted, so that no caller waits for them."""
+        """Start the processes of models and statistics, so that no caller waits for them."""
         self._fits.warm_up()
+        self._computes.warm_up()
 
     def close(self) -> None:
-        """End the processes in which models are fitted."""
+        """End the processes of models and statistics."""
         self._fits.close()
+        self._computes.close()
 
     def is_ready(self) -> bool:
         """Whether decisions can be recorded."""
@@ -300,6 +311,7 @@ class Facility:
             response.output.CopyFrom(record.output if checks else without_facts(record.output))
         if record.HasField("files"):
             response.files.CopyFrom(seen_files(record.files, checks))
+        response.comments.extend(self._comments.seen(caller, stored))
         return response
 
     def list_queries(self, caller: Caller, request: pb.ListQueriesRequest) -> pb.ListQueriesResponse:
@@ -352,6 +364,10 @@ class Facility:
             if record.HasField(field):
                 return queries.review(caller, request, record, stored.version, pace)
         return self._tables.review(caller, request, record, stored.version, pace)
+
+    def comment_query(self, caller: Caller, request: pb.CommentQueryRequest) -> pb.CommentQueryResponse:
+        """Write a comment on a referred query; raises as `Commenting.write`."""
+        return self._comments.write(caller, request)
 
     def get_policy(self, caller: Caller, request: pb.GetPolicyRequest) -> pb.GetPolicyResponse:
         """The policy that applies to a dataset, or that applied when a query was decided.

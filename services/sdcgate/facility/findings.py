@@ -5,6 +5,7 @@ from collections.abc import Sequence, Set
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.outputs.model_checks import ModelFinding
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 
 OF_CELLS = frozenset(
@@ -22,11 +23,11 @@ OF_CELLS = frozenset(
 """Rules of cells; the others are about the whole table."""
 
 
-def consequence_of(finding: Finding) -> Consequence:
-    """Unspecified is refuse, and so is protecting a whole table."""
-    if finding.consequence is Consequence.UNSPECIFIED:
-        return Consequence.REFUSE
-    if not finding.cells and finding.consequence is Consequence.PROTECT:
+def consequence_of(finding: Finding | ModelFinding) -> Consequence:
+    """Unspecified is refuse, and so is protecting all of a table, a statistic or a model."""
+    named = finding.columns if isinstance(finding, ModelFinding) else finding.cells
+    unspecified = finding.consequence is Consequence.UNSPECIFIED
+    if unspecified or (finding.consequence is Consequence.PROTECT and not named):
         return Consequence.REFUSE
     return finding.consequence
 

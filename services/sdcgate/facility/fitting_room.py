@@ -1,9 +1,10 @@
-"""Where models are fitted: processes of their own, so that a fit takes nobody else's memory or time."""
+"""Where models are fitted and statistics computed: processes of their own, within time and memory."""
 
 import resource
 import threading
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as TimedOut
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ T = TypeVar("T")
 
 
 class FitFailed(RuntimeError):
-    """A fit ended with an error that nobody foresaw."""
+    """A fit, or a statistic, ended with an error that nobody foresaw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,16 @@ class FittingRoom:
         except TimedOut:
             future.cancel()  # type: ignore[no-untyped-call]
             raise TimeOver() from None
-        except ProcessExpired:
-            raise Unavailable("The fit was ended from outside; nothing was decided. Try again.") from None
+        except (ProcessExpired, BrokenProcessPool):
+            raise Unavailable(
+                "The computation was ended from outside; nothing was decided. Try again."
+            ) from None
         if not isinstance(found, Failed):
             return found
         if found.error == MemoryError.__name__:
-            raise Unavailable("The model needs more memory than a fit may take; ask a smaller one.")
+            raise Unavailable("This needs more memory than one question may take; ask for less.")
         # Its own words may hold values.
-        raise FitFailed(f"a fit ended with {found.error}")
+        raise FitFailed(f"a computation ended with {found.error}")
 
     def close(self) -> None:
         """End all workers."""
@@ -78,6 +81,11 @@ class FittingRoom:
         with self._lock:
             if self._closed:
                 raise Unavailable("The facility is ending; try again in a moment.")
+            if self._pool is not None and not self._pool.active:
+                # A worker that cannot even take in what it is given ends the pool, which does not recover.
+                self._pool.stop()  # type: ignore[no-untyped-call]
+                self._pool.join()
+                self._pool = None
             if self._pool is None:
                 # Not forked from here: the house has threads, and its workers must not have its memory.
                 self._pool = ProcessPool(
@@ -92,6 +100,9 @@ class FittingRoom:
 def _returned(function: Callable[..., T], *given: Any) -> T | Failed:
     try:
         return function(*given)
+    except MemoryError:
+        # numpy's own kind of it has another name.
+        return Failed(MemoryError.__name__)
     except Exception as error:
         return Failed(type(error).__name__)
 

@@ -12,7 +12,7 @@ from sdcgate.facility.models import ModelWay, cells_of
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import Answered
 from sdcgate.facility.results.comparison import Comparison
-from sdcgate.facility.road import Judged, Road
+from sdcgate.facility.road import Judged, Judging, Road
 from sdcgate.facility.turns import Turns
 from sdcgate.ledger.credentials import Caller
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -62,13 +62,15 @@ class ModelQueries:
             asked = replace(asked, canonical=printed.canonical)
         if (before := self._road.repeated(asked, pace)) is not None:
             return before
+        refusal = self._way.refuse_without_data(plan)
         with self._turns.taken(caller.researcher):
-            return self._road.spending.pay(
+            return self._road.answer(
                 caller,
                 asked,
                 cells_of(plan),
                 pace,
-                lambda paid: self._decide(caller, paid, plan, pace, printed),
+                refusal,
+                lambda paid: self._judging(paid, plan, pace, printed=printed),
             )
 
     def review(
@@ -79,37 +81,27 @@ class ModelQueries:
         version: int,
         pace: Pace,
     ) -> pb.Decision:
-        """Refuse a referred model, or approve it: steps 4 to 8 at the present head.
-
-        Raises:
-            Conflict: it still cannot be proved that it is safe.
-        """
+        """Refuse a referred model, or approve it; raises as `Road.review`."""
         plan = self.plan(record.model_request, version)
         asked = asked_model(plan, record.model_request)
-        if not request.approve:
-            return self._road.refuse(caller, request, asked, record)
+        return self._road.review(
+            caller, request, asked, record, pace, lambda: self._judging(asked, plan, pace, request.query)
+        )
+
+    def _judging(
+        self,
+        asked: Asked,
+        plan: ModelPlan,
+        pace: Pace,
+        approved: str = "",
+        printed: Comparison | None = None,
+    ) -> Judging:
+        """Compute, and judge at whatever head; `approved` is the query that a checker approves."""
         hand = self._way.compute(plan)
 
         def judged(known: Knowledge) -> Judged:
-            outcome = self._way.judge(hand, known, pace.left, approved=True)
-            decision = decided_model(asked, plan, outcome, request.query)
-            return outcome.consequence, decision, found_model(plan, outcome, known.sequence)
-
-        return self._road.approve(caller, request, asked, record, pace, judged)
-
-    def _decide(
-        self, caller: Caller, asked: Asked, plan: ModelPlan, pace: Pace, printed: Comparison | None
-    ) -> Answered:
-        """Steps 2 to 8."""
-        refusal = self._way.refuse_without_data(plan)
-        if refusal is not None:
-            return self._road.refused(caller, asked, refusal)
-        pace.data_are_read(plan.policy.latency_step_ms)
-        hand = self._way.compute(plan)
-
-        def judged(known: Knowledge) -> Judged:
-            outcome = self._way.judge(hand, known, pace.left)
-            decision = decided_model(asked, plan, outcome)
+            outcome = self._way.judge(hand, known, pace.left, bool(approved))
+            decision = decided_model(asked, plan, outcome, approved)
             found = found_model(plan, outcome, known.sequence)
             if printed is not None:
                 digits = plan.policy.models.significant_digits
@@ -117,4 +109,4 @@ class ModelQueries:
                 found = replace(found, binding=binding)
             return outcome.consequence, decision, found
 
-        return self._road.decide(caller, asked, pace, judged)
+        return judged

@@ -10,6 +10,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.charges import cells_told
 from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge
@@ -31,12 +32,10 @@ from sdcgate.facility.model_tables import (
 from sdcgate.facility.model_vocabulary import vocabulary
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
-from sdcgate.facility.refusals import Refusal, names_refused, refuse_without_data
+from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
 from sdcgate.methods.rules import Consequence, ReasonCode
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 MODEL_SECONDS = 60.0
 """No fit takes longer, however much time its caller has."""
@@ -96,13 +95,9 @@ class ModelWay:
 
     def refuse_without_data(self, plan: ModelPlan) -> Refusal | None:
         """Judge a model by the policy alone; None where nothing speaks against it."""
-        kind = plan.kind
-        allowed = plan.policy.models.kinds
-        if kind not in allowed:
-            what = f"Models that may be asked: {', '.join(sorted(allowed))}." if allowed else "Ask tables."
-            message = f"{kind} may not be asked at this access level."
-            found = pb.Reason(code=policy_pb2.REASON_CODE_NOT_ALLOWED, message=message, suggestion=what)
-            return Refusal(Consequence.REFUSE, (found,), ())
+        refused = kind_refused("Models", plan.kind, plan.policy.models.kinds)
+        if refused is not None:
+            return refused
         names = names_refused(plan.everything)
         if names:
             return Refusal(Consequence.REFUSE, tuple(names), ())
@@ -218,8 +213,8 @@ class ModelWay:
         worst = Consequence.PROTECT
         for finding in findings:
             withheld[list(finding.columns)] |= finding.consequence is Consequence.PROTECT
-            worst = max(worst, _read(finding))
-        codes = tuple(sorted({finding.rule for finding in findings if _read(finding) is worst}))
+            worst = max(worst, consequence_of(finding))
+        codes = tuple(sorted({finding.rule for finding in findings if consequence_of(finding) is worst}))
         constant = fitted.design.constant
         if (constant is not None and hidden[constant]) or any(map(withholds_all, judged)):
             worst, codes = Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,)
@@ -249,12 +244,3 @@ def _window(plan: ModelPlan) -> int:
 def _asked_tables(plan: ModelPlan) -> list[Plan]:
     """The tables of a model without the conditions on missing values, which nobody asked for."""
     return [replace(table.plan, filters=plan.filters) for table in implied_tables(plan, ())]
-
-
-def _read(finding: ModelFinding) -> Consequence:
-    """Unspecified is refuse, and so is protecting a whole model."""
-    if finding.consequence is Consequence.UNSPECIFIED:
-        return Consequence.REFUSE
-    if finding.consequence is Consequence.PROTECT and not finding.columns:
-        return Consequence.REFUSE
-    return finding.consequence

@@ -1,5 +1,6 @@
 """Refusals that need no data: dimensions, variables, levels, combinations, statistics, size."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sdcgate.facility.noise_limits import without_noise
@@ -7,7 +8,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.reasons import alternatives, fewer_dimensions, reason
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,18 @@ def refuse_without_data(plan: Plan, submitted: bool = False) -> Refusal | None:
         else alternatives(plan)
     )
     return Refusal(Consequence.REFER if refer else Consequence.REFUSE, tuple(reasons), tuple(offered))
+
+
+def kind_refused(what: str, kind: str, allowed: Collection[str]) -> Refusal | None:
+    """That models or statistics of a kind may not be asked; None where they may."""
+    if kind in allowed:
+        return None
+    found = pb.Reason(
+        code=policy_pb2.REASON_CODE_NOT_ALLOWED,
+        message=f"{kind} may not be asked at this access level.",
+        suggestion=f"{what} that may be asked: {', '.join(sorted(allowed))}." if allowed else "Ask tables.",
+    )
+    return Refusal(Consequence.REFUSE, (found,), ())
 
 
 def _dimensions(plan: Plan) -> list[pb.Reason]:

@@ -21,6 +21,8 @@ from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 Judged = tuple[Consequence | None, pb.Decision, Found]
 """What may happen, the decision that says so, and what it was made from."""
+Judging = Callable[[Knowledge], Judged]
+"""Judges what was computed, at a head of the ledger."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,54 +41,70 @@ class Road:
             pace.repeats(earlier.decision.decided.ToDatetime(UTC), asked.policy.latency_step_ms)
         return earlier
 
-    def refused(self, caller: Caller, asked: Asked, refusal: Refusal) -> Answered:
-        """Record a refusal that needed no data."""
-        decision = new_decision(asked, refusal.consequence)
-        decision.reasons.extend(refusal.reasons)
-        decision.alternatives.extend(refusal.alternatives)
-        return self.recorder.record(caller, asked, decision)
-
-    def decide(
-        self, caller: Caller, asked: Asked, pace: Pace, judged: Callable[[Knowledge], Judged]
-    ) -> Answered:
-        """Judge and record at the present head."""
-
-        def attempt() -> Answered:
-            _, decision, found = judged(self.head.known(asked.dataset))
-            seen_at(decision, pace.moment())
-            return self.recorder.record(caller, asked, decision, found)
-
-        return self.head.attempt(asked.dataset.source, attempt, pace)
-
-    def refuse(
+    def answer(
         self,
         caller: Caller,
-        request: pb.ReviewQueryRequest,
         asked: Asked,
-        record: release_pb2.DecisionRecord,
-    ) -> pb.Decision:
-        """Record that a checker refuses or returns a query."""
-        return self.recorder.record_review(caller, request, asked, record, not_approved(asked, request))
+        cells: int,
+        pace: Pace,
+        refusal: Refusal | None,
+        judging: Callable[[Asked], Judging],
+    ) -> Answered:
+        """Charge a question and decide it: refused without data, or computed, judged and recorded.
 
-    def approve(
+        `judging` computes, with the question as it was charged, and says how to judge at a head.
+        """
+
+        def decide(paid: Asked) -> Answered:
+            if refusal is not None:
+                return self._refused(caller, paid, refusal)
+            pace.data_are_read(paid.policy.latency_step_ms)
+            return self._decide(caller, paid, pace, judging(paid))
+
+        return self.spending.pay(caller, asked, cells, pace, decide)
+
+    def review(
         self,
         caller: Caller,
         request: pb.ReviewQueryRequest,
         asked: Asked,
         record: release_pb2.DecisionRecord,
         pace: Pace,
-        judged: Callable[[Knowledge], Judged],
+        judging: Callable[[], Judging],
     ) -> pb.Decision:
-        """Judge what a checker approves and record it, at the present head.
+        """Record that a checker refuses or returns a query, or approve it: steps 4 to 8 at the present head.
+
+        `judging` computes what is approved, and says how to judge it at a head.
 
         Raises:
             Conflict: it still cannot be proved that it is safe.
         """
+        if not request.approve:
+            refused = not_approved(asked, request)
+            return self.recorder.record_review(caller, request, asked, record, refused)
+        judged = judging()
 
         def attempt() -> pb.Decision:
             consequence, decision, found = judged(self.head.known(asked.dataset))
             if consequence is Consequence.REFER:
                 raise Conflict("It still cannot be proved that this is safe; refuse it.")
             return self.recorder.record_review(caller, request, asked, record, decision, found)
+
+        return self.head.attempt(asked.dataset.source, attempt, pace)
+
+    def _refused(self, caller: Caller, asked: Asked, refusal: Refusal) -> Answered:
+        """Record a refusal that needed no data."""
+        decision = new_decision(asked, refusal.consequence)
+        decision.reasons.extend(refusal.reasons)
+        decision.alternatives.extend(refusal.alternatives)
+        return self.recorder.record(caller, asked, decision)
+
+    def _decide(self, caller: Caller, asked: Asked, pace: Pace, judged: Judging) -> Answered:
+        """Judge and record at the present head."""
+
+        def attempt() -> Answered:
+            _, decision, found = judged(self.head.known(asked.dataset))
+            seen_at(decision, pace.moment())
+            return self.recorder.record(caller, asked, decision, found)
 
         return self.head.attempt(asked.dataset.source, attempt, pace)

@@ -1,6 +1,8 @@
 """Decisions about statistics, in the words and figures that leave."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
+from sdcgate.facility.statistic_computing import Hexagons
 from sdcgate.facility.statistic_kinds import OF_MEASURES
 from sdcgate.facility.statistic_pictures import computed_curves, curves_and_pictures
 from sdcgate.facility.statistic_plan import StatisticPlan
@@ -49,6 +52,7 @@ SUGGESTIONS = {
     ReasonCode.IMPLIED_TABLE: COARSER,
     ReasonCode.NOT_ESTIMABLE: COARSER,
 }
+NONE: Mapping[int, Hexagons] = MappingProxyType({})
 TOLD = frozenset(SUGGESTIONS)
 """Rules that are told by name; the others are those of cells, which look alike."""
 
@@ -63,7 +67,7 @@ def decided_statistic(
         for code in dict.fromkeys(_as_told(code) for code in outcome.codes):
             decision.reasons.append(statistic_reason(code, hand.plan, consequence))
     else:
-        told = told_statistic(hand, outcome.assessment, outcome.withheld)
+        told = told_statistic(hand, outcome.assessment, outcome.withheld, hexagons=outcome.hexagons)
         protected = bool(outcome.withheld.any()) or _lacks_figures(hand, outcome)
         decision = new_decision(asked, None, reviewed or None, protected)
         if protected:
@@ -113,6 +117,7 @@ def told_statistic(
     withheld: BoolArray,
     digits: int | None = None,
     drawn: bool = True,
+    hexagons: Mapping[int, Hexagons] = NONE,
 ) -> statistic_pb2.GroupedStatistic:
     """The message of a statistic; to checkers without anything withheld or rounded."""
     plan, computed = hand.plan, hand.computed
@@ -142,7 +147,7 @@ def told_statistic(
         message.unreliable.extend(np.flatnonzero(computed.unreliable & occupied & ~withheld).tolist())
     computed_curves(hand, found, withheld, exact, message)
     if drawn and groups:
-        curves_and_pictures(hand, found, withheld, exact, message)
+        curves_and_pictures(hand, found, withheld, exact, hexagons, message)
     return message
 
 

@@ -1,19 +1,17 @@
 """Curves of a statistic that leaves, and drawings of them: made from what was released, after it was."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from sdcgate.facility.statistic_computing import Hexagons, limited, rounded
 from sdcgate.facility.statistics import StatisticInHand
 from sdcgate.methods.cells import TOTAL, BoolArray
 from sdcgate.methods.outputs import pictures
 from sdcgate.methods.outputs.distributions import box_plot, density, histogram
-from sdcgate.methods.outputs.hexagonal_bins import grid_of, hexagonal_bins
 from sdcgate.methods.outputs.percentiles import Percentiles
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
 from sdcgate.methods.outputs.statistic_facts import Statistic
-from sdcgate.wire.models import significant
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
 START = {"survival": 1.0, "cumulative_hazard": 0.0}
@@ -25,6 +23,7 @@ def curves_and_pictures(
     found: StatisticAssessment,
     withheld: BoolArray,
     digits: int,
+    hexagons: Mapping[int, Hexagons],
     message: statistic_pb2.GroupedStatistic,
 ) -> None:
     """Add the curves of the groups that show anything, and drawings where they were asked for."""
@@ -35,10 +34,10 @@ def curves_and_pictures(
     if released is None:
         return
     shown = np.flatnonzero(~withheld).tolist()
-    drawings = list(_of_groups(hand, released, shown, digits, message))
+    drawings = list(_of_groups(hand, released, shown, digits, hexagons, message))
     if hand.plan.statistic is Statistic.BOX_PLOT:
         names = group_names(hand)
-        boxes = box_plot(_rounded(released, digits))
+        boxes = box_plot(rounded(released, digits))
         if np.isfinite(boxes.medians).any():
             drawings.append((shown, pictures.box_plot_picture(boxes, names, _labels(hand, ""))))
     if hand.plan.picture:
@@ -59,7 +58,7 @@ def computed_curves(
     shown = np.isfinite(hand.computed.figures[0].shown(found)) & ~withheld
     for curve in hand.computed.curves:
         if shown[curve.group]:
-            x, y = _limited(curve.x, digits), _limited(curve.y, digits)
+            x, y = limited(curve.x, digits), limited(curve.y, digits)
             message.curves.add(group=curve.group, name=curve.name, x=x, y=y)
 
 
@@ -77,53 +76,47 @@ def _of_groups(
     released: Percentiles,
     shown: list[int],
     digits: int,
+    hexagons: Mapping[int, Hexagons],
     message: statistic_pb2.GroupedStatistic,
 ) -> Iterator[tuple[list[int], str]]:
     """Drawings of single groups, their curves added to the message."""
     names = group_names(hand)
-    rounded = _rounded(released, digits)
+    leaving = rounded(released, digits)
     for group in shown:
         labels = _labels(hand, names[group])
         match hand.plan.statistic:
-            case Statistic.HISTOGRAM if (bins := histogram(rounded, group)) is not None:
+            case Statistic.HISTOGRAM if (bins := histogram(leaving, group)) is not None:
                 message.curves.add(group=group, name="edges", x=bins.edges.tolist(), y=bins.shares.tolist())
                 yield [group], pictures.histogram_picture(bins, labels)
-            case Statistic.DENSITY if (curve := density(rounded, group)) is not None:
-                x, y = _limited(curve.values, digits), _limited(curve.densities, digits)
+            case Statistic.DENSITY if (curve := density(leaving, group)) is not None:
+                x, y = limited(curve.values, digits), limited(curve.densities, digits)
                 message.curves.add(group=group, name="density", x=x, y=y)
                 yield [group], pictures.density_picture(curve, labels)
             case Statistic.LORENZ_CURVE:
-                there = np.isfinite(rounded.lorenz[group])
-                x, y = np.array(rounded.points)[there].tolist(), rounded.lorenz[group][there].tolist()
+                there = np.isfinite(leaving.lorenz[group])
+                x, y = np.array(leaving.points)[there].tolist(), leaving.lorenz[group][there].tolist()
                 message.curves.add(group=group, name="lorenz_curve", x=x, y=y)
-                yield [group], pictures.lorenz_picture(rounded.points, rounded.lorenz[group], labels)
-            case Statistic.HEXAGONAL_BINS:
-                yield from _hexagons(hand, rounded, group, digits, message)
+                yield [group], pictures.lorenz_picture(leaving.points, leaving.lorenz[group], labels)
+            case Statistic.HEXAGONAL_BINS if group in hexagons:
+                yield from _hexagons(hand, group, hexagons[group], digits, message)
 
 
 def _hexagons(
     hand: StatisticInHand,
-    released: Percentiles,
     group: int,
+    found: Hexagons,
     digits: int,
     message: statistic_pb2.GroupedStatistic,
 ) -> Iterator[tuple[list[int], str]]:
-    people, second = hand.people, hand.second
-    minimum = hand.plan.policy.rules.minimum_units
-    if people is None or second is None or people.columns.second is None or minimum is None:
-        return
-    grid = grid_of(released, _rounded(second, digits), group)
-    if grid is None:
-        return
-    bins = hexagonal_bins(people.sample, people.columns.second, group, grid, minimum.units)
+    bins = found.bins
     message.curves.add(
         group=group,
         name="hexagons",
-        x=_limited(bins.x, digits),
-        y=_limited(bins.y, digits),
+        x=limited(bins.x, digits),
+        y=limited(bins.y, digits),
         units=bins.units.tolist(),
     )
-    yield [group], pictures.hexagon_picture(bins, grid, _labels(hand, group_names(hand)[group]))
+    yield [group], pictures.hexagon_picture(bins, found.grid, _labels(hand, group_names(hand)[group]))
 
 
 def group_names(hand: StatisticInHand) -> list[str]:
@@ -148,17 +141,3 @@ def _labels(hand: StatisticInHand, title: str) -> pictures.Labels:
     if hand.plan.statistic is Statistic.BOX_PLOT:
         return pictures.Labels(title, y=measures[0])
     return pictures.Labels(title, x=measures[0], y=measures[1] if len(measures) > 1 else "")
-
-
-def _rounded(found: Percentiles, digits: int) -> Percentiles:
-    """Percentiles as they leave: what is drawn and computed from them tells no more digits."""
-    shape = found.values.shape
-    return replace(
-        found,
-        values=np.array(_limited(found.values.reshape(-1), digits)).reshape(shape),
-        lorenz=np.array(_limited(found.lorenz.reshape(-1), digits)).reshape(shape),
-    )
-
-
-def _limited(values: np.ndarray, digits: int) -> list[float]:
-    return [significant(float(value), digits) for value in values]

@@ -29,6 +29,7 @@ from sdcgate.facility.statistic_kinds import (
     UNWEIGHTED,
     WITH_ERRORS,
 )
+from sdcgate.facility.statistic_png import can_render
 from sdcgate.methods.cells import MISSING
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.policy.effective import EffectivePolicy
@@ -58,6 +59,8 @@ class StatisticPlan:
     weighted: bool
     errors: bool
     picture: bool
+    png: bool
+    """Whether drawings are wanted as PNG, too."""
     project: str
     factors: tuple[Level, ...] = ()
     """Of a chi-squared test or an analysis of variance."""
@@ -119,8 +122,9 @@ class StatisticPlan:
                 "weighted": self.weighted,
                 "errors": self.errors,
                 "picture": self.picture,
-                # What was recorded before there were factors keeps its hash.
+                # What was recorded before there were factors, or PNG, keeps its hash.
                 **({"factors": self.factors} if self.factors else {}),
+                **({"png": True} if self.png else {}),
             },
             separators=(",", ":"),
             ensure_ascii=False,
@@ -158,6 +162,7 @@ def make_statistic_plan(
         weighted=request.weighted,
         errors=request.standard_errors,
         picture=request.picture,
+        png=request.png,
         project=request.project,
         factors=_factors(dataset, statistic, request, problems),
     )
@@ -301,6 +306,11 @@ def _unfit(plan: StatisticPlan) -> list[FieldProblem]:
         found.append(FieldProblem("weighted", f"{name} is about the units that are there; leave it out."))
     if plan.errors and plan.statistic not in WITH_ERRORS:
         found.append(FieldProblem("standard_errors", f"{name} has none; leave it out."))
+    if plan.png and not plan.picture:
+        found.append(FieldProblem("png", "It is of drawings; ask `picture`, too."))
+    elif plan.png and not can_render():
+        message = "This facility draws no PNG (it lacks the extra `png`); leave it out and take the SVG."
+        found.append(FieldProblem("png", message))
     groups = prod(len(plan.dataset.level(*level).codes) for level in plan.groups)
     if groups > MOST_DRAWN and (plan.picture or plan.statistic in OF_MANY_POINTS):
         message = f"At most {MOST_DRAWN} groups are drawn; these are {groups}. Ask coarser ones."

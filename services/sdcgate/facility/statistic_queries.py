@@ -1,21 +1,27 @@
 """Statistic queries from the request to the decision: asked, reviewed, looked at beforehand."""
 
+from dataclasses import replace
+
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_statistic
 from sdcgate.facility.charges import cells_told
-from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.ports import RiskService
 from sdcgate.facility.recording import Answered
-from sdcgate.facility.road import Judged, Road
+from sdcgate.facility.results.figure_comparison import FigureComparison
+from sdcgate.facility.road import Judged, Judging, Road
 from sdcgate.facility.statistic_answers import decided_statistic, found_statistic
 from sdcgate.facility.statistic_plan import StatisticPlan, make_statistic_plan
 from sdcgate.facility.statistics import StatisticWay
+from sdcgate.facility.turns import Turns
 from sdcgate.ledger.credentials import Caller
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+STATISTICS_AT_ONCE = 8
+"""Statistics of one researcher that are answered at once: all wait for the same workers."""
+BUSY = f"You have {STATISTICS_AT_ONCE} statistics that are being answered. Ask again after one of them."
 
 
 class StatisticQueries:
@@ -24,26 +30,50 @@ class StatisticQueries:
     def __init__(
         self,
         engine: Engine,
-        judge: Judge,
-        risk: RiskService,
+        way: StatisticWay,
         road: Road,
     ) -> None:
         self._engine = engine
-        self._way = StatisticWay(engine, judge, risk)
+        self._way = way
         self._road = road
+        self._turns = Turns(STATISTICS_AT_ONCE, BUSY)
 
     def plan(self, request: pb.QueryStatisticRequest, version: int | None = None) -> StatisticPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""
         dataset = datasets.find(self._engine, request.dataset, version)
         return make_statistic_plan(dataset, self._road.policies.of(dataset), request)
 
-    def answer(self, caller: Caller, request: pb.QueryStatisticRequest, pace: Pace) -> Answered:
-        """Answer a query: from the ledger if it was answered before, else by steps 2 to 8."""
+    def answer(
+        self,
+        caller: Caller,
+        request: pb.QueryStatisticRequest,
+        pace: Pace,
+        printed: FigureComparison | None = None,
+    ) -> Answered:
+        """Answer a query: from the ledger if it was answered before, else by steps 2 to 8.
+
+        `printed` is what a job printed of the statistic; where it differs, an output checker decides.
+
+        Raises:
+            Unavailable: the caller has other statistics that are being answered.
+        """
         plan = self.plan(request)
         asked = asked_statistic(plan, request)
-        return self._road.repeated(asked, pace) or self._road.spending.pay(
-            caller, asked, self._cells(plan), pace, lambda paid: self._decide(caller, paid, plan, pace)
-        )
+        if printed is not None:
+            asked = replace(asked, canonical=printed.canonical)
+        if (before := self._road.repeated(asked, pace)) is not None:
+            return before
+        refusal = self._way.refuse_without_data(plan)
+        cells = 0 if refusal is not None else cells_told(plan.table())
+        with self._turns.taken(caller.researcher):
+            return self._road.answer(
+                caller,
+                asked,
+                cells,
+                pace,
+                refusal,
+                lambda paid: self._judging(paid, plan, pace, printed=printed),
+            )
 
     def review(
         self,
@@ -53,39 +83,34 @@ class StatisticQueries:
         version: int,
         pace: Pace,
     ) -> pb.Decision:
-        """Refuse a referred statistic, or approve it: steps 4 to 8 at the present head.
-
-        Raises:
-            Conflict: it still cannot be proved that it is safe.
-        """
+        """Refuse a referred statistic, or approve it; raises as `Road.review`."""
         plan = self.plan(record.statistic_request, version)
         asked = asked_statistic(plan, record.statistic_request)
-        if not request.approve:
-            return self._road.refuse(caller, request, asked, record)
-        hand = self._way.compute(plan)
+        return self._road.review(
+            caller, request, asked, record, pace, lambda: self._judging(asked, plan, pace, request.query)
+        )
+
+    def _judging(
+        self,
+        asked: Asked,
+        plan: StatisticPlan,
+        pace: Pace,
+        approved: str = "",
+        printed: FigureComparison | None = None,
+    ) -> Judging:
+        """Compute, and judge at whatever head; `approved` is the query that a checker approves."""
+        hand = self._way.compute(plan, pace.left)
 
         def judged(known: Knowledge) -> Judged:
-            outcome = self._way.judge(hand, known, pace.left, approved=True)
-            decision = decided_statistic(asked, hand, outcome, request.query)
-            return outcome.consequence, decision, found_statistic(hand, outcome, known.sequence)
+            outcome = self._way.judge(hand, known, pace.left, bool(approved))
+            decision = decided_statistic(asked, hand, outcome, approved)
+            if plan.png:
+                self._way.add_png(decision.statistic, pace.left)
+            found = found_statistic(hand, outcome, known.sequence)
+            if printed is not None:
+                digits = plan.policy.statistics.significant_digits
+                decision, binding = printed.compared(asked, decision, digits)
+                found = replace(found, binding=binding)
+            return outcome.consequence, decision, found
 
-        return self._road.approve(caller, request, asked, record, pace, judged)
-
-    def _cells(self, plan: StatisticPlan) -> int:
-        """Cells that it tells of; 0 where it is refused without data."""
-        return 0 if self._way.refuse_without_data(plan) is not None else cells_told(plan.table())
-
-    def _decide(self, caller: Caller, asked: Asked, plan: StatisticPlan, pace: Pace) -> Answered:
-        """Steps 2 to 8."""
-        refusal = self._way.refuse_without_data(plan)
-        if refusal is not None:
-            return self._road.refused(caller, asked, refusal)
-        pace.data_are_read(plan.policy.latency_step_ms)
-        hand = self._way.compute(plan)
-
-        def judged(known: Knowledge) -> Judged:
-            outcome = self._way.judge(hand, known, pace.left)
-            decision = decided_statistic(asked, hand, outcome)
-            return outcome.consequence, decision, found_statistic(hand, outcome, known.sequence)
-
-        return self._road.decide(caller, asked, pace, judged)
+        return judged

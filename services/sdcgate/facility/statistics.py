@@ -1,6 +1,7 @@
 """The way of a statistic query: its table judged as tables are, then computed, checked and decided."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,23 +9,35 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.findings import consequence_of
+from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
-from sdcgate.facility.refusals import Refusal, refuse_without_data
+from sdcgate.facility.refusals import Refusal, kind_refused, refuse_without_data
+from sdcgate.facility.statistic_computing import (
+    Hexagons,
+    Task,
+    bin_groups,
+    compute_task,
+    grids_of,
+    warm_up,
+)
 from sdcgate.facility.statistic_plan import StatisticPlan
+from sdcgate.facility.statistic_png import Font, rendered
 from sdcgate.facility.statistic_records import Population, read_population
 from sdcgate.methods.cells import BoolArray, State, shape_of
-from sdcgate.methods.outputs.every_statistic import compute_statistic
 from sdcgate.methods.outputs.percentiles import Percentiles
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
 from sdcgate.methods.outputs.statistic_facts import Statistic
-from sdcgate.methods.outputs.statistics import Computed, compute
+from sdcgate.methods.outputs.statistics import Computed
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
+from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
+STATISTIC_SECONDS = 60.0
+"""No statistic takes longer to compute, however much time its caller has."""
 NOTHING_FOUND = StatisticAssessment(())
 
 
@@ -55,31 +68,45 @@ class StatisticOutcome:
     """What withholds single figures, the groups that the table withholds among it."""
     withheld: BoolArray | None = field(default=None, repr=False)
     """Groups that show nothing, shape (groups,)."""
+    hexagons: Mapping[int, Hexagons] = field(default_factory=dict, repr=False)
+    """Of hexagonal bins those of each group that shows any."""
 
 
 class StatisticWay:
     """Steps 2 to 7 for statistics. Stateless: what is known comes in, what may be decided goes out."""
 
-    def __init__(self, engine: Engine, judge: Judge, risk: RiskService) -> None:
+    def __init__(
+        self, engine: Engine, judge: Judge, risk: RiskService, room: FittingRoom, font: Font
+    ) -> None:
         self._engine = engine
         self._judge = judge
         self._risk = risk
+        self._room = room
+        self._font = font
+
+    def warm_up(self) -> None:
+        """Start the processes in which statistics are computed."""
+        with suppress(Unavailable):
+            self._room.run(warm_up, seconds=STATISTIC_SECONDS)
+
+    def close(self) -> None:
+        """End the processes in which statistics are computed."""
+        self._room.close()
 
     def refuse_without_data(self, plan: StatisticPlan) -> Refusal | None:
         """Judge a statistic by the policy alone; None where nothing speaks against it."""
-        allowed = plan.policy.statistics.kinds
-        if plan.statistic.name not in allowed:
-            what = (
-                f"Statistics that may be asked: {', '.join(sorted(allowed))}." if allowed else "Ask tables."
-            )
-            message = f"{plan.statistic.name} may not be asked at this access level."
-            found = pb.Reason(code=policy_pb2.REASON_CODE_NOT_ALLOWED, message=message, suggestion=what)
-            return Refusal(Consequence.REFUSE, (found,), ())
+        refused = kind_refused("Statistics", plan.statistic.name, plan.policy.statistics.kinds)
+        if refused is not None:
+            return refused
         refusal = refuse_without_data(plan.table())
         return None if refusal is None else Refusal(refusal.consequence, refusal.reasons, ())
 
-    def compute(self, plan: StatisticPlan) -> StatisticInHand:
-        """Step 3: the table that the statistic says something of, and the statistic."""
+    def compute(self, plan: StatisticPlan, left: Callable[[], float]) -> StatisticInHand:
+        """Step 3: the table that the statistic says something of, and the statistic.
+
+        Raises:
+            Unavailable: the statistic needs more time or memory than it may take.
+        """
         table = plan.table(_lacked(self._engine, plan))
         cells = self._judge.compute(table)
         people = read_population(self._engine, plan, cells.table.axes)
@@ -87,18 +114,9 @@ class StatisticWay:
             return StatisticInHand(plan, table, cells, None, None)
         limits = plan.policy.statistics
         rules = limits.rules(plan.policy.rules)
-        if plan.statistic is not Statistic.HEXAGONAL_BINS:
-            found = compute_statistic(
-                plan.statistic, people.sample, rules, people.columns, limits.largest, plan.errors
-            )
-            return StatisticInHand(plan, table, cells, people, found)
-        first = compute(Statistic.PERCENTILES, people.sample, rules)
-        heights = people.columns.second
-        if heights is None:
-            raise LookupError("hexagonal bins need a second measure")
-        other = compute(Statistic.PERCENTILES, people.sample.with_values(heights), rules)
-        second = other.released(assess_statistic(other.statistic, other.facts, rules))
-        return StatisticInHand(plan, table, cells, people, first, second)
+        task = Task(plan.statistic, people, rules, limits.largest, plan.errors)
+        found, second = self._room.run(compute_task, task, seconds=min(left(), STATISTIC_SECONDS))
+        return StatisticInHand(plan, table, cells, people, found, second)
 
     def judge(
         self, hand: StatisticInHand, known: Knowledge, left: Callable[[], float], approved: bool = False
@@ -110,15 +128,29 @@ class StatisticWay:
         if hand.computed is None:
             return StatisticOutcome(None, (), table, withheld=np.zeros(0, dtype=np.bool_))
         found = self._assessed(hand.plan, hand.computed, left())
-        worst = max((_read(finding) for finding in found.findings), default=Consequence.PROTECT)
+        worst = max((consequence_of(finding) for finding in found.findings), default=Consequence.PROTECT)
         if found.unchecked:
             return StatisticOutcome(
                 hand.plan.policy.unproved_consequence, (ReasonCode.UNPROVED,), table, found
             )
         if worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved):
-            codes = sorted({finding.rule for finding in found.findings if _read(finding) is worst})
+            codes = sorted({finding.rule for finding in found.findings if consequence_of(finding) is worst})
             return StatisticOutcome(worst, tuple(codes), table, found)
-        return self._protected(hand, hand.computed, table, found)
+        outcome = self._protected(hand, hand.computed, table, found)
+        return replace(outcome, hexagons=self._hexagons(hand, outcome, left))
+
+    def add_png(self, statistic: statistic_pb2.GroupedStatistic, left: Callable[[], float]) -> None:
+        """Render the drawings of a statistic that leaves.
+
+        Raises:
+            Unavailable: that needs more time or memory than it may take.
+        """
+        drawings = [picture.svg for picture in statistic.pictures]
+        if drawings:
+            seconds = min(left(), STATISTIC_SECONDS)
+            made = self._room.run(rendered, drawings, self._font, seconds=seconds)
+            for picture, png in zip(statistic.pictures, made, strict=True):
+                picture.png = png
 
     def _assessed(self, plan: StatisticPlan, computed: Computed, timeout: float) -> StatisticAssessment:
         """By the risk service and our own rules: its silence releases nothing."""
@@ -147,6 +179,23 @@ class StatisticWay:
             return StatisticOutcome(Consequence.REFUSE, codes, table, found)
         return StatisticOutcome(None, (), table, found, withheld)
 
+    def _hexagons(
+        self, hand: StatisticInHand, outcome: StatisticOutcome, left: Callable[[], float]
+    ) -> Mapping[int, Hexagons]:
+        """The hexagons of the groups that show any, on grids of percentiles that may leave."""
+        plan, rule = hand.plan, hand.plan.policy.rules.minimum_units
+        if plan.statistic is not Statistic.HEXAGONAL_BINS or outcome.withheld is None:
+            return {}
+        released = hand.computed.released(outcome.assessment) if hand.computed is not None else None
+        if released is None or hand.second is None or rule is None:
+            return {}
+        shown = np.flatnonzero(~outcome.withheld).tolist()
+        grids = grids_of(released, hand.second, shown, plan.policy.statistics.significant_digits)
+        if not grids:
+            return {}
+        seconds = min(left(), STATISTIC_SECONDS)
+        return self._room.run(bin_groups, hand.people, grids, rule.units, seconds=seconds)
+
 
 def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:
     """Groups of which the table withholds a cell, shape (groups,); what is counted follows from all cells."""
@@ -163,12 +212,3 @@ def _lacked(engine: Engine, plan: StatisticPlan) -> tuple[str, ...]:
         return ()
     total = engine.compute(plan.dataset, CellQuery((), plan.population, plan.measures, 1)).facts
     return tuple(m.name for m in total.measures if (m.valid_records != total.records).any())
-
-
-def _read(finding: Finding) -> Consequence:
-    """Unspecified is refuse, and so is protecting what has no groups."""
-    if finding.consequence is Consequence.UNSPECIFIED:
-        return Consequence.REFUSE
-    if not finding.cells and finding.consequence is Consequence.PROTECT:
-        return Consequence.REFUSE
-    return finding.consequence

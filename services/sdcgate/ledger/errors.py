@@ -45,6 +45,10 @@ class NotReferred(LedgerError):
     """The query does not exist, was never referred, or was reviewed already."""
 
 
+class TooManyComments(LedgerError):
+    """The query has as many comments as it may have."""
+
+
 class SelfReview(LedgerError):
     """Nobody reviews what he asked himself."""
 

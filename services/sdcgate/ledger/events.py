@@ -23,6 +23,7 @@ MOST_CELLS = 2**31 - 1
 DECISION = "decision"
 REVIEW = "review"
 APPROVAL = "approval"
+COMMENT = "comment"
 REGISTRATION = "registration"
 POLICY = "policy"
 KEY_CREATED = "key_created"

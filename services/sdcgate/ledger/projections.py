@@ -25,7 +25,7 @@ def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
     match body["kind"]:
         case events.DECISION:
             return {schema.queries: [_query(body)], **_release(body, packed_boxes)}
-        case events.REVIEW | events.APPROVAL:
+        case events.REVIEW | events.APPROVAL | events.COMMENT:
             return _review(body, packed_boxes)
         case events.REGISTRATION:
             names = ("source", "dataset", "version", "content_hash", "author")
@@ -46,6 +46,8 @@ def _review(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
     sequence, moment = body["sequence"], body["recorded_at"]
     if body["kind"] == events.APPROVAL:
         return {schema.approvals: [(sequence, body["query"], body["reviewer"], moment)]}
+    if body["kind"] == events.COMMENT:
+        return {schema.comments: [(sequence, body["query"], body["reviewer"], moment)]}
     review = (sequence, body["query"], body["verdict"], body["reviewer"], body["author"], moment)
     return {schema.reviews: [review], **_release(body, packed_boxes)}
 

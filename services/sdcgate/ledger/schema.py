@@ -113,6 +113,16 @@ approvals = Table(
     UniqueConstraint("query_id"),
 )
 
+comments = Table(
+    "comments",
+    metadata,
+    _sequence(),
+    _text("query_id"),
+    _text("reviewer"),
+    _text("written_at"),
+    Index(None, "query_id", "sequence"),
+)
+
 releases = Table(
     "releases",
     metadata,
@@ -189,6 +199,7 @@ PROJECTIONS = (
     queries,
     reviews,
     approvals,
+    comments,
     releases,
     boxes,
     registrations,

@@ -14,8 +14,9 @@ from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
 from sdcgate.facility.results.folder import MAXIMUM_BYTES
+from sdcgate.facility.statistic_png import Font
 from sdcgate.ledger.credentials import Caller, Credentials, Role
-from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
+from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview, TooManyComments
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.risk import individual
 from sdcgate.servers import errors
@@ -146,6 +147,13 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
             decision = self._facility.review_query(_caller(), request, pace())
             return pb.ReviewQueryResponse(decision=decision)
 
+    def CommentQuery(
+        self, request: pb.CommentQueryRequest, context: grpc.ServicerContext
+    ) -> pb.CommentQueryResponse:
+        """Write a comment on a referred query."""
+        with _translated(request):
+            return self._facility.comment_query(_caller(), request)
+
     def GetPolicy(self, request: pb.GetPolicyRequest, context: grpc.ServicerContext) -> pb.GetPolicyResponse:
         """Show the policy of a dataset, or of a query that was decided."""
         with _translated(request):
@@ -209,6 +217,7 @@ def main(settings: Settings) -> None:
         policies.policies,
         settings.default_policy,
         secret(keys / "boxes.key"),
+        Font(section.font_file, section.font_family),
     )
 
     policies.reload_on_hangup()
@@ -290,7 +299,7 @@ def _translated(request: Any, check: Callable[[Caller, Any], None] | None = None
         raise errors.PermissionDenied(str(error)) from None
     except house.Conflict as error:
         raise errors.FailedPrecondition(str(error)) from None
-    except (NotReferred, SelfReview) as error:
+    except (NotReferred, SelfReview, TooManyComments) as error:
         raise errors.FailedPrecondition(str(error)) from None
     except (house.Unavailable, LedgerError, ComputationFailed, SnapshotDamaged) as error:
         raise errors.Unavailable(str(error)) from None

@@ -137,6 +137,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "QueryStatistic": openapi_statistic_examples.ASKED,
     "AssessStatistic": openapi_statistic_examples.ASSESSED,
     "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
+    "CommentQuery": {"text": "Would site alone answer the question?", "to_researcher": True},
 }
 
 
@@ -170,6 +171,7 @@ def answer(rpc: str, status: int) -> Message:
         "AuditTable": audited,
         "RedesignTable": redesigned,
         "ReviewQuery": refused,
+        "CommentQuery": commented,
         "SubmitResults": lambda: judged(status, released(), referred()),
         "GetPolicy": policy_in_words,
         "GetBudget": budget,
@@ -314,6 +316,13 @@ def refused() -> pb.Decision:
         suggestion="Ask for fewer dimensions.",
     )
     return decision(pb.VERDICT_REFUSED, reasons=[reason])
+
+
+def commented() -> pb.Comment:
+    """A checker's comment that the researcher reads, too."""
+    comment = pb.Comment(author="g.bar", text="Would site alone answer the question?", to_researcher=True)
+    comment.written.FromJsonString("2026-11-21T09:12:00Z")
+    return comment
 
 
 def assessment() -> risk_pb2.AssessTableResponse:

@@ -150,6 +150,10 @@ def _reviewed(response: pb.ReviewQueryResponse) -> Answer:
     return Answer(200, checked(response.decision))
 
 
+def _commented(response: pb.CommentQueryResponse) -> Answer:
+    return Answer(200, response.comment)
+
+
 def _shown(response: pb.GetQueryResponse) -> Answer:
     checked(response.decision)
     return Answer(200, response)
@@ -286,6 +290,14 @@ ROUTES: tuple[Route, ...] = (
         {200: "The decision after the review."},
         _reviewed,
         "decision",
+    ),
+    Route(
+        "POST",
+        "/v1/queries/{query}:comment",
+        "CommentQuery",
+        {200: "The comment as it was recorded."},
+        _commented,
+        "comment",
     ),
     Route(
         "POST",

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FilePath, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MEBIBYTE = 1024 * 1024
@@ -177,6 +177,10 @@ class FacilityServer(GrpcServer):
     """How long the protection service may take for one call."""
     policy_poll_seconds: float = Field(default=5.0, ge=0, le=3600)
     """How often the policy files are looked at for changes; 0: only when SIGHUP comes."""
+    font_file: FilePath | None = None
+    """A TrueType font with the letters of your labels, for drawings as PNG; Open Sans where none is named."""
+    font_family: str = "Open Sans"
+    """What that font calls its family; a text in another family is not drawn."""
 
 
 class GatewayServer(Server):

@@ -136,6 +136,9 @@ def test_datasets_queries_status_registration_and_review_have_their_addresses() 
     client.review("q-01", True, "seen")
     assert gateway.requests[-1].url.path == "/v1/queries/q-01:review"
     assert gateway.body == {"approve": True, "note": "seen"}
+    client.comment("q-01", "why so fine?")
+    assert gateway.requests[-1].url.path == "/v1/queries/q-01:comment"
+    assert gateway.body == {"text": "why so fine?"}
 
 
 def test_a_policy_is_asked_for_by_dataset_or_by_query() -> None:

@@ -16,7 +16,7 @@ CONTENT = {
     ],
     "unreliable": [2],
     "curves": [{"group": 0, "name": "edges", "x": [1.0], "y": [0.5, 0.5]}],
-    "pictures": [{"groups": [0], "svg": "<svg/>"}],
+    "pictures": [{"groups": [0], "svg": "<svg/>", "png": "iVBORw=="}],
 }
 
 
@@ -26,6 +26,7 @@ def test_a_group_has_the_figures_that_it_shows_and_no_others():
     assert [group.unreliable for group in found.groups] == [False, False, True]
     assert found.withheld == 1
     assert found.pictures == ("<svg/>",)
+    assert found.png == (b"\x89PNG",)
     assert found.curves[0].y == (0.5, 0.5)
 
 

@@ -3,6 +3,7 @@
 import os
 import time
 
+import numpy as np
 import pytest
 
 from sdcgate.facility.errors import TimeOver, Unavailable
@@ -36,7 +37,7 @@ def test_what_the_function_returns_comes_back(room) -> None:
 
 
 def test_of_an_error_its_name_comes_back_and_the_next_fit_runs(room) -> None:
-    with pytest.raises(FitFailed, match=r"^a fit ended with Unforeseen$"):
+    with pytest.raises(FitFailed, match=r"^a computation ended with Unforeseen$"):
         room.run(refusing, seconds=30)
     assert room.run(doubled, 2, seconds=30) == 4
 
@@ -59,9 +60,21 @@ def test_without_time_nothing_is_started(room) -> None:
 def test_a_fit_that_needs_too_much_memory_or_dies_is_no_verdict(room) -> None:
     with pytest.raises(Unavailable, match="memory"):
         room.run(bytearray, 4 << 30, seconds=30)
+    with pytest.raises(Unavailable, match="memory"):
+        room.run(np.ones, 4 << 30, seconds=30)
     with pytest.raises(Unavailable, match="ended"):
         room.run(os._exit, 3, seconds=30)
     assert room.run(doubled, 3, seconds=30) == 6
+
+
+def test_a_question_too_large_to_be_taken_in_is_no_verdict_and_the_next_fit_runs() -> None:
+    small = FittingRoom(memory_bytes=900 << 20)
+    try:
+        with pytest.raises(Unavailable, match="ended"):
+            small.run(len, np.ones(150_000_000), seconds=30)
+        assert small.run(doubled, 4, seconds=30) == 8
+    finally:
+        small.close()
 
 
 def test_a_room_that_is_closed_starts_nothing_anew() -> None:

@@ -87,9 +87,10 @@ def test_columns_of_the_file_and_labels_of_codes_stand_for_variables_and_codes(d
     [
         (COUNTS, "crosstab(df.site, df.ward)", "'ward' is no variable of randhie"),
         (COUNTS, "", "does not say which variable its columns are"),
-        (COUNTS, 'crosstab(df.site, df.female, values=df.meddol, aggfunc="std")', "std cannot be computed"),
+        (COUNTS, 'crosstab(df.site, df.female, values=df.meddol, aggfunc="sem")', "sem cannot be computed"),
         (COUNTS, 'crosstab(df.site, df.female, values=df.wealth, aggfunc="sum")', "'wealth' is no measure"),
-        (COUNTS, "crosstab(df.site, df.female, normalize=True)", "It shows shares"),
+        (COUNTS, "crosstab(df.site, df.female, normalize=how)", "shares that are not of records"),
+        ("site,0,1\n1,.5,.5\n1,.4,.6\n", "crosstab(df.site, df.female, normalize=1)", "names a cell twice"),
         ("ward,0,1\na,1,2\n", "crosstab(df.ward, df.female)", "'ward', is no variable"),
         ("site,0,1\n1,1.5,2\n", "crosstab(df.site, df.female)", "must be whole numbers"),
         ("site,0,1\n1,inf,2\n", "crosstab(df.site, df.female)", "Row 2, column 2 is not a finite number"),

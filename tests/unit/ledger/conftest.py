@@ -11,6 +11,7 @@ from sqlalchemy import Connection, text
 from postgresql_server import empty_database, running_server
 from sdcgate.ledger import database
 from sdcgate.ledger.approvals import Approval, Approvals
+from sdcgate.ledger.comments import Comment, Comments
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.events import (
     BoxRow,
@@ -179,7 +180,7 @@ def history(
     make_review: Callable[..., ReviewEvent],
     policy: PolicyEvent,
 ) -> Ledger:
-    """A ledger with every kind of event, ten in all."""
+    """A ledger with every kind of event, eleven in all."""
     credentials = Credentials(ledger)
     # Of a query elsewhere: what is approved is for the facility to look at.
     Approvals(ledger).append(Approval("q-0000", "carla", "key of carla", "seen"))
@@ -194,5 +195,6 @@ def history(
         make_decision(verdict="RELEASED_PROTECTED", boxes=(BoxRow(b"e", 1), BoxRow(b"f", 2))), 5
     )
     ledger.append_decision(make_decision(boxes=(BoxRow(b"g", 1), BoxRow(b"h", 2))), 9)
-    assert ledger.head().sequence == 10
+    Comments(ledger).append(Comment("q-0000", "carla", "key of carla", "why so fine?"))
+    assert ledger.head().sequence == 11
     return ledger

@@ -61,10 +61,10 @@ def test_a_ledger_from_before_policies_were_recorded_is_brought_up_to_date(
     with old._engine.begin() as connection:
         connection.execute(text("DROP INDEX ix_queries_source_decided_at"))
         connection.execute(text("ALTER TABLE queries DROP COLUMN cells"))
-        for table in ("policies", "approvals"):
+        for table in ("policies", "approvals", "comments"):
             connection.execute(text(f"DROP TABLE {table}"))
         if connection.dialect.name == "postgresql":
-            for table in ("policies", "approvals"):
+            for table in ("policies", "approvals", "comments"):
                 connection.execute(text(f"DROP FUNCTION {table}_append_only"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     ledger = open_ledger()

@@ -100,7 +100,7 @@ def test_a_truncated_ledger_opens_for_reading_and_refuses_to_append(
 ):
     cut(history, tampering, 4)
     opened = open_ledger()
-    assert "head 10 was signed" in opened.refusal()
+    assert "head 11 was signed" in opened.refusal()
     assert opened.query("q-0001") is not None
     for ledger in (opened, history):
         with pytest.raises(LedgerTruncated, match="the database ends at 4"):
@@ -122,7 +122,7 @@ def test_after_an_acknowledgement_the_loss_is_on_record_and_appending_works(
     assert ledger.acknowledge_truncation("key of the operator", "restored from Monday's backup").sequence == 5
     assert ledger.refusal() is None
     ledger.append_decision(make_decision(), 3)
-    assert sequences(heads_path) == [*range(1, 11), 5, 6]
+    assert sequences(heads_path) == [*range(1, 12), 5, 6]
     assert ledger.verify().ok
     assert open_ledger().refusal() is None
 
@@ -137,7 +137,7 @@ def test_a_loss_is_acknowledged_twice_if_the_first_time_was_interrupted(
         ledger.acknowledge_truncation("operator", "first try")
     assert ledger.refusal() is not None
     ledger.acknowledge_truncation("operator", "second try")
-    assert sequences(heads_path)[10:] == [5, 6]
+    assert sequences(heads_path)[11:] == [5, 6]
     assert ledger.verify().ok
 
 
@@ -149,23 +149,23 @@ def test_heads_that_go_back_without_an_acknowledgement_are_a_fault(
     heads_path.write_bytes(b"".join(lost.splitlines(keepends=True)[:4]))
     history.append_decision(make_decision(), 3)
     heads_path.write_bytes(lost + heads_path.read_bytes().splitlines(keepends=True)[4])
-    assert [(fault.sequence, fault.place) for fault in history.verify().faults] == [(5, "heads line 11")]
+    assert [(fault.sequence, fault.place) for fault in history.verify().faults] == [(5, "heads line 12")]
 
 
 def test_another_history_of_the_same_length_is_refused(
     open_ledger, history, make_decision, tampering, heads_path
 ):
     signed = heads_path.read_bytes()
-    cut(history, tampering, 9)
-    heads_path.write_bytes(b"".join(signed.splitlines(keepends=True)[:9]))
-    history.append_decision(make_decision(), 9)
+    cut(history, tampering, 10)
+    heads_path.write_bytes(b"".join(signed.splitlines(keepends=True)[:10]))
+    history.append_decision(make_decision(), 10)
     heads_path.write_bytes(signed)
-    assert [(fault.sequence, fault.place) for fault in history.verify().faults] == [(10, "heads line 10")]
+    assert [(fault.sequence, fault.place) for fault in history.verify().faults] == [(11, "heads line 11")]
     ledger = open_ledger()
-    with pytest.raises(LedgerTruncated, match="event 10 of the database is not the one"):
-        ledger.append_decision(make_decision(), 10)
+    with pytest.raises(LedgerTruncated, match="event 11 of the database is not the one"):
+        ledger.append_decision(make_decision(), 11)
     ledger.acknowledge_truncation("operator", "a fork")
-    assert sequences(heads_path)[10:] == [10, 11]
+    assert sequences(heads_path)[11:] == [11, 12]
     assert ledger.verify().ok
 
 

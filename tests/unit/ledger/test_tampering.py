@@ -71,7 +71,7 @@ def assert_placed(report, table, sequence, what):
 
 def test_an_untouched_history_is_whole(history):
     report = history.verify()
-    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 10, (), 0)
+    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 11, (), 0)
 
 
 def test_every_table_has_rows_to_tamper_with(history):
@@ -134,22 +134,22 @@ def test_attachments_swapped_within_an_event_are_found(history, attempt):
 
 
 def test_a_ledger_cut_short_everywhere_is_found_by_its_second_place(attempt):
-    for kept in range(10):
+    for kept in range(11):
         report = attempt(*[delete(table).where(table.c.sequence > kept) for table in APPEND_ONLY])
-        which = "event 10 is" if kept == 9 else f"events {kept + 1} to 10 are"
+        which = "event 11 is" if kept == 10 else f"events {kept + 1} to 11 are"
         found = [(fault.sequence, fault.message) for fault in report.faults]
         assert found == [(kept + 1, f"{which} missing")]
 
 
 def test_a_row_that_no_event_made_is_found(history, attempt):
     for table in PROJECTIONS:
-        forged = {**rows_of(history, table)[0], "sequence": 11}
+        forged = {**rows_of(history, table)[0], "sequence": 12}
         for unique in ("query_id", "key_id", "dataset", "canonical_hash", "policy_hash"):
             if unique in forged:
                 forged[unique] = "forged"
         change = insert(table).values(forged)
         report = attempt(change)
-        assert [(fault.sequence, fault.place) for fault in report.faults] == [(11, table.name)]
+        assert [(fault.sequence, fault.place) for fault in report.faults] == [(12, table.name)]
 
 
 def test_a_blob_that_no_event_holds_is_found(attempt):
@@ -160,18 +160,18 @@ def test_a_blob_that_no_event_holds_is_found(attempt):
 
 def test_an_event_added_without_the_key_is_found(history, attempt):
     row = rows_of(history, events)[0]
-    last = rows_of(history, events)[9]
-    body = row["body"].replace(b'"sequence":1}', b'"sequence":11}')
+    last = rows_of(history, events)[10]
+    body = row["body"].replace(b'"sequence":1}', b'"sequence":12}')
     assert body != row["body"]
     forged = {
         **row,
-        "sequence": 11,
+        "sequence": 12,
         "body": body,
         "previous": last["hash"],
         "hash": chain_hash(last["hash"], body),
     }
     report = attempt(insert(events).values(forged))
-    assert (report.faults[0].sequence, report.faults[0].place) == (11, "events.signature")
+    assert (report.faults[0].sequence, report.faults[0].place) == (12, "events.signature")
 
 
 def test_a_history_rewritten_from_some_event_on_without_the_key_is_found_there(history, attempt):

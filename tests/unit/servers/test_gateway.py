@@ -128,6 +128,7 @@ def fresh(request):
         )
         facility.answers["SubmitOutput"] = pb.SubmitOutputResponse(decision=openapi_examples.referred())
         facility.answers["ReviewQuery"] = pb.ReviewQueryResponse(decision=openapi_examples.refused())
+        facility.answers["CommentQuery"] = pb.CommentQueryResponse(comment=openapi_examples.commented())
         facility.asked.clear()
 
 
@@ -350,6 +351,7 @@ def test_each_route_is_its_call(place):
         ("GET", "/v1/queries", "ListQueries", None),
         ("GET", "/v1/queries/q-1", "GetQuery", None),
         ("POST", "/v1/queries/q-1:review", "ReviewQuery", {"approve": True, "note": "fine"}),
+        ("POST", "/v1/queries/q-1:comment", "CommentQuery", {"text": "why so fine?"}),
         ("POST", "/v1/risk:assessTable", "AssessTable", openapi_examples.BODIES["AssessTable"]),
         ("POST", "/v1/protection:protectTable", "ProtectTable", openapi_examples.BODIES["ProtectTable"]),
         ("POST", "/v1/protection:auditTable", "AuditTable", openapi_examples.BODIES["AuditTable"]),

@@ -85,11 +85,7 @@ class AcroFolder:
         contents = [self._files[name] for name in file.files]
         match entry.get("type"):
             case "table" if len(contents) == 1:
-                found = table_outputs(self._dataset, entry, contents[0])
-                return [
-                    Printed(file.name, file.files, part if len(found) > 1 else "", output)
-                    for part, output in found
-                ]
+                return table_outputs(self._dataset, file, entry, contents[0])
             case "regression":
                 model, estimates = model_output(self._dataset, entry, contents)
                 return [Printed(file.name, file.files, model=model, estimates=estimates)]

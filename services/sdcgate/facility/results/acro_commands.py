@@ -16,7 +16,8 @@ class Command:
     values: tuple[str, ...] = ()
     statistics: tuple[str, ...] = ()
     total: str = "All"
-    normalized: bool = False
+    normalized: str = ""
+    """Of what its figures are shares: `index`, `columns` or `all`; `?` where that cannot be read."""
 
 
 ORDER = {
@@ -53,8 +54,22 @@ def _read(call: ast.Call) -> Command:
         _names(given.get("values")),
         statistics,
         str(total.value) if isinstance(total, ast.Constant) else "All",
-        normalized is not None and not (isinstance(normalized, ast.Constant) and normalized.value is False),
+        _normalized(normalized),
     )
+
+
+def _normalized(node: ast.expr | None) -> str:
+    """Pandas' spellings of what shares are of."""
+    match node:
+        case None | ast.Constant(value=False):
+            return ""
+        case ast.Constant(value=True | "all"):
+            return "all"
+        case ast.Constant(value="index" | "columns" as of):
+            return of
+        case ast.Constant(value=int(axis)) if axis in (0, 1):
+            return ("index", "columns")[axis]
+    return "?"
 
 
 def _names(node: ast.expr | None) -> tuple[str, ...]:

@@ -3,15 +3,16 @@
 Whatever ACRO says of a table (passed, suppressed) is not looked at: its cells are computed again.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.results.acro_commands import Command, read_command
 from sdcgate.facility.results.grids import Grid, Row, csv_grid
 from sdcgate.facility.results.names import measure_named, variable_named
-from sdcgate.facility.results.printed import Unreadable
+from sdcgate.facility.results.printed import Printed, Unreadable
+from sdcgate.facility.results.statistic_tables import FIGURES, SHARES, share_output, statistic_outputs
 from sdcgate.facility.results.tables import (
     PrintedDimension,
     PrintedTable,
@@ -20,10 +21,9 @@ from sdcgate.facility.results.tables import (
     named_variable,
     output_of,
 )
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 OF_PANDAS = {"count": "records", "mean": "mean", "sum": "sum"}
-OTHERS = frozenset({"std", "var", "median", "min", "max", "mode", "sem", "nunique", "prod", "first", "last"})
+OTHERS = frozenset({*FIGURES, "sem", "nunique", "prod", "first", "last"})
 MOST_HEADERS = 8
 
 
@@ -38,9 +38,7 @@ class _Header:
     """What pandas calls each level; empty where it says nothing."""
 
 
-def table_outputs(
-    dataset: Dataset, entry: Mapping[str, Any], content: bytes
-) -> list[tuple[str, pb.SubmitOutputRequest]]:
+def table_outputs(dataset: Dataset, file: Printed, entry: Mapping[str, Any], content: bytes) -> list[Printed]:
     """The outputs that a table is, one a statistic, each with what it shows.
 
     Raises:
@@ -48,8 +46,6 @@ def table_outputs(
     """
     grid = csv_grid(content)
     command = read_command(str(entry.get("command", "")))
-    if command.normalized:
-        raise Unreadable("It shows shares; send the counts that they are made of.")
     header = _header(dataset, grid)
     across = list(zip(*(row[len(header.index) :] for row in grid.rows[: header.rows]), strict=True))
     kinds = _kinds(dataset, header, across, _variables_across(dataset, entry, command, header), command)
@@ -67,10 +63,25 @@ def table_outputs(
     ]
     if not tables:
         raise Unreadable("It shows no figure: all its cells are empty.")
-    return [
-        (shown.words, output_of(dataset, PrintedTable(tuple(dimensions), shown, tuple(cells)), command.total))
+    found = [
+        output
         for shown, cells in tables.items()
+        for output in _outputs(dataset, file, PrintedTable(tuple(dimensions), shown, tuple(cells)), command)
     ]
+    return found if len(found) > 1 else [replace(found[0], part="")]
+
+
+def _outputs(dataset: Dataset, file: Printed, table: PrintedTable, command: Command) -> Iterator[Printed]:
+    """The outputs that the figures of one statistic are."""
+    shown = table.shown
+    if command.normalized:
+        if shown.statistic != "records" or command.normalized not in SHARES:
+            raise Unreadable("It shows shares that are not of records; send what they are made of.")
+        yield share_output(dataset, file, table, command.total, command.normalized)
+    elif shown.statistic in FIGURES:
+        yield from statistic_outputs(dataset, file, table, command.total)
+    else:
+        yield replace(file, part=shown.words, output=output_of(dataset, table, command.total))
 
 
 def _header(dataset: Dataset, grid: Grid) -> _Header:
@@ -137,7 +148,10 @@ def _shown(
         raise Unreadable("Neither its header nor its command says which statistic it shows.")
     if statistic == "count":
         return Shown("records")
-    return Shown(OF_PANDAS.get(statistic, statistic), measure_named(dataset, measure) or measure)
+    named = measure_named(dataset, measure) or (
+        variable_named(dataset, measure) if statistic == "mode" else ""
+    )
+    return Shown(OF_PANDAS.get(statistic, statistic), named or measure)
 
 
 def _totals(labels: Sequence[str], total: str) -> Row:

@@ -8,16 +8,17 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import asked_files
-from sdcgate.facility.decisions import new_decision, not_approved
+from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.errors import Conflict, InvalidRequest, NotFound
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.reasons import binding_reason, reviewed_reason
 from sdcgate.facility.recording import Answered, Found
 from sdcgate.facility.results.comparison import Comparison
+from sdcgate.facility.results.figure_comparison import FigureComparison
 from sdcgate.facility.results.folder import Files, unpack
 from sdcgate.facility.results.printed import Printed
 from sdcgate.facility.results.reading import read_results
-from sdcgate.facility.road import Road
+from sdcgate.facility.road import Judging, Road
 from sdcgate.ledger.credentials import Caller
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -31,11 +32,12 @@ LARGEST_FILE = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The ways of outputs, tables and models that the facility has."""
+    """The ways of outputs, tables, models and statistics that the facility has."""
 
     output: Callable[[Caller, pb.SubmitOutputRequest, Pace], Answered]
-    table: Callable[[Caller, pb.QueryTableRequest, Pace], Answered]
+    table: Callable[[Caller, pb.QueryTableRequest, Pace, FigureComparison | None], Answered]
     model: Callable[[Caller, pb.QueryModelRequest, Pace, Comparison | None], Answered]
+    statistic: Callable[[Caller, pb.QueryStatisticRequest, Pace, FigureComparison | None], Answered]
 
 
 class ResultQueries:
@@ -113,9 +115,15 @@ class ResultQueries:
                 Comparison.of(printed.model, estimates, self._box_key) if estimates is not None else None
             )
             return self._answers.model(caller, printed.model, pace, compared)
+        figures = printed.figures
         if printed.table is not None:
             _complete(printed.table, options)
-            return self._answers.table(caller, printed.table, pace)
+            shares = FigureComparison.of(printed.table, figures, self._box_key) if figures else None
+            return self._answers.table(caller, printed.table, pace, shares)
+        if printed.statistic is not None and figures is not None:
+            _complete(printed.statistic, options)
+            told = FigureComparison.of(printed.statistic, figures, self._box_key)
+            return self._answers.statistic(caller, printed.statistic, pace, told)
         return None
 
     def _refer(
@@ -167,23 +175,19 @@ class ResultQueries:
         """
         dataset = datasets.find(self._engine, record.files.dataset, version)
         asked = asked_files(dataset, self._road.policies.of(dataset), record.files, self._box_key)
-        if request.approve and not request.exception:
-            raise Conflict(
-                "The files cannot be read, so nothing can be proved of them; refuse them, or approve "
-                "them with `exception`, which the ledger records."
-            )
-        if not request.approve:
-            refused = not_approved(asked, request)
-            return self._road.recorder.record_review(caller, request, asked, record, refused)
-        decision = new_decision(asked, None, request.query)
-        decision.reasons.append(reviewed_reason(EXCEPTION))
-        decision.files.CopyFrom(without_content(record.files))
 
-        def attempt() -> pb.Decision:
-            found = Found(sequence=self._road.head.known(dataset).sequence, exception=True)
-            return self._road.recorder.record_review(caller, request, asked, record, decision, found)
+        def excepting() -> Judging:
+            if not request.exception:
+                raise Conflict(
+                    "The files cannot be read, so nothing can be proved of them; refuse them, or approve "
+                    "them with `exception`, which the ledger records."
+                )
+            decision = new_decision(asked, None, request.query)
+            decision.reasons.append(reviewed_reason(EXCEPTION))
+            decision.files.CopyFrom(without_content(record.files))
+            return lambda known: (None, decision, Found(sequence=known.sequence, exception=True))
 
-        return self._road.head.attempt(dataset.source, attempt, pace)
+        return self._road.review(caller, request, asked, record, pace, excepting)
 
 
 def seen_files(files: pb.SubmittedFiles, checks: bool) -> pb.SubmittedFiles:
@@ -206,7 +210,7 @@ def without_content(files: pb.SubmittedFiles) -> pb.SubmittedFiles:
 
 
 def _complete(
-    request: pb.SubmitOutputRequest | pb.QueryModelRequest | pb.QueryTableRequest,
+    request: pb.SubmitOutputRequest | pb.QueryModelRequest | pb.QueryTableRequest | pb.QueryStatisticRequest,
     options: pb.ResultsOptions,
     label: str = "",
 ) -> None:
@@ -229,8 +233,10 @@ def _kept(names: Iterable[str], files: Files) -> list[pb.SubmittedFile]:
 
 
 def _kind(printed: Printed) -> pb.ResultKind:
-    if printed.output is not None:
+    if printed.output is not None or (printed.table is not None and printed.figures is not None):
         return pb.RESULT_KIND_TABLE
+    if printed.statistic is not None:
+        return pb.RESULT_KIND_STATISTIC
     if printed.model is not None and printed.estimates is not None:
         return pb.RESULT_KIND_MODEL
     if printed.model is not None or printed.table is not None:

@@ -1,13 +1,15 @@
 """Tables in CSV and Excel files with a side file that says what they are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.results.grids import Grid, Row, csv_grid, excel_grid, number
-from sdcgate.facility.results.printed import Unreadable
+from sdcgate.facility.results.printed import Printed, Unreadable
+from sdcgate.facility.results.statistic_tables import FIGURES, OF_OURS, statistic_outputs
 from sdcgate.facility.results.tables import (
     COUNTS,
     MEASURED,
@@ -21,12 +23,13 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 FIELDS = ("dataset", "rows", "columns", "layers", "statistic", "figures", "filter", "total", "sheet")
 LARGEST = 64 << 10
-_STATISTICS = f"{', '.join(COUNTS)}, or {', '.join(MEASURED)} with a measure, such as mean:income"
+OF_MEASURES = {**{name: name for name in MEASURED}, **OF_OURS}
+_STATISTICS = f"{', '.join(COUNTS)}, or {', '.join(OF_MEASURES)} with a measure, such as mean:income"
 
 
 def described_outputs(
-    dataset: Dataset, side: bytes, content: bytes, excel: bool
-) -> list[tuple[str, pb.SubmitOutputRequest]]:
+    dataset: Dataset, file: Printed, side: bytes, content: bytes, excel: bool
+) -> list[Printed]:
     """The outputs of a described table, one a statistic, each with what it shows.
 
     Raises:
@@ -39,7 +42,16 @@ def described_outputs(
     tables = (
         told.crossed(grid) if any(one.group == "columns" for one in told.dimensions) else told.listed(grid)
     )
-    return [(table.shown.words, output_of(dataset, table, told.total)) for table in tables]
+    found = [output for table in tables for output in _outputs(dataset, file, table, told.total)]
+    return found if len(found) > 1 else [replace(found[0], part="")]
+
+
+def _outputs(dataset: Dataset, file: Printed, table: PrintedTable, total: str) -> Iterator[Printed]:
+    """The outputs that the figures of one statistic are."""
+    if table.shown.statistic in FIGURES:
+        yield from statistic_outputs(dataset, file, table, total)
+    else:
+        yield replace(file, part=table.shown.words, output=output_of(dataset, table, total))
 
 
 def _loaded(side: bytes) -> Mapping[str, Any]:
@@ -132,9 +144,9 @@ class _Description:
     def _shown(self, text: Any, path: str) -> Shown:
         statistic, _, measure = str(text).partition(":")
         statistic = statistic.lower()
-        if statistic not in (MEASURED if measure else COUNTS):
+        if statistic not in (OF_MEASURES if measure else COUNTS):
             self._wrong(path[:64], f"must be {_STATISTICS}")
-        return Shown(statistic, measure)
+        return Shown(OF_MEASURES.get(statistic, statistic), measure)
 
     def _conditions(self) -> list[pb.FilterRequest]:
         given = self._content.get("filter", {})

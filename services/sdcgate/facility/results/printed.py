@@ -1,6 +1,6 @@
 """Outputs of a job as they were read, and why one could not be."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
@@ -22,6 +22,18 @@ class Estimates:
 
 
 @dataclass(frozen=True, slots=True)
+class Figures:
+    """What a job printed of a statistic's groups or of a table's cells: one figure of each."""
+
+    name: str
+    """Our name of the figure."""
+    cells: tuple[tuple[tuple[str, ...], float | str], ...] = field(repr=False)
+    """The codes of a group or cell, and the figure; of a mode it is a code."""
+    compared: bool = True
+    """Whether the figures must be those of the dataset; else ours leave in their place."""
+
+
+@dataclass(frozen=True, slots=True)
 class Printed:
     """One output. With nothing to decide about, it is a file that an output checker looks at."""
 
@@ -34,8 +46,11 @@ class Printed:
     estimates: Estimates | None = field(default=None, repr=False)
     """Where none are given, the model is a request."""
     table: pb.QueryTableRequest | None = None
+    statistic: pb.QueryStatisticRequest | None = None
+    figures: Figures | None = field(default=None, repr=False)
+    """Those of the table or the statistic; where none are given, the table is a request."""
     problems: tuple[str, ...] = ()
 
     def unread(self, problems: tuple[str, ...]) -> "Printed":
         """The same files, as nothing that can be computed again."""
-        return replace(self, output=None, model=None, estimates=None, table=None, problems=problems)
+        return Printed(self.name, self.files, self.part, problems=problems)

@@ -74,9 +74,7 @@ def _of_file(dataset: Dataset, name: str, files: Files, sides: dict[str, str]) -
             raise Unreadable(f"Files of the kind {suffix[:20] or 'without a suffix'} are not read.")
         if not side:
             raise Unreadable(f"No side file {PurePosixPath(name).stem[:100]}.yaml says what it is.")
-        found = described_outputs(dataset, files[side], files[name], suffix == ".xlsx")
-        several = len(found) > 1
-        return [Printed(file.name, file.files, part if several else "", output) for part, output in found]
+        return described_outputs(dataset, file, files[side], files[name], suffix == ".xlsx")
     except Unreadable as error:
         return [file.unread(error.problems)]
 

@@ -1,0 +1,85 @@
+"""Comments of checkers on referred queries; events of the ledger."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from sdcgate.ledger import reading
+from sdcgate.ledger.errors import LedgerDamaged, NotReferred, TooManyComments
+from sdcgate.ledger.events import COMMENT, Draft, timestamp_of
+from sdcgate.ledger.ledger import Ledger
+from sdcgate.ledger.schema import comments, events, reviews
+
+MOST = 200
+"""Comments that a query may have, so that opening it stays cheap."""
+
+_COMMENTS = (
+    select(events)
+    .join(comments, comments.c.sequence == events.c.sequence)
+    .where(comments.c.query_id == bindparam("query_id"))
+    .order_by(events.c.sequence)
+)
+_REVIEWED = select(reviews.c.sequence).where(reviews.c.query_id == bindparam("query_id"))
+_NUMBER = select(func.count()).where(comments.c.query_id == bindparam("query_id"))
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What a checker wrote of a query."""
+
+    query_id: str
+    reviewer: str
+    author: str
+    """The key."""
+    text: str = field(repr=False)
+    to_researcher: bool = False
+    """Whether the researcher reads it, too."""
+
+
+class Comments:
+    """Records comments and reads them back."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def of(self, query_id: str) -> list[tuple[Comment, datetime]]:
+        """The comments on a query with the moments at which they were recorded, the oldest first.
+
+        Raises:
+            LedgerDamaged: one is not what was signed.
+        """
+        with self._ledger.reading() as connection:
+            rows = connection.execute(_COMMENTS, {"query_id": query_id}).mappings().all()
+        found = []
+        for row in rows:
+            body = reading.read_event(dict(row), self._ledger.key_ring).body
+            if body["kind"] != COMMENT or body["query"] != query_id:
+                raise LedgerDamaged("a comment is on another query; run: sdcgate ledger verify")
+            names = ("reviewer", "author", "text", "to_researcher")
+            comment = Comment(query_id, **{name: body[name] for name in names})
+            found.append((comment, timestamp_of(body["recorded_at"])))
+        return found
+
+    def append(self, comment: Comment) -> datetime:
+        """Record a comment; returns when.
+
+        Raises:
+            NotReferred: the query was reviewed a moment ago.
+            TooManyComments: it has as many as it may have.
+        """
+
+        def check(connection: Connection) -> None:
+            if connection.scalar(_REVIEWED, {"query_id": comment.query_id}) is not None:
+                raise NotReferred(f"query {comment.query_id} was reviewed a moment ago")
+            if connection.execute(_NUMBER, {"query_id": comment.query_id}).scalar_one() >= MOST:
+                raise TooManyComments(f"query {comment.query_id} has {MOST} comments, and may have no more")
+
+        fields = {
+            "query": comment.query_id,
+            "reviewer": comment.reviewer,
+            "author": comment.author,
+            "text": comment.text,
+            "to_researcher": comment.to_researcher,
+        }
+        return self._ledger.append(Draft(COMMENT, fields), check)[0].recorded_at
