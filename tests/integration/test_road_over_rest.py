@@ -317,7 +317,8 @@ def test_the_checker_sees_facts_and_findings_and_the_researcher_does_not(house, 
     assert "MINIMUM_UNITS" in {finding["rule"] for finding in seen["checker"]["findings"]}
     assert seen["checker"]["researcher"] == "ada"
     own = house.send("GET", place).json()
-    assert set(own) == {"request", "decision"}
+    assert set(own) == {"request", "decision", "comments"}
+    assert own["comments"] == []
     assert own["decision"] == seen["decision"]
 
 
