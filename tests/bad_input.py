@@ -302,7 +302,13 @@ DESCRIPTORS: dict[str, tuple[list[Callable[[dict[str, Any]], None]], Told]] = {
 
 def descriptor(name: str, *changes: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """The good descriptor under a name of its own, changed."""
-    made = {**deepcopy(PEOPLE), "name": name, "source": name, "data": {"path": f"{name}.csv"}}
+    made = {
+        **deepcopy(PEOPLE),
+        "name": name,
+        "source": name,
+        "other_people": "a copy for tests",
+        "data": {"path": f"{name}.csv"},
+    }
     for change in changes:
         change(made)
     return made

@@ -86,6 +86,7 @@ def descriptor(name: str, *more_codes: str) -> dict[str, Any]:
         "data": {"path": f"{name}.csv"},
         "unit": {"column": "id", "label": "person"},
         "source": name,
+        "other_people": "a copy for tests",
         "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},
         "variables": [
             {

@@ -96,6 +96,7 @@ def people_descriptor(name: str, path: str) -> dict[str, Any]:
     return {
         "name": name,
         "source": name,
+        "other_people": "a copy for tests",
         "data": {"path": path},
         "unit": {"column": "person"},
         "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},

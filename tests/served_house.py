@@ -107,7 +107,15 @@ class ServedHouse:
 
     def register_randhie(self, name: str = "randhie", **changes: str) -> httpx.Response:
         """The demonstration data, under a name with a history of its own."""
-        return self.register({**yaml.safe_load(RANDHIE.read_text()), "name": name, "source": name, **changes})
+        return self.register(
+            {
+                **yaml.safe_load(RANDHIE.read_text()),
+                "name": name,
+                "source": name,
+                "other_people": "a copy for tests",
+                **changes,
+            }
+        )
 
     def metrics_address(self, service: str) -> str:
         ready = self.supervisor._ready_file(service)

@@ -45,7 +45,11 @@ class TruthfulHouses:
         """The demonstration data under these names."""
         descriptor = yaml.safe_load(RANDHIE.read_text())
         for name in names:
-            self.engine.register(parse_descriptor({**descriptor, "name": name, "source": name}))
+            self.engine.register(
+                parse_descriptor(
+                    {**descriptor, "name": name, "source": name, "other_people": "a copy for tests"}
+                )
+            )
 
 
 def decisions(

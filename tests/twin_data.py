@@ -134,6 +134,7 @@ def descriptor(name: str, **changes: Any) -> dict[str, Any]:
         "data": {"path": f"{name}.csv"},
         "unit": {"column": "id", "label": "person"},
         "source": name,
+        "other_people": "a copy for tests",
         "household": {"column": "household"},
         "weight": {"column": "weight", "decimals": 2},
         "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},

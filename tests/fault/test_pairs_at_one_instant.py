@@ -51,9 +51,16 @@ class Trial:
 def trials_of(number: int, house: ServedHouse, truthful: TruthfulHouses, rng: random.Random) -> list[Trial]:
     """Half of them on the demonstration data, half on people made up for each few."""
     oracle, randhie = Oracle(truthful), yaml.safe_load(RANDHIE.read_text())
-    truthful.engine.register(parse_descriptor({**randhie, "name": "any", "source": "any"}))
+    truthful.engine.register(
+        parse_descriptor({**randhie, "name": "any", "source": "any", "other_people": "a copy for tests"})
+    )
     made = [
-        Trial(name := f"randhie-{place}", {**randhie, "name": name, "source": name}, pair, SAME[1])
+        Trial(
+            name := f"randhie-{place}",
+            {**randhie, "name": name, "source": name, "other_people": "a copy for tests"},
+            pair,
+            SAME[1],
+        )
         for place, pair in enumerate(found(oracle, "any", of_randhie(rng), number // 2, 40 * number))
     ]
     while len(made) < number:
@@ -106,7 +113,7 @@ def test_two_facilities_asked_at_once_never_release_both_halves_of_a_pair(replic
     for place, trial in enumerate(made):
         name = f"{trial.dataset}-{number}"
         datasets.append(name)
-        described = {**trial.descriptor, "name": name, "source": name}
+        described = {**trial.descriptor, "name": name, "source": name, "other_people": "a copy for tests"}
         patiently(lambda body=described, house=replicas[place % 2]: house.register(body))
         truthful.engine.register(parse_descriptor(described))
         halves = trial.pair[:: rng.choice((1, -1))]

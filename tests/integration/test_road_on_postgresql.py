@@ -114,6 +114,7 @@ def pair_descriptor(name: str) -> dict[str, object]:
     return {
         "name": name,
         "source": name,
+        "other_people": "a copy for tests",
         "data": {"path": "pairs.csv"},
         "unit": {"column": "person"},
         "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},

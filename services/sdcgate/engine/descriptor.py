@@ -226,6 +226,7 @@ class Descriptor(_Declared):
     name: str = ""
     label: str = ""
     source: str = ""
+    other_people: str = ""
     data: DataFile = Field(default_factory=DataFile)
     unit: UnitId = Field(default_factory=UnitId)
     household: Household | None = None

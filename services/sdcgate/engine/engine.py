@@ -139,7 +139,7 @@ class Engine:
         Raises DescriptorInvalid.
         """
         descriptor = prepared.descriptor
-        if not prepared.unit_ids:
+        if not prepared.unit_ids or (descriptor.source and descriptor.other_people):
             return
         # All of them: in one that cannot be read there may be the same people.
         for name in versions(self._store):

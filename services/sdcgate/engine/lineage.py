@@ -31,7 +31,7 @@ def lineage_problem(
     """What is wrong with the source of a file, held against a dataset of another source; None if nothing.
 
     A source that is only assumed must not have the ids of another; one that the steward names must not have
-    its people, told by ids with the same answers to the same questions.
+    its people, told by ids with the same answers to the same questions, unless he says why they are others.
     """
     descriptor = prepared.descriptor
     keys, theirs = unit_keys(prepared.unit_ids, known.source, secret), read("unit_key")
@@ -48,7 +48,7 @@ def lineage_problem(
         return DescriptorProblem(
             "source",
             f"is said to be about other {people} than {known.name}, but ids that are in both go with the "
-            f"same answers there: say `source: {known.source}`",
+            f"same answers there: say `source: {known.source}`, or by `other_people` why they are others",
         )
     return None
 

@@ -8,7 +8,9 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.snapshot import plain_lists, read_column
 
-NOT_COMPARED = frozenset({"label", "data", "reference_date", "policy", "access_level", "scenarios"})
+NOT_COMPARED = frozenset(
+    {"label", "data", "reference_date", "policy", "access_level", "scenarios", "other_people"}
+)
 """What a new version's descriptor may say otherwise without a table's meaning another thing."""
 
 

@@ -69,6 +69,12 @@ def test_people_with_the_same_ids_and_the_same_answers_are_no_others(ages):
     assert "say `source: census`" in problem.message
 
 
+def test_the_steward_may_say_why_they_are_others_all_the_same(ages):
+    why = "A copy with which the portal is tried"
+    again = of_age("again", source="again", data={"path": "census.csv"}, other_people=why)
+    assert ages.register(again).dataset.descriptor.other_people == why
+
+
 def test_a_new_version_cannot_be_about_other_people_without_being(ages):
     with pytest.raises(DescriptorInvalid, match="source"):
         ages.register(of_age("census", source="somebody"))
