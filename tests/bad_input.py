@@ -11,6 +11,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from house import COPY
 from made_files import PEOPLE
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -306,7 +307,7 @@ def descriptor(name: str, *changes: Callable[[dict[str, Any]], None]) -> dict[st
         **deepcopy(PEOPLE),
         "name": name,
         "source": name,
-        "other_people": "a copy for tests",
+        **COPY,
         "data": {"path": f"{name}.csv"},
     }
     for change in changes:

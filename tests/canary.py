@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from house import COPY
+
 
 @dataclass(frozen=True)
 class Canary:
@@ -86,7 +88,7 @@ def descriptor(name: str, *more_codes: str) -> dict[str, Any]:
         "data": {"path": f"{name}.csv"},
         "unit": {"column": "id", "label": "person"},
         "source": name,
-        "other_people": "a copy for tests",
+        **COPY,
         "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},
         "variables": [
             {

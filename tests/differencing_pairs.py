@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from house import reasons, verdict
+from house import COPY, reasons, verdict
 from stories import Oracle
 from truthful_house import SHOWN
 
@@ -96,7 +96,7 @@ def people_descriptor(name: str, path: str) -> dict[str, Any]:
     return {
         "name": name,
         "source": name,
-        "other_people": "a copy for tests",
+        **COPY,
         "data": {"path": path},
         "unit": {"column": "person"},
         "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},

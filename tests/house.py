@@ -20,6 +20,8 @@ from sdcgate.policy.model import Policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
+COPY = {"other_people": "a copy for tests"}
+"""What a descriptor says that gives the same people a history of their own."""
 SHOWN = (table_pb2.CELL_STATUS_PUBLISHED, table_pb2.CELL_STATUS_PERTURBED)
 RANDHIE = Path(__file__).parent.parent / "services/sdcgate/engine/demonstration/randhie.yaml"
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import yaml
 
-from house import RANDHIE
+from house import COPY, RANDHIE
 from sdcgate.cli.ledger import opened
 from sdcgate.cli.supervisor import SERVICES, ServiceFailed, Supervisor
 from sdcgate.ledger.credentials import Credentials
@@ -112,7 +112,7 @@ class ServedHouse:
                 **yaml.safe_load(RANDHIE.read_text()),
                 "name": name,
                 "source": name,
-                "other_people": "a copy for tests",
+                **COPY,
                 **changes,
             }
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from house import RANDHIE, House, build, cells, reasons, verdict
+from house import COPY, RANDHIE, House, build, cells, reasons, verdict
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.pace import Pace
 from sdcgate.ledger.ledger import Ledger
@@ -45,11 +45,7 @@ class TruthfulHouses:
         """The demonstration data under these names."""
         descriptor = yaml.safe_load(RANDHIE.read_text())
         for name in names:
-            self.engine.register(
-                parse_descriptor(
-                    {**descriptor, "name": name, "source": name, "other_people": "a copy for tests"}
-                )
-            )
+            self.engine.register(parse_descriptor({**descriptor, "name": name, "source": name, **COPY}))
 
 
 def decisions(

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from house import COPY
+
 DISTRICTS = ("n1", "n2", "s1", "s2", "w1", "w2")
 PROVINCES = {"north": ("n1", "n2"), "south": ("s1", "s2"), "west": ("w1", "w2")}
 JOBS = ("farm", "shop", "office", "mine", "sea")
@@ -134,7 +136,7 @@ def descriptor(name: str, **changes: Any) -> dict[str, Any]:
         "data": {"path": f"{name}.csv"},
         "unit": {"column": "id", "label": "person"},
         "source": name,
-        "other_people": "a copy for tests",
+        **COPY,
         "household": {"column": "household"},
         "weight": {"column": "weight", "decimals": 2},
         "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},

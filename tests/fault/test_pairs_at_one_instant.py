@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from differencing_pairs import Pair, found, of_people, of_randhie, people, people_descriptor
-from house import RANDHIE
+from house import COPY, RANDHIE
 from postgresql_server import empty_database, running_server
 from sdcgate.engine.descriptor import parse_descriptor
 from served_house import ServedHouse, codes_of
@@ -51,13 +51,11 @@ class Trial:
 def trials_of(number: int, house: ServedHouse, truthful: TruthfulHouses, rng: random.Random) -> list[Trial]:
     """Half of them on the demonstration data, half on people made up for each few."""
     oracle, randhie = Oracle(truthful), yaml.safe_load(RANDHIE.read_text())
-    truthful.engine.register(
-        parse_descriptor({**randhie, "name": "any", "source": "any", "other_people": "a copy for tests"})
-    )
+    truthful.engine.register(parse_descriptor({**randhie, "name": "any", "source": "any", **COPY}))
     made = [
         Trial(
             name := f"randhie-{place}",
-            {**randhie, "name": name, "source": name, "other_people": "a copy for tests"},
+            {**randhie, "name": name, "source": name, **COPY},
             pair,
             SAME[1],
         )
@@ -113,7 +111,7 @@ def test_two_facilities_asked_at_once_never_release_both_halves_of_a_pair(replic
     for place, trial in enumerate(made):
         name = f"{trial.dataset}-{number}"
         datasets.append(name)
-        described = {**trial.descriptor, "name": name, "source": name, "other_people": "a copy for tests"}
+        described = {**trial.descriptor, "name": name, "source": name, **COPY}
         patiently(lambda body=described, house=replicas[place % 2]: house.register(body))
         truthful.engine.register(parse_descriptor(described))
         halves = trial.pair[:: rng.choice((1, -1))]

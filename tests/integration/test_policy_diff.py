@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from house import cells, person, verdict
+from house import COPY, cells, person, verdict
 from installation import Installation
 from sdcgate.cli import main
 from sdcgate.engine.descriptor import parse_descriptor
@@ -143,9 +143,7 @@ def test_reviews_versions_and_outputs_are_replayed_at_their_places(tmp_path: Pat
 def test_a_dataset_that_is_gone_has_no_verdict_and_the_others_have(tmp_path: Path) -> None:
     made = Installation(tmp_path)
     made.house.engine.register(
-        parse_descriptor(
-            {**made.descriptor, "name": "copy", "source": "copy", "other_people": "a copy for tests"}
-        )
+        parse_descriptor({**made.descriptor, "name": "copy", "source": "copy", **COPY})
     )
     made.house.ask(rows=["female"])
     made.house.ask(dataset="copy", rows=["female"])

@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 
-from house import House, LocalRisk, build, cells, reasons, table_request, verdict, with_randhie
+from house import COPY, House, LocalRisk, build, cells, reasons, table_request, verdict, with_randhie
 from postgresql_server import empty_database, running_server
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.engine import Engine
@@ -114,7 +114,7 @@ def pair_descriptor(name: str) -> dict[str, object]:
     return {
         "name": name,
         "source": name,
-        "other_people": "a copy for tests",
+        **COPY,
         "data": {"path": "pairs.csv"},
         "unit": {"column": "person"},
         "design": {"coverage": "SAMPLE", "sampling_fraction": 0.01},
