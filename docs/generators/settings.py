@@ -1,6 +1,7 @@
 """The settings reference, from the models that read the environment."""
 
 import inspect
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,8 @@ def _row(model: type[BaseModel], name: str, prefix: str) -> tuple[str, str, str,
 
 def _type(annotation: str) -> str:
     for part, text in (
+        ("dict", "JSON object"),
+        ("tuple", "JSON list"),
         ("Path", "path"),
         ("bool", "true or false"),
         ("int", "whole number"),
@@ -80,6 +83,8 @@ def _type(annotation: str) -> str:
 def _default(name: str, value: Any) -> str:
     if value is None or value == "" or value is PydanticUndefined:
         return ""
+    if isinstance(value, tuple | dict):
+        return f"`{json.dumps(value)}`" if value else ""
     if name.endswith("_bytes"):
         return f"{value // MEBIBYTE} MiB ({value})"
     if isinstance(value, bool):

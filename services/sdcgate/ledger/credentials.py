@@ -21,7 +21,8 @@ from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.schema import api_key_revocations, api_keys, events
 
 MAXIMUM_DAYS = 3650
-_PLAINTEXT = re.compile(r"sdcg_(?P<key_id>[0-9a-f]{16})_[A-Za-z0-9_-]{43}")
+KEY_PREFIX = "sdcg_"
+_PLAINTEXT = re.compile(rf"{KEY_PREFIX}(?P<key_id>[0-9a-f]{{16}})_[A-Za-z0-9_-]{{43}}")
 _KEY = (
     select(events, api_keys.c.digest)
     .join(api_keys, api_keys.c.sequence == events.c.sequence)
@@ -37,6 +38,7 @@ class Role(StrEnum):
     PORTAL = "portal"
     CHECKER = "checker"
     STEWARD = "steward"
+    AUDITOR = "auditor"
     OPERATOR = "operator"
     SERVICE = "service"
 
@@ -46,8 +48,11 @@ class Caller:
     """Who calls: with which key, in which role, and which person."""
 
     key_id: str
+    """The key; for a token `token:` and its subject."""
     role: Role
     researcher: str
+    portal: str = ""
+    """The portal that acts for the researcher, where one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ class Credentials:
         if problems:
             raise ValueError("; ".join(problems))
         key_id = secrets.token_hex(8)
-        plaintext = f"sdcg_{key_id}_{secrets.token_urlsafe(32)}"
+        plaintext = f"{KEY_PREFIX}{key_id}_{secrets.token_urlsafe(32)}"
         expires = self._ledger.now() + timedelta(days=days)
         fields = {
             "key_id": key_id,

@@ -18,7 +18,8 @@ from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 OPEN_PATHS = ("/openapi.json",)
 PROBLEM_JSON = "application/problem+json"
 UNKNOWN_ROUTE = "other"
-_TOKEN = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,512})")
+_TOKEN = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,6000})")
+"""A key or a token. With what else goes along, a longer one would not fit into gRPC's 8 KiB of metadata."""
 
 SECURITY_HEADERS = {
     "Cache-Control": "no-store",
@@ -92,7 +93,7 @@ class Edge:
 
 
 def token(values: list[str]) -> str:
-    """The API key of a request. Raises Unauthenticated where there is none, or more than one."""
+    """The API key or token of a request. Raises Unauthenticated where there is none, or more than one."""
     match = _TOKEN.fullmatch(values[0].strip()) if len(values) == 1 else None
     if match is None:
         raise Unauthenticated()

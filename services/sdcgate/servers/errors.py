@@ -94,7 +94,7 @@ class Unauthenticated(Problem):
     """No key, or one that is not known."""
 
     code, http_status = grpc.StatusCode.UNAUTHENTICATED, 401
-    title = "Send a valid API key as `Authorization: Bearer <key>`"
+    title = "Send a valid API key or token as `Authorization: Bearer <key>`"
 
 
 class PermissionDenied(Problem):

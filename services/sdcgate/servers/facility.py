@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
@@ -14,7 +14,7 @@ from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
 from sdcgate.facility.results.folder import MAXIMUM_BYTES
-from sdcgate.ledger.credentials import Caller, Credentials, Role
+from sdcgate.ledger.credentials import KEY_PREFIX, Caller, Credentials, Role
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.risk import individual
@@ -34,6 +34,9 @@ from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, too_long, violations
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, facility_pb2_grpc
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+if TYPE_CHECKING:
+    from sdcgate.servers.tokens import Tokens
 
 SERVICE = "sdcgate.facility.v1.FacilityService"
 RESULTS_AT_ONCE = 4
@@ -218,7 +221,7 @@ def main(settings: Settings) -> None:
         lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(servicer, server),
         [SERVICE],
         settings,
-        authenticator(credentials),
+        authenticator(credentials, tokens_of(settings)),
         lambda: warm_up(engine, facility),
         facility.is_ready,
         metrics=metrics,
@@ -227,6 +230,15 @@ def main(settings: Settings) -> None:
     facility.close()
     if lock is not None:
         lock.close()
+
+
+def tokens_of(settings: Settings) -> "Tokens | None":
+    """Who reads an identity provider's tokens, where one is set."""
+    if not settings.identity.issuer:
+        return None
+    from sdcgate.servers.tokens import Tokens
+
+    return Tokens(settings.identity)
 
 
 def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
@@ -253,10 +265,12 @@ def warm_up(engine: Engine, facility: Facility) -> None:
         logger("facility").error("damaged snapshot", what=str(damaged))
 
 
-def authenticator(credentials: Credentials) -> Authenticate:
-    """Who shows a key; where the ledger does not answer, that is told as such and lets nobody in."""
+def authenticator(credentials: Credentials, tokens: "Tokens | None" = None) -> Authenticate:
+    """Who shows a key or a token; where ledger or issuer do not answer, nobody is let in and told so."""
 
     def authenticate(token: str) -> Caller | None:
+        if tokens is not None and not token.startswith(KEY_PREFIX):
+            return tokens.authenticate(token)
         try:
             return credentials.authenticate(token)
         except LedgerError as error:

@@ -6,7 +6,8 @@ A misspelt name in a section is an error. Plaintext is served on the loopback on
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -190,6 +191,57 @@ class GatewayServer(Server):
     """How long a service may take for one call."""
 
 
+Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""Signatures with a public key. Neither `none` nor an HMAC can be named: its key would be no secret."""
+
+PersonsRole = Literal["researcher", "portal", "checker", "steward", "auditor", "operator"]
+
+
+class Identity(BaseModel):
+    """Who may call. Tokens of an identity provider (OpenID Connect) are accepted if `issuer` is given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    issuer: str = ""
+    """Issuer that tokens must be of, exactly as their `iss` has it."""
+    audience: str = ""
+    """Audience that tokens must be for (`aud`): the name of this service at the identity provider."""
+    jwks_url: str = ""
+    """Where the issuer publishes its keys (JWKS); https, or http on the loopback."""
+    jwks_ca: Path | None = None
+    """Authority of that address's certificate; those of the system where it is not given."""
+    jwks_timeout_seconds: float = Field(default=3.0, gt=0, le=30)
+    """How long the issuer may take to answer."""
+    jwks_cache_seconds: float = Field(default=300.0, gt=0, le=86400)
+    """How long its keys are kept: so long a key that it took away is still accepted."""
+    jwks_refresh_seconds: float = Field(default=10.0, ge=0, le=3600)
+    """How soon it is asked again for a key that it did not have, or after it did not answer."""
+    algorithms: tuple[Algorithm, ...] = Field(default=("RS256", "PS256", "ES256", "EdDSA"), min_length=1)
+    """Signatures that are accepted."""
+    leeway_seconds: float = Field(default=30.0, ge=0, le=300)
+    """How far the issuer's clock may be off."""
+    longest_token_seconds: float = Field(default=86400.0, gt=0)
+    """The longest life of a token; tokens cannot be revoked, so one that lives longer is refused."""
+    researcher_claim: str = Field(default="sub", min_length=1)
+    """Claim that names the person, as API keys, approvals and reviews do; dots lead into objects."""
+    role_claim: str = Field(default="roles", min_length=1)
+    """Claim with the person's roles, a list or words; dots lead into objects (`realm_access.roles`)."""
+    roles: dict[str, PersonsRole] = {}
+    """Which value of that claim is which role; roles by their own names where empty."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if not self.issuer:
+            return self
+        if not (self.audience and self.jwks_url):
+            raise ValueError("issuer needs audience and jwks_url")
+        parts = urlsplit(self.jwks_url)
+        plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
+        if not (plain or (parts.scheme == "https" and parts.hostname)):
+            raise ValueError("jwks_url must be https, or http on the loopback")
+        return self
+
+
 class Settings(BaseSettings):
     """All settings; each service reads its section and the common part."""
 
@@ -211,6 +263,7 @@ class Settings(BaseSettings):
     """The least severe lines that are logged."""
     service_token_file: Path | None = None
     """Token that the facility shows to risk and protection; `keys/service.token` in the state folder."""
+    identity: Identity = Identity()
     risk: RiskServer = RiskServer()
     protection: ProtectionServer = ProtectionServer()
     facility: FacilityServer = FacilityServer()
