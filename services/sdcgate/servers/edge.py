@@ -10,7 +10,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sdcgate.servers.errors import Problem, Unauthenticated, problem_of, to_problem_json
+from sdcgate.servers.authentication import AUTHORIZATION_KEY, ON_BEHALF_OF_KEY, researcher_named
+from sdcgate.servers.channels import Metadata
+from sdcgate.servers.errors import (
+    Problem,
+    Unauthenticated,
+    problem_of,
+    to_problem_json,
+)
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
@@ -79,8 +86,8 @@ class Edge:
         """To the routes, for whoever shows a key."""
         if scope["path"] not in OPEN_PATHS:
             try:
-                scope["state"]["token"] = token(headers.getlist("authorization"))
-            except Unauthenticated as problem:
+                scope["state"]["shown"] = shown(headers)
+            except Problem as problem:
                 await problem_response(problem, scope["state"][REQUEST_ID])(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -90,6 +97,20 @@ class Edge:
         method = f"{scope['method']} {state['route']}" if "route" in state else UNKNOWN_ROUTE
         self._metrics.ended(method, str(status), seconds)
         self._logger.info("request", method=method, status=status, milliseconds=round(seconds * 1000, 3))
+
+
+def shown(headers: Headers) -> Metadata:
+    """What a caller shows of himself, as the services take it.
+
+    Raises:
+        Unauthenticated: no key and no token, or more than one.
+        InvalidArgument: the researcher for whom he acts has no name that a header can carry.
+    """
+    found = ((AUTHORIZATION_KEY, f"Bearer {token(headers.getlist(AUTHORIZATION_KEY))}"),)
+    named = headers.getlist(ON_BEHALF_OF_KEY)
+    if named:
+        researcher_named(",".join(named))
+    return (*found, *((ON_BEHALF_OF_KEY, name) for name in named))
 
 
 def token(values: list[str]) -> str:

@@ -14,12 +14,13 @@ from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
 from sdcgate.facility.results.folder import MAXIMUM_BYTES
+from sdcgate.facility.scope import acting_for
 from sdcgate.ledger.credentials import KEY_PREFIX, Caller, Credentials, Role
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.risk import individual
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import Authenticate, caller, service_token
+from sdcgate.servers.authentication import Authenticate, caller, on_behalf_of, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import serve
@@ -32,7 +33,7 @@ from sdcgate.servers.settings import Settings
 from sdcgate.servers.state_folder import only_one, open_ledger, secret
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, too_long, violations
-from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, facility_pb2_grpc
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, budget_pb2, facility_pb2_grpc
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 if TYPE_CHECKING:
@@ -160,10 +161,49 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         with _translated(request):
             return self._facility.get_budget(_caller(), request)
 
+    def RequestAdmission(
+        self, request: admission_pb2.RequestAdmissionRequest, context: grpc.ServicerContext
+    ) -> admission_pb2.RequestAdmissionResponse:
+        """Request an admission."""
+        with _translated(request):
+            found = self._facility.admissions.request(_caller(), request)
+            return admission_pb2.RequestAdmissionResponse(admission=found)
+
+    def ListAdmissions(
+        self, request: admission_pb2.ListAdmissionsRequest, context: grpc.ServicerContext
+    ) -> admission_pb2.ListAdmissionsResponse:
+        """List admissions."""
+        with _translated(request):
+            return self._facility.admissions.listed(_caller(), request)
+
+    def ReviewAdmission(
+        self, request: admission_pb2.ReviewAdmissionRequest, context: grpc.ServicerContext
+    ) -> admission_pb2.ReviewAdmissionResponse:
+        """Approve or refuse an admission."""
+        with _translated(request):
+            found = self._facility.admissions.review(_caller(), request)
+            return admission_pb2.ReviewAdmissionResponse(admission=found)
+
+    def WithdrawAdmission(
+        self, request: admission_pb2.WithdrawAdmissionRequest, context: grpc.ServicerContext
+    ) -> admission_pb2.WithdrawAdmissionResponse:
+        """End an admission."""
+        with _translated(request):
+            found = self._facility.admissions.withdraw(_caller(), request)
+            return admission_pb2.WithdrawAdmissionResponse(admission=found)
+
     def GetCaller(self, request: pb.GetCallerRequest, context: grpc.ServicerContext) -> pb.GetCallerResponse:
         """Whom the key belongs to."""
-        found = _caller()
-        return pb.GetCallerResponse(key_id=found.key_id, role=found.role, researcher=found.researcher)
+        with _translated(request):
+            found = _caller()
+            return pb.GetCallerResponse(
+                key_id=found.key_id,
+                role=found.role,
+                researcher=found.researcher,
+                portal=found.portal,
+                datasets=found.scope.datasets,
+                projects=found.scope.projects,
+            )
 
     def GetStatus(self, request: pb.GetStatusRequest, context: grpc.ServicerContext) -> pb.GetStatusResponse:
         """Version, public key, readiness."""
@@ -211,6 +251,7 @@ def main(settings: Settings) -> None:
         policies.policies,
         settings.default_policy,
         secret(keys / "boxes.key"),
+        settings.identity.require_admission,
     )
 
     policies.reload_on_hangup()
@@ -322,7 +363,9 @@ def _further(request: Any, check: Callable[[Caller, Any], None] | None) -> tuple
 
 
 def _caller() -> Caller:
+    """Who calls: a portal that acts for a researcher as that researcher."""
     found = caller()
     if not isinstance(found, Caller):
         raise errors.Unauthenticated()
-    return found
+    named = on_behalf_of()
+    return acting_for(found, named) if named else found

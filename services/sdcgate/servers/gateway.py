@@ -20,7 +20,6 @@ from grpc_health.v1 import health_pb2
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from sdcgate.servers.authentication import AUTHORIZATION_KEY
 from sdcgate.servers.bodies import (
     JSON,
     FileMessages,
@@ -30,7 +29,7 @@ from sdcgate.servers.bodies import (
     parameters,
     read_body,
 )
-from sdcgate.servers.channels import channel_credentials, channel_options
+from sdcgate.servers.channels import Metadata, channel_credentials, channel_options
 from sdcgate.servers.edge import Edge, problem_response
 from sdcgate.servers.errors import (
     ERROR_BYTES_KEY,
@@ -99,11 +98,11 @@ class Backend:
         )
 
     async def call(
-        self, rpc: str, request: Message | FileMessages | FormMessages, token: str, identity: str
+        self, rpc: str, request: Message | FileMessages | FormMessages, shown: Metadata, identity: str
     ) -> Any:
-        """Call as the one whose key it is. Raises Problem where no answer comes."""
+        """Call with what the caller has shown of himself. Raises Problem where no answer comes."""
         metadata = (
-            (AUTHORIZATION_KEY, f"Bearer {token}"),
+            *shown,
             (REQUEST_ID_KEY, identity),
             (ERROR_BYTES_KEY, str(MAXIMUM_ERROR_BYTES)),
         )
@@ -205,7 +204,7 @@ class Gateway:
         identity = getattr(request.state, REQUEST_ID)
         backend = self._backends[route.service]
         try:
-            call = backend.call(route.rpc, message, request.state.token, identity)
+            call = backend.call(route.rpc, message, request.state.shown, identity)
             if isinstance(message, FileMessages | FormMessages):
                 call = while_connected(request, message.ended, call)
             response = await call

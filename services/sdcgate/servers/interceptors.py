@@ -15,7 +15,14 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError, Message
 
-from sdcgate.servers.authentication import AUTHORIZATION_KEY, Authenticate, bearer_token, set_caller
+from sdcgate.servers.authentication import (
+    AUTHORIZATION_KEY,
+    ON_BEHALF_OF_KEY,
+    Authenticate,
+    bearer_token,
+    researcher_named,
+    set_caller,
+)
 from sdcgate.servers.errors import (
     InvalidArgument,
     Problem,
@@ -167,7 +174,8 @@ class Authentication:
         found = self._authenticate(bearer_token(call.metadata.get(AUTHORIZATION_KEY)))
         if found is None:
             raise Unauthenticated()
-        set_caller(found)
+        named = call.metadata.get(ON_BEHALF_OF_KEY)
+        set_caller(found, "" if named is None else researcher_named(str(named)))
         return proceed()
 
 

@@ -228,6 +228,8 @@ class Identity(BaseModel):
     """Claim with the person's roles, a list or words; dots lead into objects (`realm_access.roles`)."""
     roles: dict[str, PersonsRole] = {}
     """Which value of that claim is which role; roles by their own names where empty."""
+    require_admission: bool = False
+    """Let nobody ask or submit without an admission that a steward approved and that is in force."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
