@@ -29,6 +29,7 @@ from sdcgate.servers.bodies import (
     parameters,
     read_body,
 )
+from sdcgate.servers.certificates import HttpsCertificate
 from sdcgate.servers.channels import Metadata, channel_credentials, channel_options
 from sdcgate.servers.edge import Edge, problem_response
 from sdcgate.servers.errors import (
@@ -267,6 +268,7 @@ async def run(settings: Settings, signals: Signals) -> None:
     log = logger("gateway")
     ready_file = settings.ready_file("gateway", section)
     ready_file.unlink(missing_ok=True)
+    https = HttpsCertificate(section.tls) if section.tls.enabled else None
     listening = bind(section)
     address = f"{section.host}:{listening.getsockname()[1]}"
     server = uvicorn.Server(_configuration(gateway, section))
@@ -287,6 +289,8 @@ async def run(settings: Settings, signals: Signals) -> None:
                 log.info("ready", address=address, metrics=probes.address)
             while not serving.done():
                 await asyncio.wait({serving}, timeout=_STOP_SECONDS)
+                if https is not None and server.config.ssl is not None:
+                    https.renew(server.config.ssl)
                 # A signal that came before uvicorn listened for them.
                 server.should_exit |= signals.first.is_set()
             await serving
