@@ -20,6 +20,7 @@ from sdcgate.servers.errors import (
 )
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.rate_limits import RateLimits
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 
 OPEN_PATHS = ("/openapi.json",)
@@ -41,8 +42,9 @@ SECURITY_HEADERS = {
 class Edge:
     """ASGI middleware around the gateway's routes."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, encrypted: bool) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, encrypted: bool, limits: RateLimits) -> None:
         self._app = app
+        self._limits = limits
         self._metrics = metrics
         self._logger = logger("gateway")
         self._headers = dict(SECURITY_HEADERS)
@@ -80,16 +82,20 @@ class Edge:
                     await problem_response(problem_of(error), identity)(scope, receive, answer)
             finally:
                 running.dec()
+                if status == Unauthenticated.http_status:
+                    self._limits.failed(_address(scope))
                 self._ended(scope, state, status, time.perf_counter() - began)
 
     async def _led(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """To the routes, for whoever shows a key."""
-        if scope["path"] not in OPEN_PATHS:
-            try:
-                scope["state"]["shown"] = shown(headers)
-            except Problem as problem:
-                await problem_response(problem, scope["state"][REQUEST_ID])(scope, receive, send)
-                return
+        """To the routes, for whoever shows a key or token and does not ask too often."""
+        try:
+            self._limits.arrived(_address(scope))
+            if scope["path"] not in OPEN_PATHS:
+                scope["state"]["shown"] = found = shown(headers)
+                self._limits.called(str(found[0][1]))
+        except Problem as problem:
+            await problem_response(problem, scope["state"][REQUEST_ID])(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
     def _ended(self, scope: Scope, state: dict[str, Any], status: int, seconds: float) -> None:
@@ -97,6 +103,12 @@ class Edge:
         method = f"{scope['method']} {state['route']}" if "route" in state else UNKNOWN_ROUTE
         self._metrics.ended(method, str(status), seconds)
         self._logger.info("request", method=method, status=status, milliseconds=round(seconds * 1000, 3))
+
+
+def _address(scope: Scope) -> str:
+    """Where a request comes from; of a connection without an address all are one."""
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 def shown(headers: Headers) -> Metadata:

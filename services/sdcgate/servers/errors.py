@@ -31,6 +31,7 @@ __all__ = [
     "Problem",
     "ResourceExhausted",
     "TooLarge",
+    "TooSlow",
     "Unauthenticated",
     "Unavailable",
     "Unimplemented",
@@ -140,6 +141,12 @@ class Aborted(Problem):
 
     code, http_status, title = grpc.StatusCode.ABORTED, 409, "Another request was faster; try again"
     retry_after = RETRY_AFTER
+
+
+class TooSlow(Problem):
+    """The body did not arrive in time."""
+
+    code, http_status, title = grpc.StatusCode.DEADLINE_EXCEEDED, 408, "The body took too long to arrive"
 
 
 class TooLarge(Problem):

@@ -38,6 +38,7 @@ ALWAYS: tuple[type[Problem], ...] = (
 )
 WITH_BODY: tuple[type[Problem], ...] = (
     errors.FailedPrecondition,
+    errors.TooSlow,
     errors.TooLarge,
     errors.UnsupportedMediaType,
 )

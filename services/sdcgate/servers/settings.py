@@ -4,7 +4,7 @@ A misspelt name in a section is an error. Plaintext is served on the loopback on
 """
 
 from functools import cached_property
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -173,6 +173,36 @@ class FacilityServer(GrpcServer):
     """How often the policy files are looked at for changes; 0: only when SIGHUP comes."""
 
 
+class Edge(BaseModel):
+    """What the gateway takes from outside. Behind a proxy, limits by address need `trusted_proxies`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    calls_per_minute: int = Field(default=0, ge=0)
+    """Requests that one key or token may make; more are answered with 429. 0: any number."""
+    address_calls_per_minute: int = Field(default=0, ge=0)
+    """Requests that may come from one address (of IPv6, one network of 64 bits). 0: any number."""
+    failures_per_minute: int = Field(default=0, ge=0)
+    """Requests without a good key or token from one address, until all of its requests get 429. 0: any."""
+    body_seconds: float = Field(default=20.0, gt=0, le=600)
+    """How long a JSON body may take to arrive; files have as long as their call."""
+    allowed_origins: tuple[str, ...] = ()
+    """Websites whose pages may call from a browser (CORS), such as `https://tables.agency.example`."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies whose `X-Forwarded-For` is believed; nobody's where empty."""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        for origin in self.allowed_origins:
+            parts = urlsplit(origin)
+            plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
+            if not (plain or parts.scheme == "https") or origin != f"{parts.scheme}://{parts.netloc}":
+                raise ValueError(f"{origin} is no origin: give https://host, or http:// and a loopback host")
+        for proxy in self.trusted_proxies:
+            ip_network(proxy)
+        return self
+
+
 class GatewayServer(Server):
     """The gateway."""
 
@@ -189,6 +219,7 @@ class GatewayServer(Server):
     """The largest message that is taken from the facility."""
     deadline_seconds: float = Field(default=100.0, gt=0)
     """How long a service may take for one call."""
+    edge: Edge = Edge()
 
 
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]

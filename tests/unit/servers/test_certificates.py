@@ -1,7 +1,5 @@
 """Certificates that expire, are replaced, or are somebody else's: who is let in, and nothing is plain."""
 
-import asyncio
-import json
 import socket
 import ssl
 import threading
@@ -15,13 +13,12 @@ import pytest
 from cryptography import x509
 
 from certificate_authority import HOUR, MINUTE, CertificateAuthority
-from sdcgate.servers import gateway
+from one_gateway import served_gateway
 from sdcgate.servers.authentication import service_authenticator
 from sdcgate.servers.certificates import CertificateFiles, HttpsCertificate
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import Running
-from sdcgate.servers.process import Signals
-from sdcgate.servers.settings import GatewayServer, GrpcServer, Peer, Settings, Tls
+from sdcgate.servers.settings import GrpcServer, Peer, Tls
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
 
 TOKEN = "t" * 43
@@ -198,27 +195,9 @@ def test_files_are_read_again_only_when_they_have_changed(authority):
     assert files.changed() is None
 
 
-@contextmanager
-def served_gateway(folder, **tls):
-    section = GatewayServer(port=0, metrics_port=0, tls=Tls(**tls))
-    signals = Signals()
-    settings = Settings(state_dir=folder, gateway=section)
-    thread = threading.Thread(target=asyncio.run, args=(gateway.run(settings, signals),))
-    thread.start()
-    ready = folder / "run" / "gateway.json"
-    try:
-        while not ready.exists():
-            assert thread.is_alive()
-            time.sleep(0.02)
-        yield json.loads(ready.read_text())["address"]
-    finally:
-        signals.first.set()
-        thread.join(10)
-
-
 def test_the_gateway_shows_a_replaced_certificate_too(authority, tmp_path):
     pair = authority.make("gateway")
-    with served_gateway(tmp_path / "state", **pair) as address:
+    with served_gateway(tmp_path / "state", tls=Tls(**pair)) as address:
         first = shown(address)
         authority.make("gateway")
         deadline = time.monotonic() + 10
@@ -230,7 +209,8 @@ def test_the_gateway_shows_a_replaced_certificate_too(authority, tmp_path):
 
 
 def test_portals_may_have_to_show_a_certificate_of_theirs(authority, tmp_path):
-    with served_gateway(tmp_path / "state", **authority.make("gateway"), client_ca=authority.ca) as address:
+    tls = Tls(**authority.make("gateway"), client_ca=authority.ca)
+    with served_gateway(tmp_path / "state", tls=tls) as address:
         context = ssl.create_default_context(cafile=str(authority.ca))
         with pytest.raises(httpx.HTTPError):
             httpx.get(f"https://{address}/openapi.json", verify=context)
