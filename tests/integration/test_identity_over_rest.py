@@ -7,6 +7,7 @@ import time
 import grpc
 import pytest
 from google.protobuf.message_factory import GetMessageClass
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from identity_provider import AUDIENCE, identity_provider
 from sdcgate.ledger.credentials import Credentials, Scope
@@ -226,3 +227,8 @@ def test_no_grpc_method_is_reached_without_a_key_or_token(house):
                     with pytest.raises(grpc.RpcError) as caught:
                         call(path)(sent, timeout=10, metadata=metadata)
                     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED, path
+            reflection = reflection_pb2_grpc.ServerReflectionStub(channel)
+            asked = iter([reflection_pb2.ServerReflectionRequest(list_services="")])
+            with pytest.raises(grpc.RpcError) as caught:
+                next(reflection.ServerReflectionInfo(asked, timeout=10))
+            assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
 
 DAYS = 365
+FIRST_KEY_DAYS = 1
 _COLUMNS = (
     *("key", "role", "researcher", "label", "created", "expires", "revoked"),
     *("datasets", "projects", "acts for"),
@@ -97,6 +98,14 @@ def create_keys(settings: "Settings", people: dict[str, str], label: str) -> dic
     """A key for each role, for the person given; returns the plaintexts by role."""
     with _opened(settings) as credentials:
         return {role: credentials.create(role, name, label, DAYS)[0] for role, name in people.items()}
+
+
+def first_key(settings: "Settings") -> str:
+    """A key of the local operator, valid for a day, where nobody has had any key; else nothing."""
+    with _opened(settings) as credentials:
+        if credentials.list():
+            return ""
+        return credentials.create("operator", "local-operator", "first start", FIRST_KEY_DAYS)[0]
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """What every RPC passes through: request id, errors, logging, metrics, readiness, deadline, authentication.
 
-Health and reflection pass through none of it: they run in small lanes of their own, so that a probe is
-answered while all threads compute. Calls have one answer, of one message or of a stream of them; other kinds
-are turned away here.
+Health and reflection run in small lanes of their own, so that a probe is answered while all threads compute;
+health passes through none of it, reflection wants a token. Calls have one answer, of one message or of a
+stream of them; other kinds are turned away here.
 """
 
 import time
@@ -202,8 +202,10 @@ class Chain(grpc.ServerInterceptor):
         links: Sequence[Link],
         rooms: Rooms,
         lanes: dict[str, ThreadPoolExecutor],
+        authenticate: Authenticate,
     ) -> None:
         self._links = tuple(links)
+        self._authenticate = authenticate
         self._rooms = rooms
         self._lanes = lanes
 
@@ -215,7 +217,7 @@ class Chain(grpc.ServerInterceptor):
             return None
         for prefix, lane in self._lanes.items():
             if method.startswith(prefix):
-                return _in_lane(handler, lane)
+                return _in_lane(handler, lane, None if prefix == HEALTH else self._authenticate)
         lane = next(iter(self._lanes.values()))
         if handler.response_streaming:
             return _turned_away(handler, Unimplemented("Only calls with one answer are served"), lane)
@@ -283,8 +285,11 @@ def _turned_away(handler: Any, problem: Problem, lane: ThreadPoolExecutor) -> An
     return make(refuse, response_serializer=handler.response_serializer)
 
 
-def _in_lane(handler: Any, lane: ThreadPoolExecutor) -> Any:
-    """The same handler, with its work done in a lane; what never blocks a thread stays as it is."""
+def _in_lane(handler: Any, lane: ThreadPoolExecutor, authenticate: Authenticate | None) -> Any:
+    """The same handler, with its work done in a lane; what never blocks a thread stays as it is.
+
+    Where `authenticate` is given, it must know the caller.
+    """
     if handler.unary_unary is not None:
         behavior, make = handler.unary_unary, grpc.unary_unary_rpc_method_handler
     elif handler.stream_stream is not None:
@@ -293,7 +298,19 @@ def _in_lane(handler: Any, lane: ThreadPoolExecutor) -> Any:
         return handler
 
     def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        if authenticate is not None:
+            _require_caller(authenticate, context)
         return behavior(request, context)
 
     answer.experimental_thread_pool = lane  # type: ignore[attr-defined]
     return make(answer, handler.request_deserializer, handler.response_serializer)
+
+
+def _require_caller(authenticate: Authenticate, context: grpc.ServicerContext) -> None:
+    """End a call whose token nobody knows."""
+    try:
+        found = authenticate(bearer_token(dict(context.invocation_metadata()).get(AUTHORIZATION_KEY)))
+    except Exception as error:
+        abort(context, problem_of(error))
+    if found is None:
+        abort(context, Unauthenticated())

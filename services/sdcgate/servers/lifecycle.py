@@ -86,7 +86,7 @@ class Running:
             interceptors.Deadline(self._section.maximum_deadline_seconds),
             interceptors.Authentication(authenticate),
         ]
-        return interceptors.Chain(links, self.rooms, self._lanes)
+        return interceptors.Chain(links, self.rooms, self._lanes, authenticate)
 
     def start(self, warm_up: Callable[[], None] | None = None) -> None:
         """Listen, warm up, then take calls."""

@@ -3,6 +3,7 @@
 A misspelt name in a section is an error. Plaintext is served on the loopback only, unless said otherwise.
 """
 
+import os
 from functools import cached_property
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -10,8 +11,14 @@ from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SecretsSettingsSource,
+    SettingsConfigDict,
+)
 
+SECRETS_DIR = "SDCGATE_SECRETS_DIR"
 MEBIBYTE = 1024 * 1024
 
 
@@ -279,15 +286,19 @@ class Settings(BaseSettings):
     """All settings; each service reads its section and the common part."""
 
     model_config = SettingsConfigDict(
-        env_prefix="SDCGATE_", env_nested_delimiter="__", env_ignore_empty=True, frozen=True
+        env_prefix="SDCGATE_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        frozen=True,
+        hide_input_in_errors=True,
     )
 
     state_dir: Path = Path("var")
     """Keys, ledger, snapshots, ready files."""
     data_root: Path = Path("data")
     """Where data files that can be registered lie."""
-    ledger_url: str = ""
-    """SQLAlchemy URL of the ledger; SQLite in the state folder where empty."""
+    ledger_url: str = Field(default="", repr=False)
+    """SQLAlchemy URL of the ledger; SQLite in the state folder where empty. A password: see above."""
     default_policy: str = "israel-cbs"
     """Policy of the datasets whose descriptor names none."""
     policy_dir: Path | None = None
@@ -301,6 +312,27 @@ class Settings(BaseSettings):
     protection: ProtectionServer = ProtectionServer()
     facility: FacilityServer = FacilityServer()
     gateway: GatewayServer = GatewayServer()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment, then the files of `SDCGATE_SECRETS_DIR`, each named like a variable.
+
+        Raises:
+            ValueError: there is no such folder.
+        """
+        folder = os.environ.get(SECRETS_DIR)
+        if not folder:
+            return init_settings, env_settings
+        if not Path(folder).is_dir():
+            raise ValueError(f"{SECRETS_DIR}: {folder} is no folder")
+        return init_settings, env_settings, SecretsSettingsSource(settings_cls, folder)
 
     @cached_property
     def service_token_path(self) -> Path:
