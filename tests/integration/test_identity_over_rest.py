@@ -5,6 +5,7 @@ import re
 import time
 
 import grpc
+import httpx
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
@@ -232,3 +233,15 @@ def test_no_grpc_method_is_reached_without_a_key_or_token(house):
             with pytest.raises(grpc.RpcError) as caught:
                 next(reflection.ServerReflectionInfo(asked, timeout=10))
             assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_no_token_and_no_key_stands_in_a_log_a_metric_or_the_ledger(house, provider):
+    tokens = [provider.sign(sub="tom", roles=["users"]), provider.sign(roles=["nobody"]), "a.b.c"]
+    for token in tokens:
+        house.send("GET", "/v1/caller", key=token)
+    secrets = [*tokens[:2], *house.keys.values()]
+    places = [path for path in house.settings.state_dir.rglob("*") if path.is_file()]
+    texts = [path.read_bytes() for path in places]
+    texts += [httpx.get(f"{house.metrics_address(name)}/metrics").content for name in SERVICES]
+    assert len(texts) > 10
+    assert not [secret for secret in secrets for text in texts if secret.encode() in text]

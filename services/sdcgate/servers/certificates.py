@@ -24,12 +24,13 @@ def check_pair(certificate: bytes, key: bytes, name: str) -> None:
         ValueError: either cannot be read, they do not belong together, or the certificate is not in force.
     """
     from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
         found = x509.load_pem_x509_certificates(certificate)[0]
         belongs = load_pem_private_key(key, None).public_key() == found.public_key()
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, IndexError, UnsupportedAlgorithm):
         raise ValueError(f"{name}: certificate or key is no PEM that can be read") from None
     if not belongs:
         raise ValueError(f"{name}: the key is not that of the certificate")
@@ -120,5 +121,10 @@ class HttpsCertificate:
         """Show what stands in the files from the next connection on, where it is new and can be used."""
         if self._files.changed() is None or self._tls.certificate is None:
             return False
-        context.load_cert_chain(self._tls.certificate, self._tls.key)
+        try:
+            context.load_cert_chain(self._tls.certificate, self._tls.key)
+        except OSError as error:
+            # Replaced once more since they were read: the next look finds that.
+            logger("tls").warning("new certificate not used", error=type(error).__name__)
+            return False
         return True

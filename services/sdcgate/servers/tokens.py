@@ -53,7 +53,7 @@ class Tokens:
             return None
         try:
             claims = self._verified(token)
-        except jwt.InvalidTokenError:
+        except jwt.PyJWTError:
             return None
         if claims["exp"] - claims["iat"] > self._identity.longest_token_seconds:
             return None

@@ -9,6 +9,7 @@ import time
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import ValidationError
 
 from identity_provider import AUDIENCE, identity_provider
@@ -168,6 +169,15 @@ def test_a_key_of_one_kind_is_not_used_as_one_of_another(provider):
     assert reader.authenticate(provider.sign("first", {"kid": "curve"})) is None
     assert reader.authenticate(provider.sign("curve", {"kid": "first"})) is None
     assert reader.authenticate(provider.sign("curve")) == ADA
+
+
+@pytest.mark.filterwarnings("ignore:The RSA key is 1024 bits")
+def test_a_key_that_is_too_short_to_be_safe_signs_nothing(provider):
+    provider.keys["short"] = ("RS256", rsa.generate_private_key(public_exponent=65537, key_size=1024))
+    provider.published.append("short")
+    reader = tokens(provider)
+    assert reader.authenticate(provider.sign("short")) is None
+    assert reader.authenticate(provider.sign()) == ADA
 
 
 def test_only_the_algorithms_that_are_set_are_accepted_and_no_hmac_can_be_set(provider):
