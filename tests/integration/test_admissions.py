@@ -185,7 +185,7 @@ def test_nobody_approves_for_himself_or_what_he_requested(house):
 
 def test_researchers_request_for_themselves_and_see_their_own(house):
     admissions = house.facility.admissions
-    with pytest.raises(Forbidden, match="for yourself"):
+    with pytest.raises(InvalidRequest, match="researchers: You request for yourself"):
         admissions.request(BOB, asked())
     mine = admissions.request(ADA, asked())
     ours = admissions.request(PORTAL, asked(project="p", researchers=["ada", "bob"]))

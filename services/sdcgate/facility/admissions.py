@@ -67,13 +67,13 @@ class Admissions:
         """Record a request, which admits nobody before a steward has approved it.
 
         Raises:
-            Forbidden: for others, by a researcher.
-            InvalidRequest: with all that is wrong with it.
+            InvalidRequest: with all that is wrong with it; a researcher requests for himself only.
         """
         require(caller, "request_admission")
         problems = self._problems(request)
         if caller.role == Role.RESEARCHER and caller.researcher not in request.researchers:
-            raise Forbidden("You may request an admission for yourself, or a project of yours.")
+            told = f"You request for yourself, or a project of yours: name {caller.researcher} among them."
+            problems.append(FieldProblem("researchers", told))
         if problems:
             raise InvalidRequest(problems)
         asked = records.AdmissionRequest(
