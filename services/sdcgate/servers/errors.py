@@ -99,13 +99,9 @@ class Unauthenticated(Problem):
 
 
 class PermissionDenied(Problem):
-    """The caller's role does not allow this."""
+    """Role, limits of the key, or a missing admission do not allow this."""
 
-    code, http_status, title = (
-        grpc.StatusCode.PERMISSION_DENIED,
-        403,
-        "This is not allowed for the key's role",
-    )
+    code, http_status, title = grpc.StatusCode.PERMISSION_DENIED, 403, "You may not do this"
 
 
 class NotFound(Problem):
