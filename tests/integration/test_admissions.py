@@ -99,9 +99,9 @@ def test_an_admission_lets_in_from_its_first_to_its_last_day(house):
     admit(house)
     first, last = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 6, 30, 23, 59, 59, tzinfo=UTC)
     for moment, lets_in in [
+        (first - timedelta(seconds=1), False),
         (first, True),
         (last, True),
-        (first - timedelta(seconds=1), False),
         (last + timedelta(seconds=1), False),
     ]:
         house.now[0] = moment
@@ -110,6 +110,18 @@ def test_an_admission_lets_in_from_its_first_to_its_last_day(house):
         else:
             with pytest.raises(Forbidden, match="not for today"):
                 ask(house, ADA)
+
+
+def test_a_clock_that_is_set_back_makes_no_ended_admission_good_again(house):
+    admit(house)
+    house.now[0] = datetime(2026, 7, 1, tzinfo=UTC)
+    with pytest.raises(Forbidden, match="not for today"):
+        ask(house, ADA)
+    house.now[0] = datetime(2026, 3, 1, tzinfo=UTC)
+    with pytest.raises(Forbidden, match="not for today"):
+        ask(house, ADA)
+    admit(house, valid_from="2026-02-01")
+    assert ask(house, ADA).decision.query
 
 
 def test_what_was_answered_is_not_read_again_after_the_admission_has_ended(house):

@@ -27,6 +27,8 @@ class Admissions:
         self._records = records_of
         self._engine = engine
         self._required = required
+        self._ended: set[str] = set()
+        """Admissions that were seen after their last day: a clock that is set back makes none good again."""
 
     def let_in(self, caller: Caller, dataset: str, project: str) -> None:
         """Refuse who may not use a dataset for a project today: by his key, or for want of an admission.
@@ -40,8 +42,7 @@ class Admissions:
         within(caller, dataset, project)
         if not self._required:
             return
-        today = self._records.today()
-        own = [one for one in self._records.of(researcher=caller.researcher) if one.in_force(today)]
+        own = self._in_force(self._records.of(researcher=caller.researcher))
         if not own:
             raise Forbidden(
                 f"{caller.researcher} is not registered, or not for today; request an admission first."
@@ -53,15 +54,18 @@ class Admissions:
                     "request an admission."
                 )
             return
-        for one in self._records.of(project=project):
-            request = one.request
-            if (
-                one.in_force(today)
-                and caller.researcher in request.researchers
-                and dataset in request.datasets
-            ):
+        for one in self._in_force(self._records.of(project=project)):
+            if caller.researcher in one.request.researchers and dataset in one.request.datasets:
                 return
         raise Forbidden(f"No project {project} of {caller.researcher} is admitted to {dataset} today.")
+
+    def _in_force(self, admissions: list[records.Admission]) -> list[records.Admission]:
+        """Those that let in today."""
+        today = self._records.today()
+        self._ended |= {one.request.admission_id for one in admissions if today > one.valid_until}
+        return [
+            one for one in admissions if one.in_force(today) and one.request.admission_id not in self._ended
+        ]
 
     def request(self, caller: Caller, request: pb.RequestAdmissionRequest) -> pb.Admission:
         """Record a request, which admits nobody before a steward has approved it.
