@@ -27,6 +27,7 @@ KEYS = {
     "grace as researcher": ("researcher", "grace"),
     "stefan": ("steward", "stefan"),
     "olga": ("operator", "olga"),
+    "audrey": ("auditor", "audrey"),
     "portal": ("portal", "portal-1"),
 }
 """Role and person of each key."""

@@ -10,6 +10,7 @@ from google.protobuf import descriptor_pb2
 from generators.markdown import between
 from sdcgate.servers import openapi_schemas
 from sdcgate_proto.buf.validate import validate_pb2
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2 as facility_admission
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2 as facility_budget
 from sdcgate_proto.sdcgate.facility.v1 import descriptor_pb2 as facility_descriptor
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2
@@ -32,7 +33,7 @@ from sdcgate_proto.sdcgate.risk.v1 import (
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2, statistic_pb2, table_pb2
 
 FILES: Mapping[str, tuple[Any, ...]] = {
-    "facility": (facility_pb2, facility_budget, facility_descriptor),
+    "facility": (facility_pb2, facility_admission, facility_budget, facility_descriptor),
     "risk": (
         risk_pb2,
         models_pb2,

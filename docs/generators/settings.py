@@ -1,6 +1,7 @@
 """The settings reference, from the models that read the environment."""
 
 import inspect
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from pydantic_core import PydanticUndefined
 
 from generators.markdown import between, joined, table
 from generators.source import fields
-from sdcgate.servers.settings import MEBIBYTE, Settings
+from sdcgate.servers.settings import MEBIBYTE, SECRETS_DIR, Settings
 
 _PREFIX = "SDCGATE_"
 _CLIENT = (
     ("`SDCGATE_URL`", "text", "`http://127.0.0.1:8080`", "Address of the gateway."),
-    ("`SDCGATE_API_KEY`", "text", "", "The caller's key."),
+    ("`SDCGATE_API_KEY`", "text", "", "The caller's key or token."),
+    ("`SDCGATE_API_KEY_FILE`", "path", "", "File with the key, where it shall not stand in the environment."),
 )
 
 
@@ -36,6 +38,10 @@ def settings_page() -> str:
         "are joined by two underscores. A misspelt field of a section keeps the service from starting; a "
         "misspelt common name is not noticed. The settings that an installation usually needs stand in "
         "[Operations](../operations.md#settings).",
+        "What is secret need not stand in the environment, which other programs may see: a common setting "
+        "can be the content of a file of its variable's name, in small letters, in the folder "
+        f"`{SECRETS_DIR}`, such as `sdcgate_ledger_url`; the environment goes before it. Keys, the service "
+        "token and private keys of TLS are files anyway.",
         "## All services",
         table(header, common),
         *sections,
@@ -67,6 +73,8 @@ def _row(model: type[BaseModel], name: str, prefix: str) -> tuple[str, str, str,
 
 def _type(annotation: str) -> str:
     for part, text in (
+        ("dict", "JSON object"),
+        ("tuple", "JSON list"),
         ("Path", "path"),
         ("bool", "true or false"),
         ("int", "whole number"),
@@ -80,6 +88,8 @@ def _type(annotation: str) -> str:
 def _default(name: str, value: Any) -> str:
     if value is None or value == "" or value is PydanticUndefined:
         return ""
+    if isinstance(value, tuple | dict):
+        return f"`{json.dumps(value)}`" if value else ""
     if name.endswith("_bytes"):
         return f"{value // MEBIBYTE} MiB ({value})"
     if isinstance(value, bool):

@@ -24,7 +24,7 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "reference"),
 ]
 PERSONS = 400
-ROLES = {"researcher", "portal", "checker", "steward", "operator"}
+ROLES = {"researcher", "portal", "checker", "steward", "auditor", "operator"}
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +85,7 @@ def test_the_table_of_calls_has_every_address_with_the_roles_that_are_let_in(hou
     keys = {role: name for name, (role, _) in KEYS.items()}
     for route in ROUTES:
         address = route.path.replace("{dataset}", DATASET).replace("{query}", "q-01M7YMA65YJ4V3KT6FXFQH004F")
+        address = address.replace("{admission}", "a-01M7YMA65YJ4V3KT6FXFQH004F")
         body = BODIES.get(route.rpc) if route.method == "POST" else None
         how: dict[str, Any] = {}
         if route.file:

@@ -12,7 +12,7 @@ from made_files import PEOPLE
 from printed_results import acro_folder, entry, zipped
 from sdcgate.servers import openapi_examples
 from sdcgate.wire.json import from_value
-from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, budget_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import microdata_pb2 as protection_microdata_pb2
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2, redesign_pb2
@@ -237,6 +237,14 @@ PLAIN = {
 
 LINKED_TABLES = [{"problem": PLAIN, "cells": [1]}, {"problem": PLAIN, "cells": [0, 4]}]
 
+ADMISSION = {
+    "researchers": ["researcher"],
+    "datasets": ["people"],
+    "label": "somebody",
+    "valid_from": "2026-01-01",
+    "valid_until": "2030-12-31",
+}
+
 PUBLISHED = {"dataset": "people", "rows": [{"variable": "region"}], "published": "yearbook, table 3"}
 
 SCENARIOS = [
@@ -251,6 +259,8 @@ ROLES = {
     "EnterKnowledge": "steward",
     "ReviewQuery": "checker",
     "CommentQuery": "checker",
+    "ReviewAdmission": "steward",
+    "WithdrawAdmission": "steward",
     "SubmitOutput": "portal",
     "SubmitResults": "portal",
 }
@@ -323,6 +333,10 @@ def prepare(house: "HouseUnderFire") -> None:
         ],
     }
 
+    house.good["RequestAdmission"] = [from_value(ADMISSION, admission_pb2.RequestAdmissionRequest)]
+    house.good["ListAdmissions"] = [admission_pb2.ListAdmissionsRequest(states=[1, 2], page_size=10)]
+    for _ in range(30):
+        _request_admission(house)
     for number in range(30):
         query = _referred(house, number)
         review = pb.ReviewQueryRequest(query=query, approve=True, exception=True, note="looked at")
@@ -337,6 +351,16 @@ def _referred(house: "HouseUnderFire", number: int) -> str:
     referred = pb.SubmitOutputResponse.FromString(_asked(house, "SubmitOutput", odd, "portal")).decision
     assert referred.verdict == pb.VERDICT_REFERRED
     return referred.query
+
+
+def _request_admission(house: "HouseUnderFire") -> None:
+    """Two requests, one to be reviewed and one to be withdrawn."""
+    for rpc, more in (("ReviewAdmission", {"approve": True}), ("WithdrawAdmission", {})):
+        (request,) = house.good["RequestAdmission"]
+        answered = _asked(house, "RequestAdmission", request, "researcher")
+        found = admission_pb2.RequestAdmissionResponse.FromString(answered).admission.admission
+        kind = getattr(admission_pb2, f"{rpc}Request")
+        house.once.setdefault(rpc, []).append(kind(admission=found, note="looked at", **more))
 
 
 def _output(label: str = "") -> pb.SubmitOutputRequest:

@@ -58,6 +58,7 @@ GOOD: dict[str, Any] = {
     "QueryStatistic": {name: value for name, value in good_requests.STATISTIC.items() if name != "dataset"},
     "SubmitOutput": OUTPUT,
     "ReviewQuery": {"approve": True, "note": "looked at"},
+    "RequestAdmission": {**good_requests.ADMISSION, "researchers": ["ada"]},
     "AssessTable": good_requests.ASSESSED,
     "ProtectTable": {"problem": good_requests.PROBLEM, "unsafe": [0], "time_limit_ms": 300},
     "AuditTable": {"problem": good_requests.PROBLEM, "withheld": [0], "time_limit_ms": 300},
@@ -85,6 +86,8 @@ KEYS = {
     "EnterKnowledge": "stefan",
     "ReviewQuery": "grace",
     "CommentQuery": "grace",
+    "ReviewAdmission": "stefan",
+    "WithdrawAdmission": "stefan",
     "SubmitOutput": "portal",
     "SubmitResults": "portal",
 }
@@ -123,7 +126,10 @@ class Place:
         assert self.house.register(PEOPLE).status_code == 201
         asked = self.house.send("POST", "/v1/datasets/people/tables", DATASET)
         assert asked.status_code == 201
-        self.known = {"dataset": "people", "query": asked.json()["query"]}
+        requested = self.house.send("POST", "/v1/admissions", good_requests.ADMISSION, "portal")
+        assert requested.status_code == 201
+        admission = requested.json()["admission"]
+        self.known = {"dataset": "people", "query": asked.json()["query"], "admission": admission}
         self.session = requests.Session()
         self.channels: dict[str, grpc.Channel] = {}
 

@@ -303,7 +303,7 @@ def unauthenticated(house: ServedHouse, key: str) -> None:
     response = house.send("GET", "/v1/datasets", key=key)
     assert (response.status_code, response.json()["code"]) == (401, "UNAUTHENTICATED")
     assert response.headers["www-authenticate"] == "Bearer"
-    assert response.json()["detail"] == "Send a valid API key as `Authorization: Bearer <key>`"
+    assert response.json()["detail"] == "Send a valid API key or token as `Authorization: Bearer <key>`"
     error = failure(house, "facility", "ListDatasets", b"", key)
     assert error.code() == grpc.StatusCode.UNAUTHENTICATED
     assert error.details() == response.json()["detail"]

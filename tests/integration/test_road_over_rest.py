@@ -22,6 +22,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from certified import is_certified
 from sdcgate_client import Client, Forbidden, InvalidRequest, NotFound, Unauthorized, format_answer
 from served_house import ServedHouse, cells, codes_of, table_body
+from shown_key import showing
 
 TABLES = "/v1/datasets/randhie/tables"
 SERVICE = "sdcgate.facility.v1.FacilityService"
@@ -532,7 +533,7 @@ def test_grpc_health_and_reflection_answer_and_calls_want_key_and_deadline(house
             answer = check(health_pb2.HealthCheckRequest(service=name), timeout=5)
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
         # As grpcurl does: everything it needs comes from the server.
-        database = ProtoReflectionDescriptorDatabase(channel)
+        database = ProtoReflectionDescriptorDatabase(showing(channel, house.keys["olga"]))
         assert SERVICE in database.get_services()
         pool = descriptor_pool.DescriptorPool(database)
         method = pool.FindServiceByName(SERVICE).FindMethodByName("GetStatus")
@@ -552,7 +553,7 @@ def test_grpc_health_and_reflection_answer_and_calls_want_key_and_deadline(house
 def test_the_check_side_takes_keys_of_people_who_check_and_no_others(house):
     for service in ("risk", "protection"):
         with grpc.insecure_channel(house.supervisor.addresses[service]) as channel:
-            database = ProtoReflectionDescriptorDatabase(channel)
+            database = ProtoReflectionDescriptorDatabase(showing(channel, house.keys["ada"]))
             (name,) = (found for found in database.get_services() if found.startswith("sdcgate."))
             method = descriptor_pool.DescriptorPool(database).FindServiceByName(name).methods[0]
             call = channel.unary_unary(f"/{name}/{method.name}")

@@ -21,7 +21,7 @@ from sdcgate.engine.descriptor_checks import check_descriptor
 from sdcgate.policy import model, parse_policy
 from sdcgate.servers import errors
 from sdcgate.servers.routes import ROUTES, SERVICE
-from sdcgate.servers.settings import Settings
+from sdcgate.servers.settings import SECRETS_DIR, Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -31,7 +31,7 @@ ROOMS = [
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\((?!https?://)([^)#]*)(#[^)]*)?\)")
-CLIENT_VARIABLES = {"SDCGATE_URL", "SDCGATE_API_KEY"}
+CLIENT_VARIABLES = {"SDCGATE_URL", "SDCGATE_API_KEY", "SDCGATE_API_KEY_FILE", SECRETS_DIR}
 SIGNED_LINE = "sdcgate certificate 1"
 """Begins what a certificate signs; no command."""
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import httpx
 
+from sdcgate_client.admissions import AdmissionCalls
 from sdcgate_client.answer import Answer, Comment
 from sdcgate_client.check_calls import CheckCalls
 from sdcgate_client.contents import json_of, object_of
@@ -23,14 +24,15 @@ from sdcgate_client.requests import (
 from sdcgate_client.results import Results, results_form
 
 
-class Client(CheckCalls):
-    """Speaks to a gateway with one API key.
+class Client(CheckCalls, AdmissionCalls):
+    """Speaks to a gateway with one API key, or one token of an identity provider.
 
     Args:
         base_url: Address of the gateway, such as `http://127.0.0.1:8080`.
-        api_key: The key, as `sdcgate key create` printed it.
+        api_key: The key, as `sdcgate key create` printed it, or a token.
         timeout: Seconds to wait for an answer.
         transport: How requests travel; for tests and proxies.
+        on_behalf_of: The researcher for whom a portal acts.
     """
 
     def datasets(self) -> list[dict[str, Any]]:

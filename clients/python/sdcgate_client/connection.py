@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -23,10 +24,14 @@ class Connection:
         api_key: str = "",
         timeout: float = 60.0,
         transport: httpx.BaseTransport | None = None,
+        *,
+        on_behalf_of: str = "",
     ) -> None:
         headers = {"Accept": "application/json, application/problem+json"}
         if api_key:
             headers["Authorization"] = f"Bearer {api_key}"
+        if on_behalf_of:
+            headers["X-On-Behalf-Of"] = quote(on_behalf_of, safe=" @")
         self._http = httpx.Client(
             base_url=base_url,
             headers=headers,

@@ -1,4 +1,4 @@
-"""The command line: `sdcgate serve|dataset|query|review|key|ledger|policy|assess|check|protect` and more.
+"""The command line: `sdcgate serve|dataset|query|review|key|admission|ledger|policy|check` and more.
 
 The commands import what they need when they run, so that help comes at once.
 """
@@ -6,6 +6,7 @@ The commands import what they need when they run, so that help comes at once.
 import typer
 
 from sdcgate.cli import (
+    admission,
     assess,
     check,
     confidentiality_map,
@@ -34,6 +35,7 @@ main.add_typer(dataset.app, name="dataset")
 main.add_typer(query.app, name="query")
 main.add_typer(review.app, name="review")
 main.add_typer(key.app, name="key")
+main.add_typer(admission.app, name="admission")
 main.add_typer(ledger.app, name="ledger")
 main.add_typer(policy.app, name="policy")
 main.command("assess")(assess.assess)

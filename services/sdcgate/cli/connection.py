@@ -1,7 +1,9 @@
 """How commands reach the gateway, and how they tell what went wrong."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 
 FAILED = 1
 WRONGLY_ASKED = 2
+API_KEY_FILE = "SDCGATE_API_KEY_FILE"
 
 Url = Annotated[
     str, typer.Option("--url", envvar="SDCGATE_URL", help="Address of the gateway.", show_default=True)
@@ -33,10 +36,19 @@ def connected(url: str, api_key: str) -> Iterator["Client"]:
     with told():
         from sdcgate_client import Client
 
-        if not api_key:
-            raise ValueError("no API key: set SDCGATE_API_KEY (`sdcgate key create` makes one)")
-        with Client(url, api_key, timeout=120.0) as client:
+        key = api_key or _key_of_file()
+        if not key:
+            raise ValueError(
+                "no API key: set SDCGATE_API_KEY or SDCGATE_API_KEY_FILE (`sdcgate key create` makes one)"
+            )
+        with Client(url, key, timeout=120.0) as client:
             yield client
+
+
+def _key_of_file() -> str:
+    """The key in the file that the environment names; empty where it names none. Raises OSError."""
+    path = os.environ.get(API_KEY_FILE)
+    return Path(path).read_text(encoding="ascii").strip() if path else ""
 
 
 @contextmanager

@@ -1,13 +1,19 @@
 """`sdcgate serve`: runs one service in this process, or all four as processes of their own."""
 
 import os
+import sys
 from enum import StrEnum
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sdcgate.cli.connection import FAILED, give_up, told
+from sdcgate.cli.key import FIRST_KEY_DAYS, first_key
+from sdcgate.cli.supervisor import SERVICES
+
+if TYPE_CHECKING:
+    from sdcgate.servers.settings import Settings
 
 
 class Service(StrEnum):
@@ -52,13 +58,46 @@ def _serve_all() -> None:
     from sdcgate.cli.supervisor import ServiceFailed, Supervisor, stop_signal
     from sdcgate.servers.settings import Settings
 
-    with stop_signal() as stop:
+    with told(), stop_signal() as stop:
+        settings = Settings()
+        key = first_key(settings)
         try:
-            with Supervisor(Settings(), stop=stop) as supervisor:
+            with Supervisor(settings, stop=stop) as supervisor:
                 for name, address in supervisor.addresses.items():
                     typer.echo(f"{name:11} {address}")
+                typer.echo(_who_reaches_it(settings))
+                if key:
+                    _tell(key, settings)
                 supervisor.watch(stop)
         except ServiceFailed as error:
             give_up(str(error), FAILED)
         except KeyboardInterrupt:
             return
+
+
+def _who_reaches_it(settings: "Settings") -> str:
+    """Whether anybody beyond this machine reaches the services."""
+    from sdcgate.servers.settings import is_loopback
+
+    beyond = [
+        f"{name} ({host})"
+        for name in SERVICES
+        for host in (getattr(settings, name).host, getattr(settings, name).metrics_host)
+        if not is_loopback(host)
+    ]
+    if beyond:
+        return f"Reached from beyond this machine: {', '.join(dict.fromkeys(beyond))}"
+    return "All listen on the loopback only: nobody beyond this machine reaches them."
+
+
+def _tell(key: str, settings: "Settings") -> None:
+    """Show the first key to whoever sits there; where nobody does, output may be a log: into a file."""
+    more = "sdcgate key create makes others."
+    if sys.stdout.isatty():
+        typer.echo(f"Key of the local operator, for {FIRST_KEY_DAYS} day, shown this once: {key}\n{more}")
+        return
+    path = settings.state_dir / "keys" / "operator.key"
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(key + "\n")
+    typer.echo(f"Key of the local operator, for {FIRST_KEY_DAYS} day: in {path}; remove it. {more}")

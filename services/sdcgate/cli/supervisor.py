@@ -56,7 +56,8 @@ class Supervisor:
         self._folder = settings.state_dir.resolve()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._environment = {
-            **os.environ,
+            # A key of whoever starts the services is no business of theirs.
+            **{name: value for name, value in os.environ.items() if name != "SDCGATE_API_KEY"},
             **(environment or {}),
             "SDCGATE_STATE_DIR": str(self._folder),
             "SDCGATE_DATA_ROOT": str(settings.data_root.resolve()),

@@ -1,23 +1,28 @@
-"""Who may do what. A caller is whoever the ledger's credentials say."""
+"""Who may do what. A caller is whoever key or token say."""
 
 from typing import Protocol
 
 from sdcgate.facility.errors import Forbidden
 
+EVERYBODY = frozenset({"researcher", "portal", "checker", "steward", "auditor", "operator"})
 PERMISSIONS = {
     "query": frozenset({"researcher"}),
     "submit": frozenset({"researcher", "portal"}),
     "check": frozenset({"researcher", "portal", "checker"}),
     "protect_files": frozenset({"steward"}),
-    "read_datasets": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
+    "read_datasets": EVERYBODY,
     "register": frozenset({"steward"}),
     "assess_datasets": frozenset({"steward"}),
     "enter_knowledge": frozenset({"steward"}),
-    "read_queries": frozenset({"researcher", "portal", "checker"}),
-    "read_policy": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
-    "read_budget": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
+    "read_queries": frozenset({"researcher", "portal", "checker", "auditor"}),
+    "read_policy": EVERYBODY,
+    "read_budget": EVERYBODY,
     "review": frozenset({"checker"}),
-    "status": frozenset({"researcher", "portal", "checker", "steward", "operator"}),
+    "status": EVERYBODY,
+    "request_admission": frozenset({"researcher", "portal", "steward", "operator"}),
+    "read_admissions": frozenset({"researcher", "portal", "steward", "auditor", "operator"}),
+    "review_admission": frozenset({"steward"}),
+    "withdraw_admission": frozenset({"researcher", "steward", "operator"}),
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
+from sdcgate.facility.admissions import Admissions
 from sdcgate.facility.asked import (
     asked_knowledge,
     without_facts,
@@ -34,6 +35,7 @@ from sdcgate.facility.recording import Answered, Found, Recorder
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.road import Road
+from sdcgate.facility.scope import within
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.statistic_png import OPEN_SANS, Font
 from sdcgate.facility.statistic_queries import StatisticQueries
@@ -41,6 +43,7 @@ from sdcgate.facility.statistics import StatisticWay
 from sdcgate.facility.table_queries import TableQueries
 from sdcgate.facility.two_reviewers import waits_for_another
 from sdcgate.facility.versions import Versions
+from sdcgate.ledger.admissions import Admissions as AdmissionRecords
 from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
@@ -50,6 +53,8 @@ from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, release_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+SEE_ALL_QUERIES = frozenset({Role.CHECKER, Role.AUDITOR})
 
 
 class Facility:
@@ -65,7 +70,10 @@ class Facility:
         default_policy: str,
         box_key: bytes,
         font: Font = OPEN_SANS,
+        require_admission: bool = False,
     ) -> None:
+        self.admissions = Admissions(AdmissionRecords(ledger), engine, require_admission)
+        """Who may be let in."""
         self._engine = engine
         self._ledger = ledger
         self._judge = Judge(engine, risk, protection)
@@ -105,6 +113,7 @@ class Facility:
             InvalidRequest: with all that is wrong with descriptor and data.
         """
         require(caller, "register")
+        within(caller, request.descriptor.name)
         if self._policies.problems(request.descriptor):
             self.check_registration(caller, request)
         dataset, created = datasets.register(self._engine, to_value(request.descriptor, {}))
@@ -137,7 +146,8 @@ class Facility:
         """All datasets, each in its newest version."""
         require(caller, "read_datasets")
         known = self._engine.datasets()
-        views = [datasets.public_view(dataset, self._policies.of(dataset)) for dataset in known]
+        seen = [one for one in known if not caller.scope.datasets or one.name in caller.scope.datasets]
+        views = [datasets.public_view(dataset, self._policies.of(dataset)) for dataset in seen]
         return pb.ListDatasetsResponse(datasets=views)
 
     def get_dataset(self, caller: Caller, name: str) -> pb.GetDatasetResponse:
@@ -147,6 +157,7 @@ class Facility:
             NotFound: there is none of this name.
         """
         require(caller, "read_datasets")
+        within(caller, name)
         dataset = datasets.find(self._engine, name)
         return pb.GetDatasetResponse(dataset=datasets.public_view(dataset, self._policies.of(dataset)))
 
@@ -160,6 +171,9 @@ class Facility:
             Unavailable: another one is being assessed.
         """
         require(caller, "assess_datasets")
+        within(caller, request.dataset)
+        if request.HasField("other") and request.other.dataset:
+            within(caller, request.other.dataset)
         dataset = datasets.find(self._engine, request.dataset)
         asked = asked_of(self._engine, dataset, request)
         policy = self._policies.of(dataset)
@@ -191,6 +205,7 @@ class Facility:
         """
         require(caller, "enter_knowledge")
         table = table_of(request)
+        within(caller, table.dataset)
         plan = enterable(self._versions.plan(table))
         asked = asked_knowledge(plan, table, request.published)
         recorded = self._recorder.answered(asked)
@@ -224,6 +239,7 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
+        self.admissions.let_in(caller, request.dataset, request.project)
         return self._tables.answer(caller, request, pace)
 
     def check_query(self, caller: Caller, request: pb.QueryTableRequest) -> None:
@@ -239,11 +255,13 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "query")
+        self.admissions.let_in(caller, request.dataset, request.project)
         return self._models.answer(caller, request, pace)
 
     def query_statistic(self, caller: Caller, request: pb.QueryStatisticRequest, pace: Pace) -> Answered:
         """Answer a statistic query; raises as `query_model`."""
         require(caller, "query")
+        self.admissions.let_in(caller, request.dataset, request.project)
         return self._statistics.answer(caller, request, pace)
 
     def check_statistic(self, caller: Caller, request: pb.QueryStatisticRequest) -> None:
@@ -269,6 +287,7 @@ class Facility:
             Unavailable: something failed on the way; nothing was decided.
         """
         require(caller, "submit")
+        self.admissions.let_in(caller, request.dataset, request.project)
         return self._tables.answer_output(caller, request, pace)
 
     def submit_results(
@@ -276,11 +295,13 @@ class Facility:
     ) -> pb.SubmitResultsResponse:
         """The verdict on each output of a folder or file that a job printed; raises as `submit_output`."""
         require(caller, "submit")
+        self.admissions.let_in(caller, options.dataset, options.project)
         return self._results.submit(caller, options, content, pace)
 
     def submit_files(self, caller: Caller, files: pb.SubmittedFiles, pace: Pace) -> Answered:
         """The decision about files that could not be read, as they were recorded; as `submit_output`."""
         require(caller, "submit")
+        self.admissions.let_in(caller, files.dataset, files.project)
         return self._results.refer(caller, files, pace)
 
     def get_query(self, caller: Caller, query: str) -> pb.GetQueryResponse:
@@ -293,6 +314,9 @@ class Facility:
         stored = self._ledger.query(query)
         if stored is None or not _may_see(caller, stored):
             raise NotFound(f"There is no query {query} of yours.")
+        if caller.role in (Role.RESEARCHER, Role.PORTAL):
+            self.admissions.let_in(caller, stored.dataset, stored.project)
+        within(caller, stored.dataset)
         record = release_pb2.DecisionRecord.FromString(stored.confidential)
         response = pb.GetQueryResponse(decision=self._recorder.decision_of(stored))
         checks = caller.role == Role.CHECKER
@@ -315,15 +339,15 @@ class Facility:
         return response
 
     def list_queries(self, caller: Caller, request: pb.ListQueriesRequest) -> pb.ListQueriesResponse:
-        """Queries, the newest first: a researcher's own, or a checker's view of all."""
+        """Queries, the newest first: a researcher's own, or all for checkers and auditors."""
         require(caller, "read_queries")
         size = request.page_size or 100
         verdicts = {pb.Verdict.Name(verdict).removeprefix("VERDICT_") for verdict in request.verdicts}
-        researcher = caller.researcher if caller.role != Role.CHECKER else None
+        researcher = None if caller.role in SEE_ALL_QUERIES else caller.researcher
         found = self._ledger.queries(researcher, verdicts, size + 1, request.page_token or None)
         response = pb.ListQueriesResponse()
         for stored in found[:size]:
-            if not _may_see(caller, stored):
+            if not _may_see(caller, stored) or not _in_scope(caller, stored):
                 continue
             summary = response.queries.add(
                 query=stored.query_id,
@@ -352,6 +376,7 @@ class Facility:
         stored = self._ledger.query(request.query)
         if stored is None:
             raise NotFound(f"There is no query {request.query}.")
+        within(caller, stored.dataset)
         if stored.researcher == caller.researcher:
             raise Forbidden("Nobody reviews his own query.")
         if stored.verdict != "REFERRED":
@@ -382,7 +407,7 @@ class Facility:
         if request.dataset:
             return self._policies.view(datasets.find(self._engine, request.dataset))
         stored = self._ledger.query(request.query)
-        all_of_them = caller.role in (Role.STEWARD, Role.OPERATOR)
+        all_of_them = caller.role in (Role.STEWARD, Role.AUDITOR, Role.OPERATOR)
         if stored is None or not (all_of_them or _may_see(caller, stored)):
             raise NotFound(f"There is no query {request.query} of yours.")
         return self._policies.view_of_decision(self._recorder.decision_of(stored))
@@ -412,11 +437,16 @@ def _verdict(name: str) -> pb.Verdict:
     return cast("pb.Verdict", pb.Verdict.Value(f"VERDICT_{name}"))
 
 
+def _in_scope(caller: Caller, stored: StoredSummary) -> bool:
+    """Whether a query is of the datasets that a key is for."""
+    return not caller.scope.datasets or stored.dataset in caller.scope.datasets
+
+
 def _may_see(caller: Caller, stored: StoredSummary) -> bool:
-    """A checker sees all queries, others their own, from the moment at which the answer is seen."""
+    """A checker sees all queries, an auditor all and others their own once the answer is seen."""
     if caller.role == Role.CHECKER:
         return True
-    if stored.researcher != caller.researcher:
+    if caller.role != Role.AUDITOR and stored.researcher != caller.researcher:
         return False
     seen = moment_of(stored.query_id)
     return seen <= stored.decided_at or seen <= datetime.now(UTC)

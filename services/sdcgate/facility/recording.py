@@ -113,6 +113,7 @@ class Recorder:
         """
         self._policies.record(asked.policy)
         view = answers.checker_view(caller.researcher, found.computed, found.outcome, "")
+        view.portal = caller.portal
         view.binding.extend(found.binding)
         if found.fitted is not None:
             view.model.CopyFrom(found.fitted)
@@ -137,6 +138,7 @@ class Recorder:
             release=_release_bytes(asked, found),
             boxes=self._box_rows(found),
             author=caller.key_id,
+            portal=caller.portal,
             cells=asked.charge.cells,
         )
         try:
@@ -171,6 +173,7 @@ class Recorder:
             view = answers.checker_view(
                 before.checker.researcher, found.computed, found.outcome, request.note
             )
+            view.portal = before.checker.portal
             view.binding.extend(before.checker.binding)
         event = ReviewEvent(
             query_id=decision.query,

@@ -24,7 +24,7 @@ from sdcgate.policy.explanation import budget_sentence
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
 
 Names = dict[Holder, str | None]
-MAY_SEE_ALL = frozenset({Role.CHECKER, Role.STEWARD, Role.OPERATOR})
+MAY_SEE_ALL = frozenset({Role.CHECKER, Role.STEWARD, Role.AUDITOR, Role.OPERATOR})
 
 
 @dataclass(slots=True, eq=False)

@@ -5,9 +5,11 @@ Creating and revoking are events of the ledger, so that nobody becomes a checker
 
 import hashlib
 import hmac
+import json
 import re
 import secrets
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -21,7 +23,8 @@ from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.schema import api_key_revocations, api_keys, events
 
 MAXIMUM_DAYS = 3650
-_PLAINTEXT = re.compile(r"sdcg_(?P<key_id>[0-9a-f]{16})_[A-Za-z0-9_-]{43}")
+KEY_PREFIX = "sdcg_"
+_PLAINTEXT = re.compile(rf"{KEY_PREFIX}(?P<key_id>[0-9a-f]{{16}})_[A-Za-z0-9_-]{{43}}")
 _KEY = (
     select(events, api_keys.c.digest)
     .join(api_keys, api_keys.c.sequence == events.c.sequence)
@@ -37,8 +40,24 @@ class Role(StrEnum):
     PORTAL = "portal"
     CHECKER = "checker"
     STEWARD = "steward"
+    AUDITOR = "auditor"
     OPERATOR = "operator"
     SERVICE = "service"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a key is limited to, within what its role may do."""
+
+    datasets: tuple[str, ...] = ()
+    """Datasets that it is for; all of them where empty."""
+    projects: tuple[str, ...] = ()
+    """Projects that it is for; all of them, and none, where empty."""
+    acts_for: tuple[str, ...] = ()
+    """Researchers for whom a portal may act, `*` for everybody; nobody where empty."""
+
+
+UNLIMITED = Scope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +65,12 @@ class Caller:
     """Who calls: with which key, in which role, and which person."""
 
     key_id: str
+    """The key; for a token `token:` and its subject."""
     role: Role
     researcher: str
+    portal: str = ""
+    """The portal that acts for the researcher, where one does."""
+    scope: Scope = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +84,7 @@ class KeyRecord:
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None
+    scope: Scope = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +104,13 @@ class Credentials:
         """Keys that were shown after their time: a clock that is set back does not make them good again."""
 
     def create(
-        self, role: Role | str, researcher: str, label: str, days: int, author: str = "operator"
+        self,
+        role: Role | str,
+        researcher: str,
+        label: str,
+        days: int,
+        author: str = "operator",
+        scope: Scope = UNLIMITED,
     ) -> tuple[str, KeyRecord]:
         """A new key for a person in a role; the plaintext is given this once and never stored.
 
@@ -96,10 +126,11 @@ class Credentials:
             problems.append("label: must be valid text without NUL")
         if not 1 <= days <= MAXIMUM_DAYS:
             problems.append(f"days: must be 1 to {MAXIMUM_DAYS}")
+        problems += _scope_problems(role, scope)
         if problems:
             raise ValueError("; ".join(problems))
         key_id = secrets.token_hex(8)
-        plaintext = f"sdcg_{key_id}_{secrets.token_urlsafe(32)}"
+        plaintext = f"{KEY_PREFIX}{key_id}_{secrets.token_urlsafe(32)}"
         expires = self._ledger.now() + timedelta(days=days)
         fields = {
             "key_id": key_id,
@@ -109,9 +140,10 @@ class Credentials:
             "digest": _digest(plaintext).hex(),
             "expires_at": timestamp_text(expires),
             "author": author,
+            "scope": asdict(scope),
         }
         appended, _ = self._ledger.append(Draft(KEY_CREATED, fields), lambda _: None)
-        record = KeyRecord(key_id, Role(role), researcher, label, appended.recorded_at, expires, None)
+        record = KeyRecord(key_id, Role(role), researcher, label, appended.recorded_at, expires, None, scope)
         return plaintext, record
 
     def authenticate(self, plaintext: str) -> Caller | None:
@@ -173,7 +205,8 @@ class Credentials:
         body = reading.read_event(dict(row), self._ledger.key_ring).body
         if body["kind"] != KEY_CREATED or body["key_id"] != key_id:
             return None
-        caller = Caller(key_id, Role(body["role"]), body["researcher"])
+        scope = _scope(body.get("scope", {}))
+        caller = Caller(key_id, Role(body["role"]), body["researcher"], scope=scope)
         return _Verified(bytes.fromhex(body["digest"]), caller, timestamp_of(body["expires_at"]))
 
 
@@ -185,6 +218,21 @@ def _digest(plaintext: str) -> bytes:
     return hashlib.sha256(plaintext.encode("utf-8", "surrogatepass")).digest()
 
 
+def _scope(value: Mapping[str, list[str]]) -> Scope:
+    return Scope(**{name: tuple(names) for name, names in value.items()})
+
+
+def _scope_problems(role: Role | str, scope: Scope) -> list[str]:
+    problems = [
+        f"{name}: must be names, without NUL"
+        for name, names in asdict(scope).items()
+        if any(not one or "\0" in one for one in names)
+    ]
+    if scope.acts_for and role != Role.PORTAL:
+        problems.append("acts_for: only portals act for others")
+    return problems
+
+
 def _record(row: Any) -> KeyRecord:
     return KeyRecord(
         row.key_id,
@@ -194,4 +242,5 @@ def _record(row: Any) -> KeyRecord:
         timestamp_of(row.created_at),
         timestamp_of(row.expires_at),
         None if row.revoked_at is None else timestamp_of(row.revoked_at),
+        _scope(json.loads(row.scope) if row.scope else {}),
     )

@@ -57,6 +57,10 @@ class UnknownKey(LedgerError):
     """There is no API key with this id."""
 
 
+class NotPending(LedgerError):
+    """The admission does not exist, or was decided or withdrawn already."""
+
+
 class LedgerUnavailable(LedgerError):
     """The database or the second place of the heads does not answer; trying again may help."""
 

@@ -28,6 +28,9 @@ REGISTRATION = "registration"
 POLICY = "policy"
 KEY_CREATED = "key_created"
 KEY_REVOKED = "key_revoked"
+ADMISSION_REQUESTED = "admission_requested"
+ADMISSION_REVIEWED = "admission_reviewed"
+ADMISSION_WITHDRAWN = "admission_withdrawn"
 ACKNOWLEDGEMENT = "acknowledgement"
 
 
@@ -63,6 +66,8 @@ class DecisionEvent:
     """What left and what was withheld, for later audits; None where the answer says nothing of the data."""
     boxes: tuple[BoxRow, ...] = field(default=(), repr=False)
     author: str
+    portal: str = ""
+    """The portal that asked for the researcher, where one did."""
     cells: int | None = None
     """Cells that were asked for and count against budgets; None where the question was free."""
 
@@ -163,7 +168,7 @@ def draft_decision(event: DecisionEvent, audited: int | None) -> Draft:
     if event.cells is not None and not 0 <= event.cells <= MOST_CELLS:
         problems.append(f"cells: must be 0 to {MOST_CELLS}")
     _raise(problems)
-    names = ("source", "dataset", "version", "scope", "researcher", "project", "verdict", "author")
+    names = ("source", "dataset", "version", "scope", "researcher", "portal", "project", "verdict", "author")
     return Draft(
         DECISION,
         {

@@ -1,6 +1,6 @@
 """What each event adds to the tables that are read from. Appending and verification use the same function."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Table
@@ -30,8 +30,8 @@ def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
         case events.REGISTRATION:
             names = ("source", "dataset", "version", "content_hash", "author")
             return {schema.registrations: [(sequence, *(body[name] for name in names), moment)]}
-        case events.KEY_CREATED | events.KEY_REVOKED:
-            return _key(body)
+        case kind if kind in _WHO_MAY_CALL:
+            return _WHO_MAY_CALL[kind](body)
         case events.POLICY:
             policy = body["policy"]
             row = (sequence, policy["hash"], policy["name"], body["access_level"], moment)
@@ -58,7 +58,25 @@ def _key(body: Mapping[str, Any]) -> dict[Table, list[Row]]:
         return {schema.api_key_revocations: [(sequence, body["key_id"], moment)]}
     texts = [body[name] for name in ("key_id", "role", "researcher", "label")]
     digest = bytes.fromhex(body["digest"])
-    return {schema.api_keys: [(sequence, *texts, digest, moment, body["expires_at"])]}
+    # Keys of before they could be limited do not say to what they are.
+    scope = events.canonical_json(body["scope"]).decode() if "scope" in body else ""
+    return {schema.api_keys: [(sequence, *texts, digest, moment, body["expires_at"], scope)]}
+
+
+def subject_of(project: str, researchers: Sequence[str]) -> str:
+    """Whom an admission is of: a project, or else the one researcher it names."""
+    return f"project:{project}" if project else f"researcher:{researchers[0]}"
+
+
+def _admission(body: Mapping[str, Any]) -> dict[Table, list[Row]]:
+    sequence, moment, admission = body["sequence"], body["recorded_at"], body["admission"]
+    if body["kind"] == events.ADMISSION_REQUESTED:
+        subject = subject_of(body["project"], body["researchers"])
+        return {schema.admissions: [(sequence, admission, subject, body["requested_by"], moment)]}
+    if body["kind"] == events.ADMISSION_REVIEWED:
+        approved = "yes" if body["approve"] else "no"
+        return {schema.admission_reviews: [(sequence, admission, approved, body["reviewer"], moment)]}
+    return {schema.admission_withdrawals: [(sequence, admission, moment)]}
 
 
 def _query(body: Mapping[str, Any]) -> Row:
@@ -97,3 +115,12 @@ def _release(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table,
             for position, box in enumerate(events.unpack_boxes(packed_boxes))
         ],
     }
+
+
+_WHO_MAY_CALL: Mapping[str, Callable[[Mapping[str, Any]], dict[Table, list[Row]]]] = {
+    events.KEY_CREATED: _key,
+    events.KEY_REVOKED: _key,
+    events.ADMISSION_REQUESTED: _admission,
+    events.ADMISSION_REVIEWED: _admission,
+    events.ADMISSION_WITHDRAWN: _admission,
+}

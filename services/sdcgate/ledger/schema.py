@@ -183,6 +183,7 @@ api_keys = Table(
     _bytes("digest"),
     _text("created_at"),
     _text("expires_at"),
+    Column("scope", Text, nullable=False, server_default=""),
     UniqueConstraint("key_id"),
 )
 
@@ -193,6 +194,38 @@ api_key_revocations = Table(
     _text("key_id"),
     _text("revoked_at"),
     UniqueConstraint("key_id"),
+)
+
+admissions = Table(
+    "admissions",
+    metadata,
+    _sequence(),
+    _text("admission_id"),
+    _text("subject"),
+    _text("requested_by"),
+    _text("requested_at"),
+    UniqueConstraint("admission_id"),
+    Index(None, "subject"),
+)
+
+admission_reviews = Table(
+    "admission_reviews",
+    metadata,
+    _sequence(),
+    _text("admission_id"),
+    _text("approved"),
+    _text("reviewer"),
+    _text("reviewed_at"),
+    UniqueConstraint("admission_id"),
+)
+
+admission_withdrawals = Table(
+    "admission_withdrawals",
+    metadata,
+    _sequence(),
+    _text("admission_id"),
+    _text("withdrawn_at"),
+    UniqueConstraint("admission_id"),
 )
 
 PROJECTIONS = (
@@ -206,5 +239,8 @@ PROJECTIONS = (
     policies,
     api_keys,
     api_key_revocations,
+    admissions,
+    admission_reviews,
+    admission_withdrawals,
 )
 APPEND_ONLY = (events, blobs, *PROJECTIONS)

@@ -9,10 +9,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from sdcgate.servers.errors import Unauthenticated
+from sdcgate.servers.errors import InvalidArgument, Unauthenticated
 
 AUTHORIZATION_KEY = "authorization"
+ON_BEHALF_OF_KEY = "x-on-behalf-of"
+"""Metadata, and header, in which a portal names the researcher for whom it acts."""
+LONGEST_NAME = 128
 SERVICE_ROLE = "service"
 BEARER = "bearer "
 
@@ -20,6 +24,7 @@ Authenticate = Callable[[str], Any | None]
 """Token -> caller, or None. Whatever it raises is an error of the service, never a way in."""
 
 _caller: ContextVar[Any] = ContextVar("sdcgate_caller")
+_on_behalf_of: ContextVar[str] = ContextVar("sdcgate_on_behalf_of", default="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,33 @@ def caller() -> Any:
     return found
 
 
-def set_caller(found: Any) -> None:
-    """Note who makes this call."""
+def on_behalf_of() -> str:
+    """For whom the caller says that he acts; empty where he acts for himself."""
+    return _on_behalf_of.get()
+
+
+def set_caller(found: Any, on_behalf_of: str = "") -> None:
+    """Note who makes this call, and for whom he says that he acts."""
     _caller.set(found)
+    _on_behalf_of.set(on_behalf_of)
+
+
+def researcher_named(value: str) -> str:
+    """The researcher whom `x-on-behalf-of` names; letters beyond ASCII are percent-encoded (RFC 3986).
+
+    Raises:
+        InvalidArgument: it names nobody, or several.
+    """
+    try:
+        name = unquote(value, errors="strict") if value.isascii() and "," not in value else ""
+    except UnicodeDecodeError:
+        name = ""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise InvalidArgument(
+            detail=f"{ON_BEHALF_OF_KEY} must name one researcher, with commas and letters beyond ASCII "
+            "percent-encoded"
+        )
+    return name
 
 
 def bearer_token(header: str | bytes | None) -> str:

@@ -1,4 +1,4 @@
-"""Whoever calls risk or protection with an API key: the facility is asked, its answer kept for some seconds.
+"""Whoever calls risk or protection with a key or token: the facility is asked, its answer kept for seconds.
 
 Only the facility knows keys. Where it does not answer nobody gets in.
 """
@@ -33,7 +33,10 @@ from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2, facility_pb2_grpc
 
 Ask = Callable[[str], KeyCaller | None]
-"""Token -> whom it belongs to, None where to nobody. Raises Unavailable where that cannot be told."""
+"""Token -> whom it belongs to, None where to nobody.
+
+Raises PermissionDenied for a token without a role, Unavailable where that cannot be told.
+"""
 
 CHECK, PROTECT_FILES = "check", "protect_files"
 """What people may do on the check side, by the names of their permissions."""
@@ -132,6 +135,9 @@ def facility_asker(channel: grpc.Channel) -> Ask:
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.UNAUTHENTICATED:
                 return None
+            if error.code() is grpc.StatusCode.PERMISSION_DENIED:
+                # A token that carries no role, or several.
+                raise PermissionDenied(error.details() or "") from None
             raise Unavailable("The facility cannot be asked whose key this is; try again") from None
         return KeyCaller(found.key_id, found.role, found.researcher)
 

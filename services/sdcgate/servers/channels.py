@@ -7,6 +7,7 @@ import grpc
 import structlog
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
+from sdcgate.servers.certificates import check_pair
 from sdcgate.servers.errors import MAXIMUM_ERROR_BYTES
 from sdcgate.servers.logging import REQUEST_ID
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
@@ -58,8 +59,15 @@ def bare_channel(address: str, peer: Peer, maximum_message_bytes: int = MEBIBYTE
 
 
 def channel_credentials(address: str, peer: Peer) -> grpc.ChannelCredentials | None:
-    """Credentials of a channel, None for plaintext."""
+    """Credentials of a channel, None for plaintext.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: certificate and key cannot be used, or plaintext beyond the loopback was not asked for.
+    """
     if peer.ca is not None:
+        if peer.certificate is not None and peer.key is not None:
+            check_pair(peer.certificate.read_bytes(), peer.key.read_bytes(), str(peer.certificate))
         return grpc.ssl_channel_credentials(peer.ca.read_bytes(), _read(peer.key), _read(peer.certificate))
     if not (peer.plaintext or is_loopback(address.rpartition(":")[0].strip("[]"))):
         raise ValueError(f"{address} is not the loopback: give a ca, or plaintext=true behind a mesh")

@@ -10,15 +10,24 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sdcgate.servers.errors import Problem, Unauthenticated, problem_of, to_problem_json
+from sdcgate.servers.authentication import AUTHORIZATION_KEY, ON_BEHALF_OF_KEY, researcher_named
+from sdcgate.servers.channels import Metadata
+from sdcgate.servers.errors import (
+    Problem,
+    Unauthenticated,
+    problem_of,
+    to_problem_json,
+)
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.rate_limits import RateLimits
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 
 OPEN_PATHS = ("/openapi.json",)
 PROBLEM_JSON = "application/problem+json"
 UNKNOWN_ROUTE = "other"
-_TOKEN = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,512})")
+_TOKEN = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,6000})")
+"""A key or a token. With what else goes along, a longer one would not fit into gRPC's 8 KiB of metadata."""
 
 SECURITY_HEADERS = {
     "Cache-Control": "no-store",
@@ -33,8 +42,9 @@ SECURITY_HEADERS = {
 class Edge:
     """ASGI middleware around the gateway's routes."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, encrypted: bool) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, encrypted: bool, limits: RateLimits) -> None:
         self._app = app
+        self._limits = limits
         self._metrics = metrics
         self._logger = logger("gateway")
         self._headers = dict(SECURITY_HEADERS)
@@ -72,16 +82,20 @@ class Edge:
                     await problem_response(problem_of(error), identity)(scope, receive, answer)
             finally:
                 running.dec()
+                if status == Unauthenticated.http_status:
+                    self._limits.failed(_address(scope))
                 self._ended(scope, state, status, time.perf_counter() - began)
 
     async def _led(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        """To the routes, for whoever shows a key."""
-        if scope["path"] not in OPEN_PATHS:
-            try:
-                scope["state"]["token"] = token(headers.getlist("authorization"))
-            except Unauthenticated as problem:
-                await problem_response(problem, scope["state"][REQUEST_ID])(scope, receive, send)
-                return
+        """To the routes, for whoever shows a key or token and does not ask too often."""
+        try:
+            self._limits.arrived(_address(scope))
+            if scope["path"] not in OPEN_PATHS:
+                scope["state"]["shown"] = found = shown(headers)
+                self._limits.called(str(found[0][1]))
+        except Problem as problem:
+            await problem_response(problem, scope["state"][REQUEST_ID])(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
     def _ended(self, scope: Scope, state: dict[str, Any], status: int, seconds: float) -> None:
@@ -91,8 +105,28 @@ class Edge:
         self._logger.info("request", method=method, status=status, milliseconds=round(seconds * 1000, 3))
 
 
+def _address(scope: Scope) -> str:
+    """Where a request comes from; of a connection without an address all are one."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+def shown(headers: Headers) -> Metadata:
+    """What a caller shows of himself, as the services take it.
+
+    Raises:
+        Unauthenticated: no key and no token, or more than one.
+        InvalidArgument: the researcher for whom he acts has no name that a header can carry.
+    """
+    found = ((AUTHORIZATION_KEY, f"Bearer {token(headers.getlist(AUTHORIZATION_KEY))}"),)
+    named = headers.getlist(ON_BEHALF_OF_KEY)
+    if named:
+        researcher_named(",".join(named))
+    return (*found, *((ON_BEHALF_OF_KEY, name) for name in named))
+
+
 def token(values: list[str]) -> str:
-    """The API key of a request. Raises Unauthenticated where there is none, or more than one."""
+    """The API key or token of a request. Raises Unauthenticated where there is none, or more than one."""
     match = _TOKEN.fullmatch(values[0].strip()) if len(values) == 1 else None
     if match is None:
         raise Unauthenticated()

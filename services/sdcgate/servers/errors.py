@@ -31,6 +31,7 @@ __all__ = [
     "Problem",
     "ResourceExhausted",
     "TooLarge",
+    "TooSlow",
     "Unauthenticated",
     "Unavailable",
     "Unimplemented",
@@ -94,17 +95,13 @@ class Unauthenticated(Problem):
     """No key, or one that is not known."""
 
     code, http_status = grpc.StatusCode.UNAUTHENTICATED, 401
-    title = "Send a valid API key as `Authorization: Bearer <key>`"
+    title = "Send a valid API key or token as `Authorization: Bearer <key>`"
 
 
 class PermissionDenied(Problem):
-    """The caller's role does not allow this."""
+    """Role, limits of the key, or a missing admission do not allow this."""
 
-    code, http_status, title = (
-        grpc.StatusCode.PERMISSION_DENIED,
-        403,
-        "This is not allowed for the key's role",
-    )
+    code, http_status, title = grpc.StatusCode.PERMISSION_DENIED, 403, "You may not do this"
 
 
 class NotFound(Problem):
@@ -140,6 +137,12 @@ class Aborted(Problem):
 
     code, http_status, title = grpc.StatusCode.ABORTED, 409, "Another request was faster; try again"
     retry_after = RETRY_AFTER
+
+
+class TooSlow(Problem):
+    """The body did not arrive in time."""
+
+    code, http_status, title = grpc.StatusCode.DEADLINE_EXCEEDED, 408, "The body took too long to arrive"
 
 
 class TooLarge(Problem):

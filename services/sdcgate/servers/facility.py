@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
@@ -14,13 +14,14 @@ from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
 from sdcgate.facility.results.folder import MAXIMUM_BYTES
+from sdcgate.facility.scope import acting_for
 from sdcgate.facility.statistic_png import Font
-from sdcgate.ledger.credentials import Caller, Credentials, Role
+from sdcgate.ledger.credentials import KEY_PREFIX, Caller, Credentials, Role
 from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview, TooManyComments
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.risk import individual
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import Authenticate, caller, service_token
+from sdcgate.servers.authentication import Authenticate, caller, on_behalf_of, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import serve
@@ -34,8 +35,11 @@ from sdcgate.servers.settings import Settings
 from sdcgate.servers.state_folder import only_one, open_ledger
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, too_long, violations
-from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, facility_pb2_grpc
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, budget_pb2, facility_pb2_grpc
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+if TYPE_CHECKING:
+    from sdcgate.servers.tokens import Tokens
 
 SERVICE = "sdcgate.facility.v1.FacilityService"
 RESULTS_AT_ONCE = 4
@@ -166,10 +170,49 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         with _translated(request):
             return self._facility.get_budget(_caller(), request)
 
+    def RequestAdmission(
+        self, request: admission_pb2.RequestAdmissionRequest, context: grpc.ServicerContext
+    ) -> admission_pb2.RequestAdmissionResponse:
+        """Request an admission."""
+        with _translated(request):
+            found = self._facility.admissions.request(_caller(), request)
+            return admission_pb2.RequestAdmissionResponse(admission=found)
+
+    def ListAdmissions(
+        self, request: admission_pb2.ListAdmissionsRequest, context: grpc.ServicerContext
+    ) -> admission_pb2.ListAdmissionsResponse:
+        """List admissions."""
+        with _translated(request):
+            return self._facility.admissions.listed(_caller(), request)
+
+    def ReviewAdmission(
+        self, request: admission_pb2.ReviewAdmissionRequest, context: grpc.ServicerContext
+    ) -> admission_pb2.ReviewAdmissionResponse:
+        """Approve or refuse an admission."""
+        with _translated(request):
+            found = self._facility.admissions.review(_caller(), request)
+            return admission_pb2.ReviewAdmissionResponse(admission=found)
+
+    def WithdrawAdmission(
+        self, request: admission_pb2.WithdrawAdmissionRequest, context: grpc.ServicerContext
+    ) -> admission_pb2.WithdrawAdmissionResponse:
+        """End an admission."""
+        with _translated(request):
+            found = self._facility.admissions.withdraw(_caller(), request)
+            return admission_pb2.WithdrawAdmissionResponse(admission=found)
+
     def GetCaller(self, request: pb.GetCallerRequest, context: grpc.ServicerContext) -> pb.GetCallerResponse:
         """Whom the key belongs to."""
-        found = _caller()
-        return pb.GetCallerResponse(key_id=found.key_id, role=found.role, researcher=found.researcher)
+        with _translated(request):
+            found = _caller()
+            return pb.GetCallerResponse(
+                key_id=found.key_id,
+                role=found.role,
+                researcher=found.researcher,
+                portal=found.portal,
+                datasets=found.scope.datasets,
+                projects=found.scope.projects,
+            )
 
     def GetStatus(self, request: pb.GetStatusRequest, context: grpc.ServicerContext) -> pb.GetStatusResponse:
         """Version, public key, readiness."""
@@ -218,6 +261,7 @@ def main(settings: Settings) -> None:
         settings.default_policy,
         secret(keys / "boxes.key"),
         Font(section.font_file, section.font_family),
+        settings.identity.require_admission,
     )
 
     policies.reload_on_hangup()
@@ -228,7 +272,7 @@ def main(settings: Settings) -> None:
         lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(servicer, server),
         [SERVICE],
         settings,
-        authenticator(credentials),
+        authenticator(credentials, tokens_of(settings)),
         lambda: warm_up(engine, facility),
         facility.is_ready,
         metrics=metrics,
@@ -237,6 +281,15 @@ def main(settings: Settings) -> None:
     facility.close()
     if lock is not None:
         lock.close()
+
+
+def tokens_of(settings: Settings) -> "Tokens | None":
+    """Who reads an identity provider's tokens, where one is set."""
+    if not settings.identity.issuer:
+        return None
+    from sdcgate.servers.tokens import Tokens
+
+    return Tokens(settings.identity)
 
 
 def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
@@ -263,10 +316,12 @@ def warm_up(engine: Engine, facility: Facility) -> None:
         logger("facility").error("damaged snapshot", what=str(damaged))
 
 
-def authenticator(credentials: Credentials) -> Authenticate:
-    """Who shows a key; where the ledger does not answer, that is told as such and lets nobody in."""
+def authenticator(credentials: Credentials, tokens: "Tokens | None" = None) -> Authenticate:
+    """Who shows a key or a token; where ledger or issuer do not answer, nobody is let in and told so."""
 
     def authenticate(token: str) -> Caller | None:
+        if tokens is not None and not token.startswith(KEY_PREFIX):
+            return tokens.authenticate(token)
         try:
             return credentials.authenticate(token)
         except LedgerError as error:
@@ -318,7 +373,9 @@ def _further(request: Any, check: Callable[[Caller, Any], None] | None) -> tuple
 
 
 def _caller() -> Caller:
+    """Who calls: a portal that acts for a researcher as that researcher."""
     found = caller()
     if not isinstance(found, Caller):
         raise errors.Unauthenticated()
-    return found
+    named = on_behalf_of()
+    return acting_for(found, named) if named else found

@@ -18,9 +18,11 @@ from google.protobuf import message_factory
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp
 
-from sdcgate.servers.authentication import AUTHORIZATION_KEY
+from sdcgate.servers.authentication import ON_BEHALF_OF_KEY
 from sdcgate.servers.bodies import (
     JSON,
     FileMessages,
@@ -30,7 +32,8 @@ from sdcgate.servers.bodies import (
     parameters,
     read_body,
 )
-from sdcgate.servers.channels import channel_credentials, channel_options
+from sdcgate.servers.certificates import HttpsCertificate
+from sdcgate.servers.channels import Metadata, channel_credentials, channel_options
 from sdcgate.servers.edge import Edge, problem_response
 from sdcgate.servers.errors import (
     ERROR_BYTES_KEY,
@@ -39,6 +42,7 @@ from sdcgate.servers.errors import (
     MethodNotAllowed,
     NotFound,
     Problem,
+    TooSlow,
     from_rpc_error,
     problem_of,
 )
@@ -48,6 +52,7 @@ from sdcgate.servers.logging import REQUEST_ID, configure, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.probes import Probes
 from sdcgate.servers.process import Signals, write_ready_file
+from sdcgate.servers.rate_limits import RateLimits
 from sdcgate.servers.request_ids import REQUEST_ID_KEY
 from sdcgate.servers.routes import ROUTES, SERVICES, Route
 from sdcgate.servers.settings import GatewayServer, Peer, Settings
@@ -102,11 +107,11 @@ class Backend:
         )
 
     async def call(
-        self, rpc: str, request: Message | FileMessages | FormMessages, token: str, identity: str
+        self, rpc: str, request: Message | FileMessages | FormMessages, shown: Metadata, identity: str
     ) -> Any:
-        """Call as the one whose key it is. Raises Problem where no answer comes."""
+        """Call with what the caller has shown of himself. Raises Problem where no answer comes."""
         metadata = (
-            (AUTHORIZATION_KEY, f"Bearer {token}"),
+            *shown,
             (REQUEST_ID_KEY, identity),
             (ERROR_BYTES_KEY, str(MAXIMUM_ERROR_BYTES)),
         )
@@ -150,8 +155,8 @@ class Gateway:
         self.metrics.ready.labels("gateway").set(int(ready))
         return ready
 
-    def app(self) -> Edge:
-        """The ASGI application."""
+    def app(self) -> ASGIApp:
+        """The ASGI application; outermost what tells browsers which websites may call (CORS)."""
         routes = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
         for route in ROUTES:
             routes.add_api_route(
@@ -159,7 +164,17 @@ class Gateway:
             )
         routes.add_api_route("/openapi.json", self._document, methods=["GET"], response_model=None)
         routes.add_exception_handler(HTTPException, _no_route)
-        return Edge(routes, self.metrics, self.settings.gateway.tls.enabled)
+        section = self.settings.gateway
+        edge = Edge(routes, self.metrics, section.tls.enabled, RateLimits(section.edge))
+        if not section.edge.allowed_origins:
+            return edge
+        return CORSMiddleware(
+            edge,
+            allow_origins=section.edge.allowed_origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("Authorization", "Content-Type", REQUEST_ID_KEY, ON_BEHALF_OF_KEY),
+            expose_headers=("Location", "Retry-After", REQUEST_ID_KEY),
+        )
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
@@ -200,7 +215,11 @@ class Gateway:
                 request, route, section.maximum_file_bytes, section.maximum_body_bytes
             )
         elif route.method == "POST":
-            body = await read_body(request, section.maximum_body_bytes)
+            try:
+                async with asyncio.timeout(section.edge.body_seconds):
+                    body = await read_body(request, section.maximum_body_bytes)
+            except TimeoutError:
+                raise TooSlow(f"The body must arrive within {section.edge.body_seconds:g} seconds") from None
             no_parameters(request)
             message = from_json(body, message_type, given)
         else:
@@ -208,7 +227,7 @@ class Gateway:
         identity = getattr(request.state, REQUEST_ID)
         backend = self._backends[route.service]
         try:
-            call = backend.call(route.rpc, message, request.state.token, identity)
+            call = backend.call(route.rpc, message, request.state.shown, identity)
             if isinstance(message, FileMessages | FormMessages):
                 call = while_connected(request, message.ended, call)
             response = await call
@@ -271,6 +290,7 @@ async def run(settings: Settings, signals: Signals) -> None:
     log = logger("gateway")
     ready_file = settings.ready_file("gateway", section)
     ready_file.unlink(missing_ok=True)
+    https = HttpsCertificate(section.tls) if section.tls.enabled else None
     listening = bind(section)
     address = f"{section.host}:{listening.getsockname()[1]}"
     server = uvicorn.Server(_configuration(gateway, section))
@@ -291,6 +311,8 @@ async def run(settings: Settings, signals: Signals) -> None:
                 log.info("ready", address=address, metrics=probes.address)
             while not serving.done():
                 await asyncio.wait({serving}, timeout=_STOP_SECONDS)
+                if https is not None and server.config.ssl is not None:
+                    https.renew(server.config.ssl)
                 # A signal that came before uvicorn listened for them.
                 server.should_exit |= signals.first.is_set()
             await serving
@@ -308,7 +330,9 @@ def _configuration(gateway: Gateway, section: GatewayServer) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        # Whoever else sends X-Forwarded-For chooses the address that his requests are counted for.
+        proxy_headers=bool(section.edge.trusted_proxies),
+        forwarded_allow_ips=list(section.edge.trusted_proxies),
         lifespan="off",
         ws="none",
         timeout_keep_alive=20,

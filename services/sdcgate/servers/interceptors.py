@@ -1,8 +1,8 @@
 """What every RPC passes through: request id, errors, logging, metrics, readiness, deadline, authentication.
 
-Health and reflection pass through none of it: they run in small lanes of their own, so that a probe is
-answered while all threads compute. Requests and answers may be streams. An answer is whole before its first
-message leaves, so that a call that fails has sent nothing.
+Health and reflection run in small lanes of their own, so that a probe is answered while all threads compute;
+health passes through none of it, reflection wants a token. Requests and answers may be streams. An answer is
+whole before its first message leaves, so that a call that fails has sent nothing.
 """
 
 import time
@@ -15,7 +15,14 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError, Message
 
-from sdcgate.servers.authentication import AUTHORIZATION_KEY, Authenticate, bearer_token, set_caller
+from sdcgate.servers.authentication import (
+    AUTHORIZATION_KEY,
+    ON_BEHALF_OF_KEY,
+    Authenticate,
+    bearer_token,
+    researcher_named,
+    set_caller,
+)
 from sdcgate.servers.errors import (
     InvalidArgument,
     Problem,
@@ -168,7 +175,8 @@ class Authentication:
         found = self._authenticate(bearer_token(call.metadata.get(AUTHORIZATION_KEY)))
         if found is None:
             raise Unauthenticated()
-        set_caller(found)
+        named = call.metadata.get(ON_BEHALF_OF_KEY)
+        set_caller(found, "" if named is None else researcher_named(str(named)))
         return proceed()
 
 
@@ -195,8 +203,10 @@ class Chain(grpc.ServerInterceptor):
         links: Sequence[Link],
         rooms: Rooms,
         lanes: dict[str, ThreadPoolExecutor],
+        authenticate: Authenticate,
     ) -> None:
         self._links = tuple(links)
+        self._authenticate = authenticate
         self._rooms = rooms
         self._lanes = lanes
 
@@ -208,7 +218,7 @@ class Chain(grpc.ServerInterceptor):
             return None
         for prefix, lane in self._lanes.items():
             if method.startswith(prefix):
-                return _in_lane(handler, lane)
+                return _in_lane(handler, lane, None if prefix == HEALTH else self._authenticate)
         lane = next(iter(self._lanes.values()))
         room = self._rooms.of(dict(handler_call_details.invocation_metadata))
         if room.full:
@@ -280,8 +290,11 @@ def _turned_away(handler: Any, problem: Problem, lane: ThreadPoolExecutor) -> An
     return make(refuse, response_serializer=handler.response_serializer)
 
 
-def _in_lane(handler: Any, lane: ThreadPoolExecutor) -> Any:
-    """The same handler, with its work done in a lane; what never blocks a thread stays as it is."""
+def _in_lane(handler: Any, lane: ThreadPoolExecutor, authenticate: Authenticate | None) -> Any:
+    """The same handler, with its work done in a lane; what never blocks a thread stays as it is.
+
+    Where `authenticate` is given, it must know the caller.
+    """
     if handler.unary_unary is not None:
         behavior, make = handler.unary_unary, grpc.unary_unary_rpc_method_handler
     elif handler.stream_stream is not None:
@@ -290,7 +303,19 @@ def _in_lane(handler: Any, lane: ThreadPoolExecutor) -> Any:
         return handler
 
     def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        if authenticate is not None:
+            _require_caller(authenticate, context)
         return behavior(request, context)
 
     answer.experimental_thread_pool = lane  # type: ignore[attr-defined]
     return make(answer, handler.request_deserializer, handler.response_serializer)
+
+
+def _require_caller(authenticate: Authenticate, context: grpc.ServicerContext) -> None:
+    """End a call whose token nobody knows."""
+    try:
+        found = authenticate(bearer_token(dict(context.invocation_metadata()).get(AUTHORIZATION_KEY)))
+    except Exception as error:
+        abort(context, problem_of(error))
+    if found is None:
+        abort(context, Unauthenticated())

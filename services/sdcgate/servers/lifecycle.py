@@ -16,13 +16,14 @@ from grpc_reflection.v1alpha import reflection
 
 from sdcgate.servers import interceptors
 from sdcgate.servers.authentication import Authenticate
+from sdcgate.servers.certificates import server_credentials
 from sdcgate.servers.logging import configure, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.pacing import Pacing
 from sdcgate.servers.probes import Probes
 from sdcgate.servers.process import Signals, write_ready_file
 from sdcgate.servers.rooms import CheckLane, Rooms
-from sdcgate.servers.settings import GrpcServer, Settings, Tls
+from sdcgate.servers.settings import GrpcServer, Settings
 
 AddToServer = Callable[[grpc.Server], None]
 _CHECK_SECONDS = 0.2
@@ -85,7 +86,7 @@ class Running:
             interceptors.Deadline(self._section.maximum_deadline_seconds),
             interceptors.Authentication(authenticate),
         ]
-        return interceptors.Chain(links, self.rooms, self._lanes)
+        return interceptors.Chain(links, self.rooms, self._lanes, authenticate)
 
     def start(self, warm_up: Callable[[], None] | None = None) -> None:
         """Listen, warm up, then take calls."""
@@ -183,15 +184,6 @@ def bind(server: grpc.Server, section: GrpcServer) -> int:
     if section.tls.enabled:
         return server.add_secure_port(where, server_credentials(section.tls))
     return server.add_insecure_port(where)
-
-
-def server_credentials(tls: Tls) -> grpc.ServerCredentials:
-    """Credentials from the files of a section. Raises OSError where one cannot be read."""
-    if tls.certificate is None or tls.key is None:
-        raise ValueError("tls needs certificate and key")
-    pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
-    authority = tls.client_ca.read_bytes() if tls.client_ca is not None else None
-    return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
 
 
 class _Health(health.HealthServicer):  # type: ignore[misc]

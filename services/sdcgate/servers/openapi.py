@@ -38,6 +38,7 @@ ALWAYS: tuple[type[Problem], ...] = (
 )
 WITH_BODY: tuple[type[Problem], ...] = (
     errors.FailedPrecondition,
+    errors.TooSlow,
     errors.TooLarge,
     errors.UnsupportedMediaType,
 )
@@ -47,6 +48,10 @@ EITHER = (
     f"{MAXIMUM_QUERY_BYTES:,} bytes."
 )
 FILE: Schema = {"type": "string", "format": "binary", "description": "An Arrow IPC stream, not compressed."}
+KEY_DESCRIPTION = (
+    "An API key of the facility, or a token of the agency's identity provider. A portal that acts for a "
+    "researcher names him in the header X-On-Behalf-Of."
+)
 REQUEST_ID_HEADER: Schema = {
     "description": "Id of the request, the caller's own where it sent one; quote it in a report.",
     "schema": {"type": "string"},
@@ -73,7 +78,7 @@ def document() -> bytes:
             "security": [{"key": []}],
             "components": {
                 "securitySchemes": {
-                    "key": {"type": "http", "scheme": "bearer", "description": "An API key of the facility."}
+                    "key": {"type": "http", "scheme": "bearer", "description": KEY_DESCRIPTION}
                 },
                 "schemas": {**schemas.schemas, "Problem": problem_schema()},
                 "responses": {str(status): _problem(kind) for status, kind in problem_kinds.items()},

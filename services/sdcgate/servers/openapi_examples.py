@@ -5,12 +5,16 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from sdcgate.servers import openapi_model_examples, openapi_statistic_examples
+from sdcgate.servers import (
+    openapi_admission_examples,
+    openapi_model_examples,
+    openapi_statistic_examples,
+)
 from sdcgate.servers.openapi_file_examples import confidentiality_map, links, recodings
 from sdcgate.servers.openapi_noise_example import with_noise
 from sdcgate.servers.openapi_redesign_examples import REDESIGNED, redesigned
 from sdcgate.servers.openapi_result_examples import judged
-from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, descriptor_pb2
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, budget_pb2, descriptor_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 from sdcgate_proto.sdcgate.risk.v1 import microdata_pb2, risk_pb2
@@ -136,6 +140,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "AssessModel": openapi_model_examples.ASSESSED,
     "QueryStatistic": openapi_statistic_examples.ASKED,
     "AssessStatistic": openapi_statistic_examples.ASSESSED,
+    **openapi_admission_examples.BODIES,
     "ReviewQuery": {"approve": False, "note": "The job's purpose does not need site by plan."},
     "CommentQuery": {"text": "Would site alone answer the question?", "to_researcher": True},
 }
@@ -174,6 +179,12 @@ def answer(rpc: str, status: int) -> Message:
         "CommentQuery": commented,
         "SubmitResults": lambda: judged(status, released(), referred()),
         "GetPolicy": policy_in_words,
+        "RequestAdmission": openapi_admission_examples.admission,
+        "ListAdmissions": lambda: admission_pb2.ListAdmissionsResponse(
+            admissions=[openapi_admission_examples.admission()]
+        ),
+        "ReviewAdmission": lambda: openapi_admission_examples.admission("APPROVED"),
+        "WithdrawAdmission": lambda: openapi_admission_examples.admission("WITHDRAWN"),
         "GetBudget": budget,
         "GetCaller": lambda: pb.GetCallerResponse(
             key_id="15c5362d52e18bd7", role="researcher", researcher="r.levi"

@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from sdcgate.servers.errors import Internal
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
@@ -152,6 +153,16 @@ def _reviewed(response: pb.ReviewQueryResponse) -> Answer:
 
 def _commented(response: pb.CommentQueryResponse) -> Answer:
     return Answer(200, response.comment)
+
+
+def _requested(response: admission_pb2.RequestAdmissionResponse) -> Answer:
+    return Answer(201, response.admission)
+
+
+def _admission(
+    response: admission_pb2.ReviewAdmissionResponse | admission_pb2.WithdrawAdmissionResponse,
+) -> Answer:
+    return Answer(200, response.admission)
 
 
 def _shown(response: pb.GetQueryResponse) -> Answer:
@@ -391,6 +402,31 @@ ROUTES: tuple[Route, ...] = (
         {200: "Coarser tables that pass. No verdict; nothing is kept."},
         _as_it_is,
         service="protection",
+    ),
+    Route(
+        "POST",
+        "/v1/admissions",
+        "RequestAdmission",
+        {201: "Requested; a steward decides."},
+        _requested,
+        "admission",
+    ),
+    Route("GET", "/v1/admissions", "ListAdmissions", {200: "The admissions."}, _as_it_is),
+    Route(
+        "POST",
+        "/v1/admissions/{admission}:review",
+        "ReviewAdmission",
+        {200: "The admission after the review."},
+        _admission,
+        "admission",
+    ),
+    Route(
+        "POST",
+        "/v1/admissions/{admission}:withdraw",
+        "WithdrawAdmission",
+        {200: "The admission after its end."},
+        _admission,
+        "admission",
     ),
     Route("GET", "/v1/budget", "GetBudget", {200: "What may still be asked."}, _as_it_is),
     Route("GET", "/v1/caller", "GetCaller", {200: "Whom the key belongs to."}, _as_it_is),

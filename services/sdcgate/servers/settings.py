@@ -3,14 +3,22 @@
 A misspelt name in a section is an error. Plaintext is served on the loopback only, unless said otherwise.
 """
 
+import os
 from functools import cached_property
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, FilePath, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SecretsSettingsSource,
+    SettingsConfigDict,
+)
 
+SECRETS_DIR = "SDCGATE_SECRETS_DIR"
 MEBIBYTE = 1024 * 1024
 
 
@@ -183,6 +191,36 @@ class FacilityServer(GrpcServer):
     """What that font calls its family; a text in another family is not drawn."""
 
 
+class Edge(BaseModel):
+    """What the gateway takes from outside. Behind a proxy, limits by address need `trusted_proxies`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    calls_per_minute: int = Field(default=0, ge=0)
+    """Requests that one key or token may make; more are answered with 429. 0: any number."""
+    address_calls_per_minute: int = Field(default=0, ge=0)
+    """Requests that may come from one address (of IPv6, one network of 64 bits). 0: any number."""
+    failures_per_minute: int = Field(default=0, ge=0)
+    """Requests without a good key or token from one address, until all of its requests get 429. 0: any."""
+    body_seconds: float = Field(default=20.0, gt=0, le=600)
+    """How long a JSON body may take to arrive; files have as long as their call."""
+    allowed_origins: tuple[str, ...] = ()
+    """Websites whose pages may call from a browser (CORS), such as `https://tables.agency.example`."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies whose `X-Forwarded-For` is believed; nobody's where empty."""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        for origin in self.allowed_origins:
+            parts = urlsplit(origin)
+            plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
+            if not (plain or parts.scheme == "https") or origin != f"{parts.scheme}://{parts.netloc}":
+                raise ValueError(f"{origin} is no origin: give https://host, or http:// and a loopback host")
+        for proxy in self.trusted_proxies:
+            ip_network(proxy)
+        return self
+
+
 class GatewayServer(Server):
     """The gateway."""
 
@@ -199,21 +237,79 @@ class GatewayServer(Server):
     """The largest message that is taken from the facility."""
     deadline_seconds: float = Field(default=100.0, gt=0)
     """How long a service may take for one call."""
+    edge: Edge = Edge()
+
+
+Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""Signatures with a public key. Neither `none` nor an HMAC can be named: its key would be no secret."""
+
+PersonsRole = Literal["researcher", "portal", "checker", "steward", "auditor", "operator"]
+
+
+class Identity(BaseModel):
+    """Who may call. Tokens of an identity provider (OpenID Connect) are accepted if `issuer` is given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    issuer: str = ""
+    """Issuer that tokens must be of, exactly as their `iss` has it."""
+    audience: str = ""
+    """Audience that tokens must be for (`aud`): the name of this service at the identity provider."""
+    jwks_url: str = ""
+    """Where the issuer publishes its keys (JWKS); https, or http on the loopback."""
+    jwks_ca: Path | None = None
+    """Authority of that address's certificate; those of the system where it is not given."""
+    jwks_timeout_seconds: float = Field(default=3.0, gt=0, le=30)
+    """How long the issuer may take to answer."""
+    jwks_cache_seconds: float = Field(default=300.0, gt=0, le=86400)
+    """How long its keys are kept: so long a key that it took away is still accepted."""
+    jwks_refresh_seconds: float = Field(default=10.0, ge=0, le=3600)
+    """How soon it is asked again for a key that it did not have, or after it did not answer."""
+    algorithms: tuple[Algorithm, ...] = Field(default=("RS256", "PS256", "ES256", "EdDSA"), min_length=1)
+    """Signatures that are accepted."""
+    leeway_seconds: float = Field(default=30.0, ge=0, le=300)
+    """How far the issuer's clock may be off."""
+    longest_token_seconds: float = Field(default=86400.0, gt=0)
+    """The longest life of a token; tokens cannot be revoked, so one that lives longer is refused."""
+    researcher_claim: str = Field(default="sub", min_length=1)
+    """Claim that names the person, as API keys, approvals and reviews do; dots lead into objects."""
+    role_claim: str = Field(default="roles", min_length=1)
+    """Claim with the person's roles, a list or words; dots lead into objects (`realm_access.roles`)."""
+    roles: dict[str, PersonsRole] = {}
+    """Which value of that claim is which role; roles by their own names where empty."""
+    require_admission: bool = False
+    """Let nobody ask or submit without an admission that a steward approved and that is in force."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if not self.issuer:
+            return self
+        if not (self.audience and self.jwks_url):
+            raise ValueError("issuer needs audience and jwks_url")
+        parts = urlsplit(self.jwks_url)
+        plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
+        if not (plain or (parts.scheme == "https" and parts.hostname)):
+            raise ValueError("jwks_url must be https, or http on the loopback")
+        return self
 
 
 class Settings(BaseSettings):
     """All settings; each service reads its section and the common part."""
 
     model_config = SettingsConfigDict(
-        env_prefix="SDCGATE_", env_nested_delimiter="__", env_ignore_empty=True, frozen=True
+        env_prefix="SDCGATE_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        frozen=True,
+        hide_input_in_errors=True,
     )
 
     state_dir: Path = Path("var")
     """Keys, ledger, snapshots, ready files."""
     data_root: Path = Path("data")
     """Where data files that can be registered lie."""
-    ledger_url: str = ""
-    """SQLAlchemy URL of the ledger; SQLite in the state folder where empty."""
+    ledger_url: str = Field(default="", repr=False)
+    """SQLAlchemy URL of the ledger; SQLite in the state folder where empty. A password: see above."""
     default_policy: str = "israel-cbs"
     """Policy of the datasets whose descriptor names none."""
     policy_dir: Path | None = None
@@ -222,10 +318,32 @@ class Settings(BaseSettings):
     """The least severe lines that are logged."""
     service_token_file: Path | None = None
     """Token that the facility shows to risk and protection; `keys/service.token` in the state folder."""
+    identity: Identity = Identity()
     risk: RiskServer = RiskServer()
     protection: ProtectionServer = ProtectionServer()
     facility: FacilityServer = FacilityServer()
     gateway: GatewayServer = GatewayServer()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment, then the files of `SDCGATE_SECRETS_DIR`, each named like a variable.
+
+        Raises:
+            ValueError: there is no such folder.
+        """
+        folder = os.environ.get(SECRETS_DIR)
+        if not folder:
+            return init_settings, env_settings
+        if not Path(folder).is_dir():
+            raise ValueError(f"{SECRETS_DIR}: {folder} is no folder")
+        return init_settings, env_settings, SecretsSettingsSource(settings_cls, folder)
 
     @cached_property
     def service_token_path(self) -> Path:

@@ -143,6 +143,53 @@ def test_without_a_key_the_command_says_where_to_get_one() -> None:
     assert "sdcgate key create" in result.stderr
 
 
+def test_a_key_may_stand_in_a_file(gateway: Gateway, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("key of the file\n")
+    gateway.answers["GET", "/v1/datasets"] = 200, {"datasets": []}
+    environment = {"SDCGATE_URL": gateway.url, "SDCGATE_API_KEY": "", "SDCGATE_API_KEY_FILE": str(file)}
+    assert CliRunner().invoke(main, ["dataset", "list"], env=environment).exit_code == 0
+    assert gateway.asked[-1][3] == "Bearer key of the file"
+    missing = CliRunner().invoke(
+        main, ["dataset", "list"], env={**environment, "SDCGATE_API_KEY_FILE": "none"}
+    )
+    assert (missing.exit_code, "none" in missing.stderr) == (1, True)
+
+
+def test_admissions_are_requested_listed_and_decided(gateway: Gateway) -> None:
+    found = {"admission": "a-1", "state": "REQUESTED", "researchers": ["ada", "bob"], "project": "p"}
+    gateway.answers["POST", "/v1/admissions"] = 201, found
+    ask = "admission project p --researcher ada,bob --dataset randhie --label thesis --from 2026-12-01"
+    assert run(gateway, *ask.split()).stdout == "a-1\n"
+    assert gateway.asked[-1][2] == {
+        "researchers": ["ada", "bob"],
+        "datasets": ["randhie"],
+        "label": "thesis",
+        "valid_from": "2026-12-01",
+        "valid_until": "2027-12-01",
+        "project": "p",
+    }
+    assert (
+        run(gateway, "admission", "researcher", "ada", "--label", "x", "--until", "2099-01-01").exit_code == 0
+    )
+    assert (gateway.asked[-1][2]["researchers"], gateway.asked[-1][2]["valid_until"]) == (
+        ["ada"],
+        "2099-01-01",
+    )
+    assert run(gateway, "admission", "researcher", "ada", "--label", "x", "--from", "soon").exit_code == 2
+    gateway.answers["GET", "/v1/admissions?states=REQUESTED"] = 200, {"admissions": [found]}
+    assert "ada, bob" in run(gateway, "admission", "list", "--state", "requested").stdout
+    days = {"valid_from": "2026-12-01", "valid_until": "2027-01-01"}
+    gateway.answers["POST", "/v1/admissions/a-1:review"] = 200, {**found, **days}
+    told = run(gateway, *["admission", "approve", "a-1", "--note", "seen", "--until", "2027-01-01"])
+    assert told.stdout == "a-1 is approved from 2026-12-01 until 2027-01-01\n"
+    assert gateway.asked[-1][2] == {"approve": True, "note": "seen", "valid_until": "2027-01-01"}
+    assert run(gateway, *["admission", "refuse", "a-1", "--note", "no"]).exit_code == 0
+    assert gateway.asked[-1][2] == {"approve": False, "note": "no"}
+    gateway.answers["POST", "/v1/admissions/a-1:withdraw"] = 200, found
+    assert run(gateway, *["admission", "withdraw", "a-1", "--note", "left"]).stdout == "a-1 is withdrawn\n"
+
+
 def test_filters_and_names_are_read_as_they_are_written() -> None:
     assert names(["site,plan", " age:broad "]) == ["site", "plan", "age:broad"]
     assert conditions(["female=1", "age:broad=0-17, _U"]) == {"female": ["1"], "age:broad": ["0-17", "_U"]}

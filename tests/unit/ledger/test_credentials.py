@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import insert, select, update
 
-from sdcgate.ledger.credentials import Caller, Credentials, Role
+from sdcgate.ledger.credentials import Caller, Credentials, Role, Scope
 from sdcgate.ledger.errors import UnknownKey
 from sdcgate.ledger.schema import api_keys, events
 
@@ -113,6 +113,25 @@ def test_all_problems_of_a_key_are_named_at_once(credentials):
         credentials.create("king", "", "a\0", 0)
     for name in ("researcher:", "label:", "days:"):
         assert name in str(caught.value)
+    assert credentials.list() == []
+
+
+def test_a_key_knows_what_it_is_limited_to(credentials, open_ledger, moment):
+    scope = Scope(datasets=("survey", "census"), projects=("p1",), acts_for=("ada", "bob"))
+    plaintext, record = credentials.create("portal", "portal-1", "site", 30, scope=scope)
+    assert credentials.authenticate(plaintext).scope == scope
+    assert Credentials(open_ledger(clock=lambda: moment[0])).authenticate(plaintext).scope == scope
+    assert credentials.list() == [record]
+    assert record.scope == scope
+    assert credentials._ledger.verify().ok
+
+
+@pytest.mark.parametrize("role", sorted(set(Role) - {Role.PORTAL}))
+def test_only_portals_act_for_others_and_limits_are_names(credentials, role):
+    with pytest.raises(ValueError, match="acts_for: only portals"):
+        credentials.create(role, "anna", "", 30, scope=Scope(acts_for=("*",)))
+    with pytest.raises(ValueError, match=r"datasets: must be names.*projects: must be names"):
+        credentials.create(role, "anna", "", 30, scope=Scope(datasets=("",), projects=("a\0",)))
     assert credentials.list() == []
 
 

@@ -9,6 +9,15 @@ from sqlalchemy import text, update
 from sdcgate.ledger.ledger import LedgerDamaged
 from sdcgate.ledger.schema import blobs, policies
 
+LATER_TABLES = (
+    "policies",
+    "approvals",
+    "comments",
+    "admissions",
+    "admission_reviews",
+    "admission_withdrawals",
+)
+
 
 def test_a_policy_is_recorded_once_and_read_back_by_its_hash(ledger, policy):
     assert ledger.policy_text(policy.policy_hash) is None
@@ -61,10 +70,11 @@ def test_a_ledger_from_before_policies_were_recorded_is_brought_up_to_date(
     with old._engine.begin() as connection:
         connection.execute(text("DROP INDEX ix_queries_source_decided_at"))
         connection.execute(text("ALTER TABLE queries DROP COLUMN cells"))
-        for table in ("policies", "approvals", "comments"):
+        connection.execute(text("ALTER TABLE api_keys DROP COLUMN scope"))
+        for table in LATER_TABLES:
             connection.execute(text(f"DROP TABLE {table}"))
         if connection.dialect.name == "postgresql":
-            for table in ("policies", "approvals", "comments"):
+            for table in LATER_TABLES:
                 connection.execute(text(f"DROP FUNCTION {table}_append_only"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     ledger = open_ledger()

@@ -1,5 +1,6 @@
 """Any single row deleted, altered, swapped or added is found, and the place is named."""
 
+from datetime import date
 from itertools import combinations
 from random import Random
 
@@ -8,6 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from sdcgate.ledger import verification
+from sdcgate.ledger.admissions import AdmissionRequest, Admissions
 from sdcgate.ledger.chain import GENESIS, chain_hash
 from sdcgate.ledger.schema import APPEND_ONLY, PROJECTIONS, api_keys, blobs, events
 
@@ -22,6 +24,22 @@ class Rolled(Exception):
 def small_chunks(monkeypatch):
     # Ten events must not fit into one chunk, or its edges would not be tried.
     monkeypatch.setattr(verification, "CHUNK", 6)
+
+
+@pytest.fixture
+def history(history):
+    """With a researcher who was registered and whose registration was withdrawn."""
+    admissions = Admissions(history)
+    who = {"author": "key of carla", "note": "seen"}
+    days = {"valid_from": date(2026, 1, 1), "valid_until": date(2026, 12, 31)}
+    admissions.request(
+        AdmissionRequest(
+            admission_id="a-1", researchers=("anna",), requested_by="portal", author="key", **days
+        )
+    )
+    admissions.review("a-1", approve=True, reviewer="carla", **days, **who)
+    admissions.withdraw("a-1", by="carla", **who)
+    return history
 
 
 @pytest.fixture
@@ -71,7 +89,7 @@ def assert_placed(report, table, sequence, what):
 
 def test_an_untouched_history_is_whole(history):
     report = history.verify()
-    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 11, (), 0)
+    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 14, (), 0)
 
 
 def test_every_table_has_rows_to_tamper_with(history):
@@ -134,22 +152,22 @@ def test_attachments_swapped_within_an_event_are_found(history, attempt):
 
 
 def test_a_ledger_cut_short_everywhere_is_found_by_its_second_place(attempt):
-    for kept in range(11):
+    for kept in range(14):
         report = attempt(*[delete(table).where(table.c.sequence > kept) for table in APPEND_ONLY])
-        which = "event 11 is" if kept == 10 else f"events {kept + 1} to 11 are"
+        which = "event 14 is" if kept == 13 else f"events {kept + 1} to 14 are"
         found = [(fault.sequence, fault.message) for fault in report.faults]
         assert found == [(kept + 1, f"{which} missing")]
 
 
 def test_a_row_that_no_event_made_is_found(history, attempt):
     for table in PROJECTIONS:
-        forged = {**rows_of(history, table)[0], "sequence": 12}
-        for unique in ("query_id", "key_id", "dataset", "canonical_hash", "policy_hash"):
+        forged = {**rows_of(history, table)[0], "sequence": 15}
+        for unique in ("query_id", "key_id", "admission_id", "dataset", "canonical_hash", "policy_hash"):
             if unique in forged:
                 forged[unique] = "forged"
         change = insert(table).values(forged)
         report = attempt(change)
-        assert [(fault.sequence, fault.place) for fault in report.faults] == [(12, table.name)]
+        assert [(fault.sequence, fault.place) for fault in report.faults] == [(15, table.name)]
 
 
 def test_a_blob_that_no_event_holds_is_found(attempt):
@@ -160,18 +178,18 @@ def test_a_blob_that_no_event_holds_is_found(attempt):
 
 def test_an_event_added_without_the_key_is_found(history, attempt):
     row = rows_of(history, events)[0]
-    last = rows_of(history, events)[10]
-    body = row["body"].replace(b'"sequence":1}', b'"sequence":12}')
+    last = rows_of(history, events)[13]
+    body = row["body"].replace(b'"sequence":1}', b'"sequence":15}')
     assert body != row["body"]
     forged = {
         **row,
-        "sequence": 12,
+        "sequence": 15,
         "body": body,
         "previous": last["hash"],
         "hash": chain_hash(last["hash"], body),
     }
     report = attempt(insert(events).values(forged))
-    assert (report.faults[0].sequence, report.faults[0].place) == (12, "events.signature")
+    assert (report.faults[0].sequence, report.faults[0].place) == (15, "events.signature")
 
 
 def test_a_history_rewritten_from_some_event_on_without_the_key_is_found_there(history, attempt):

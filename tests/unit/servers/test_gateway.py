@@ -17,8 +17,8 @@ from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.process import Signals
 from sdcgate.servers.routes import ROUTES, SERVICES, checked
 from sdcgate.servers.settings import FacilityServer, GatewayServer, Peer, Settings
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, facility_pb2_grpc
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2_grpc
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2_grpc
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
@@ -129,6 +129,9 @@ def fresh(request):
         facility.answers["SubmitOutput"] = pb.SubmitOutputResponse(decision=openapi_examples.referred())
         facility.answers["ReviewQuery"] = pb.ReviewQueryResponse(decision=openapi_examples.refused())
         facility.answers["CommentQuery"] = pb.CommentQueryResponse(comment=openapi_examples.commented())
+        for rpc in ("RequestAdmission", "ReviewAdmission", "WithdrawAdmission"):
+            response = getattr(admission_pb2, f"{rpc}Response")
+            facility.answers[rpc] = response(admission=openapi_examples.answer(rpc, 200))
         facility.asked.clear()
 
 
@@ -362,6 +365,9 @@ def test_each_route_is_its_call(place):
             openapi_examples.BODIES["RedesignTable"],
         ),
         ("GET", "/v1/budget?dataset=randhie&researcher=ada", "GetBudget", None),
+        ("GET", "/v1/admissions?states=REQUESTED&page_size=5", "ListAdmissions", None),
+        ("POST", "/v1/admissions/a-1:review", "ReviewAdmission", {"approve": True, "note": "fine"}),
+        ("POST", "/v1/admissions/a-1:withdraw", "WithdrawAdmission", {"note": "ended"}),
         ("GET", "/v1/caller", "GetCaller", None),
         ("GET", "/v1/status", "GetStatus", None),
     ]:
@@ -369,6 +375,15 @@ def test_each_route_is_its_call(place):
         response = place.ask(method, path, body)
         assert response.status_code == 200, response.text
         assert [name for name, _, _ in place.facility.asked] == [rpc]
+
+
+def test_an_admission_is_requested_in_the_name_of_who_is_named(place):
+    body = openapi_examples.BODIES["RequestAdmission"]
+    response = place.ask("POST", "/v1/admissions", body, headers={"X-On-Behalf-Of": "ren%C3%A9"})
+    assert (response.status_code, response.json()["state"]) == (201, "REQUESTED")
+    ((_, request, metadata),) = place.facility.asked
+    assert list(request.researchers) == body["researchers"]
+    assert dict(metadata)["x-on-behalf-of"] == "ren%C3%A9"
 
 
 def test_a_check_goes_to_its_service_as_the_caller_and_has_no_place(place):

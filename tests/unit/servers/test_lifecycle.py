@@ -20,6 +20,7 @@ from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.settings import GrpcServer
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
+from shown_key import showing
 
 TOKEN = "t" * 43
 NAME = "sdcgate.risk.v1.RiskService"
@@ -254,12 +255,17 @@ def test_probes_are_answered_while_every_thread_computes_and_calls_beyond_the_qu
     assert place.running.rooms.own.waiting == 0
 
 
-def test_reflection_lists_the_service_without_a_token(places):
+def test_reflection_lists_the_service_to_who_shows_a_token_and_to_nobody_else(places):
     place = places()
-    stub = reflection_pb2_grpc.ServerReflectionStub(place.bare())
-    (answer,) = stub.ServerReflectionInfo(
-        iter([reflection_pb2.ServerReflectionRequest(list_services="")]), timeout=5
-    )
+    asked = [reflection_pb2.ServerReflectionRequest(list_services="")]
+    for channel in (place.bare(), showing(place.bare(), "another")):
+        with pytest.raises(grpc.RpcError) as caught:
+            next(
+                reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(iter(asked), timeout=5)
+            )
+        assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    stub = reflection_pb2_grpc.ServerReflectionStub(showing(place.bare(), TOKEN))
+    (answer,) = stub.ServerReflectionInfo(iter(asked), timeout=5)
     names = {service.name for service in answer.list_services_response.service}
     assert names == {NAME, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}
 

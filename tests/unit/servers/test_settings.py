@@ -51,3 +51,23 @@ def test_loopback_is_known():
     assert is_loopback("::1")
     assert not is_loopback("0.0.0.0")
     assert not is_loopback("example.org")
+
+
+def test_a_secret_stands_in_a_file_and_in_no_representation_and_no_error(monkeypatch, tmp_path):
+    url = "postgresql://sdcgate:PASSWORD@db/ledger"
+    (tmp_path / "sdcgate_ledger_url").write_text(url + "\n")
+    monkeypatch.setenv("SDCGATE_SECRETS_DIR", str(tmp_path))
+    settings = Settings()
+    assert settings.ledger_url == url
+    assert "PASSWORD" not in repr(settings) + str(settings)
+    with pytest.raises(ValidationError) as caught:
+        Settings(ledger_url={"url": url})
+    assert "PASSWORD" not in str(caught.value)
+    monkeypatch.setenv("SDCGATE_LEDGER_URL", "postgresql:///of-the-environment")
+    assert Settings().ledger_url == "postgresql:///of-the-environment"
+
+
+def test_a_folder_of_secrets_that_is_not_there_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("SDCGATE_SECRETS_DIR", str(tmp_path / "none"))
+    with pytest.raises(ValueError, match=r"SDCGATE_SECRETS_DIR: .* is no folder"):
+        Settings()

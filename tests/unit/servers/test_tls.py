@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_used_is_an_error_and_never_plaintext(files):
     with pytest.raises(OSError, match="missing"):
         running(Tls(certificate=files / "own.pem", key=files / "missing.key"))
     (files / "broken.pem").write_text("no certificate")
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ValueError, match="no PEM"):
         running(Tls(certificate=files / "broken.pem", key=files / "own.key"))
     with pytest.raises(OSError, match="missing"):
         connect("127.0.0.1:1", TOKEN, peer=Peer(ca=files / "missing.pem"))
