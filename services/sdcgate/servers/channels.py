@@ -15,9 +15,12 @@ from sdcgate.servers.settings import MEBIBYTE, Peer, is_loopback
 Metadata = tuple[tuple[str, str | bytes], ...]
 
 
-def channel_options(maximum_message_bytes: int) -> list[tuple[str, int]]:
-    """Options of a channel between services."""
+def channel_options(maximum_message_bytes: int) -> list[tuple[str, int | str]]:
+    """Options of a channel between services: calls go in turn to all hosts that the address's name has."""
     return [
+        ("grpc.lb_policy_name", "round_robin"),
+        # Replicas that are replaced one by one are elsewhere within seconds; half a minute is too late.
+        ("grpc.dns_min_time_between_resolutions_ms", 2000),
         ("grpc.max_receive_message_length", maximum_message_bytes),
         ("grpc.max_send_message_length", maximum_message_bytes),
         ("grpc.enable_http_proxy", 0),

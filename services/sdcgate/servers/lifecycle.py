@@ -62,6 +62,8 @@ class Running:
                 ("grpc.max_send_message_length", section.maximum_message_bytes),
                 # Two processes on one port would share its calls silently.
                 ("grpc.so_reuseport", 0),
+                # Calls under way end on the old connection; the deadline of each call bounds them.
+                ("grpc.max_connection_age_ms", int(section.connection_seconds * 1000)),
             ],
         )
         add_to_server(self._server)

@@ -21,8 +21,7 @@ def open_ledger(settings: Settings) -> tuple[Ledger, KeyRing]:
     state = settings.state_dir
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     key_ring = KeyRing.open(state / "keys" / "ledger")
-    url = settings.ledger_url or f"sqlite:///{state / 'ledger.sqlite'}"
-    return Ledger.open(url, key_ring, state / "heads" / "heads.jsonl"), key_ring
+    return Ledger.open(settings.ledger_address(), key_ring, state / "heads" / "heads.jsonl"), key_ring
 
 
 def only_one(path: Path) -> IO[str]:
