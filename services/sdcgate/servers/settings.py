@@ -171,7 +171,7 @@ class FacilityServer(GrpcServer):
     protection_deadline_seconds: float = Field(default=60.0, gt=0)
     """How long the protection service may take for one call."""
     spill_dir: Path | None = None
-    """Folder of this replica alone for what does not fit in memory; among the snapshots where empty."""
+    """Where what does not fit in memory is put, best a disk of this machine; `spill` in the state folder."""
     policy_poll_seconds: float = Field(default=5.0, ge=0, le=3600)
     """How often the policy files are looked at for changes; 0: only when SIGHUP comes."""
 
