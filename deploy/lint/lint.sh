@@ -34,17 +34,18 @@ promtool_of_debian() { # the module of Prometheus names versions that the proxy 
 }
 
 python_tools() {
-    local done=$tools/python/.$(sha256sum deploy/lint/requirements.txt | cut -c1-16)
-    [ -e "$done" ] && return
+    local mark
+    mark=$tools/python/.$(sha256sum deploy/lint/requirements.txt | cut -c1-16)
+    [ -e "$mark" ] && return
     "$python" -m venv --clear "$tools/python"
     "$tools/python/bin/pip" install --quiet --disable-pip-version-check --requirement deploy/lint/requirements.txt
-    touch "$done"
+    touch "$mark"
 }
 
 schemas() { # of Kubernetes, and of what the chart makes beyond it from the modules that define it
-    local done definitions=() module
-    done=$tools/schemas/.$(cat deploy/lint/lint.sh deploy/lint/schemas.py | sha256sum | cut -c1-16)
-    [ -e "$done" ] && return
+    local mark definitions=() module
+    mark=$tools/schemas/.$(cat deploy/lint/lint.sh deploy/lint/schemas.py | sha256sum | cut -c1-16)
+    [ -e "$mark" ] && return
     say "make schemas"
     rm -rf "$tools/schemas"
     for module in "github.com/cert-manager/cert-manager@$CERT_MANAGER/deploy/crds" \
@@ -55,7 +56,7 @@ schemas() { # of Kubernetes, and of what the chart makes beyond it from the modu
     done
     "$tools/python/bin/python" deploy/lint/schemas.py "$tools/schemas" \
         --kubernetes "${KUBERNETES[@]}" --definitions "${definitions[@]}"
-    touch "$done"
+    touch "$mark"
 }
 
 folder_of() { # of a Go module that has been fetched
@@ -65,8 +66,23 @@ folder_of() { # of a Go module that has been fetched
 lint_containers() {
     say "hadolint, shellcheck, compose schema"
     hadolint --failure-threshold info deploy/container/Containerfile
-    shellcheck deploy/compose/prepare.sh
+    shellcheck deploy/compose/prepare.sh deploy/lint/lint.sh
+    prepare
     check-jsonschema --builtin-schema vendor.compose-spec deploy/compose/compose.yaml
+}
+
+prepare() { # twice: what is there stays
+    local folder name
+    folder=$(mktemp -d)
+    cp -r deploy/compose/. "$folder"
+    "$folder/prepare.sh" > "$tools/prepared" 2>&1 || { cat "$tools/prepared" && return 1; }
+    for name in gateway facility risk protection; do
+        openssl verify -CAfile "$folder/secrets/authority.pem" -purpose sslserver -verify_hostname $name "$folder/secrets/$name.pem"
+        openssl verify -CAfile "$folder/secrets/authority.pem" -purpose sslclient "$folder/secrets/$name.pem" > /dev/null
+    done
+    cp -r "$folder/secrets" "$folder/before"
+    "$folder/prepare.sh" > /dev/null && diff -r "$folder/before" "$folder/secrets"
+    rm -r "$folder"
 }
 
 lint_units() {
@@ -93,10 +109,12 @@ lint_chart() {
         say "helm, kubeconform: $values"
         helm lint --strict --quiet --values "$values" "$chart"
         for version in "${KUBERNETES[@]}"; do
-            helm template gate "$chart" --namespace sdcgate --kube-version "$version" --values "$values" |
-                kubeconform -strict -summary -kubernetes-version "$version" \
-                    -schema-location "$tools/schemas/$version/{{ .ResourceKind }}{{ .KindSuffix }}.json" \
-                    -schema-location "$tools/schemas/{{ .Group }}/{{ .ResourceKind }}_{{ .ResourceAPIVersion }}.json"
+            helm template gate "$chart" --namespace sdcgate --kube-version "$version" --values "$values" > "$tools/rendered.yaml"
+            kubeconform -strict -summary -kubernetes-version "$version" \
+                -schema-location "$tools/schemas/$version/{{ .ResourceKind }}{{ .KindSuffix }}.json" \
+                -schema-location "$tools/schemas/{{ .Group }}/{{ .ResourceKind }}_{{ .ResourceAPIVersion }}.json" \
+                "$tools/rendered.yaml"
+            env -i "$python" deploy/lint/rendered.py < "$tools/rendered.yaml"
         done
     done
     for values in "$chart"/ci/refused/*.yaml; do
