@@ -48,6 +48,7 @@ class Running:
         self._names = service_names
         self._section = section
         self._also_ready = ready
+        self._warm = False
         self._takes_calls = False
         self._lanes = {
             interceptors.HEALTH: ThreadPoolExecutor(2, thread_name_prefix=f"{name}-health"),
@@ -83,7 +84,7 @@ class Running:
             interceptors.Errors(),
             interceptors.Logging(self.name),
             interceptors.Counting(self.metrics),
-            interceptors.Readiness(lambda: self._takes_calls),
+            interceptors.Readiness(lambda: self._warm),
             interceptors.Deadline(self._section.maximum_deadline_seconds),
             interceptors.Authentication(authenticate),
         ]
@@ -95,7 +96,7 @@ class Running:
         self.probes.start()
         if warm_up is not None:
             warm_up()
-        self._takes_calls = True
+        self._warm = self._takes_calls = True
         self._show()
 
     def is_ready(self) -> bool:
@@ -114,6 +115,7 @@ class Running:
 
     def drain(self, seconds: float | None = None) -> Event:
         """Take no new calls; the event is set when the running ones have ended or `seconds` have passed."""
+        # What has come is answered; the connections tell callers that no more is taken here.
         self._takes_calls = False
         self._show(False)
         self._health.enter_graceful_shutdown()

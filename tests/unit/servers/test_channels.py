@@ -1,3 +1,5 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -9,6 +11,7 @@ from sdcgate.servers.settings import GrpcServer, Peer
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
 
 TOKEN = "t" * 43
+CALLERS = 6
 
 
 class Counting(risk_pb2_grpc.RiskServiceServicer):
@@ -75,6 +78,31 @@ def test_a_replica_that_drains_takes_no_more_calls_and_the_other_takes_them_all(
         for _ in range(20):
             stub.AssessTable(risk_pb2.AssessTableRequest(), wait_for_ready=True)
         assert len(first.callers) == before
+
+
+def test_no_call_is_lost_while_replicas_end_one_after_the_other():
+    first, second, third = Counting(), Counting(), Counting()
+    with (
+        replica(first) as one,
+        replica(second) as two,
+        replica(third) as three,
+        called(one, two, three) as stub,
+    ):
+        until(lambda: first.callers and second.callers and third.callers, stub)
+        half_way = threading.Barrier(CALLERS + 1, timeout=20)
+
+        def call():
+            for number in range(200):
+                if number in {50, 100}:
+                    half_way.wait()
+                stub.AssessTable(risk_pb2.AssessTableRequest())
+
+        with ThreadPoolExecutor(CALLERS) as callers:
+            calling = [callers.submit(call) for _ in range(CALLERS)]
+            for ending in (one, two):
+                half_way.wait()
+                ending.drain().wait()
+            assert [future.exception() for future in calling] == [None] * CALLERS
 
 
 def test_a_connection_that_is_old_is_replaced_and_no_call_is_lost():
