@@ -117,6 +117,22 @@ def test_the_readme_has_a_row_for_every_value_and_for_nothing_else(defaults) -> 
     assert rows == expected
 
 
+def test_rules_and_dashboards_are_those_of_every_installation() -> None:
+    def texts(folder: Path, pattern: str) -> dict[str, str]:
+        return {path.name: path.read_text(encoding="utf-8") for path in folder.glob(pattern)}
+
+    deploy = CHART.parents[1] / "deploy"
+    assert texts(CHART / "files/dashboards", "*.json") == texts(deploy / "grafana/dashboards", "*.json")
+    rules = [*texts(CHART / "files", "rules.yaml").values()]
+    assert rules == [*texts(deploy / "prometheus", "*.rules.yaml").values()]
+
+
+def test_replicas_are_made_by_a_metric_that_exists(defaults) -> None:
+    known = (CHART.parents[1] / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    for service in SERVICES:
+        assert f"`{defaults[service]['autoscaling']['queue']['metric']}`" in known
+
+
 def test_the_chart_has_the_version_of_the_software() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     project = (CHART.parents[1] / "pyproject.toml").read_text()
