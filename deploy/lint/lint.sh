@@ -28,7 +28,8 @@ promtool_of_debian() { # the module of Prometheus names versions that the proxy 
     if ! command -v promtool > /dev/null; then
         local folder=$tools/debian
         [ -x "$folder/usr/bin/promtool" ] ||
-            (mkdir -p "$folder" && cd "$folder" && apt-get download prometheus && dpkg-deb --extract prometheus_*.deb .)
+            (mkdir -p "$folder" && cd "$folder" && { apt-get download prometheus || { apt-get update && apt-get download prometheus; }; } &&
+                dpkg-deb --extract prometheus_*.deb .)
         PATH=$folder/usr/bin:$PATH
     fi
 }
