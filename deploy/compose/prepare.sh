@@ -32,5 +32,5 @@ done
 # The containers run as whoever owns these files, and never as root.
 user="$(id -u):$(id -g)"
 [ "$(id -u)" != 0 ] || { user=10001:10001 && chown -R "$user" secrets state state-of-grafana data; }
-[ -s .env ] || printf 'SDCGATE_USER=%s\n' "$user" > .env
+[ -s .env ] || printf 'HOST_USER=%s\n' "$user" > .env
 echo "Ready. Keep secrets/ and state/ apart from other backups: whoever has both can read microdata and forge the ledger."

@@ -101,7 +101,7 @@ def test_health_is_asked_and_metrics_are_read_where_they_are_served(compose) -> 
         assert f"http://127.0.0.1:{port}/readyz" in compose["services"][name]["healthcheck"]["test"][-1]
         assert read[name] == port
     assert compose["services"]["gateway"]["ports"] == [
-        f"${{SDCGATE_LISTEN:-127.0.0.1:8443}}:{Settings().gateway.port}"
+        f"${{GATEWAY_LISTEN:-127.0.0.1:8443}}:{Settings().gateway.port}"
     ]
 
 
