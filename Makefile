@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test test-long attack fuzz lint proto bench bench-long docs reference clean
+.PHONY: run demo test test-long attack fuzz lint lint-deploy proto bench bench-long docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -36,6 +36,10 @@ lint: $(PROTO)
 	$(PY) -m mypy
 	$(VENV)/bin/buf lint
 	$(VENV)/bin/lint-imports
+
+# What it is deployed with: container file, compose file, systemd units, chart, rules. Needs Go and Debian; nothing else here does.
+lint-deploy: $(STAMP)
+	bash deploy/lint/lint.sh
 
 proto: $(PROTO)
 

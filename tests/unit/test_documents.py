@@ -76,7 +76,7 @@ def test_every_file_that_is_named_exists() -> None:
         for span in CODE.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
         if re.fullmatch(r"[\w./-]+/[\w./-]*\w\.(py|proto|yaml|md)|[\w-]+/", span) and "/v0002" not in span
     }
-    state = {"data/", "keys/", "snapshots/", "log/", "run/", "var/"}
+    state = {"data/", "keys/", "snapshots/", "spill/", "log/", "run/", "var/"}
     assert [(page, span) for page, span in sorted(named) if span not in state and not _exists(span)] == []
 
 

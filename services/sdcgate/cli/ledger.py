@@ -39,6 +39,25 @@ def verify() -> None:
     typer.echo(f"{report.events} events: chain, signatures, contents and heads are as they were written")
 
 
+@app.command()
+def migrate() -> None:
+    """Bring the ledger's database to the schema of this version, before its facilities start."""
+    from sdcgate.ledger import database
+    from sdcgate.ledger.errors import LedgerError
+    from sdcgate.servers.settings import Settings
+
+    with told():
+        engine = database.connect(Settings().ledger_address())
+        try:
+            before = database.migration_of(engine)
+            database.upgrade(engine)
+        except LedgerError as error:
+            give_up(str(error), FAILED)
+    after = database.newest_migration()
+    done = f"was at migration {after} already" if before == after else f"is at migration {after}"
+    typer.echo(f"the ledger's database {done}")
+
+
 @app.command("verify-certificate")
 def verify_certificate(
     answer: Annotated[Path, typer.Argument(help="The answer, as `query show --json` prints it; - reads it.")],
@@ -74,8 +93,11 @@ def opened_where_it_lies(settings: "Settings") -> Iterator["Ledger"]:
         ValueError: there is none, or it cannot be used.
     """
     file = settings.state_dir / "ledger.sqlite"
-    if not settings.ledger_url and not file.exists():
-        raise ValueError(f"there is no ledger at {file}: set SDCGATE_STATE_DIR or SDCGATE_LEDGER_URL")
+    if settings.has_own_ledger and not file.exists():
+        raise ValueError(
+            f"there is no ledger at {file}: set SDCGATE_STATE_DIR, SDCGATE_LEDGER_URL or "
+            "SDCGATE_LEDGER_URL_FILE"
+        )
     with opened(settings) as ledger:
         yield ledger
 

@@ -1,4 +1,4 @@
-"""Who calls. Between services one shared token in a file that only its owner reads; people have API keys."""
+"""Who calls. Between services one shared token in a file that strangers cannot read; people have API keys."""
 
 import hmac
 import os
@@ -91,13 +91,14 @@ def bearer_token(header: str | bytes | None) -> str:
 def service_token(path: Path) -> str:
     """The token between services; made where the file is missing, so that whoever starts first makes it.
 
-    Raises PermissionError where others can read the file, ValueError where it holds no token.
+    Raises PermissionError where others can read the file or a group can change it, ValueError where it
+    holds no token. A group may read it: orchestrators hand secrets to a process by its group.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
         _make_token(path)
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise PermissionError(f"{path} can be read by others; set its mode to 0600")
+    if stat.S_IMODE(path.stat().st_mode) & 0o027:
+        raise PermissionError(f"{path} can be read or changed by others; set its mode to 0600")
     token = path.read_text(encoding="ascii").strip()
     if len(token) < 32:
         raise ValueError(f"{path} holds no service token; remove it and start again")

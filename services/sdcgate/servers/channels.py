@@ -1,5 +1,6 @@
 """Channels from one service to another: token, request id and deadline on every call."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,42 @@ from sdcgate.servers.logging import REQUEST_ID
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.settings import MEBIBYTE, Peer, is_loopback
 
+_ATTEMPTS = {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2}
+_QUESTIONS = ("QueryTable", "QueryStatistic", "QueryModel", "GetQuery", "ListQueries", "GetBudget")
+SERVICE_CONFIG = json.dumps(
+    {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "methodConfig": [
+            {
+                "name": [
+                    {"service": "sdcgate.risk.v1.RiskService"},
+                    {"service": "sdcgate.protection.v1.ProtectionService"},
+                ],
+                "retryPolicy": {**_ATTEMPTS, "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"]},
+            },
+            {
+                "name": [
+                    {"service": "sdcgate.facility.v1.FacilityService", "method": method}
+                    for method in _QUESTIONS
+                ],
+                "retryPolicy": {**_ATTEMPTS, "retryableStatusCodes": ["CANCELLED"]},
+            },
+        ],
+    }
+)
+"""Calls go in turn to all replicas. What a replica that ends or dies has not answered is asked of another:
+of risk and protection always, as they keep nothing; of the facility what a replica gave up at its end, where
+asking again has the same answer (a query that was decided is not decided twice)."""
+
 Metadata = tuple[tuple[str, str | bytes], ...]
 
 
-def channel_options(maximum_message_bytes: int) -> list[tuple[str, int]]:
+def channel_options(maximum_message_bytes: int) -> list[tuple[str, int | str]]:
     """Options of a channel between services."""
     return [
+        ("grpc.service_config", SERVICE_CONFIG),
+        # Replicas that are replaced one by one are elsewhere within seconds; half a minute is too late.
+        ("grpc.dns_min_time_between_resolutions_ms", 2000),
         ("grpc.max_receive_message_length", maximum_message_bytes),
         ("grpc.max_send_message_length", maximum_message_bytes),
         ("grpc.enable_http_proxy", 0),

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.received_files import FileLane
 from sdcgate.servers.secret_files import secret
 from sdcgate.servers.settings import Settings
-from sdcgate.servers.state_folder import only_one, open_ledger
+from sdcgate.servers.state_folder import only_one, open_ledger, spill_folder
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, too_long, violations
 from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, budget_pb2, facility_pb2_grpc
@@ -251,7 +251,13 @@ def main(settings: Settings) -> None:
     keys = settings.state_dir / "keys"
     metrics = Metrics("facility")
     policies = policies_of(settings, metrics)
-    engine = Engine(settings.data_root, settings.state_dir / "snapshots", secret(keys / "records.key"))
+    places = ExitStack()
+    engine = Engine(
+        settings.data_root,
+        settings.state_dir / "snapshots",
+        secret(keys / "records.key"),
+        spill=places.enter_context(spill_folder(section.spill_dir or settings.state_dir / "spill")),
+    )
     facility = Facility(
         engine,
         ledger,
@@ -279,6 +285,7 @@ def main(settings: Settings) -> None:
     )
     policies.stop()
     facility.close()
+    places.close()
     if lock is not None:
         lock.close()
 

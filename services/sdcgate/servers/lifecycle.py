@@ -49,6 +49,7 @@ class Running:
         self._names = service_names
         self._section = section
         self._also_ready = ready
+        self._warm = False
         self._takes_calls = False
         self._lanes = {
             interceptors.HEALTH: ThreadPoolExecutor(2, thread_name_prefix=f"{name}-health"),
@@ -63,6 +64,8 @@ class Running:
                 ("grpc.max_send_message_length", section.maximum_message_bytes),
                 # Two processes on one port would share its calls silently.
                 ("grpc.so_reuseport", 0),
+                # Calls under way end on the old connection; the deadline of each call bounds them.
+                ("grpc.max_connection_age_ms", int(section.connection_seconds * 1000)),
             ],
         )
         add_to_server(self._server)
@@ -82,7 +85,7 @@ class Running:
             interceptors.Errors(),
             interceptors.Logging(self.name),
             interceptors.Counting(self.metrics),
-            interceptors.Readiness(lambda: self._takes_calls),
+            interceptors.Readiness(lambda: self._warm),
             interceptors.Deadline(self._section.maximum_deadline_seconds),
             interceptors.Authentication(authenticate),
         ]
@@ -94,7 +97,7 @@ class Running:
         self.probes.start()
         if warm_up is not None:
             warm_up()
-        self._takes_calls = True
+        self._warm = self._takes_calls = True
         self._show()
 
     def is_ready(self) -> bool:
@@ -113,6 +116,7 @@ class Running:
 
     def drain(self, seconds: float | None = None) -> Event:
         """Take no new calls; the event is set when the running ones have ended or `seconds` have passed."""
+        # What has come is answered; the connections tell callers that no more is taken here.
         self._takes_calls = False
         self._show(False)
         self._health.enter_graceful_shutdown()

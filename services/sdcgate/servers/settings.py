@@ -101,6 +101,8 @@ class GrpcServer(Server):
     """The largest message that is sent or taken."""
     maximum_deadline_seconds: float = Field(default=120.0, gt=0)
     """How long a call may take, whatever deadline its caller gives."""
+    connection_seconds: float = Field(default=300.0, ge=1, le=86_400)
+    """How long a connection is used; its caller then looks up the address anew and finds added replicas."""
 
 
 class Peer(BaseModel):
@@ -109,7 +111,7 @@ class Peer(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     address: str = ""
-    """`host:port`; the address of the section of that name where empty."""
+    """`host:port`, all hosts of the name in turn; the address of the section of that name where empty."""
     ca: Path | None = None
     """Authority of the service's certificate; the connection is encrypted exactly if it is given."""
     certificate: Path | None = None
@@ -183,6 +185,8 @@ class FacilityServer(GrpcServer):
     """How long the risk service may take for one call."""
     protection_deadline_seconds: float = Field(default=60.0, gt=0)
     """How long the protection service may take for one call."""
+    spill_dir: Path | None = None
+    """Where what does not fit in memory is put, best a disk of this machine; `spill` in the state folder."""
     policy_poll_seconds: float = Field(default=5.0, ge=0, le=3600)
     """How often the policy files are looked at for changes; 0: only when SIGHUP comes."""
     font_file: FilePath | None = None
@@ -310,6 +314,8 @@ class Settings(BaseSettings):
     """Where data files that can be registered lie."""
     ledger_url: str = Field(default="", repr=False)
     """SQLAlchemy URL of the ledger; SQLite in the state folder where empty. A password: see above."""
+    ledger_url_file: Path | None = None
+    """File that holds the URL, so that no environment shows its password."""
     default_policy: str = "israel-cbs"
     """Policy of the datasets whose descriptor names none."""
     policy_dir: Path | None = None
@@ -344,6 +350,33 @@ class Settings(BaseSettings):
         if not Path(folder).is_dir():
             raise ValueError(f"{SECRETS_DIR}: {folder} is no folder")
         return init_settings, env_settings, SecretsSettingsSource(settings_cls, folder)
+
+    @model_validator(mode="after")
+    def _one_ledger(self) -> Self:
+        if self.ledger_url and self.ledger_url_file is not None:
+            raise ValueError("ledger_url and ledger_url_file exclude each other")
+        return self
+
+    @property
+    def has_own_ledger(self) -> bool:
+        """Whether the ledger is SQLite in the state folder."""
+        return not self.ledger_url and self.ledger_url_file is None
+
+    def ledger_address(self) -> str:
+        """SQLAlchemy URL of the ledger.
+
+        Raises:
+            OSError: the file of the URL cannot be read.
+            ValueError: it holds none.
+        """
+        if self.has_own_ledger:
+            return f"sqlite:///{self.state_dir / 'ledger.sqlite'}"
+        if self.ledger_url_file is None:
+            return self.ledger_url
+        url = self.ledger_url_file.read_text(encoding="utf-8").strip()
+        if not url:
+            raise ValueError(f"{self.ledger_url_file} holds no URL")
+        return url
 
     @cached_property
     def service_token_path(self) -> Path:

@@ -1,9 +1,13 @@
-"""What the facility keeps in its state folder: the ledger with its keys, and the lock on it.
+"""What the facility keeps in its state folder: the ledger with its keys, locks, and what spills.
 
 Commands that open the ledger beside the facility load no more than this.
 """
 
 import fcntl
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -17,8 +21,7 @@ def open_ledger(settings: Settings) -> tuple[Ledger, KeyRing]:
     state = settings.state_dir
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     key_ring = KeyRing.open(state / "keys" / "ledger")
-    url = settings.ledger_url or f"sqlite:///{state / 'ledger.sqlite'}"
-    return Ledger.open(url, key_ring, state / "heads" / "heads.jsonl"), key_ring
+    return Ledger.open(settings.ledger_address(), key_ring, state / "heads" / "heads.jsonl"), key_ring
 
 
 def only_one(path: Path) -> IO[str]:
@@ -36,3 +39,27 @@ def only_one(path: Path) -> IO[str]:
             "another facility serves this ledger; SQLite is for one process, more need PostgreSQL"
         ) from None
     return file
+
+
+@contextmanager
+def spill_folder(parent: Path) -> Iterator[Path]:
+    """A folder of this process alone; removed at the end, or by the next to come if this process is killed.
+
+    DuckDB names what it spills by the process id, which is the same in all containers: two in one folder read
+    each other's rows.
+    """
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with ExitStack() as kept:
+        with (parent / "lock").open("w") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            _remove_abandoned(parent)
+            own = Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="of-", dir=parent)))
+            fcntl.flock(kept.enter_context((own / "lock").open("w")), fcntl.LOCK_EX)
+        yield own
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for lock in parent.glob("of-*/lock"):
+        with lock.open() as file, suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)

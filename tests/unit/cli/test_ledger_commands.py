@@ -1,6 +1,8 @@
 import copy
 import hashlib
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from sdcgate.cli.ledger import is_certified
 from sdcgate.cli.ledger_budget import describe
 from sdcgate.ledger.certificates import issue
 from sdcgate.ledger.credentials import Credentials, Role
+from sdcgate.ledger.database import newest_migration
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.servers.settings import Settings
@@ -131,6 +134,24 @@ def test_no_ledger_is_not_a_ledger_in_order_and_none_is_made(tmp_path: Path) -> 
     assert result.exit_code == 2
     assert "there is no ledger at" in result.stderr
     assert not (tmp_path / "our state").exists()
+
+
+def test_the_database_is_migrated_by_a_command_of_its_own_and_then_left_alone(tmp_path: Path) -> None:
+    made = run(tmp_path, "ledger", "migrate")
+    newest = newest_migration()
+    assert made.stdout == f"the ledger's database is at migration {newest}\n"
+    again = run(tmp_path, "ledger", "migrate")
+    assert again.stdout == f"the ledger's database was at migration {newest} already\n"
+    assert run(tmp_path, "ledger", "verify").exit_code == 0
+
+
+def test_a_database_of_a_newer_version_is_not_migrated(tmp_path: Path) -> None:
+    assert run(tmp_path, "ledger", "migrate").exit_code == 0
+    with closing(sqlite3.connect(tmp_path / "our state" / "ledger.sqlite")) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+    refused = run(tmp_path, "ledger", "migrate")
+    assert refused.exit_code == 1
+    assert "at migration 9999" in refused.stderr
 
 
 def test_the_demonstration_s_keys_are_one_a_role(tmp_path: Path) -> None:

@@ -31,6 +31,16 @@ def test_a_token_that_others_can_read_is_not_used(tmp_path):
         service_token(path)
 
 
+def test_a_token_may_be_read_by_a_group_but_not_changed(tmp_path):
+    path = tmp_path / "service.token"
+    path.write_text("t" * 43)
+    path.chmod(0o440)
+    assert service_token(path) == "t" * 43
+    path.chmod(0o460)
+    with pytest.raises(PermissionError, match="0600"):
+        service_token(path)
+
+
 def test_an_empty_token_is_not_used(tmp_path):
     path = tmp_path / "service.token"
     path.write_text("")

@@ -71,3 +71,36 @@ def test_a_folder_of_secrets_that_is_not_there_is_an_error(monkeypatch, tmp_path
     monkeypatch.setenv("SDCGATE_SECRETS_DIR", str(tmp_path / "none"))
     with pytest.raises(ValueError, match=r"SDCGATE_SECRETS_DIR: .* is no folder"):
         Settings()
+
+
+def test_the_ledgers_address_comes_from_a_file_that_only_the_service_reads(monkeypatch, tmp_path):
+    file = tmp_path / "ledger.url"
+    file.write_text("postgresql://sdcgate:secret@database/ledger\n")
+    monkeypatch.setenv("SDCGATE_LEDGER_URL_FILE", str(file))
+    settings = Settings()
+    assert settings.ledger_address() == "postgresql://sdcgate:secret@database/ledger"
+    assert "secret" not in repr(settings)
+    assert not settings.has_own_ledger
+
+
+def test_a_file_without_the_ledgers_address_is_no_ledger_in_the_state_folder(monkeypatch, tmp_path):
+    file = tmp_path / "ledger.url"
+    monkeypatch.setenv("SDCGATE_LEDGER_URL_FILE", str(file))
+    with pytest.raises(FileNotFoundError):
+        Settings().ledger_address()
+    file.write_text("\n")
+    with pytest.raises(ValueError, match="holds no URL"):
+        Settings().ledger_address()
+
+
+def test_two_addresses_of_the_ledger_are_an_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("SDCGATE_LEDGER_URL_FILE", str(tmp_path / "ledger.url"))
+    monkeypatch.setenv("SDCGATE_LEDGER_URL", "postgresql://database/ledger")
+    with pytest.raises(ValidationError, match="exclude each other"):
+        Settings()
+
+
+def test_without_an_address_the_ledger_lies_in_the_state_folder(monkeypatch):
+    monkeypatch.setenv("SDCGATE_STATE_DIR", "/a folder/var")
+    assert Settings().has_own_ledger
+    assert Settings().ledger_address() == "sqlite:////a folder/var/ledger.sqlite"

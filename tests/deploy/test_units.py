@@ -1,0 +1,56 @@
+"""The systemd units set what exists and hold back what they should; systemd looks at them in lint-deploy."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from generators.settings import settings_page
+from sdcgate.servers.settings import Settings
+
+UNITS = Path(__file__).parents[2] / "deploy/systemd"
+SERVICES = ("gateway", "facility", "risk", "protection")
+SETTINGS = set(re.findall(r"`(SDCGATE_\w+)`", settings_page()))
+HARDENING = (UNITS / "sdcgate-.service.d/hardening.conf").read_text(encoding="utf-8")
+
+
+def unit(service: str) -> str:
+    return (UNITS / f"sdcgate-{service}.service").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_unit_starts_its_service_with_settings_that_exist(service: str, monkeypatch) -> None:
+    text = unit(service)
+    assert f"\nExecStart=/opt/sdcgate/bin/sdcgate serve {service}\n" in text
+    environment = dict(re.findall(r"^Environment=(SDCGATE_\w+)=(.+)$", text, re.MULTILINE))
+    assert environment
+    assert environment.keys() - SETTINGS == set()
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    stops = re.search(r"^TimeoutStopSec=(\d+)$", HARDENING, re.MULTILINE)
+    assert stops is not None
+    assert getattr(Settings(), service).drain_seconds < int(stops.group(1))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_nobody_but_the_facility_keeps_anything(service: str) -> None:
+    text = unit(service)
+    assert ("StateDirectory=" in text) == (service == "facility")
+    assert ("DynamicUser=yes" in text) == (service != "facility")
+
+
+@pytest.mark.parametrize("service", ["risk", "protection"])
+def test_risk_and_protection_are_reached_from_this_machine_only(service: str) -> None:
+    assert "IPAddressDeny=any\nIPAddressAllow=localhost\n" in unit(service)
+
+
+def test_no_unit_gets_rights_or_sees_what_it_does_not_need() -> None:
+    for line in (
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "ProtectHome=yes",
+        "CapabilityBoundingSet=",
+        "SystemCallFilter=@system-service",
+        "Restart=always",
+    ):
+        assert f"\n{line}\n" in HARDENING
