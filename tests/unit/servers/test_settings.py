@@ -75,11 +75,11 @@ def test_a_folder_of_secrets_that_is_not_there_is_an_error(monkeypatch, tmp_path
 
 def test_the_ledgers_address_comes_from_a_file_that_only_the_service_reads(monkeypatch, tmp_path):
     file = tmp_path / "ledger.url"
-    file.write_text("postgresql://sdcgate:secret@database/ledger\n")
+    file.write_text("postgresql://sdcgate:PASSWORD@database/ledger\n")
     monkeypatch.setenv("SDCGATE_LEDGER_URL_FILE", str(file))
     settings = Settings()
-    assert settings.ledger_address() == "postgresql://sdcgate:secret@database/ledger"
-    assert "secret" not in repr(settings)
+    assert settings.ledger_address() == "postgresql://sdcgate:PASSWORD@database/ledger"
+    assert "PASSWORD" not in repr(settings)
     assert not settings.has_own_ledger
 
 
