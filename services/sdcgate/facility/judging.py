@@ -18,6 +18,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
 from sdcgate.facility.sensitive_filters import group_disclosing_filters, sensitive_conditions
+from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
@@ -48,9 +49,10 @@ class Judge:
         cells = plan.cells(_ranks(plan), applicable(plan).contributions)
         if plan.policy.cell_keys is not None:
             cells = replace(cells, keyed=True)
-        computed = self._engine.compute(plan.dataset, cells)
-        base = int(computed.facts.units[-1])
-        return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
+        with watcher().stage(Stage.COMPUTE):
+            computed = self._engine.compute(plan.dataset, cells)
+            base = int(computed.facts.units[-1])
+            return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
 
     def _unfiltered(self, plan: Plan) -> IntArray | None:
         conditions = sensitive_conditions(plan)
@@ -75,6 +77,7 @@ class Judge:
             computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
         )
         findings = [*judgement.findings, *group_disclosing_filters(plan, facts, computed.unfiltered)]
+        watcher().judged(plan.dataset.name, {finding.rule for finding in findings}, judgement.risk)
         group = facts.records if computed.unfiltered is None else computed.unfiltered
         empty = empty_codes(computed.table.axes, group)
 
@@ -94,13 +97,17 @@ class Judge:
         if known.other_versions and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         inspector = self._inspector(plan, remaining, still_time)
-        # Differences come first: a refusal for the size of a population would tell its size against them.
-        return (
-            attempt.without_differences(inspector)
-            or attempt.without_hidden_population()
-            or attempt.without_findings()
-            or attempt.protected(inspector, self._protection, remaining)
-        )
+        with watcher().stage(Stage.PROOF):
+            # Differences come first: a refusal for the size of a population would tell its size against them.
+            outcome = (
+                attempt.without_differences(inspector)
+                or attempt.without_hidden_population()
+                or attempt.without_findings()
+                or attempt.protected(inspector, self._protection, remaining)
+            )
+        proved = ReasonCode.UNPROVED not in outcome.codes
+        watcher().audited(plan.dataset.name, proved, attempt.rounds)
+        return outcome
 
     def _assess(
         self,
@@ -112,8 +119,9 @@ class Judge:
         timeout: float,
     ) -> Assessment:
         """What the risk service finds and what the facility finds itself: its silence releases nothing."""
-        said = self._risk.assess_table(axes, facts, rules, base_units, key, timeout)
-        own = assess_table(axes, facts, rules, base_units, key)
+        with watcher().stage(Stage.ASSESS):
+            said = self._risk.assess_table(axes, facts, rules, base_units, key, timeout)
+            own = assess_table(axes, facts, rules, base_units, key)
         return Assessment(
             tuple(dict.fromkeys((*said.findings, *own.findings))),
             own.risk,

@@ -15,6 +15,7 @@ from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, refuse_without_data
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_records import Population, read_population
+from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray, State, shape_of
 from sdcgate.methods.outputs.every_statistic import compute_statistic
 from sdcgate.methods.outputs.percentiles import Percentiles
@@ -82,7 +83,8 @@ class StatisticWay:
         """Step 3: the table that the statistic says something of, and the statistic."""
         table = plan.table(_lacked(self._engine, plan))
         cells = self._judge.compute(table)
-        people = read_population(self._engine, plan, cells.table.axes)
+        with watcher().stage(Stage.COMPUTE):
+            people = read_population(self._engine, plan, cells.table.axes)
         if people is None:
             return StatisticInHand(plan, table, cells, None, None)
         limits = plan.policy.statistics
@@ -124,7 +126,8 @@ class StatisticWay:
         """By the risk service and our own rules: its silence releases nothing."""
         rules = plan.policy.statistics.rules(plan.policy.rules)
         asked = (computed.statistic, computed.facts, rules, computed.errors)
-        said, own = self._risk.assess_statistic(*asked, timeout), assess_statistic(*asked)
+        with watcher().stage(Stage.ASSESS):
+            said, own = self._risk.assess_statistic(*asked, timeout), assess_statistic(*asked)
         return StatisticAssessment(
             tuple(dict.fromkeys((*said.findings, *own.findings))),
             tuple(dict.fromkeys((*said.unchecked, *own.unchecked))),

@@ -9,8 +9,10 @@ import structlog
 from sdcgate.servers.authentication import AUTHORIZATION_KEY
 from sdcgate.servers.errors import MAXIMUM_ERROR_BYTES
 from sdcgate.servers.logging import REQUEST_ID
+from sdcgate.servers.loopback import is_loopback
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
-from sdcgate.servers.settings import MEBIBYTE, Peer, is_loopback
+from sdcgate.servers.settings import MEBIBYTE, Peer
+from sdcgate.servers.tracing import carried
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
@@ -93,6 +95,7 @@ class _Caller(grpc.UnaryUnaryClientInterceptor, grpc.StreamUnaryClientIntercepto
             *(client_call_details.metadata or ()),
             (AUTHORIZATION_KEY, self._authorization),
             (REQUEST_ID_KEY, request_id(bound)),
+            *carried(),
         )
         return _Details(client_call_details, metadata, self._deadline)
 

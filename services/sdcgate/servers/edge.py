@@ -14,6 +14,7 @@ from sdcgate.servers.errors import Problem, Unauthenticated, problem_of, to_prob
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
+from sdcgate.servers.tracing import Tracing
 
 OPEN_PATHS = ("/openapi.json",)
 PROBLEM_JSON = "application/problem+json"
@@ -33,8 +34,11 @@ SECURITY_HEADERS = {
 class Edge:
     """ASGI middleware around the gateway's routes."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, encrypted: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, encrypted: bool, tracing: Tracing | None = None
+    ) -> None:
         self._app = app
+        self._tracing = tracing or Tracing()
         self._metrics = metrics
         self._logger = logger("gateway")
         self._headers = dict(SECURITY_HEADERS)
@@ -58,14 +62,17 @@ class Edge:
                 status = message["status"]
                 out = MutableHeaders(scope=message)
                 out[REQUEST_ID_KEY] = identity
-                out.update(self._headers)
+                for name, value in self._headers.items():
+                    out.setdefault(name, value)
             await send(message)
 
         running = self._metrics.running.labels("gateway")
         running.inc()
         with structlog.contextvars.bound_contextvars(**{REQUEST_ID: identity}):
             try:
-                await self._led(scope, receive, answer, headers)
+                with self._tracing.request("gateway"):
+                    await self._led(scope, receive, answer, headers)
+                    self._tracing.note(_seen(scope, state, status))
             except Exception as error:
                 self._logger.error("failed", error=type(error).__name__, places=places(error))
                 if not status:
@@ -89,6 +96,16 @@ class Edge:
         method = f"{scope['method']} {state['route']}" if "route" in state else UNKNOWN_ROUTE
         self._metrics.ended(method, str(status), seconds)
         self._logger.info("request", method=method, status=status, milliseconds=round(seconds * 1000, 3))
+
+
+def _seen(scope: Scope, state: dict[str, Any], status: int) -> dict[str, Any]:
+    """What a trace says of a request."""
+    route = state.get("route", UNKNOWN_ROUTE)
+    return {
+        "http.request.method": scope["method"] if "route" in state else UNKNOWN_ROUTE,
+        "http.route": route,
+        "http.response.status_code": status,
+    }
 
 
 def token(values: list[str]) -> str:

@@ -22,6 +22,8 @@ from sdcgate.servers import errors
 from sdcgate.servers.authentication import Authenticate, caller, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
+from sdcgate.servers.decision_log.following import Follower, followers
+from sdcgate.servers.facility_metrics import FittingMetrics, LedgerMetrics, QueryMetrics
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.logging import logger
 from sdcgate.servers.metrics import Metrics, PolicyMetrics
@@ -29,7 +31,9 @@ from sdcgate.servers.pacing import pace
 from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.received_files import FileLane
 from sdcgate.servers.settings import Settings
+from sdcgate.servers.standing_watch import StandingWatch
 from sdcgate.servers.state_folder import only_one, open_ledger, secret
+from sdcgate.servers.tracing import Tracing
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, too_long, violations
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, facility_pb2_grpc
@@ -197,7 +201,7 @@ def main(settings: Settings) -> None:
         maximum_message_bytes=section.maximum_message_bytes,
     )
     keys = settings.state_dir / "keys"
-    metrics = Metrics("facility")
+    metrics, tracing = Metrics("facility"), Tracing.of(settings, "facility")
     policies = policies_of(settings, metrics)
     engine = Engine(settings.data_root, settings.state_dir / "snapshots", secret(keys / "records.key"))
     facility = Facility(
@@ -210,6 +214,21 @@ def main(settings: Settings) -> None:
         secret(keys / "boxes.key"),
     )
 
+    FittingMetrics(metrics.registry, facility.fitting_room)
+    watch = StandingWatch(
+        ledger,
+        facility.applied_policies,
+        settings.verification_file,
+        LedgerMetrics(metrics.registry),
+        section.standing_poll_seconds,
+    )
+    background: list[StandingWatch | Follower] = [watch, *followers(settings, ledger, metrics.registry)]
+
+    def begin() -> None:
+        warm_up(engine, facility)
+        for one in background:
+            one.start()
+
     policies.reload_on_hangup()
     policies.start(facility.replace_policies)
     servicer = FacilityServicer(facility, key_ring, policies)
@@ -219,11 +238,15 @@ def main(settings: Settings) -> None:
         [SERVICE],
         settings,
         authenticator(credentials),
-        lambda: warm_up(engine, facility),
+        begin,
         facility.is_ready,
         metrics=metrics,
+        tracing=tracing,
+        watcher=QueryMetrics(metrics.registry, tracing),
     )
     policies.stop()
+    for one in background:
+        one.stop()
     facility.close()
     if lock is not None:
         lock.close()

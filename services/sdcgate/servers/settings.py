@@ -4,24 +4,16 @@ A misspelt name in a section is an error. Plaintext is served on the loopback on
 """
 
 from functools import cached_property
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from sdcgate.servers.loopback import is_loopback
+from sdcgate.servers.monitoring_settings import DecisionLog, Tracing
+
 MEBIBYTE = 1024 * 1024
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host reaches nobody beyond this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Tls(BaseModel):
@@ -170,6 +162,8 @@ class FacilityServer(GrpcServer):
     """How long the protection service may take for one call."""
     policy_poll_seconds: float = Field(default=5.0, ge=0, le=3600)
     """How often the policy files are looked at for changes; 0: only when SIGHUP comes."""
+    standing_poll_seconds: float = Field(default=10.0, gt=0, le=3600)
+    """How often the metrics of ledger, referrals and policies are made anew."""
 
 
 class GatewayServer(Server):
@@ -191,10 +185,14 @@ class GatewayServer(Server):
 
 
 class Settings(BaseSettings):
-    """All settings; each service reads its section and the common part."""
+    """All settings; each service reads its section and the common part, the facility the decision log too."""
 
     model_config = SettingsConfigDict(
-        env_prefix="SDCGATE_", env_nested_delimiter="__", env_ignore_empty=True, frozen=True
+        env_prefix="SDCGATE_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        frozen=True,
+        hide_input_in_errors=True,  # addresses may hold secrets
     )
 
     state_dir: Path = Path("var")
@@ -215,11 +213,18 @@ class Settings(BaseSettings):
     protection: ProtectionServer = ProtectionServer()
     facility: FacilityServer = FacilityServer()
     gateway: GatewayServer = GatewayServer()
+    decision_log: DecisionLog = DecisionLog()
+    tracing: Tracing = Tracing()
 
     @cached_property
     def service_token_path(self) -> Path:
         """File of the service token."""
         return self.service_token_file or self.state_dir / "keys" / "service.token"
+
+    @property
+    def verification_file(self) -> Path:
+        """What the last verification of the ledger found."""
+        return self.state_dir / "run" / "verification.json"
 
     def ready_file(self, name: str, server: Server) -> Path:
         """Where a service writes its addresses."""
