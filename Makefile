@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test test-long attack fuzz lint proto bench bench-long docs reference clean
+.PHONY: run demo test test-long attack fuzz lint lint-rules proto bench bench-long docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -36,6 +36,14 @@ lint: $(PROTO)
 	$(PY) -m mypy
 	$(VENV)/bin/buf lint
 	$(VENV)/bin/lint-imports
+
+# The rules of Prometheus, their unit tests and what the dashboards ask, by promtool: of Debian's package prometheus, or PROMTOOL=/its/path.
+lint-rules: PROMTOOL ?= promtool
+lint-rules: $(PROTO)
+	$(PROMTOOL) check rules deploy/prometheus/sdcgate.rules.yaml
+	cd deploy/prometheus && $(PROMTOOL) test rules sdcgate.rules.test.yaml
+	mkdir -p build && $(PY) tests/dashboards.py > build/dashboards.rules.yaml
+	$(PROMTOOL) check rules build/dashboards.rules.yaml
 
 proto: $(PROTO)
 

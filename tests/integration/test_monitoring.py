@@ -93,8 +93,7 @@ def test_a_repeated_question_is_no_decision(house, protected):
     assert value(house, "sdcgate_decisions_total", **repeated) == 1
 
 
-def test_rules_risk_audit_and_stages_of_judged_tables_are_seen(house, protected, refused):
-    assert value(house, "sdcgate_findings_total", dataset="randhie", rule="MINIMUM_UNITS") == 1
+def test_risk_audit_and_stages_of_judged_tables_are_seen(house, protected, refused):
     assert value(house, "sdcgate_table_risk_share_count", dataset="randhie") == 1
     # Fourteen sites and plans at a sampling fraction of 0.001: far below one in a hundred.
     assert value(house, "sdcgate_table_risk_share_bucket", dataset="randhie", le="0.01") == 1

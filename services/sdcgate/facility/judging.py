@@ -77,7 +77,7 @@ class Judge:
             computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
         )
         findings = [*judgement.findings, *group_disclosing_filters(plan, facts, computed.unfiltered)]
-        watcher().judged(plan.dataset.name, {finding.rule for finding in findings}, judgement.risk)
+        watcher().judged(plan.dataset.name, judgement.risk)
         group = facts.records if computed.unfiltered is None else computed.unfiltered
         empty = empty_codes(computed.table.axes, group)
 

@@ -1,7 +1,7 @@
-"""What may be known outside of a query on its way: its stages, what the rules found, how it was decided.
+"""What may be known outside of a query on its way: its stages, its risk, how it was decided.
 
 The facility tells whoever watches the call; metrics and traces are the servers' affair. Nothing of a single
-cell is told: names of rules, verdicts, and the risk of a table as a whole.
+cell is told: verdicts, codes of reasons, and the risk of a table as a whole.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from sdcgate.methods.risk.individual import TableRisk
-    from sdcgate.methods.rules import ReasonCode
 
 
 class Stage(StrEnum):
@@ -40,8 +39,8 @@ class Watcher(Protocol):
     def stage(self, stage: Stage) -> AbstractContextManager[None]:
         """Told before and after a stage."""
 
-    def judged(self, dataset: str, rules: "Collection[ReasonCode]", risk: "TableRisk | None") -> None:
-        """A table was judged: rules that found something, and the risk of its key."""
+    def judged(self, dataset: str, risk: "TableRisk | None") -> None:
+        """A table was judged: the risk of its key, where there is one."""
 
     def audited(self, dataset: str, proved: bool, rounds: int) -> None:
         """A table was audited, with so many rounds of withholding more."""
@@ -65,7 +64,7 @@ class _Nobody:
     def stage(self, stage: Stage) -> AbstractContextManager[None]:  # noqa: ARG002
         return nullcontext()
 
-    def judged(self, dataset: str, rules: "Collection[ReasonCode]", risk: "TableRisk | None") -> None:
+    def judged(self, dataset: str, risk: "TableRisk | None") -> None:
         pass
 
     def audited(self, dataset: str, proved: bool, rounds: int) -> None:

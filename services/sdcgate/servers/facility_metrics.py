@@ -14,7 +14,6 @@ from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.watching import Stage
 from sdcgate.ledger.standing import Standing
 from sdcgate.methods.risk.individual import TableRisk
-from sdcgate.methods.rules import ReasonCode
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.servers.metrics import SECONDS
 from sdcgate.servers.tracing import Tracing
@@ -45,12 +44,6 @@ class QueryMetrics:
         )
         self._reviews = Counter(
             "sdcgate_reviews", "Decisions of output checkers.", ["dataset", "verdict"], registry=registry
-        )
-        self._findings = Counter(
-            "sdcgate_findings",
-            "Tables judged in which a rule found something, by rule.",
-            ["dataset", "rule"],
-            registry=registry,
         )
         self._risk = Histogram(
             "sdcgate_table_risk_share",
@@ -96,10 +89,8 @@ class QueryMetrics:
         finally:
             self._stages.labels(stage).observe(time.perf_counter() - began)
 
-    def judged(self, dataset: str, rules: Collection[ReasonCode], risk: TableRisk | None) -> None:
-        """Count the rules that found something, and the risk of the table as a whole."""
-        for rule in rules:
-            self._findings.labels(dataset, rule.name).inc()
+    def judged(self, dataset: str, risk: TableRisk | None) -> None:
+        """Count the risk of a table as a whole."""
         if risk is not None and risk.base_units > 0:
             self._risk.labels(dataset).observe(risk.expected_matches / risk.base_units)
 
@@ -148,9 +139,13 @@ class LedgerMetrics:
             "When `sdcgate ledger verify` last ended; 0 where it never did.",
             registry=registry,
         )
-        self._faults = Gauge("sdcgate_ledger_verified_faults", "Faults that it found.", registry=registry)
+        self._faults = Gauge(
+            "sdcgate_ledger_verified_faults", "Faults that the last verification found.", registry=registry
+        )
         self._verified_events = Gauge(
-            "sdcgate_ledger_verified_events", "Events that it verified.", registry=registry
+            "sdcgate_ledger_verified_events",
+            "Events that the last verification looked at.",
+            registry=registry,
         )
         self._referred = Gauge(
             "sdcgate_referred_queries",
@@ -160,7 +155,7 @@ class LedgerMetrics:
         )
         self._oldest = Gauge(
             "sdcgate_referred_oldest_seconds",
-            "How long the oldest of them has waited.",
+            "How long the oldest query has waited for an output checker.",
             ["dataset"],
             registry=registry,
         )
