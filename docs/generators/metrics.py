@@ -33,7 +33,7 @@ def metrics_page() -> str:
         "register them; what researchers and checkers name (queries, projects, themselves) is none.",
         "Names and labels are stable: rules and dashboards of agencies rest on them.",
         "## Every service",
-        "The gateway has no threads that calls wait for, and none of the metrics of threads and waiting.",
+        "The gateway has no threads that calls wait for: it lacks the metrics of threads and places.",
         table(_HEADER, _rows(_of_every_service().collect())),
         "## The facility",
         table(_HEADER, _rows(_of_the_facility().collect())),

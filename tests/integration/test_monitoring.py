@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -121,6 +122,24 @@ def test_the_ledger_its_policy_and_its_verification_are_seen(house, protected, m
     until(lambda: value(house, "sdcgate_ledger_verified_events") == head)
     assert value(house, "sdcgate_ledger_verified_faults") == 0
     assert abs(value(house, "sdcgate_ledger_verified_timestamp_seconds") - time.time()) < 3600
+
+
+def test_the_reference_page_has_the_metrics_of_the_running_services_and_no_others(house):
+    page = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
+    every, facility = (
+        set(re.findall(r"^\| `(sdcgate_\w+)` \|", part, re.M)) for part in page.split("## The fac")
+    )
+
+    def shown(service: str) -> set[str]:
+        text = httpx.get(f"{house.metrics_address(service)}/metrics").text
+        told = dict(re.findall(r"^# TYPE (sdcgate_\w+) (\w+)$", text, re.M))
+        return {name for name in told if not name.endswith("_created")}
+
+    of_threads = {name for name in every if re.search(r"threads|waiting|turned_away", name)}
+    assert len(of_threads) == 5
+    assert shown("gateway") == every - of_threads
+    assert shown("risk") == shown("protection") == every
+    assert shown("facility") == every | facility
 
 
 @pytest.mark.parametrize("service", SERVICES)
