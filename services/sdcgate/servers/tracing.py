@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -40,6 +41,8 @@ ATTRIBUTES = frozenset(
 )
 """All that a span may say beside its name and its times."""
 EXPORT_SECONDS = 5.0
+LAST_SECONDS = 1.0
+"""How long a service that ends waits for its last spans to leave."""
 
 _carried: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("sdcgate_trace", default=())
 
@@ -55,7 +58,7 @@ class Tracing:
     def __init__(self, tracer: "Tracer | None" = None, shut_down: Callable[[], None] = lambda: None) -> None:
         self._tracer = tracer
         self.shut_down = shut_down
-        """Sends what is left."""
+        """Sends what is left, as far as that is quick."""
 
     @classmethod
     def of(cls, settings: "Settings", service: str) -> "Tracing":
@@ -89,7 +92,14 @@ class Tracing:
             shutdown_on_exit=False,
         )
         provider.add_span_processor(BatchSpanProcessor(exporter))
-        return cls(provider.get_tracer("sdcgate"), provider.shutdown)
+
+        def shut_down() -> None:
+            # A collector that is away must not keep the service from ending.
+            ending = Thread(target=provider.shutdown, name="traces", daemon=True)
+            ending.start()
+            ending.join(LAST_SECONDS)
+
+        return cls(provider.get_tracer("sdcgate"), shut_down)
 
     @contextmanager
     def request(

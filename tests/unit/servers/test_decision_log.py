@@ -199,6 +199,18 @@ def test_after_a_restart_it_goes_on_where_it_was(place, receiver):
     assert receiver.sequences == [*told, *later]
 
 
+def test_what_waited_for_a_receiver_when_the_facility_ended_is_told_after_its_next_start(place, receiver):
+    receiver.stop()
+    told = [place.decide() for _ in range(5)]
+    place.start(**webhook(receiver))
+    until(lambda: place.metric(FAILURES, sink="webhook"))
+    place.stop()
+    receiver.start()
+    place.start(**webhook(receiver))
+    arrived(receiver, told[-1])
+    assert receiver.sequences == told
+
+
 def test_an_event_that_was_taken_but_not_noted_comes_again_with_the_same_hash(place, receiver, monkeypatch):
     told = place.decide()
     monkeypatch.setattr(Cursor, "write", lambda self, at: (_ for _ in ()).throw(OSError("disk full")))
