@@ -110,6 +110,10 @@ class Follower:
             RetryError: told to stop before the sink took them.
         """
         place = self._cursor.read()
+        self._metrics.delivered.labels(self._name).set(place.sequence)
+        head = self._ledger.head()
+        if place == Place(head.sequence, head.hash):
+            return False
         # The last one that was told comes along: it must be the one that it was.
         found = self._ledger.events_after(max(place.sequence - 1, 0), self._section.batch_events + 1)
         if place.sequence:
@@ -120,7 +124,6 @@ class Follower:
                 self._cursor.write(Place())
                 return True
             found = found[1:]
-        self._metrics.delivered.labels(self._name).set(place.sequence)
         if not found:
             return False
         found = found[: self._section.batch_events]
