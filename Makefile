@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test test-long attack fuzz lint lint-deploy proto bench bench-long docs reference clean
+.PHONY: run demo test test-long attack fuzz lint lint-rules lint-deploy proto bench bench-long docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -40,6 +40,13 @@ lint: $(PROTO)
 # What it is deployed with: container file, compose file, systemd units, chart, rules. Needs Go and Debian; nothing else here does.
 lint-deploy: $(STAMP)
 	bash deploy/lint/lint.sh
+# The rules of Prometheus, their unit tests and what the dashboards ask, by promtool: of Debian's package prometheus, or PROMTOOL=/its/path.
+lint-rules: PROMTOOL ?= promtool
+lint-rules: $(PROTO)
+	$(PROMTOOL) check rules deploy/prometheus/sdcgate.rules.yaml
+	cd deploy/prometheus && $(PROMTOOL) test rules sdcgate.rules.test.yaml
+	mkdir -p build && $(PY) tests/dashboards.py > build/dashboards.rules.yaml
+	$(PROMTOOL) check rules build/dashboards.rules.yaml
 
 proto: $(PROTO)
 

@@ -29,7 +29,9 @@ def settings_page() -> str:
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             rows = list(_rows(kind, f"{_PREFIX}{name.upper()}__"))
-            sections.append(joined(f"## {name.capitalize()}", _means(kind), table(header, rows)))
+            sections.append(
+                joined(f"## {name.capitalize().replace('_', ' ')}", _means(kind), table(header, rows))
+            )
         else:
             common.append(_row(Settings, name, _PREFIX))
     return joined(

@@ -34,6 +34,7 @@ from typer.testing import CliRunner
 
 from canary import DECLARED, UNDECLARED, descriptor, people, tables
 from printed_results import zipped
+from receivers import Receiver, running_receiver
 from sdcgate.cli import main
 from sdcgate.cli.supervisor import SERVICES
 from sdcgate.servers import openapi_examples
@@ -251,8 +252,17 @@ def raw(call: Any, content: bytes, timeout: float, metadata: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
-    house = ServedHouse(tmp_path_factory.mktemp("canary"), {"log_level": "DEBUG"})
+def collector() -> Iterator[Receiver]:
+    with running_receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory: pytest.TempPathFactory, collector: Receiver) -> Iterator[Visit]:
+    folder = tmp_path_factory.mktemp("canary")
+    log = {"file": folder / "state" / "log" / "decisions.jsonl", "researchers": "NAME"}
+    told = {"decision_log": log, "tracing": {"url": collector.url}}
+    house = ServedHouse(folder, {"log_level": "DEBUG"}, **told)
     try:
         data = house.settings.data_root
         (data / "birds.csv").write_text(people(DECLARED))
@@ -376,13 +386,15 @@ def test_ids_and_what_was_not_registered_are_nowhere_in_the_state_folder(visit):
         assert DECLARED.traces(name.encode()) == UNDECLARED.traces(name.encode()) == []
 
 
-def test_logs_ready_files_heads_metrics_probes_and_processes_have_no_trace_at_all(visit):
+def test_logs_ready_files_heads_metrics_probes_and_processes_have_no_trace_at_all(visit, collector):
     found = {
         name: content
         for name, content in state(visit).items()
         if name.startswith(("log/", "run/", "heads/", "keys/"))
     }
-    assert {f"log/{service}.jsonl" for service in SERVICES} <= set(found)
+    assert {f"log/{service}.jsonl" for service in (*SERVICES, "decisions")} <= set(found)
+    collector.wait_until(lambda: len(collector.taken) >= len(SERVICES))
+    found["spans"] = b"".join(body for _, _, body in collector.taken)
     for service, pid in visit.house.supervisor.processes.items():
         for name in ("cmdline", "environ"):
             found[f"{service} {name}"] = Path(f"/proc/{pid}/{name}").read_bytes()

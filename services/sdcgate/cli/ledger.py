@@ -29,9 +29,15 @@ app.command()(budget)
 def verify() -> None:
     """Rebuild everything from the signed events and compare; names the place of every difference."""
     from sdcgate.servers.settings import Settings
+    from sdcgate.servers.verification_file import keep_verification
 
-    with told(), opened_where_it_lies(Settings()) as ledger:
+    settings = Settings()
+    with told(), opened_where_it_lies(settings) as ledger:
         report = ledger.verify()
+    try:
+        keep_verification(settings.verification_file, report)
+    except OSError as error:
+        typer.echo(f"metrics will not show this verification: {error}", err=True)
     for fault in report.faults:
         typer.echo(f"event {fault.sequence}, {fault.place}: {fault.message}")
     if report.faults:

@@ -77,7 +77,7 @@ def _serve_all() -> None:
 
 def _who_reaches_it(settings: "Settings") -> str:
     """Whether anybody beyond this machine reaches the services."""
-    from sdcgate.servers.settings import is_loopback
+    from sdcgate.servers.loopback import is_loopback
 
     beyond = [
         f"{name} ({host})"

@@ -77,6 +77,8 @@ class Attempt:
     """Raises TimeOver once the caller has gone: long work for nobody would be in the way of the others."""
     approved: bool = False
     """Whether an output checker waives what the policy refers to him."""
+    rounds: int = field(init=False, default=0)
+    """How often cells were withheld and looked at anew."""
     facts: Facts = field(init=False, repr=False)
     new: list[ReleasedTable] = field(init=False, repr=False)
     """The table as the quantities that it shows, as though all of it left."""
@@ -193,7 +195,7 @@ class Attempt:
         nowhere, problem = np.zeros(len(self.facts), dtype=np.bool_), None
         known = {quantity.quantity: nowhere for quantity in self.new}
         found = Protected(nowhere, nowhere, proved=True)
-        for _ in range(TURNS):
+        for self.rounds in range(1, TURNS + 1):
             try:
                 if problem is None and must.any():
                     known = self._known(self.new)

@@ -18,7 +18,7 @@ from sdcgate.facility.asked import (
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
 from sdcgate.facility.commenting import Commenting
-from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
@@ -48,6 +48,7 @@ from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredSummary
+from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
@@ -83,7 +84,9 @@ class Facility:
         self._comments = Commenting(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
-        self._fits = ModelWay(engine, self._judge, risk, FittingRoom())
+        self.fitting_room = FittingRoom()
+        """Where models are fitted."""
+        self._fits = ModelWay(engine, self._judge, risk, self.fitting_room)
         knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, knowledge)
         self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))
@@ -423,6 +426,14 @@ class Facility:
         """
         require(caller, "read_budget")
         return self._spending.told(caller, request, self._engine, self._policies)
+
+    def applied_policies(self) -> list[tuple[str, EffectivePolicy]]:
+        """Datasets, each with the policy that applies to it; without those to which none does."""
+        found = []
+        for dataset in self._engine.datasets():
+            with suppress(Unavailable):
+                found.append((dataset.name, self._policies.of(dataset)))
+        return found
 
     def replace_policies(self, policies: Mapping[str, Policy]) -> None:
         """Let other policies apply from the next query on; queries under way keep theirs.

@@ -2,9 +2,10 @@
 
 import resource
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import TimeoutError as TimedOut
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -34,7 +35,10 @@ class FittingRoom:
     """
 
     def __init__(self, workers: int = 1, memory_bytes: int = 4 << 30) -> None:
-        self._workers = workers
+        self.workers = workers
+        """Fits that run at the same time."""
+        self.asked = 0
+        """Fits that run or wait for a worker."""
         self._memory = memory_bytes
         self._pool: ProcessPool | None = None
         self._closed = False
@@ -50,6 +54,10 @@ class FittingRoom:
         """
         if seconds <= 0:
             raise TimeOver()
+        with self._counted():
+            return self._ran(function, *given, seconds=seconds)
+
+    def _ran(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
         future = self._started().schedule(_returned, args=(function, *given), timeout=seconds)
         try:
             # A little longer than the worker has: its end is told by whoever ends it.
@@ -77,6 +85,16 @@ class FittingRoom:
                 self._pool.join()
                 self._pool = None
 
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self.asked += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.asked -= 1
+
     def _started(self) -> ProcessPool:
         with self._lock:
             if self._closed:
@@ -89,7 +107,7 @@ class FittingRoom:
             if self._pool is None:
                 # Not forked from here: the house has threads, and its workers must not have its memory.
                 self._pool = ProcessPool(
-                    self._workers,
+                    self.workers,
                     initializer=_limited,
                     initargs=[self._memory],
                     context=get_context("spawn"),

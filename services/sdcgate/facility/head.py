@@ -9,6 +9,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.errors import TimeOver, Unavailable
 from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.watching import Stage, watcher
 from sdcgate.ledger.ledger import HeadMoved
 
 T = TypeVar("T")
@@ -26,7 +27,8 @@ class Head:
 
     def known(self, dataset: Dataset) -> Knowledge:
         """Step 4: what has left of a dataset's source."""
-        return self._knowledge.of(dataset.source, dataset.name, dataset.version)
+        with watcher().stage(Stage.KNOWLEDGE):
+            return self._knowledge.of(dataset.source, dataset.name, dataset.version)
 
     def attempt(self, source: str, attempt: Callable[[], T], pace: Pace) -> T:
         """Step 8: try at the present head; if others were faster, again, at last under the source's lock.
@@ -44,5 +46,5 @@ class Head:
                 with self._locks[source]:
                     return attempt()
             except HeadMoved:
-                continue
+                watcher().overtaken()
         raise Unavailable("Too many others are asking this dataset at the moment; try again.")

@@ -19,6 +19,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
 from sdcgate.facility.sensitive_filters import group_disclosing_filters, sensitive_conditions
+from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
@@ -47,9 +48,10 @@ class Judge:
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""
-        computed = self._engine.compute(plan.dataset, _cells(plan))
-        base = int(computed.facts.units[-1])
-        return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
+        with watcher().stage(Stage.COMPUTE):
+            computed = self._engine.compute(plan.dataset, _cells(plan))
+            base = int(computed.facts.units[-1])
+            return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
 
     def _unfiltered(self, plan: Plan) -> IntArray | None:
         conditions = sensitive_conditions(plan)
@@ -74,6 +76,7 @@ class Judge:
             computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
         )
         findings = [*judgement.findings, *group_disclosing_filters(plan, facts, computed.unfiltered)]
+        watcher().judged(plan.dataset.name, judgement.risk)
         group = facts.records if computed.unfiltered is None else computed.unfiltered
         empty = empty_codes(computed.table.axes, group)
 
@@ -93,10 +96,18 @@ class Judge:
         if known.other_versions and not approved:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         inspector = self._inspector(plan, remaining, still_time)
+        with watcher().stage(Stage.PROOF):
+            outcome = self._proved(attempt, inspector, remaining)
+        watcher().audited(plan.dataset.name, ReasonCode.UNPROVED not in outcome.codes, attempt.rounds)
+        return outcome
+
+    def _proved(self, attempt: Attempt, inspector: Inspector, remaining: Callable[[], float]) -> Outcome:
+        """Steps 6 and 7 of an attempt that may leave."""
         try:
-            attempt.also_tells(self._implied(plan, computed.table, known, inspector))
+            implied = self._implied(attempt.plan, attempt.computed, attempt.known, inspector)
         except SpanBudgetExceeded:
             return attempt.held(Consequence.REFER, ReasonCode.UNPROVED)
+        attempt.also_tells(implied)
         # Differences come first: a refusal for the size of a population would tell its size against them.
         return (
             attempt.without_differences(inspector)
@@ -122,8 +133,9 @@ class Judge:
         timeout: float,
     ) -> Assessment:
         """What the risk service finds and what the facility finds itself: its silence releases nothing."""
-        said = self._risk.assess_table(axes, facts, rules, base_units, key, timeout)
-        own = assess_table(axes, facts, rules, base_units, key)
+        with watcher().stage(Stage.ASSESS):
+            said = self._risk.assess_table(axes, facts, rules, base_units, key, timeout)
+            own = assess_table(axes, facts, rules, base_units, key)
         return Assessment(
             tuple(dict.fromkeys((*said.findings, *own.findings))),
             own.risk,

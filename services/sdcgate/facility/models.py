@@ -33,6 +33,7 @@ from sdcgate.facility.model_vocabulary import vocabulary
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
+from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
 from sdcgate.methods.rules import Consequence, ReasonCode
@@ -183,12 +184,14 @@ class ModelWay:
                 self._people(hand),
                 plan.policy.models.rules.largest,
             )
-            hand.fits[key] = self._room.run(fit, task, seconds=min(left(), MODEL_SECONDS))
+            with watcher().stage(Stage.FIT):
+                hand.fits[key] = self._room.run(fit, task, seconds=min(left(), MODEL_SECONDS))
         return hand.fits[key]
 
     def _people(self, hand: ModelInHand) -> Population:
         if hand.people is None:
-            hand.people = read_population(self._engine, hand.plan)
+            with watcher().stage(Stage.COMPUTE):
+                hand.people = read_population(self._engine, hand.plan)
         return hand.people
 
     def _checked(
@@ -203,7 +206,8 @@ class ModelWay:
     ) -> ModelOutcome:
         """By the rules on models, of the risk service and our own: its silence releases nothing."""
         rules = plan.policy.models.rules
-        said = self._risk.assess_model(fitted.facts, rules, left())
+        with watcher().stage(Stage.ASSESS):
+            said = self._risk.assess_model(fitted.facts, rules, left())
         findings = tuple(dict.fromkeys((*said, *assess_model(fitted.facts, rules))))
         hidden = withheld_columns(fitted.design.columns, judged, references)
         by_name = dict(zip(fitted.design.names, hidden.tolist(), strict=True))

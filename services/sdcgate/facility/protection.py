@@ -17,6 +17,7 @@ from sdcgate.facility.figures import denominators
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, ProtectionService, nothing_withheld
 from sdcgate.facility.unions import surely_safe
+from sdcgate.facility.watching import Stage, watcher
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import (
     MISSING,
@@ -183,7 +184,8 @@ def _pattern(
 ) -> Pattern:
     if not must.any():
         return nothing_withheld(len(must))
-    return service.protect_table(problem, must, seconds_to_prove(plan, remaining), remaining(), witnesses)
+    with watcher().stage(Stage.PROTECT):
+        return service.protect_table(problem, must, seconds_to_prove(plan, remaining), remaining(), witnesses)
 
 
 def seconds_to_prove(plan: Plan, remaining: Callable[[], float]) -> float:

@@ -11,6 +11,7 @@ from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.redesign import Proposal
+from sdcgate.facility.watching import Stage, watcher
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.events import BoxRow, DecisionEvent, ReviewEvent
 from sdcgate.ledger.ledger import AlreadyAnswered, Ledger, StoredQuery
@@ -18,7 +19,7 @@ from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import digest
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
-from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2, statistic_pb2
 
 SCOPE = "all-researchers"
 """Protection is across all researchers of a source."""
@@ -131,7 +132,7 @@ class Recorder:
             scope=SCOPE,
             researcher=caller.researcher,
             project=asked.project,
-            verdict=_verdict_name(decision),
+            verdict=verdict_name(decision),
             request=asked.request_bytes(),
             answer=answers.answer_bytes(decision),
             confidential=asked.record(decision, view).SerializeToString(deterministic=True),
@@ -142,12 +143,14 @@ class Recorder:
             cells=asked.charge.cells,
         )
         try:
-            recorded = self._ledger.append_decision(event, found.sequence, asked.charge.allowances)
+            with watcher().stage(Stage.RECORD):
+                recorded = self._ledger.append_decision(event, found.sequence, asked.charge.allowances)
         except AlreadyAnswered as winner:
             stored = self._ledger.query(winner.query_id)
             if stored is None:
                 raise Unavailable("The answer given a moment ago cannot be read; try again.") from winner
             return Answered(self.decision_of(stored), repeated=True)
+        watcher().decided(event.dataset, event.verdict, {reason_name(reason) for reason in decision.reasons})
         return Answered(answers.with_certificate(decision, recorded.certificate))
 
     def record_review(
@@ -181,14 +184,16 @@ class Recorder:
             reviewer=caller.researcher,
             approve=request.approve,
             note=request.note,
-            verdict=_verdict_name(decision),
+            verdict=verdict_name(decision),
             answer=answers.answer_bytes(decision),
             confidential=asked.record(decision, view).SerializeToString(deterministic=True),
             release=_release_bytes(asked, found),
             boxes=self._box_rows(found),
             author=caller.key_id,
         )
-        recorded = self._ledger.append_review(event, found.sequence)
+        with watcher().stage(Stage.RECORD):
+            recorded = self._ledger.append_review(event, found.sequence)
+        watcher().reviewed(asked.dataset.name, event.verdict)
         return answers.with_certificate(decision, recorded.certificate)
 
     def _box_rows(self, found: Found) -> tuple[BoxRow, ...]:
@@ -204,8 +209,14 @@ class Recorder:
         )
 
 
-def _verdict_name(decision: pb.Decision) -> str:
+def verdict_name(decision: pb.Decision) -> str:
+    """The verdict's name as JSON has it."""
     return pb.Verdict.Name(decision.verdict).removeprefix("VERDICT_")
+
+
+def reason_name(reason: pb.Reason) -> str:
+    """The code of a reason as JSON has it."""
+    return policy_pb2.ReasonCode.Name(reason.code).removeprefix("REASON_CODE_")
 
 
 def _release_bytes(asked: Asked, found: Found) -> bytes | None:

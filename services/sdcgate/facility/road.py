@@ -11,9 +11,10 @@ from sdcgate.facility.head import Head
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
-from sdcgate.facility.recording import Answered, Found, Recorder
+from sdcgate.facility.recording import Answered, Found, Recorder, verdict_name
 from sdcgate.facility.refusals import Refusal
 from sdcgate.facility.spending import Spending
+from sdcgate.facility.watching import watcher
 from sdcgate.ledger.credentials import Caller
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -39,6 +40,7 @@ class Road:
         earlier = self.recorder.answered(asked)
         if earlier is not None:
             pace.repeats(earlier.decision.decided.ToDatetime(UTC), asked.policy.latency_step_ms)
+            watcher().repeated(asked.dataset.name, verdict_name(earlier.decision))
         return earlier
 
     def answer(

@@ -28,6 +28,7 @@ from sdcgate.facility.statistic_computing import (
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_png import Font, rendered
 from sdcgate.facility.statistic_records import Population, read_population
+from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray, State, shape_of
 from sdcgate.methods.outputs.percentiles import Percentiles
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
@@ -109,7 +110,8 @@ class StatisticWay:
         """
         table = plan.table(_lacked(self._engine, plan))
         cells = self._judge.compute(table)
-        people = read_population(self._engine, plan, cells.table.axes)
+        with watcher().stage(Stage.COMPUTE):
+            people = read_population(self._engine, plan, cells.table.axes)
         if people is None:
             return StatisticInHand(plan, table, cells, None, None)
         limits = plan.policy.statistics
@@ -156,7 +158,8 @@ class StatisticWay:
         """By the risk service and our own rules: its silence releases nothing."""
         rules = plan.policy.statistics.rules(plan.policy.rules)
         asked = (computed.statistic, computed.facts, rules, computed.errors)
-        said, own = self._risk.assess_statistic(*asked, timeout), assess_statistic(*asked)
+        with watcher().stage(Stage.ASSESS):
+            said, own = self._risk.assess_statistic(*asked, timeout), assess_statistic(*asked)
         return StatisticAssessment(
             tuple(dict.fromkeys((*said.findings, *own.findings))),
             tuple(dict.fromkeys((*said.unchecked, *own.unchecked))),

@@ -40,6 +40,7 @@ from sdcgate.ledger.records import (
     Appended,
     Fault,
     Recorded,
+    StoredEvent,
     StoredQuery,
     StoredRegistration,
     StoredRelease,
@@ -69,6 +70,7 @@ __all__ = [
     "Recorded",
     "SelfReview",
     "Spent",
+    "StoredEvent",
     "StoredQuery",
     "StoredRegistration",
     "StoredRelease",
@@ -333,6 +335,18 @@ class Ledger:
         """All registered versions, in order."""
         with database.reading(self._engine) as connection:
             return reading.all_registrations(connection, self._key_ring)
+
+    def events_after(self, sequence: int, limit: int) -> list[StoredEvent]:
+        """Events of all kinds after a sequence, in order, no more than `limit`.
+
+        Raises:
+            LedgerDamaged: one is not what was signed.
+        """
+        with database.reading(self._engine) as connection:
+            found = reading.events_after(connection, self._key_ring, sequence, limit)
+        if found:
+            self._appender.vouch(found[-1].sequence)
+        return found
 
     def verify(self) -> VerificationReport:
         """Rebuild everything from the signed events and compare; see `verification`."""

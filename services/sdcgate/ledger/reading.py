@@ -12,6 +12,7 @@ from sdcgate.ledger.chain import SignedHead, chain_hash
 from sdcgate.ledger.errors import LedgerDamaged
 from sdcgate.ledger.events import attachment_digest, policy_hash, read_body, timestamp_of
 from sdcgate.ledger.records import (
+    StoredEvent,
     StoredQuery,
     StoredRegistration,
     StoredRelease,
@@ -68,6 +69,12 @@ _REGISTRATIONS = (
     select(events)
     .join(registrations, registrations.c.sequence == events.c.sequence)
     .order_by(events.c.sequence)
+)
+_EVENTS_AFTER = (
+    select(events)
+    .where(events.c.sequence > bindparam("after"))
+    .order_by(events.c.sequence)
+    .limit(bindparam("limit"))
 )
 _BOX_STATES = select(boxes.c.digest, boxes.c.state).where(
     boxes.c.source == bindparam("source"), boxes.c.digest.in_(bindparam("digests", expanding=True))
@@ -293,6 +300,26 @@ def all_registrations(connection: Connection, key_ring: KeyRing) -> list[StoredR
                 descriptor,
             )
         )
+    return found
+
+
+def events_after(connection: Connection, key_ring: KeyRing, after: int, limit: int) -> list[StoredEvent]:
+    """Events of all kinds after a sequence, in order, no more than `limit`.
+
+    Raises:
+        LedgerDamaged: one is not what was signed, or is missing between the others.
+    """
+    rows = connection.execute(_EVENTS_AFTER, {"after": after, "limit": limit}).mappings().all()
+    found = []
+    for expected, row in enumerate(rows, start=after + 1):
+        event = read_event(dict(row), key_ring)
+        if event.sequence != expected:
+            raise LedgerDamaged(f"event {expected} is missing; run: sdcgate ledger verify")
+        answer = None
+        if "answer" in event.body["attachments"]:
+            digest = event.digest("answer")
+            answer = event.attachment("answer", _data(connection, [digest]).get(digest))
+        found.append(StoredEvent(event.sequence, row["hash"], event.body, answer))
     return found
 
 

@@ -1,7 +1,9 @@
 """What the ledger hands out. Bytes that may hold withheld values are hidden from reprs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sdcgate.ledger.certificates import Certificate
 
@@ -88,6 +90,16 @@ class StoredRegistration:
     author: str
     registered_at: datetime
     descriptor: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event as it was signed. `answer` is what it answered, as JSON; None where it answers nothing."""
+
+    sequence: int
+    hash: bytes
+    body: Mapping[str, Any] = field(repr=False)
+    answer: bytes | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from sdcgate.servers.logging import REQUEST_ID
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.rooms import CheckLane
 from sdcgate.servers.settings import CheckServer, Settings
+from sdcgate.servers.tracing import carried
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2, facility_pb2_grpc
 
@@ -129,7 +130,7 @@ def facility_asker(channel: grpc.Channel) -> Ask:
 
     def ask(token: str) -> KeyCaller | None:
         bound = structlog.contextvars.get_contextvars().get(REQUEST_ID)
-        metadata = ((AUTHORIZATION_KEY, f"Bearer {token}"), (REQUEST_ID_KEY, request_id(bound)))
+        metadata = ((AUTHORIZATION_KEY, f"Bearer {token}"), (REQUEST_ID_KEY, request_id(bound)), *carried())
         try:
             found = stub.GetCaller(facility_pb2.GetCallerRequest(), timeout=ASK_SECONDS, metadata=metadata)
         except grpc.RpcError as error:

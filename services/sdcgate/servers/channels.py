@@ -11,8 +11,10 @@ from sdcgate.servers.authentication import AUTHORIZATION_KEY
 from sdcgate.servers.certificates import check_pair
 from sdcgate.servers.errors import MAXIMUM_ERROR_BYTES
 from sdcgate.servers.logging import REQUEST_ID
+from sdcgate.servers.loopback import is_loopback
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
-from sdcgate.servers.settings import MEBIBYTE, Peer, is_loopback
+from sdcgate.servers.settings import MEBIBYTE, Peer
+from sdcgate.servers.tracing import carried
 
 _ATTEMPTS = {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2}
 _QUESTIONS = ("QueryTable", "QueryStatistic", "QueryModel", "GetQuery", "ListQueries", "GetBudget")
@@ -140,6 +142,7 @@ class _Caller(
             *(client_call_details.metadata or ()),
             (AUTHORIZATION_KEY, self._authorization),
             (REQUEST_ID_KEY, request_id(bound)),
+            *carried(),
         )
         return _Details(client_call_details, metadata, self._deadline)
 

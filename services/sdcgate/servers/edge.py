@@ -22,6 +22,7 @@ from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.rate_limits import RateLimits
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
+from sdcgate.servers.tracing import Tracing
 
 OPEN_PATHS = ("/openapi.json",)
 PROBLEM_JSON = "application/problem+json"
@@ -42,9 +43,17 @@ SECURITY_HEADERS = {
 class Edge:
     """ASGI middleware around the gateway's routes."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, encrypted: bool, limits: RateLimits) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        encrypted: bool,
+        limits: RateLimits,
+        tracing: Tracing | None = None,
+    ) -> None:
         self._app = app
         self._limits = limits
+        self._tracing = tracing or Tracing()
         self._metrics = metrics
         self._logger = logger("gateway")
         self._headers = dict(SECURITY_HEADERS)
@@ -68,14 +77,17 @@ class Edge:
                 status = message["status"]
                 out = MutableHeaders(scope=message)
                 out[REQUEST_ID_KEY] = identity
-                out.update(self._headers)
+                for name, value in self._headers.items():
+                    out.setdefault(name, value)
             await send(message)
 
         running = self._metrics.running.labels("gateway")
         running.inc()
         with structlog.contextvars.bound_contextvars(**{REQUEST_ID: identity}):
             try:
-                await self._led(scope, receive, answer, headers)
+                with self._tracing.request("gateway"):
+                    await self._led(scope, receive, answer, headers)
+                    self._tracing.note(_seen(scope, state, status))
             except Exception as error:
                 self._logger.error("failed", error=type(error).__name__, places=places(error))
                 if not status:
@@ -123,6 +135,16 @@ def shown(headers: Headers) -> Metadata:
     if named:
         researcher_named(",".join(named))
     return (*found, *((ON_BEHALF_OF_KEY, name) for name in named))
+
+
+def _seen(scope: Scope, state: dict[str, Any], status: int) -> dict[str, Any]:
+    """What a trace says of a request."""
+    route = state.get("route", UNKNOWN_ROUTE)
+    return {
+        "http.request.method": scope["method"] if "route" in state else UNKNOWN_ROUTE,
+        "http.route": route,
+        "http.response.status_code": status,
+    }
 
 
 def token(values: list[str]) -> str:

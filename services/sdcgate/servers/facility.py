@@ -24,6 +24,8 @@ from sdcgate.servers import errors
 from sdcgate.servers.authentication import Authenticate, caller, on_behalf_of, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
+from sdcgate.servers.decision_log.following import Follower, followers
+from sdcgate.servers.facility_metrics import FittingMetrics, LedgerMetrics, QueryMetrics
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.logging import logger
 from sdcgate.servers.metrics import Metrics, PolicyMetrics
@@ -32,7 +34,9 @@ from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.received_files import FileLane
 from sdcgate.servers.secret_files import secret
 from sdcgate.servers.settings import Settings
+from sdcgate.servers.standing_watch import StandingWatch
 from sdcgate.servers.state_folder import only_one, open_ledger, spill_folder
+from sdcgate.servers.tracing import Tracing
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, too_long, violations
 from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, budget_pb2, facility_pb2_grpc
@@ -249,7 +253,7 @@ def main(settings: Settings) -> None:
         maximum_message_bytes=section.maximum_message_bytes,
     )
     keys = settings.state_dir / "keys"
-    metrics = Metrics("facility")
+    metrics, tracing = Metrics("facility"), Tracing.of(settings, "facility")
     policies = policies_of(settings, metrics)
     places = ExitStack()
     engine = Engine(
@@ -270,6 +274,21 @@ def main(settings: Settings) -> None:
         settings.identity.require_admission,
     )
 
+    FittingMetrics(metrics.registry, facility.fitting_room)
+    watch = StandingWatch(
+        ledger,
+        facility.applied_policies,
+        settings.verification_file,
+        LedgerMetrics(metrics.registry),
+        section.standing_poll_seconds,
+    )
+    background: list[StandingWatch | Follower] = [watch, *followers(settings, ledger, metrics.registry)]
+
+    def begin() -> None:
+        warm_up(engine, facility)
+        for one in background:
+            one.start()
+
     policies.reload_on_hangup()
     policies.start(facility.replace_policies)
     servicer = FacilityServicer(facility, key_ring, policies)
@@ -279,11 +298,15 @@ def main(settings: Settings) -> None:
         [SERVICE],
         settings,
         authenticator(credentials, tokens_of(settings)),
-        lambda: warm_up(engine, facility),
+        begin,
         facility.is_ready,
         metrics=metrics,
+        tracing=tracing,
+        watcher=QueryMetrics(metrics.registry, tracing),
     )
     policies.stop()
+    for one in background:
+        one.stop()
     facility.close()
     places.close()
     if lock is not None:

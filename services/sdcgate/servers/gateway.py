@@ -35,6 +35,7 @@ from sdcgate.servers.bodies import (
 from sdcgate.servers.certificates import HttpsCertificate
 from sdcgate.servers.channels import Metadata, channel_credentials, channel_options
 from sdcgate.servers.edge import Edge, problem_response
+from sdcgate.servers.entity_tags import tagged
 from sdcgate.servers.errors import (
     ERROR_BYTES_KEY,
     MAXIMUM_ERROR_BYTES,
@@ -57,6 +58,7 @@ from sdcgate.servers.request_ids import REQUEST_ID_KEY
 from sdcgate.servers.routes import ROUTES, SERVICES, Route
 from sdcgate.servers.settings import GatewayServer, Peer, Settings
 from sdcgate.servers.streamed_calls import StreamedCall
+from sdcgate.servers.tracing import Tracing, carried
 from sdcgate.wire.json import from_json, from_value, to_json
 from sdcgate.wire.problems import InvalidMessageError
 from sdcgate.wire.table_json import SHAPES
@@ -114,6 +116,7 @@ class Backend:
             *shown,
             (REQUEST_ID_KEY, identity),
             (ERROR_BYTES_KEY, str(MAXIMUM_ERROR_BYTES)),
+            *carried(),
         )
         try:
             return await self._calls[rpc](request, timeout=self._deadline, metadata=metadata)
@@ -141,19 +144,21 @@ class Backend:
 class Gateway:
     """The routes, and the services once the event loop runs."""
 
-    def __init__(self, settings: Settings, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self, settings: Settings, metrics: Metrics | None = None, tracing: Tracing | None = None
+    ) -> None:
         self.settings = settings
+        self._tracing = tracing or Tracing()
         self.metrics = metrics or Metrics("gateway")
         self._backends: dict[str, Backend] = {}
+        self.metrics.ready.labels("gateway").set_function(lambda: int(self.ready))
         self._openapi = b""
         self._logger = logger("gateway")
 
     @property
     def ready(self) -> bool:
         """Whether the facility takes queries; other services are missed on their own routes only."""
-        ready = "facility" in self._backends and self._backends["facility"].serving
-        self.metrics.ready.labels("gateway").set(int(ready))
-        return ready
+        return "facility" in self._backends and self._backends["facility"].serving
 
     def app(self) -> ASGIApp:
         """The ASGI application; outermost what tells browsers which websites may call (CORS)."""
@@ -165,7 +170,8 @@ class Gateway:
         routes.add_api_route("/openapi.json", self._document, methods=["GET"], response_model=None)
         routes.add_exception_handler(HTTPException, _no_route)
         section = self.settings.gateway
-        edge = Edge(routes, self.metrics, section.tls.enabled, RateLimits(section.edge))
+        limits = RateLimits(section.edge)
+        edge = Edge(routes, self.metrics, section.tls.enabled, limits, self._tracing)
         if not section.edge.allowed_origins:
             return edge
         return CORSMiddleware(
@@ -236,8 +242,11 @@ class Gateway:
                 # Whatever was made of the part that could be read.
                 raise message.problem from None
         answer = route.answer(response)
+        body = to_json(answer.body, SHAPES)
+        if route.tagged:
+            return tagged(request, body, answer.status)
         headers = {"Location": answer.location} if answer.location else None
-        return Response(to_json(answer.body, SHAPES), answer.status, headers, JSON)
+        return Response(body, answer.status, headers, JSON)
 
     async def _document(self, request: Request) -> Response:
         request.state.route = "/openapi.json"
@@ -286,7 +295,8 @@ def main(settings: Settings | None = None) -> None:
 async def run(settings: Settings, signals: Signals) -> None:
     """Listen, say where, answer until a signal comes."""
     section = settings.gateway
-    gateway = Gateway(settings)
+    tracing = Tracing.of(settings, "gateway")
+    gateway = Gateway(settings, tracing=tracing)
     log = logger("gateway")
     ready_file = settings.ready_file("gateway", section)
     ready_file.unlink(missing_ok=True)
@@ -320,6 +330,7 @@ async def run(settings: Settings, signals: Signals) -> None:
         ready_file.unlink(missing_ok=True)
         probes.stop()
         listening.close()
+        tracing.shut_down()
         log.info("stopped")
 
 

@@ -15,6 +15,7 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError, Message
 
+from sdcgate.facility.watching import Watcher, watched_by
 from sdcgate.servers.authentication import (
     AUTHORIZATION_KEY,
     ON_BEHALF_OF_KEY,
@@ -36,6 +37,7 @@ from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.rooms import Metadata, Rooms, WaitingRoom
+from sdcgate.servers.tracing import TRACE_KEY, Tracing
 from sdcgate.wire.problems import InvalidMessageError
 
 HEALTH = "/grpc.health.v1.Health/"
@@ -74,6 +76,38 @@ class RequestId:
         # With the status: sent before it, it would be a round of its own through gRPC.
         call.context.set_trailing_metadata(((REQUEST_ID_KEY, call.request_id),))
         with structlog.contextvars.bound_contextvars(**{REQUEST_ID: call.request_id}):
+            return proceed()
+
+
+class Traced:
+    """Makes the call a span of the trace that it is of."""
+
+    def __init__(self, tracing: Tracing) -> None:
+        self._tracing = tracing
+
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:
+        """Trace the call, and how it ended."""
+        attributes = {"rpc.system.name": "grpc", "rpc.method": call.method.lstrip("/")}
+        with self._tracing.request(call.method.lstrip("/"), call.metadata.get(TRACE_KEY), attributes):
+            code = "OK"
+            try:
+                return proceed()
+            except Exception as error:
+                code = code_of(error, call.context)
+                raise
+            finally:
+                self._tracing.note({"rpc.response.status_code": code})
+
+
+class Watched:
+    """Lets somebody watch what the facility does in the call."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def __call__(self, call: Call, proceed: Proceed) -> Answer:  # noqa: ARG002
+        """Proceed, watched."""
+        with watched_by(self._watcher):
             return proceed()
 
 
@@ -123,6 +157,7 @@ class Counting:
 
     def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Count the call."""
+        self._metrics.waited.labels(self._metrics.service).observe(time.monotonic() - call.arrived)
         began = time.perf_counter()
         code = "OK"
         running = self._metrics.running.labels(self._metrics.service)
@@ -222,6 +257,7 @@ class Chain(grpc.ServerInterceptor):
         lane = next(iter(self._lanes.values()))
         room = self._rooms.of(dict(handler_call_details.invocation_metadata))
         if room.full:
+            room.turned_away += 1
             return _turned_away(handler, ResourceExhausted(), lane)
         return _in_room(self._led(method, handler), handler, room)
 

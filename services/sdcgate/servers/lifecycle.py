@@ -14,6 +14,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from sdcgate.facility.watching import Watcher
 from sdcgate.servers import interceptors
 from sdcgate.servers.authentication import Authenticate
 from sdcgate.servers.certificates import server_credentials
@@ -24,6 +25,7 @@ from sdcgate.servers.probes import Probes
 from sdcgate.servers.process import Signals, write_ready_file
 from sdcgate.servers.rooms import CheckLane, Rooms
 from sdcgate.servers.settings import GrpcServer, Settings
+from sdcgate.servers.tracing import Tracing
 
 AddToServer = Callable[[grpc.Server], None]
 _CHECK_SECONDS = 0.2
@@ -42,10 +44,13 @@ class Running:
         ready: Callable[[], bool] | None = None,
         check: CheckLane | None = None,
         metrics: Metrics | None = None,
+        tracing: Tracing | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
         self.name = name
         self.metrics = metrics or Metrics(name)
         self.rooms = Rooms(name, section, check)
+        self.metrics.watch(self.rooms)
         self._names = service_names
         self._section = section
         self._also_ready = ready
@@ -58,7 +63,7 @@ class Running:
         self._health = _Health(self.is_ready)
         self._server = grpc.server(
             self.rooms.own,
-            interceptors=[self._chain(authenticate)],
+            interceptors=[self._chain(authenticate, tracing or Tracing(), watcher)],
             options=[
                 ("grpc.max_receive_message_length", section.maximum_message_bytes),
                 ("grpc.max_send_message_length", section.maximum_message_bytes),
@@ -78,17 +83,22 @@ class Running:
         self.probes = Probes(section.metrics_host, section.metrics_port, self.metrics, self.is_ready)
         self._show()
 
-    def _chain(self, authenticate: Authenticate) -> interceptors.Chain:
+    def _chain(
+        self, authenticate: Authenticate, tracing: Tracing, watcher: Watcher | None
+    ) -> interceptors.Chain:
         links: list[interceptors.Link] = [
             Pacing(self.rooms.own.rest),
             interceptors.RequestId(),
             interceptors.Errors(),
+            interceptors.Traced(tracing),
             interceptors.Logging(self.name),
             interceptors.Counting(self.metrics),
             interceptors.Readiness(lambda: self._warm),
             interceptors.Deadline(self._section.maximum_deadline_seconds),
             interceptors.Authentication(authenticate),
         ]
+        if watcher is not None:
+            links.append(interceptors.Watched(watcher))
         return interceptors.Chain(links, self.rooms, self._lanes, authenticate)
 
     def start(self, warm_up: Callable[[], None] | None = None) -> None:
@@ -145,20 +155,34 @@ def serve(
     ready: Callable[[], bool] | None = None,
     check: CheckLane | None = None,
     metrics: Metrics | None = None,
+    tracing: Tracing | None = None,
+    watcher: Watcher | None = None,
 ) -> None:
     """Run a service until SIGTERM or SIGINT; a second signal ends running calls at once.
 
     `name` is the section of the settings. `authenticate` gets the bearer token of every call and returns the
     caller (`authentication.caller()` in the handler) or None. `ready` is asked by every probe: keep it cheap.
     `check` keeps calls of people apart from those of the house's services, where both call. `metrics` are
-    those of the service, where it counts more than calls.
+    those of the service, where it counts more than calls; `tracing` likewise. `watcher` watches every call.
     Raises RuntimeError or OSError where a port is taken or a TLS file cannot be used.
     """
     configure(name, settings.log_level)
     section: GrpcServer = getattr(settings, name)
     ready_file = settings.ready_file(name, section)
     ready_file.unlink(missing_ok=True)
-    running = Running(name, add_to_server, service_names, section, authenticate, ready, check, metrics)
+    tracing = tracing or Tracing.of(settings, name)
+    running = Running(
+        name,
+        add_to_server,
+        service_names,
+        section,
+        authenticate,
+        ready,
+        check,
+        metrics,
+        tracing,
+        watcher,
+    )
     signals = Signals()
     log = logger(name)
     try:
@@ -177,6 +201,7 @@ def serve(
             if signals.second.is_set():
                 running.drain(0)
         running.close()
+        tracing.shut_down()
     log.info("stopped", abandoned=running.rooms.busy)
     if running.rooms.busy:
         os._exit(0)  # a thread that computes past the drain would hold the process

@@ -57,6 +57,22 @@ REQUEST_ID_HEADER: Schema = {
     "schema": {"type": "string"},
 }
 
+ETAG_HEADER: Schema = {
+    "description": "What this answer is, for `If-None-Match`.",
+    "schema": {"type": "string"},
+}
+IF_NONE_MATCH: Schema = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The ETag of the answer that the caller has: 304 where it is still this one.",
+    "schema": {"type": "string"},
+}
+NOT_MODIFIED: Schema = {
+    "description": "The caller has this answer already.",
+    "headers": {"X-Request-Id": REQUEST_ID_HEADER, "ETag": ETAG_HEADER},
+}
+
 
 def document() -> bytes:
     """The document as JSON."""
@@ -96,6 +112,7 @@ def _operation(route: Route, schemas: Schemas, body: Schema) -> Schema:
         "parameters": _parameters(route, schemas),
         "responses": {
             **{str(status): _success(route, status, schemas) for status in route.statuses},
+            **({"304": NOT_MODIFIED} if route.tagged else {}),
             **{str(kind.http_status): _shared(kind) for kind in _errors(route)},
         },
     }
@@ -129,7 +146,7 @@ def _errors(route: Route) -> tuple[type[Problem], ...]:
 def _parameters(route: Route, schemas: Schemas) -> list[Schema]:
     fields = route.options_type.fields_by_name
     in_path = route.parameters
-    return [
+    return ([IF_NONE_MATCH] if route.tagged else []) + [
         {
             "name": name,
             "in": "path" if name in in_path else "query",
@@ -151,6 +168,8 @@ def _success(route: Route, status: int, schemas: Schemas) -> Schema:
 
     example = json.loads(to_json(openapi_examples.answer(route.rpc, status), SHAPES))
     headers = {"X-Request-Id": REQUEST_ID_HEADER}
+    if route.tagged:
+        headers["ETag"] = ETAG_HEADER
     if route.located:
         headers["Location"] = {"description": "Where it is from now on.", "schema": {"type": "string"}}
     return {

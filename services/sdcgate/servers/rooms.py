@@ -25,7 +25,12 @@ class WaitingRoom(ThreadPoolExecutor):
 
     def __init__(self, threads: int, name: str, waiting_calls: int, resting: int = 0) -> None:
         super().__init__(threads + resting, thread_name_prefix=name)
-        self._most_waiting = waiting_calls
+        self.threads = threads
+        """Calls that run at the same time."""
+        self.most_waiting = waiting_calls
+        """Calls that may wait."""
+        self.turned_away = 0
+        """Calls that found no place to wait."""
         # Where nobody rests there are as many threads as may work.
         self._working = Semaphore(threads) if resting else None
         self._mine = local()
@@ -37,7 +42,7 @@ class WaitingRoom(ThreadPoolExecutor):
     @property
     def full(self) -> bool:
         """Whether no further call may wait."""
-        return self._waiting > self._most_waiting
+        return self._waiting > self.most_waiting
 
     @property
     def waiting(self) -> int:
@@ -112,7 +117,12 @@ class Rooms:
     @property
     def all(self) -> tuple[WaitingRoom, ...]:
         """All rooms."""
-        return (self.own,) if self.check is None else (self.own, self.check)
+        return tuple(self.by_name.values())
+
+    @property
+    def by_name(self) -> dict[str, WaitingRoom]:
+        """All rooms by the names that the metrics give them."""
+        return {"own": self.own} if self.check is None else {"own": self.own, "check": self.check}
 
     @property
     def busy(self) -> int:

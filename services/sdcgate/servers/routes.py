@@ -52,6 +52,8 @@ class Route:
     """Name of the service that is called."""
     located: bool = False
     """Whether the answer says where the thing is from now on."""
+    tagged: bool = False
+    """Whether the answer has an ETag; only for answers that hold nothing of the data."""
     operation: str = ""
     """Name of the operation, where the call has several addresses."""
     without: tuple[str, ...] = ()
@@ -430,5 +432,5 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("GET", "/v1/budget", "GetBudget", {200: "What may still be asked."}, _as_it_is),
     Route("GET", "/v1/caller", "GetCaller", {200: "Whom the key belongs to."}, _as_it_is),
-    Route("GET", "/v1/status", "GetStatus", {200: "The facility answers."}, _as_it_is),
+    Route("GET", "/v1/status", "GetStatus", {200: "The facility answers."}, _as_it_is, tagged=True),
 )

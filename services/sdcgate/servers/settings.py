@@ -5,7 +5,7 @@ A misspelt name in a section is an error. Plaintext is served on the loopback on
 
 import os
 from functools import cached_property
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -18,18 +18,11 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from sdcgate.servers.loopback import is_loopback
+from sdcgate.servers.monitoring_settings import DecisionLog, Tracing
+
 SECRETS_DIR = "SDCGATE_SECRETS_DIR"
 MEBIBYTE = 1024 * 1024
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host reaches nobody beyond this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Tls(BaseModel):
@@ -193,6 +186,8 @@ class FacilityServer(GrpcServer):
     """A TrueType font with the letters of your labels, for drawings as PNG; Open Sans where none is named."""
     font_family: str = "Open Sans"
     """What that font calls its family; a text in another family is not drawn."""
+    standing_poll_seconds: float = Field(default=10.0, gt=0, le=3600)
+    """How often the metrics of ledger, referrals and policies are made anew."""
 
 
 class Edge(BaseModel):
@@ -298,14 +293,14 @@ class Identity(BaseModel):
 
 
 class Settings(BaseSettings):
-    """All settings; each service reads its section and the common part."""
+    """All settings; each service reads its section and the common part, the facility the decision log too."""
 
     model_config = SettingsConfigDict(
         env_prefix="SDCGATE_",
         env_nested_delimiter="__",
         env_ignore_empty=True,
         frozen=True,
-        hide_input_in_errors=True,
+        hide_input_in_errors=True,  # addresses may hold secrets
     )
 
     state_dir: Path = Path("var")
@@ -329,6 +324,8 @@ class Settings(BaseSettings):
     protection: ProtectionServer = ProtectionServer()
     facility: FacilityServer = FacilityServer()
     gateway: GatewayServer = GatewayServer()
+    decision_log: DecisionLog = DecisionLog()
+    tracing: Tracing = Tracing()
 
     @classmethod
     def settings_customise_sources(
@@ -387,6 +384,11 @@ class Settings(BaseSettings):
     def swapping_secret_path(self) -> Path:
         """File of the secret that draws of swapping rest on."""
         return self.protection.swapping_secret_file or self.state_dir / "keys" / "swapping.key"
+
+    @property
+    def verification_file(self) -> Path:
+        """What the last verification of the ledger found."""
+        return self.state_dir / "run" / "verification.json"
 
     def ready_file(self, name: str, server: Server) -> Path:
         """Where a service writes its addresses."""

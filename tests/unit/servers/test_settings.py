@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sdcgate.servers.settings import Settings, is_loopback
+from sdcgate.servers.loopback import is_loopback
+from sdcgate.servers.settings import Settings
 
 
 def test_services_listen_on_the_loopback_unless_told_otherwise(monkeypatch):
