@@ -199,7 +199,12 @@ def main(settings: Settings) -> None:
     keys = settings.state_dir / "keys"
     metrics = Metrics("facility")
     policies = policies_of(settings, metrics)
-    engine = Engine(settings.data_root, settings.state_dir / "snapshots", secret(keys / "records.key"))
+    engine = Engine(
+        settings.data_root,
+        settings.state_dir / "snapshots",
+        secret(keys / "records.key"),
+        url=settings.engine_url,
+    )
     facility = Facility(
         engine,
         ledger,

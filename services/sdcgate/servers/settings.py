@@ -203,6 +203,8 @@ class Settings(BaseSettings):
     """Where data files that can be registered lie."""
     ledger_url: str = ""
     """SQLAlchemy URL of the ledger; SQLite in the state folder where empty."""
+    engine_url: str = Field(default="", repr=False)
+    """Where queries run: `postgresql://...`, a Spark master or `sc://...`; DuckDB over files where empty."""
     default_policy: str = "israel-cbs"
     """Policy of the datasets whose descriptor names none."""
     policy_dir: Path | None = None
