@@ -98,9 +98,6 @@ def _largest_of(
 ) -> dict[str, Any]:
     import ibis
 
-    if kind == WEIGHTED:
-        # Products need not fit in 64 bits; whether one is larger than another does not hang on the last.
-        contribution = contribution.cast("float64")
     ranks, dialect = respondents.ranks, respondents.dialect
     found = {f"{kind}largest{position}": largest(contribution, ranks, dialect)}
     if respondents.waivers:

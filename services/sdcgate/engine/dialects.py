@@ -17,12 +17,10 @@ def largest(values: Any, ranks: int, dialect: Dialect) -> Any:
     """The `ranks` largest values of a group, the largest first; missing ones are left out."""
     import ibis
 
-    floating = values.type().is_floating()
     if dialect is Dialect.POSTGRESQL:
         return values.collect(order_by=ibis.desc(values))[:ranks]
-    if dialect is Dialect.SPARK:
-        return _max_by(floating)(values, values, ranks)
-    return _max(floating)(values, ranks)
+    kind = str(values.type())
+    return _max_by(kind)(values, values, ranks) if dialect is Dialect.SPARK else _max(kind)(values, ranks)
 
 
 def wide_sum(values: Any, dialect: Dialect, where: Any = None) -> Any:
@@ -48,19 +46,19 @@ def in_order(records: Any, dialect: Dialect) -> Any:
 
 
 @cache
-def _max(floating: bool) -> Any:
-    """DuckDB's max(x, n)."""
+def _max(kind: str) -> Any:
+    """DuckDB's max(x, n) of a type."""
     import ibis
 
     def largest(x, n):  # type: ignore[no-untyped-def]
         ...
 
-    return ibis.udf.agg.builtin(largest, name="max", signature=_signature(floating, 1))
+    return ibis.udf.agg.builtin(largest, name="max", signature=((kind, "int64"), f"array<{kind}>"))
 
 
 @cache
-def _max_by(floating: bool) -> Any:
-    """Spark's max_by(x, x, n)."""
+def _max_by(kind: str) -> Any:
+    """Spark's max_by(x, x, n) of a type."""
     import ibis
 
     def largest(x, by, n):  # type: ignore[no-untyped-def]
@@ -68,12 +66,7 @@ def _max_by(floating: bool) -> Any:
 
     # By its short name sqlglot takes it for the function of two arguments and drops the third.
     name = "system.builtin.max_by"
-    return ibis.udf.agg.builtin(largest, name=name, signature=_signature(floating, 2))
-
-
-def _signature(floating: bool, values: int) -> tuple[tuple[str, ...], str]:
-    value = "float64" if floating else "int64"
-    return (*[value] * values, "int64"), f"array<{value}>"
+    return ibis.udf.agg.builtin(largest, name=name, signature=((kind, kind, "int64"), f"array<{kind}>"))
 
 
 @cache

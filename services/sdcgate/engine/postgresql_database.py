@@ -139,10 +139,16 @@ def _answer(connection: Any, sql: str, arguments: "pa.RecordBatch | None") -> "p
 
 
 def _plain(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
-    """Wide integers, which come as texts, as numbers."""
+    """Wide integers, and lists of them, which come as texts, as numbers."""
     import pyarrow as pa
 
-    if not isinstance(column.type, pa.BaseExtensionType):
-        return column
-    texts = pa.chunked_array([chunk.storage for chunk in column.chunks], type=pa.string())
-    return texts.cast(pa.decimal128(_WIDE_DIGITS, 0))
+    wide = pa.decimal128(_WIDE_DIGITS, 0)
+    if isinstance(column.type, pa.BaseExtensionType):
+        return pa.chunked_array([chunk.storage.cast(wide) for chunk in column.chunks], type=wide)
+    if pa.types.is_list(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):
+        lists = [
+            pa.ListArray.from_arrays(chunk.offsets, chunk.values.storage.cast(wide), mask=chunk.is_null())
+            for chunk in column.chunks
+        ]
+        return pa.chunked_array(lists, type=pa.list_(wide))
+    return column
