@@ -7,6 +7,7 @@ from sdcgate.engine.database import Database
 from sdcgate.engine.snapshot import Snapshots
 
 POSTGRESQL = ("postgresql://", "postgres://")
+SPARK = ("spark://", "k8s://", "yarn", "local", "sc://")
 
 
 def open_backend(
@@ -22,6 +23,8 @@ def open_backend(
 
     - Empty: files under `store`, and DuckDB with `threads`, `memory_limit` and `spill`.
     - `postgresql://...`: tables of a PostgreSQL, and that PostgreSQL.
+    - `spark://...`, `k8s://...`, `yarn` or `local...`: files under `store`, and Spark with this master;
+      `sc://...`: with this Spark Connect server.
 
     Raises:
         ValueError: the address is none of these, or the extra that it needs is not installed.
@@ -33,10 +36,17 @@ def open_backend(
 
         postgresql = PostgresqlDatabase(url)
         return SnapshotTables(postgresql, secret), postgresql
-    if url:
-        raise ValueError(f"the engine's address does not begin with {POSTGRESQL[0]}; empty is DuckDB")
-    from sdcgate.engine.duckdb_database import DuckdbDatabase
     from sdcgate.engine.snapshot_files import SnapshotFiles
+
+    if url.startswith(SPARK):
+        _need("pyspark", "spark")
+        from sdcgate.engine.spark_database import SparkDatabase
+
+        return SnapshotFiles(store, secret), SparkDatabase(url, store)
+    if url:
+        known = ", ".join((POSTGRESQL[0], *SPARK))
+        raise ValueError(f"the engine's address begins with none of {known}; empty is DuckDB")
+    from sdcgate.engine.duckdb_database import DuckdbDatabase
 
     return SnapshotFiles(store, secret), DuckdbDatabase(store, threads, memory_limit, spill)
 

@@ -120,7 +120,7 @@ def _words(column: "pa.Array", null: int) -> tuple[IntArray, npt.NDArray[np.uint
 
 
 def _ranked(column: "pa.ListArray", ranks: int, wide: bool) -> Array:
-    """Lists of at most `ranks` values as rows filled up with 0; `wide`: floats, as 64 bits do not hold them."""
+    """Lists of at most `ranks` values as rows filled up with 0; `wide` ones may be beyond 64 bits: floats."""
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     high, low = _words(column.flatten(), 0)
     values = high * 2.0**64 + low if wide else low.view(np.int64)
