@@ -94,11 +94,12 @@ def _connect(url: str, autocommit: bool) -> Any:
     return dbapi.connect(url, autocommit=autocommit)
 
 
-def _errors() -> type[Exception]:
+def _errors() -> tuple[type[Exception], ...]:
+    """What the driver raises, and Arrow where a figure has more digits than its numbers hold."""
     from adbc_driver_manager import Error
+    from pyarrow import ArrowException
 
-    errors: type[Exception] = Error
-    return errors
+    return Error, ArrowException
 
 
 def _failed(error: Exception) -> ComputationFailed:
@@ -142,13 +143,29 @@ def _plain(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
     """Wide integers, and lists of them, which come as texts, as numbers."""
     import pyarrow as pa
 
-    wide = pa.decimal128(_WIDE_DIGITS, 0)
     if isinstance(column.type, pa.BaseExtensionType):
-        return pa.chunked_array([chunk.storage.cast(wide) for chunk in column.chunks], type=wide)
+        return pa.chunked_array([_numbers(chunk) for chunk in column.chunks], type=_wide())
     if pa.types.is_list(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):
         lists = [
-            pa.ListArray.from_arrays(chunk.offsets, chunk.values.storage.cast(wide), mask=chunk.is_null())
+            pa.ListArray.from_arrays(chunk.offsets, _numbers(chunk.values), mask=chunk.is_null())
             for chunk in column.chunks
         ]
-        return pa.chunked_array(lists, type=pa.list_(wide))
+        return pa.chunked_array(lists, type=pa.list_(_wide()))
     return column
+
+
+def _wide() -> "pa.DataType":
+    import pyarrow as pa
+
+    return pa.decimal128(_WIDE_DIGITS, 0)
+
+
+def _numbers(texts: "pa.ExtensionArray") -> "pa.Array":
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    digits = pc.max(pc.utf8_length(pc.utf8_ltrim(texts.storage, "-"))).as_py()
+    # Arrow converts what is too long to something, without a word.
+    if digits is not None and digits > _WIDE_DIGITS:
+        raise pa.ArrowInvalid("a sum has too many digits")
+    return texts.storage.cast(_wide())

@@ -193,6 +193,18 @@ def test_a_server_that_was_started_again_is_asked_again(open_engine, people, ser
     assert engine.compute(dataset, TABLE).facts.units.tolist() == NORTH_SOUTH_WEST
 
 
+@pytest.mark.parametrize("wrong", ["4711 / 0", "'4711'::boolean::int", "4711 * 1e40::numeric"])
+def test_a_failure_does_not_tell_the_figure_that_it_failed_on(open_engine, wrong):
+    database = open_engine()._database
+    with pytest.raises(ComputationFailed) as raised:
+        database.run(f"SELECT {wrong} AS figure")
+    assert "4711" not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert database.run("SELECT 12345678901234567890123456789::numeric AS figure").to_pylist() == [
+        {"figure": 12345678901234567890123456789}
+    ]
+
+
 def test_many_threads_ask_at_once(open_engine, people):
     engine = open_engine()
     dataset = engine.register(parse(people())).dataset
