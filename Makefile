@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test test-long attack fuzz lint lint-rules lint-deploy proto bench bench-long docs reference clean
+.PHONY: run demo test test-long test-spark attack fuzz lint lint-rules lint-deploy proto bench bench-long docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -14,12 +14,17 @@ demo: $(PROTO)
 	$(PY) -m sdcgate.cli demo
 
 test: $(PROTO)
-	$(PY) -m pytest -n 2 --dist loadfile -m "not long"
+	$(PY) -m pytest -n 2 --dist loadfile -m "not long and not spark"
 
 # What takes an hour: hundreds of kills, liars and pairs at one instant, with a table of what came of them (FAULT_TRIALS=20
 # makes each series that long); every setting of the bundled policies changed, one after the other.
 test-long: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile -m long
+
+# Needs a JDK (17 or newer); installs pyspark, which is large.
+test-spark: $(PROTO)
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[spark]'
+	$(PY) -m pytest -m spark tests/spark
 
 # Automated intruders at sdcgate and at ACRO (in an environment of its own): a table, and tests/attack/results.json.
 attack: $(PROTO)

@@ -155,6 +155,7 @@ def scratch(settings: "Settings") -> "Iterator[tuple[EngineOfThen, Path]]":
             settings.state_dir / "snapshots",
             secret.read_bytes(),
             spill=Path(folder) / "spill",
+            url=settings.engine_url,
         )
         try:
             yield engine, Path(folder)

@@ -5,6 +5,7 @@ a *projection* (which records, in which cell) and a *statement* over it (what is
 same for all tables with measures of the same kind. Sums are integers: scaled values times scaled weights.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 from sdcgate.engine.contributions import MeasureShape, Respondents, collapsed, of_respondents, shift_of
 from sdcgate.engine.dataset import Dataset, code_type
+from sdcgate.engine.dialects import Dialect, fitting_sum, in_order, the_one, wide_sum
 from sdcgate.engine.record_keys import MARK_BITS
 from sdcgate.methods.rules import Contributions
 
@@ -20,6 +22,8 @@ RECORDS = "records"
 MEMBERS = "members"
 Statement = Literal["records", "units", "units at once", "records and units", "households", "holdings"]
 _PRODUCT_FITS = 2**62
+_LONGEST_NAME = 63
+"""Letters of a name that PostgreSQL tells apart."""
 SHORT_RUN = 8
 """Neighbouring codes that are named one by one in a condition."""
 
@@ -35,9 +39,19 @@ class Shape:
     keyed: bool = False
     """Whether the keys of a cell's units are summed."""
 
+    @property
+    def dialect(self) -> Dialect:
+        """What the database speaks."""
+        return self.respondents.dialect
+
 
 def shape_of_query(
-    dataset: Dataset, measures: Sequence[str], ranks: int, contributions: Contributions, keyed: bool = False
+    dataset: Dataset,
+    measures: Sequence[str],
+    ranks: int,
+    contributions: Contributions,
+    keyed: bool = False,
+    dialect: Dialect = Dialect.DUCKDB,
 ) -> Shape:
     """The shape of a query for these measures. Raises UnknownName."""
     heaviest = dataset.weight_bounds[1] * 10**dataset.weight_decimals if dataset.weighted else 1.0
@@ -49,13 +63,17 @@ def shape_of_query(
         fits = largest * heaviest < _PRODUCT_FITS
         shapes.append(MeasureShape(profile.has_missing, profile.minimum < 0, fits, shift))
     wanted = contributions.weighted and dataset.weighted
-    respondents = Respondents(ranks, dataset.holdings, dataset.waivers, wanted)
+    respondents = Respondents(ranks, dataset.holdings, dataset.waivers, wanted, dialect)
     return Shape(tuple(shapes), respondents, dataset.weighted, dataset.household, keyed)
 
 
 def view_name(dataset: Dataset) -> str:
-    """Name of the view over the snapshot's Parquet file."""
-    return f"{dataset.name}@{dataset.version}"
+    """Name of the table or view that a query reads the snapshot's records from."""
+    name = f"{dataset.name}@{dataset.version}"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(dataset.name.encode()).hexdigest()[:16]
+    return f"{dataset.name[: _LONGEST_NAME // 2]}#{digest}@{dataset.version}"
 
 
 def snapshot_table(dataset: Dataset) -> Any:
@@ -118,13 +136,23 @@ def chosen_records(dataset: Dataset, conditions: Conditions, valid: Sequence[str
 
 
 def records_projection(
-    dataset: Dataset, conditions: Conditions, columns: Sequence[str], measures: Sequence[str]
+    dataset: Dataset,
+    conditions: Conditions,
+    columns: Sequence[str],
+    measures: Sequence[str],
+    dialect: Dialect = Dialect.DUCKDB,
 ) -> Any:
     """Unit, weight and some columns of the records that fulfil the conditions and have the measures."""
-    table = chosen_records(dataset, conditions, measures)
+    table = in_order(chosen_records(dataset, conditions, measures), dialect)
     names = ["unit", "unit_key", *(["weight"] if dataset.weighted else []), *columns]
     values = {measure: table[dataset.measure_column(measure)] for measure in measures}
     return table.select(*names, **{f"measure_{place}": value for place, value in enumerate(values.values())})
+
+
+def column_in_order(dataset: Dataset, column: str) -> Any:
+    """One column of the snapshot's records, by unit and mark."""
+    table = snapshot_table(dataset)
+    return table.order_by(["unit", "record_mark"]).select(column)
 
 
 def _among(column: Any, positions: Sequence[int]) -> Any:
@@ -167,9 +195,12 @@ def counted_codes(dataset: Dataset, columns: Sequence[str]) -> Any:
 
 
 def _with_missing_flags(table: Any, columns: Sequence[str]) -> Any:
+    import ibis
+
+    yes, no = (ibis.literal(flag, type="int64") for flag in (1, 0))
     flags = [column for column in columns if column.endswith("_missing")]
     return table.mutate(
-        **{flag: table[flag.removesuffix("_missing")].isnull().cast("int64") for flag in flags}
+        **{flag: ibis.ifelse(table[flag.removesuffix("_missing")].isnull(), yes, no) for flag in flags}
     )
 
 
@@ -217,7 +248,8 @@ def statement(kind: Statement, shape: Shape, cell: str) -> Any:
 
 
 def _of_records(records: Any, shape: Shape) -> dict[str, Any]:
-    aggregates = {"records": records.count(), "marks": records["record_mark"].sum() % 2**MARK_BITS}
+    marks = wide_sum(records["record_mark"], shape.dialect)
+    aggregates = {"records": records.count(), "marks": marks % 2**MARK_BITS}
     if shape.weighted:
         aggregates["weights"] = records["weight"].sum()
     for position, measure in enumerate(shape.measures):
@@ -229,7 +261,7 @@ def _of_records(records: Any, shape: Shape) -> dict[str, Any]:
             aggregates[f"valid{position}"] = value.count()
         if shape.weighted:
             factor = value if measure.product_fits else value.cast("decimal(38, 0)")
-            aggregates[f"weighted{position}"] = (factor * records["weight"]).sum()
+            aggregates[f"weighted{position}"] = wide_sum(factor * records["weight"], shape.dialect)
             if measure.has_missing:
                 aggregates[f"valid_weights{position}"] = records["weight"].sum(where=value.notnull())
     return aggregates
@@ -249,13 +281,16 @@ def _by_unit(records: Any, shape: Shape, cell: str, at_once: bool) -> Any:
     if shape.household == "size":
         aggregates["household"] = records["household"].min()
     if at_once:
-        aggregates["cell"] = records[cell].arbitrary()
+        aggregates["cell"] = the_one(records[cell], shape.dialect)
         return records.group_by("unit").agg(**aggregates)
     return records.group_by(cell=records[cell], unit=records["unit"]).agg(**aggregates)
 
 
 def _values(records: Any, shape: Shape) -> dict[str, Any]:
-    return {f"m{position}": records[f"m{position}"].sum() for position in range(len(shape.measures))}
+    return {
+        f"m{position}": fitting_sum(records[f"m{position}"], shape.dialect)
+        for position in range(len(shape.measures))
+    }
 
 
 def _by_holding(records: Any, shape: Shape, cell: str) -> Any:
@@ -277,7 +312,7 @@ def _of_units(by_unit: Any, shape: Shape) -> dict[str, Any]:
     aggregates = {"units": by_unit.count()}
     if shape.keyed:
         # 128 bits hold them; their lower 64 are the sum modulo 2^64.
-        aggregates["keys"] = by_unit["unit_key"].sum()
+        aggregates["keys"] = wide_sum(by_unit["unit_key"], shape.dialect)
     if shape.weighted:
         aggregates["unit_weights"] = by_unit["weight"].sum()
     if shape.household == "size":
@@ -291,5 +326,6 @@ def _of_units(by_unit: Any, shape: Shape) -> dict[str, Any]:
             lacks = by_unit[f"lacks{position}"] if f"lacks{position}" in by_unit.columns else value.isnull()
             aggregates[f"lacking_units{position}"] = lacks.sum()
             if shape.keyed:
-                aggregates[f"keys{position}"] = by_unit["unit_key"].sum(where=value.notnull())
+                keys = wide_sum(by_unit["unit_key"], shape.dialect, where=value.notnull())
+                aggregates[f"keys{position}"] = keys
     return aggregates

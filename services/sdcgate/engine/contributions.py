@@ -6,10 +6,10 @@ the names of their aggregates begin with: nothing for absolute values, `shifted_
 
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 from sdcgate.engine.descriptor import Measure
+from sdcgate.engine.dialects import Dialect, fitting_sum, largest, wide_sum
 from sdcgate.methods.rules import Contributions, NegativeValues
 
 SHIFTED, WEIGHTED = "shifted_", "weighted_"
@@ -36,6 +36,7 @@ class Respondents:
     waivers: bool = False
     weighted: bool = False
     """Whether weighted contributions are wanted."""
+    dialect: Dialect = Dialect.DUCKDB
 
 
 def shift_of(measure: Measure, contributions: Contributions) -> int:
@@ -51,9 +52,11 @@ def collapsed(records: Any, measures: tuple[MeasureShape, ...], respondents: Res
     aggregates = {"waiver": records["waiver"].min()} if respondents.waivers else {}
     for position, measure in enumerate(measures):
         if measure.shift:
-            aggregates[f"{SHIFTED}{position}"] = _shifted(records, position, measure).sum()
+            shifted = _shifted(records, position, measure)
+            aggregates[f"{SHIFTED}{position}"] = fitting_sum(shifted, respondents.dialect)
         if respondents.weighted:
-            aggregates[f"{WEIGHTED}{position}"] = _weighted(records, position, measure).sum()
+            weighted = _weighted(records, position, measure)
+            aggregates[f"{WEIGHTED}{position}"] = wide_sum(weighted, respondents.dialect)
     return aggregates
 
 
@@ -72,7 +75,7 @@ def of_respondents(
             negative = measure.may_be_negative and kind != SHIFTED
             contribution = signed.abs() if negative else signed
             if negative:
-                aggregates[f"{kind}absolute{position}"] = contribution.sum()
+                aggregates[f"{kind}absolute{position}"] = wide_sum(contribution, respondents.dialect)
             aggregates |= _largest_of(relation, contribution, kind, position, respondents)
     return aggregates
 
@@ -95,33 +98,9 @@ def _largest_of(
 ) -> dict[str, Any]:
     import ibis
 
-    largest = _largest()
-    if kind == WEIGHTED:
-        # Products need not fit in 64 bits; whether one is larger than another does not hang on the last.
-        largest, contribution = _largest_float(), contribution.cast("float64")
-    found = {f"{kind}largest{position}": largest(contribution, respondents.ranks)}
+    ranks, dialect = respondents.ranks, respondents.dialect
+    found = {f"{kind}largest{position}": largest(contribution, ranks, dialect)}
     if respondents.waivers:
         protected = ibis.ifelse(relation["waiver"] == 0, contribution, ibis.null(contribution.type()))
-        found[f"{kind}unwaived{position}"] = largest(protected, respondents.ranks)
+        found[f"{kind}unwaived{position}"] = largest(protected, ranks, dialect)
     return found
-
-
-@cache
-def _largest() -> Any:
-    """DuckDB's max(x, n): the n largest values, largest first."""
-    import ibis
-
-    def largest(x: int, n: int) -> list[int]:  # type: ignore[empty-body]
-        ...
-
-    return ibis.udf.agg.builtin(largest, name="max")
-
-
-@cache
-def _largest_float() -> Any:
-    import ibis
-
-    def largest_float(x: float, n: int) -> list[float]:  # type: ignore[empty-body]
-        ...
-
-    return ibis.udf.agg.builtin(largest_float, name="max")

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sdcgate.engine.aggregation import snapshot_table
 from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.dialects import Dialect, the_one
 from sdcgate.engine.key_variables import key_variable
-from sdcgate.engine.snapshot import read_column
+from sdcgate.engine.snapshot import ReadColumn
 from sdcgate.engine.waves import snapshot_waves
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.keys import group_keys
@@ -27,12 +27,12 @@ def varying(dataset: Dataset, levels: Levels) -> bool:
     return any(dataset.varies(variable, level) for variable, level in levels)
 
 
-def counting(dataset: Dataset, levels: Levels) -> Any:
+def counting(dataset: Dataset, levels: Levels, dialect: Dialect = Dialect.DUCKDB) -> Any:
     """Units and the sum of their weights by the codes of levels that do not vary within units."""
     columns = [dataset.column(variable, level) for variable, level in levels]
     table = snapshot_table(dataset)
     if dataset.records_per_unit > 1:
-        kept = {name: table[name].arbitrary() for name in columns}
+        kept = {name: the_one(table[name], dialect) for name in columns}
         if dataset.weighted:
             kept["weight"] = table["weight"].min()
         table = table.group_by("unit").agg(**kept)
@@ -57,14 +57,14 @@ def counted(dataset: Dataset, levels: Levels, rows: Any) -> CountedUnits:
     )
 
 
-def unit_by_unit(dataset: Dataset, file: Path, levels: Levels) -> CountedUnits:
+def unit_by_unit(dataset: Dataset, read: ReadColumn, levels: Levels) -> CountedUnits:
     """A row a unit with its household, from the snapshot: a level that varies becomes one a wave."""
-    columns = [read_column(file, dataset.column(variable, level)) for variable, level in levels]
-    unit = read_column(file, "unit").astype(np.int64)
-    weight = read_column(file, "weight").astype(np.float64) if dataset.weighted else None
-    waves = snapshot_waves(dataset, file, unit)
+    columns = [read(dataset.column(variable, level)) for variable, level in levels]
+    unit = read("unit").astype(np.int64)
+    weight = read("weight").astype(np.float64) if dataset.weighted else None
+    waves = snapshot_waves(dataset, read, unit)
     found = reduce_to_units(_with_missing(dataset, levels, columns), weight, unit, waves)
-    households = read_column(file, "household") if dataset.household == "id" else None
+    households = read("household") if dataset.household == "id" else None
     own = [_key(dataset, variable, level) for variable, level in levels]
     ones = np.ones(len(found), dtype=np.int64)
     return CountedUnits(

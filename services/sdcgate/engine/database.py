@@ -1,11 +1,12 @@
-"""DuckDB in memory over the snapshots' Parquet files, for many threads: views, cursors, compiled queries."""
+"""What the engine asks of a database: SQL of Ibis expressions, compiled once, and its rows as Arrow."""
 
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.dialects import Dialect
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,108 +18,44 @@ class ComputationFailed(RuntimeError):
     """A query could not be run. The database's own words are left out: they may hold values."""
 
 
-class Database:
-    """One DuckDB instance; each thread has a cursor of its own. Never a database file.
+class Database(Protocol):
+    """A database that many threads may use at once."""
 
-    It may read what lies in `store` only; what does not fit in memory spills to `spill`, or `store/.spill`.
-    """
+    @property
+    def dialect(self) -> Dialect:
+        """What it speaks."""
 
-    def __init__(
-        self,
-        store: Path,
-        threads: int | None = None,
-        memory_limit: str | None = None,
-        spill: Path | None = None,
-    ) -> None:
-        self._store = store
-        self._spill = spill or store / ".spill"
-        self._settings: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit}
-        self._connection: Any = None
-        self._views: set[str] = set()
-        self._compiled: OrderedDict[Hashable, str] = OrderedDict()
-        self._lock = threading.RLock()
-        self._local = threading.local()
+    def attach(self, dataset: Dataset) -> None:
+        """Make a snapshot's records readable by their `view_name`, for the calling thread."""
 
-    def view(self, name: str, file: Path) -> None:
-        """Makes a Parquet file readable under a name, for all threads."""
-        with self._lock:
-            if name not in self._views:
-                quoted_name, quoted_file = name.replace('"', '""'), str(file).replace("'", "''")
-                self._open().con.execute(
-                    f"CREATE OR REPLACE VIEW \"{quoted_name}\" AS SELECT * FROM read_parquet('{quoted_file}')"  # noqa: S608
-                )
-                self._views.add(name)
+    def compiled(self, key: Hashable, build: Callable[[], Any]) -> str:
+        """SQL of an Ibis expression; built and compiled once for a key."""
+
+    def run(self, sql: str, tables: Mapping[str, "pa.Table"] | None = None) -> "pa.Table":
+        """The rows of a query; `tables`, of 64-bit integers, can be named in it. Raises ComputationFailed."""
+
+    def close(self) -> None:
+        """End all connections."""
+
+
+class CompiledQueries:
+    """The SQL of the expressions that were asked for last, in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._known: OrderedDict[Hashable, str] = OrderedDict()
+        self._lock = threading.Lock()
 
     def compiled(self, key: Hashable, build: Callable[[], Any]) -> str:
         """SQL of an Ibis expression; built and compiled once for a key."""
         with self._lock:
-            sql = self._compiled.get(key)
+            sql = self._known.get(key)
             if sql is None:
                 import ibis
 
-                sql = self._compiled[key] = str(ibis.to_sql(build(), dialect="duckdb"))
-                if len(self._compiled) > _COMPILED:
-                    self._compiled.popitem(last=False)
+                sql = self._known[key] = str(ibis.to_sql(build(), dialect=self._dialect.value))
+                if len(self._known) > _COMPILED:
+                    self._known.popitem(last=False)
             else:
-                self._compiled.move_to_end(key)
+                self._known.move_to_end(key)
             return sql
-
-    def run(self, sql: str, tables: Mapping[str, "pa.Table"] | None = None) -> "pa.Table":
-        """The rows of a query; `tables` can be named in it. Raises ComputationFailed."""
-        import duckdb
-
-        cursor = self._cursor()
-        for name, table in (tables or {}).items():
-            cursor.register(name, table)
-        try:
-            return cursor.execute(sql).to_arrow_table()
-        except duckdb.Error as error:
-            # A cursor with a broken result refuses all that follows.
-            self._local.cursor = None
-            raise ComputationFailed(f"the engine's query failed: {type(error).__name__}") from None
-        finally:
-            for name in tables or {}:
-                cursor.unregister(name)
-
-    def close(self) -> None:
-        """Ends the instance and all its cursors."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.disconnect()
-            self._connection = None
-            self._views.clear()
-            self._local = threading.local()
-
-    def _open(self) -> Any:
-        with self._lock:
-            if self._connection is None:
-                import ibis
-
-                # sql() would spare a copy of the rows but bind each query twice; the rows are aggregates.
-                warnings.filterwarnings(
-                    "ignore", message="Arrow output on a DB-API result", category=UserWarning
-                )
-                self._spill.mkdir(mode=0o700, parents=True, exist_ok=True)
-                connection = ibis.duckdb.connect()
-                wanted = {
-                    **self._settings,
-                    "temp_directory": str(self._spill),
-                    "autoinstall_known_extensions": False,
-                    "autoload_known_extensions": False,
-                    "parquet_metadata_cache": True,
-                    "python_enable_replacements": False,
-                    "allowed_directories": [str(self._store)],
-                    "enable_external_access": False,
-                }
-                for name, value in wanted.items():
-                    if value is not None:
-                        connection.con.execute(f"SET {name} = ?", [value])
-                self._connection = connection
-            return self._connection
-
-    def _cursor(self) -> Any:
-        cursor = getattr(self._local, "cursor", None)
-        if cursor is None:
-            with self._lock:
-                cursor = self._local.cursor = self._open().con.cursor()
-        return cursor

@@ -78,7 +78,7 @@ class Dataset:
     """Largest number of records of one unit."""
     content_hash: str
     file_hash: str = field(repr=False)
-    """SHA-256 of the snapshot's Parquet file."""
+    """SHA-256 of the snapshot's Parquet file, or of the hashes of its table's rows."""
     weight_bounds: tuple[float, float] = field(repr=False)
     """Smallest and largest weight; the constant weight twice where no weight is declared."""
     household: Literal["", "id", "size"]

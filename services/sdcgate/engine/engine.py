@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +22,8 @@ from sdcgate.engine.aggregation import (
     statement,
     view_name,
 )
+from sdcgate.engine.backends import open_backend
 from sdcgate.engine.counted_units import Levels, counted, counting, together, unit_by_unit, varying
-from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset, UnknownDataset
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
 from sdcgate.engine.lineage import lineage_problem
@@ -37,16 +36,7 @@ from sdcgate.engine.registered_files import registered_numbers, registered_relea
 from sdcgate.engine.registration import Prepared, prepare
 from sdcgate.engine.release import release_file
 from sdcgate.engine.releases import TwoReleases
-from sdcgate.engine.snapshot import (
-    SnapshotDamaged,
-    data_file,
-    file_hash,
-    read_column,
-    read_snapshot,
-    same_content,
-    versions,
-    write_snapshot,
-)
+from sdcgate.engine.snapshot import ReadColumn, SnapshotDamaged, same_content
 from sdcgate.engine.table_plan import (
     cell_positions,
     fill_totals,
@@ -76,11 +66,13 @@ class Registration:
 
 
 class Engine:
-    """Datasets in immutable snapshots under `store`, read from files under `data_root`.
+    """Datasets in immutable snapshots, made of files under `data_root`.
 
-    `secret`, 32 bytes, keys unit keys and record marks; a store is tied to its secret. What does not fit in
-    memory goes to `spill`, a folder of this engine's own; to one in the store where it is not given. All
-    methods may be called from many threads.
+    By itself it is DuckDB over files under `store`; `url` names another place where snapshots lie and
+    queries run (`backends.open_backend`), with the same cells. `secret`, 32 bytes, keys unit keys and record
+    marks; snapshots are tied to their secret. What does not fit in DuckDB's memory goes to `spill`, a folder
+    of this engine's own; to one in the store where it is not given. All methods may be called from many
+    threads.
     """
 
     def __init__(
@@ -92,15 +84,16 @@ class Engine:
         threads: int | None = None,
         memory_limit: str | None = None,
         spill: Path | None = None,
+        url: str = "",
     ) -> None:
         if len(secret) != SECRET_BYTES:
             raise ValueError(f"the engine's secret has {SECRET_BYTES} bytes")
         self._data_root = data_root
-        self._store = store.resolve()
         self._secret = secret
-        self._database = Database(self._store, threads, memory_limit, spill)
+        self._snapshots, self._database = open_backend(
+            url, store.resolve(), secret, threads=threads, memory_limit=memory_limit, spill=spill
+        )
         self._loaded: dict[tuple[str, int], Dataset] = {}
-        self._verified: dict[tuple[str, int], tuple[int, ...]] = {}
         self._lock = threading.RLock()
 
     def register(self, descriptor: Descriptor) -> Registration:
@@ -112,14 +105,14 @@ class Engine:
         with self._lock:
             self._check_lineage(prepared)
             while True:
-                numbers = versions(self._store).get(descriptor.name, [])
+                numbers = self._snapshots.versions().get(descriptor.name, [])
                 if numbers:
                     newest = self._load(descriptor.name, numbers[-1])
                     if same_content(newest, prepared):
                         return Registration(newest, False)
                 try:
                     version = numbers[-1] + 1 if numbers else 1
-                    dataset = write_snapshot(prepared, self._store, version, self._secret)
+                    dataset = self._snapshots.write(prepared, version)
                 except FileExistsError:
                     continue
                 self._loaded[dataset.name, dataset.version] = dataset
@@ -142,13 +135,11 @@ class Engine:
         if not prepared.unit_ids or (descriptor.source and descriptor.other_people):
             return
         # All of them: in one that cannot be read there may be the same people.
-        for name in versions(self._store):
+        for name in self._snapshots.versions():
             known = self.dataset(name)
             if (descriptor.source or descriptor.name) in (known.source, known.name):
                 continue
-            self._attach(known)
-            read = partial(read_column, data_file(self._store, known))
-            if problem := lineage_problem(prepared, known, read, self._secret):
+            if problem := lineage_problem(prepared, known, self._columns(known), self._secret):
                 raise DescriptorInvalid((problem,))
 
     def datasets(self) -> list[Dataset]:
@@ -157,14 +148,14 @@ class Engine:
         Nothing is answered from such a one, and the others go on being answered.
         """
         found = []
-        for name in versions(self._store):
+        for name in self._snapshots.versions():
             with suppress(SnapshotDamaged):
                 found.append(self.dataset(name))
         return found
 
     def dataset(self, name: str, version: int | None = None) -> Dataset:
         """A dataset, in its newest version unless said otherwise. Raises UnknownDataset, SnapshotDamaged."""
-        numbers = versions(self._store).get(name, [])
+        numbers = self._snapshots.versions().get(name, [])
         if not numbers:
             raise UnknownDataset(f"no dataset {name!r} is registered")
         if version is not None and version not in numbers:
@@ -177,7 +168,7 @@ class Engine:
         Returns what is wrong with those that nothing can be answered from.
         """
         damaged = []
-        for name in versions(self._store):
+        for name in self._snapshots.versions():
             try:
                 dataset = self.dataset(name)
                 first = dataset.descriptor.variables[0].name
@@ -200,7 +191,9 @@ class Engine:
         if query.ranks < 1:
             raise ValueError("ranks: at least the largest contributor is computed")
         plan = plan_table(dataset, query)
-        shape = shape_of_query(dataset, query.measures, query.ranks, query.contributions, query.keyed)
+        shape = shape_of_query(
+            dataset, query.measures, query.ranks, query.contributions, query.keyed, self._database.dialect
+        )
         conditions = plan_conditions(dataset, query.filters)
         cells = plan.cell_columns()
         projection = self._database.compiled(
@@ -229,7 +222,7 @@ class Engine:
         Two to five queries whatever the number of regions. Raises UnknownName, ValueError for a mask with
         bits beyond a variable's codes, SnapshotDamaged.
         """
-        shape = shape_of_query(dataset, measures, ranks, contributions)
+        shape = shape_of_query(dataset, measures, ranks, contributions, dialect=self._database.dialect)
         self._attach(dataset)
         columns = involved_columns(dataset, regions)
         members = region_members(self._database, dataset, regions, columns)
@@ -281,31 +274,25 @@ class Engine:
         """
         if not levels:
             raise ValueError("levels: name at least one")
-        self._attach(dataset)
         if households or varying(dataset, levels):
-            units = unit_by_unit(dataset, data_file(self._store, dataset), levels)
+            units = unit_by_unit(dataset, self._columns(dataset), levels)
             return units if households else together(units)
+        self._attach(dataset)
         key = ("counted", view_name(dataset), tuple(levels))
-        return counted(
-            dataset,
-            levels,
-            self._database.run(self._database.compiled(key, lambda: counting(dataset, levels))),
-        )
+        sql = self._database.compiled(key, lambda: counting(dataset, levels, self._database.dialect))
+        return counted(dataset, levels, self._database.run(sql))
 
     def release(self, dataset: Dataset, release_date: date | None = None) -> ReleaseFile:
         """The dataset as the rules for the release of files see it, unit by unit. Raises SnapshotDamaged."""
-        return release_file(
-            dataset, self._store, release_date=release_date, weights_released=dataset.weighted
-        )
+        read = self._columns(dataset)
+        return release_file(dataset, read, release_date=release_date, weights_released=dataset.weighted)
 
     def releases(self, first: tuple[Dataset, Levels], second: tuple[Dataset, Levels]) -> TwoReleases:
         """Two datasets of one source by units, at some levels, and what they share.
 
         Raises MicrodataUnusable where nothing is shared, SnapshotDamaged.
         """
-        for dataset in (first[0], second[0]):
-            self._attach(dataset)
-        own, other = ((one, data_file(self._store, one), levels) for one, levels in (first, second))
+        own, other = ((one, self._columns(one), levels) for one, levels in (first, second))
         return registered_releases(own, other)
 
     def changed_units(self, first: Dataset, second: Dataset) -> int | None:
@@ -315,9 +302,7 @@ class Engine:
         """
         if not comparable(first, second):
             return None
-        for dataset in (first, second):
-            self._attach(dataset)
-        return changed_units([data_file(self._store, dataset) for dataset in (first, second)])
+        return changed_units([self._columns(dataset) for dataset in (first, second)])
 
     def numbers(
         self, dataset: Dataset, levels: Levels, widths: Sequence[NumberWidth]
@@ -326,8 +311,7 @@ class Engine:
 
         Raises ValueError where units have several records or no value, SnapshotDamaged.
         """
-        self._attach(dataset)
-        return registered_numbers(dataset, data_file(self._store, dataset), levels, widths)
+        return registered_numbers(dataset, self._columns(dataset), levels, widths)
 
     def _run(
         self, kind: Statement, shape: Shape, cell: int, projection: str, members: "pa.Table | None" = None
@@ -336,27 +320,20 @@ class Engine:
             ("statement", kind, shape, cell), lambda: statement(kind, shape, f"c{cell}")
         )
         tables = {} if members is None else {MEMBERS: members}
-        return self._database.run(f'WITH "{RECORDS}" AS ({projection}) {sql}', tables)
+        return self._database.run(f"WITH {RECORDS} AS ({projection}) {sql}", tables)
 
     def _load(self, name: str, version: int) -> Dataset:
         with self._lock:
             if (name, version) not in self._loaded:
-                place = self._store / name / f"v{version}"
-                self._loaded[name, version] = read_snapshot(place, self._secret)
+                self._loaded[name, version] = self._snapshots.read(name, version)
             return self._loaded[name, version]
 
     def _attach(self, dataset: Dataset) -> None:
-        """Makes a dataset readable; the file's hash is verified at first and whenever it was touched."""
-        file = data_file(self._store, dataset)
-        key = (dataset.name, dataset.version)
-        try:
-            found = file.stat()
-        except OSError:
-            raise SnapshotDamaged(f"{dataset.name} v{dataset.version}: the data file is gone") from None
-        state = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-        if self._verified.get(key) == state:
-            return
-        if file_hash(file) != dataset.file_hash:
-            raise SnapshotDamaged(f"{dataset.name} v{dataset.version}: the data file was changed")
-        self._database.view(view_name(dataset), file)
-        self._verified[key] = state
+        """Makes a dataset readable, once its records were verified."""
+        self._snapshots.verify(dataset)
+        self._database.attach(dataset)
+
+    def _columns(self, dataset: Dataset) -> ReadColumn:
+        """The columns of a dataset, once its records were verified."""
+        self._snapshots.verify(dataset)
+        return self._snapshots.columns(dataset)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from sdcgate.engine.data_files import FileUnusable, column_names
-from sdcgate.engine.database import ComputationFailed, Database
+from sdcgate.engine.database import ComputationFailed
 from sdcgate.engine.descriptor import DataFile
+from sdcgate.engine.duckdb_database import DuckdbDatabase
 from sdcgate.engine.microdata import MicrodataColumns, MicrodataUnusable, check_columns
 from sdcgate.engine.table_columns import TableColumns, coded
 from sdcgate.methods.cells import IntArray
@@ -138,9 +139,9 @@ def _risks_sql(counted: CountedFile, begin: int, end: int) -> str:
 
 
 @contextmanager
-def _database(file: Path) -> Iterator[Database]:
+def _database(file: Path) -> Iterator[DuckdbDatabase]:
     with tempfile.TemporaryDirectory(prefix="sdcgate") as spill:
-        database = Database(file.resolve().parent, memory_limit=MEMORY, spill=Path(spill))
+        database = DuckdbDatabase(file.resolve().parent, memory_limit=MEMORY, spill=Path(spill))
         try:
             yield database
         except ComputationFailed:
@@ -159,7 +160,7 @@ def _count_sql(file: Path, columns: MicrodataColumns) -> str:
     )
 
 
-def _check_weights(database: Database, file: Path, column: str) -> None:
+def _check_weights(database: DuckdbDatabase, file: Path, column: str) -> None:
     """Raises MicrodataUnusable where a weight is missing, no number, not finite or not above 0."""
     weight = f"TRY_CAST({_quoted(column)} AS DOUBLE)"
     wrong = f"NOT coalesce(isfinite({weight}) AND {weight} > 0, false)"

@@ -93,7 +93,7 @@ def _values(column: "pa.ChunkedArray", name: str, ranks: int) -> Array:
         merged = merged.chunk(0) if merged.num_chunks else pa.array([], type=column.type)
     kind = _kind(name)
     if kind in _RANKED:
-        return _ranked(merged, ranks)
+        return _ranked(merged, ranks, wide=kind.startswith(WEIGHTED))
     high, low = _words(merged, _empty(name))
     if kind in _WORDS:
         return low
@@ -119,16 +119,11 @@ def _words(column: "pa.Array", null: int) -> tuple[IntArray, npt.NDArray[np.uint
     return high, low.view(np.uint64)
 
 
-def _ranked(column: "pa.ListArray", ranks: int) -> Array:
-    """Lists of at most `ranks` values as rows filled up with 0."""
-    import pyarrow as pa
-
+def _ranked(column: "pa.ListArray", ranks: int, wide: bool) -> Array:
+    """Lists of at most `ranks` values as rows filled up with 0; `wide` ones may be beyond 64 bits: floats."""
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    listed = column.flatten()
-    if pa.types.is_floating(listed.type):
-        values: Array = listed.to_numpy(zero_copy_only=False)
-    else:
-        values = _words(listed, 0)[1].view(np.int64)
+    high, low = _words(column.flatten(), 0)
+    values = high * 2.0**64 + low if wide else low.view(np.int64)
     filled = np.zeros((len(lengths), ranks), dtype=values.dtype)
     filled[np.arange(ranks) < lengths[:, None]] = values
     return filled

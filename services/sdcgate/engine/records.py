@@ -20,7 +20,7 @@ def read_records(database: Database, dataset: Dataset, query: RecordsQuery) -> R
     columns = tuple(dict.fromkeys(wanted))
     sql = database.compiled(
         ("records of", view_name(dataset), conditions, columns, query.measures),
-        lambda: records_projection(dataset, conditions, columns, query.measures),
+        lambda: records_projection(dataset, conditions, columns, query.measures, database.dialect),
     )
     rows = database.run(sql)
     positions = {name: rows[name].to_numpy().astype(np.int64) for name in columns}
@@ -30,7 +30,7 @@ def read_records(database: Database, dataset: Dataset, query: RecordsQuery) -> R
     }
     unit = _numbered(rows["unit"].to_numpy())
     keys = np.zeros(int(unit.max(initial=-1)) + 1, dtype=np.uint64)
-    keys[unit] = rows["unit_key"].to_numpy()
+    keys[unit] = rows["unit_key"].to_numpy().view(np.uint64)
     return Records(
         codes={level: positions[column] for level, column in zip(query.levels, wanted, strict=True)},
         measures=values,

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.descriptor import Descriptor, Variable
 from sdcgate.engine.municipalities import municipality_arrays
-from sdcgate.engine.snapshot import SnapshotDamaged, data_file, file_hash, read_column
+from sdcgate.engine.snapshot import ReadColumn
 from sdcgate.engine.waves import snapshot_waves
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.risk.release_rules import Municipalities, Regional, ReleasedVariable, ReleaseFile, Topic
@@ -46,7 +45,7 @@ class ReleasedRecords:
 
 def release_file(
     dataset: Dataset,
-    store: Path,
+    read: ReadColumn,
     *,
     release_date: date | None = None,
     weights_released: bool = False,
@@ -56,20 +55,17 @@ def release_file(
 
     A variable that varies within units becomes one a wave (`waves.snapshot_waves`).
     Snapshots are sorted by a secret key: whether the *released* records stand in random order is what
-    `random_order` tells. Raises SnapshotDamaged.
+    `random_order` tells.
     """
-    file = data_file(store, dataset)
-    if file_hash(file) != dataset.file_hash:
-        raise SnapshotDamaged(f"{dataset.name} v{dataset.version}: the data file was changed")
     descriptor = dataset.descriptor
-    unit = read_column(file, "unit").astype(np.int64)
+    unit = read("unit").astype(np.int64)
     records = ReleasedRecords(
         levels=tuple(dataset.levels(variable.name)[0] for variable in descriptor.variables),
-        codes=np.column_stack([_codes(dataset, file, variable) for variable in descriptor.variables]),
+        codes=np.column_stack([_codes(dataset, read, variable) for variable in descriptor.variables]),
         unit=unit,
-        waves=snapshot_waves(dataset, file, unit),
-        weights=_weights(dataset, file, unit),
-        households=read_column(file, "household") if dataset.household == "id" else None,
+        waves=snapshot_waves(dataset, read, unit),
+        weights=_weights(dataset, read, unit),
+        households=read("household") if dataset.household == "id" else None,
     )
     made = released(descriptor, dataset.code_lists, records, release_date)
     return replace(made, weights_released=weights_released, random_order=random_order)
@@ -97,16 +93,16 @@ def released(
     )
 
 
-def _codes(dataset: Dataset, file: Path, variable: Variable) -> IntArray:
+def _codes(dataset: Dataset, read: ReadColumn, variable: Variable) -> IntArray:
     """Positions of finest codes, -1 where missing."""
-    positions = read_column(file, dataset.column(variable.name)).astype(np.int64)
+    positions = read(dataset.column(variable.name)).astype(np.int64)
     positions[positions == len(dataset.levels(variable.name)[0].codes) - 1] = -1
     return positions
 
 
-def _weights(dataset: Dataset, file: Path, unit: IntArray) -> FloatArray | None:
+def _weights(dataset: Dataset, read: ReadColumn, unit: IntArray) -> FloatArray | None:
     if dataset.weighted and dataset.descriptor.weight is not None:
-        scaled: FloatArray = read_column(file, "weight") / 10.0**dataset.weight_decimals
+        scaled: FloatArray = read("weight") / 10.0**dataset.weight_decimals
         return scaled
     if dataset.descriptor.design.coverage == "CENSUS":
         return None

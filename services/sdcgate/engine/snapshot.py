@@ -1,18 +1,15 @@
-"""Immutable snapshots of datasets: a Parquet file and its metadata, `<store>/<name>/v<version>/`.
+"""Immutable snapshots of datasets: what is common to all places where they lie.
 
-A snapshot is written beside its place and renamed at the end, so a crash leaves none or a whole one. Its
-metadata carry a keyed seal, the Parquet file's SHA-256, and a content hash that does not depend on the order
-of the source file; because it covers secret keys and marks, it says nothing to who does not have the secret.
+A snapshot is the records and its metadata. Metadata carry a keyed seal, a hash of the records as they lie
+there, and a content hash that does not depend on the order of the source file; because it covers secret keys
+and marks, it says nothing to who does not have the secret.
 """
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +22,34 @@ from sdcgate.engine.registration import Prepared
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DATA_FILE = "data.parquet"
-METADATA_FILE = "dataset.json"
-_ROW_GROUP = 122_880
-_CHUNK = 1 << 22
+ReadColumn = Callable[[str], npt.NDArray[Any]]
+"""One column of a snapshot's records by its name, in the snapshot's order; NaN where a measure is missing."""
 
 
 class SnapshotDamaged(RuntimeError):
     """A snapshot has vanished or is not what was written; nothing may be computed from it."""
+
+
+class Snapshots(Protocol):
+    """Where snapshots lie."""
+
+    def versions(self) -> dict[str, list[int]]:
+        """Versions of each dataset, ascending, the datasets by name."""
+
+    def read(self, name: str, version: int) -> Dataset:
+        """The metadata of a version. Raises SnapshotDamaged where they are not what was sealed."""
+
+    def write(self, prepared: Prepared, version: int) -> Dataset:
+        """Write a version: whole, or not at all. Raises FileExistsError where it is there already."""
+
+    def verify(self, dataset: Dataset) -> None:
+        """That the records are those that were written: at first, and whenever they were touched.
+
+        Raises SnapshotDamaged.
+        """
+
+    def columns(self, dataset: Dataset) -> ReadColumn:
+        """The columns of a dataset's records."""
 
 
 def content_hash(prepared: Prepared) -> str:
@@ -55,89 +72,8 @@ def same_content(dataset: Dataset, prepared: Prepared) -> bool:
     )
 
 
-def write_snapshot(prepared: Prepared, store: Path, version: int, secret: bytes) -> Dataset:
-    """Writes a version. Raises FileExistsError where that version is there already."""
-    import pyarrow.parquet as pq
-
-    folder = store / prepared.descriptor.name
-    for made in (store, folder):
-        made.mkdir(mode=0o700, parents=True, exist_ok=True)
-    place = folder / f"v{version}"
-    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=folder))
-    try:
-        data = draft / DATA_FILE
-        os.close(os.open(data, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        pq.write_table(_arrow(prepared), data, compression="lz4", row_group_size=_ROW_GROUP)
-        dataset = _dataset(prepared, version, file_hash(data))
-        metadata = draft / METADATA_FILE
-        with os.fdopen(os.open(metadata, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as opened:
-            opened.write(_sealed(dataset, secret))
-        for path in (data, metadata, draft):
-            _flush(path)
-        try:
-            draft.rename(place)
-        except OSError:
-            if place.exists():
-                raise FileExistsError(f"version {version} of {prepared.descriptor.name} exists") from None
-            raise
-        _flush(folder)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    return dataset
-
-
-def read_snapshot(place: Path, secret: bytes) -> Dataset:
-    """The metadata of a version. Raises SnapshotDamaged where they are not what this secret sealed."""
-    try:
-        text = (place / METADATA_FILE).read_text(encoding="utf-8")
-        seal, _, body = text.partition("\n")
-        if _seal(body, secret) != seal:
-            raise SnapshotDamaged(
-                f"{place.parent.name} {place.name}: metadata were changed or the secret differs"
-            )
-        return _from_plain(json.loads(body))
-    except (OSError, UnicodeDecodeError, ValueError):
-        raise SnapshotDamaged(f"{place.parent.name} {place.name}: metadata cannot be read") from None
-
-
-def versions(store: Path) -> dict[str, list[int]]:
-    """Versions of each dataset that the store holds, ascending."""
-    found: dict[str, list[int]] = {}
-    for place in store.glob("*/v*"):
-        if place.name[1:].isdigit() and not place.parent.name.startswith("."):
-            found.setdefault(place.parent.name, []).append(int(place.name[1:]))
-    return {name: sorted(numbers) for name, numbers in sorted(found.items())}
-
-
-def data_file(store: Path, dataset: Dataset) -> Path:
-    """Where the Parquet file of a version lies."""
-    return store / dataset.name / f"v{dataset.version}" / DATA_FILE
-
-
-def read_column(file: Path, column: str) -> npt.NDArray[Any]:
-    """One column of a snapshot's records."""
-    import pyarrow.parquet as pq
-
-    values: npt.NDArray[Any] = pq.read_table(file, columns=[column]).column(0).to_numpy()
-    return values
-
-
-def file_hash(file: Path) -> str:
-    """SHA-256 of a file, hexadecimal. Raises SnapshotDamaged where it cannot be read."""
-    digest = hashlib.sha256()
-    try:
-        with file.open("rb") as opened:
-            while chunk := opened.read(_CHUNK):
-                digest.update(chunk)
-    except OSError:
-        raise SnapshotDamaged(
-            f"{file.parent.parent.name} {file.parent.name}: the data file is gone"
-        ) from None
-    return digest.hexdigest()
-
-
-def _arrow(prepared: Prepared) -> "pa.Table":
+def stored_columns(prepared: Prepared) -> "pa.Table":
+    """The columns of a snapshot, as they are written."""
     import pyarrow as pa
 
     columns = {
@@ -147,7 +83,8 @@ def _arrow(prepared: Prepared) -> "pa.Table":
     return pa.table(columns)
 
 
-def _dataset(prepared: Prepared, version: int, hashed: str) -> Dataset:
+def described(prepared: Prepared, version: int, hashed: str) -> Dataset:
+    """A version of a prepared dataset, of which `hashed` is the hash of the records as they lie."""
     descriptor = prepared.descriptor
     return Dataset(
         name=descriptor.name,
@@ -183,7 +120,8 @@ _PLAIN_FIELDS = (
 )  # fmt: skip
 
 
-def _sealed(dataset: Dataset, secret: bytes) -> str:
+def sealed(dataset: Dataset, secret: bytes) -> str:
+    """The metadata of a dataset as a text with its seal."""
     plain = {name: getattr(dataset, name) for name in _PLAIN_FIELDS}
     plain |= {
         "weight_bounds": list(dataset.weight_bounds),
@@ -196,6 +134,17 @@ def _sealed(dataset: Dataset, secret: bytes) -> str:
     }
     body = json.dumps(plain, allow_nan=False)
     return f"{_seal(body, secret)}\n{body}"
+
+
+def unsealed(text: str, name: str, version: int, secret: bytes) -> Dataset:
+    """The metadata that a text holds. Raises SnapshotDamaged where they are not what this secret sealed."""
+    seal, _, body = text.partition("\n")
+    if _seal(body, secret) != seal:
+        raise SnapshotDamaged(f"{name} v{version}: metadata were changed or the secret differs")
+    try:
+        return _from_plain(json.loads(body))
+    except ValueError:
+        raise SnapshotDamaged(f"{name} v{version}: metadata cannot be read") from None
 
 
 def _seal(body: str, secret: bytes) -> str:
@@ -241,11 +190,3 @@ def _level(plain: dict[str, Any]) -> LevelCodes:
     return LevelCodes(
         plain["name"], plain["label"], tuple(plain["codes"]), tuple(plain["labels"]), tuple(plain["members"])
     )
-
-
-def _flush(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -1,12 +1,11 @@
 """How many units differ between two versions of a dataset: by secret keys and marks, where the data lie."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.engine.snapshot import plain_lists, read_column
+from sdcgate.engine.snapshot import ReadColumn, plain_lists
 
 NOT_COMPARED = frozenset(
     {"label", "data", "reference_date", "policy", "access_level", "scenarios", "other_people"}
@@ -26,10 +25,10 @@ def comparable(first: Dataset, second: Dataset) -> bool:
     )
 
 
-def changed_units(files: Sequence[Path]) -> int:
+def changed_units(snapshots: Sequence[ReadColumn]) -> int:
     """Units that came, went, or have another record, from one version's snapshot to another's."""
-    first, second = files
-    marks = [read_column(file, "record_mark") for file in (first, second)]
-    keys = [read_column(file, "unit_key") for file in (first, second)]
+    first, second = snapshots
+    marks = [read("record_mark") for read in (first, second)]
+    keys = [read("unit_key") for read in (first, second)]
     changed = [keys[this][~np.isin(marks[this], marks[1 - this], assume_unique=True)] for this in (0, 1)]
     return len(np.union1d(*changed))

@@ -1,17 +1,15 @@
 """The wave of each record of a snapshot. Records of a unit stand there in no order of time."""
 
-from pathlib import Path
-
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.engine.snapshot import read_column
+from sdcgate.engine.snapshot import ReadColumn
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.risk.keys import group_keys
 from sdcgate.methods.risk.units import order_within_units
 
 
-def snapshot_waves(dataset: Dataset, file: Path, unit: IntArray) -> IntArray:
+def snapshot_waves(dataset: Dataset, read: ReadColumn, unit: IntArray) -> IntArray:
     """The wave of each record, from 1, shape (records,).
 
     That is the code of the variable that the descriptor names. Else that of one that is not identifying,
@@ -22,13 +20,13 @@ def snapshot_waves(dataset: Dataset, file: Path, unit: IntArray) -> IntArray:
     if dataset.records_per_unit == 1:
         return np.ones(len(unit), dtype=np.int64)
     if dataset.descriptor.wave:
-        return read_column(file, dataset.column(dataset.descriptor.wave)).astype(np.int64) + 1
+        return read(dataset.column(dataset.descriptor.wave)).astype(np.int64) + 1
     columns: list[IntArray] = []
     waves: list[tuple[int, int, IntArray]] = []
     for variable in dataset.descriptor.variables:
         if not dataset.varies(variable.name):
             continue
-        codes = read_column(file, dataset.column(variable.name)).astype(np.int64)
+        codes = read(dataset.column(variable.name)).astype(np.int64)
         columns.append(codes)
         missing = len(dataset.levels(variable.name)[0].codes) - 1
         telling = variable.identifying == "NO" and codes.max(initial=0) < missing

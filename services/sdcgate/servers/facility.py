@@ -261,6 +261,7 @@ def main(settings: Settings) -> None:
         settings.state_dir / "snapshots",
         secret(keys / "records.key"),
         spill=places.enter_context(spill_folder(section.spill_dir or settings.state_dir / "spill")),
+        url=settings.engine_url,
     )
     facility = Facility(
         engine,

@@ -311,6 +311,8 @@ class Settings(BaseSettings):
     """SQLAlchemy URL of the ledger; SQLite in the state folder where empty. A password: see above."""
     ledger_url_file: Path | None = None
     """File that holds the URL, so that no environment shows its password."""
+    engine_url: str = Field(default="", repr=False)
+    """Where queries run: `postgresql://...`, a Spark master or `sc://...`; DuckDB over files where empty."""
     default_policy: str = "israel-cbs"
     """Policy of the datasets whose descriptor names none."""
     policy_dir: Path | None = None

@@ -7,7 +7,6 @@ from census_people import census, with_census
 from house import with_randhie
 from sdcgate.engine.queries import CellQuery, Condition
 from sdcgate.engine.record_keys import with_cell_keys
-from sdcgate.engine.snapshot import data_file, read_column
 from sdcgate.methods.cells import Facts
 
 
@@ -33,8 +32,8 @@ def test_the_same_people_have_the_same_key_by_table_margin_and_filter(house):
 
 def test_a_person_with_several_records_counts_once(house):
     data = house.engine.dataset("randhie")
-    file = data_file(house.engine._store, data)
-    units, keys = read_column(file, "unit"), read_column(file, "unit_key")
+    read = house.engine._columns(data)
+    units, keys = read("unit"), read("unit_key")
     once = keys[np.unique(units, return_index=True)[1]]
     facts = Facts(once, once, keys=np.array([once.sum(dtype=np.uint64)]))
     expected = with_cell_keys(facts, house.engine._secret).keys

@@ -1,13 +1,14 @@
 """A registered dataset is judged by the rules for the release of files."""
 
 from datetime import date
+from functools import partial
 
 import numpy as np
 import pytest
 
 from sdcgate.engine import SnapshotDamaged
 from sdcgate.engine.release import release_file
-from sdcgate.engine.snapshot import data_file
+from sdcgate.engine.snapshot_files import data_file, read_column
 from sdcgate.methods.risk.public_rules import public_rules
 from sdcgate.methods.risk.release_rules import Outcome, Regional, Topic
 from sdcgate.methods.risk.researchers_rules import researchers_rules
@@ -59,8 +60,12 @@ def dataset(bench):
     return bench.register(declared())
 
 
+def file_of(bench, dataset, **options):
+    return release_file(dataset, partial(read_column, data_file(bench.store, dataset)), **options)
+
+
 def test_a_dataset_becomes_a_file_of_units_with_what_its_descriptor_says(bench, dataset):
-    file = release_file(dataset, bench.store, release_date=date(2026, 1, 1))
+    file = file_of(bench, dataset, release_date=date(2026, 1, 1))
     place, sex, job, kind = file.variables
     assert (place.name, place.identifying, place.regional) == (
         "place",
@@ -76,7 +81,7 @@ def test_a_dataset_becomes_a_file_of_units_with_what_its_descriptor_says(bench, 
 
 
 def test_the_rules_name_the_small_place_and_the_rare_combinations(bench, dataset):
-    found = researchers_rules(release_file(dataset, bench.store)).rules
+    found = researchers_rules(file_of(bench, dataset)).rules
     assert [finding.outcome for finding in found] == [
         Outcome.MET,
         Outcome.VIOLATED,
@@ -87,7 +92,7 @@ def test_the_rules_name_the_small_place_and_the_rare_combinations(bench, dataset
     assert [violation.codes for violation in found[1].violations] == [(1, 1, -1), (0, 1, 2)]
     assert found[3].violations[0].codes == (1,)
     assert found[3].violations[0].figure == 8_000
-    public = public_rules(release_file(dataset, bench.store, release_date=date(2025, 1, 1)))
+    public = public_rules(file_of(bench, dataset, release_date=date(2025, 1, 1)))
     assert [finding.rule for finding in public.rules if finding.outcome is Outcome.VIOLATED] == [
         1,
         2,
@@ -102,7 +107,7 @@ def test_a_panel_is_judged_by_histories_and_a_census_needs_no_weights(bench):
     fields = {"panel": True, "design": {"coverage": "CENSUS", "threshold_base": "SAMPLE"}, "weight": None}
     panel = declared(**fields)
     panel["variables"][2]["varies_within_unit"] = True
-    file = release_file(bench.register(panel), bench.store)
+    file = file_of(bench, bench.register(panel))
     assert [variable.name for variable in file.variables] == [
         "place",
         "sex",
@@ -126,7 +131,7 @@ def test_histories_of_a_panel_are_in_the_order_of_its_waves(bench):
         "levels": [{"integers": {"first": 0, "last": 2}}],
     }
     panel["variables"] = [panel["variables"][2] | {"varies_within_unit": True}, years]
-    file = release_file(bench.register(panel), bench.store)
+    file = file_of(bench, bench.register(panel))
     jobs = [at for at, variable in enumerate(file.variables) if variable.name.startswith("job")]
     assert np.unique(file.codes[:, jobs], axis=0).tolist() == [[2, 0, 1]]
 
@@ -143,7 +148,7 @@ def test_the_wave_is_the_variable_that_the_descriptor_names(bench):
     ]  # fmt: skip
     panel["variables"] = [panel["variables"][2] | {"varies_within_unit": True}, *both]
     for wave, order in (("", [2, 0, 1]), ("year", [2, 0, 1]), ("round", [1, 0, 2])):
-        file = release_file(bench.register(panel | {"wave": wave}), bench.store)
+        file = file_of(bench, bench.register(panel | {"wave": wave}))
         jobs = [at for at, variable in enumerate(file.variables) if variable.name.startswith("job")]
         assert np.unique(file.codes[:, jobs], axis=0).tolist() == [order]
 
@@ -153,21 +158,21 @@ def test_without_a_wave_a_unit_is_known_by_what_happened_not_when(bench):
     bench.write("id,hh,job\n" + "\n".join(rows) + "\n")
     panel = declared(panel=True, design={"coverage": "CENSUS"}, weight=None, municipalities=[])
     panel["variables"] = [panel["variables"][2] | {"varies_within_unit": True}]
-    file = release_file(bench.register(panel), bench.store)
+    file = file_of(bench, bench.register(panel))
     assert np.unique(file.codes, axis=0).tolist() == [[0, 0, 1]]
 
 
 def test_a_sample_without_weights_has_that_of_its_fraction(bench):
     bench.write("id,hh,place,sex,job,type\n1,1,1,f,x,pair\n")
     dataset = bench.register(declared(weight=None, design={"coverage": "SAMPLE", "sampling_fraction": 0.01}))
-    assert release_file(dataset, bench.store).weights.tolist() == [100.0]
+    assert file_of(bench, dataset).weights.tolist() == [100.0]
 
 
 def test_a_place_that_varies_within_units_has_no_municipality(bench):
     bench.write("id,hh,place,sex,job,type\n1,1,1,f,x,pair\n1,1,2,f,x,pair\n")
     moving = declared(weight=None, design={"coverage": "CENSUS"})
     moving["variables"][0]["varies_within_unit"] = True
-    assert release_file(bench.register(moving), bench.store).municipalities is None
+    assert file_of(bench, bench.register(moving)).municipalities is None
 
 
 def test_a_changed_snapshot_is_not_read(bench, dataset):
@@ -175,7 +180,7 @@ def test_a_changed_snapshot_is_not_read(bench, dataset):
     file.chmod(0o600)
     file.write_bytes(file.read_bytes() + b" ")
     with pytest.raises(SnapshotDamaged, match="was changed"):
-        release_file(dataset, bench.store)
+        bench.engine.release(dataset)
 
 
 def test_all_problems_of_municipalities_come_at_once(bench, dataset):

@@ -7,7 +7,7 @@ import stat
 import pyarrow.parquet as pq
 import pytest
 
-from sdcgate.engine import CellQuery, Engine, SnapshotDamaged, UnknownDataset, snapshot
+from sdcgate.engine import CellQuery, Engine, SnapshotDamaged, UnknownDataset, snapshot_files
 from sdcgate.engine import parse_descriptor as parse
 
 PEOPLE = "id,region,sex\n1,north,f\n2,south,m\n3,north,m\n"
@@ -74,7 +74,7 @@ def test_a_crash_while_writing_leaves_no_version(bench, people, monkeypatch):
     def crash(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(snapshot, "_flush", crash)
+    monkeypatch.setattr(snapshot_files, "_flush", crash)
     with pytest.raises(KeyboardInterrupt):
         bench.register(people())
     monkeypatch.undo()
@@ -86,7 +86,7 @@ def test_a_crash_while_writing_leaves_no_version(bench, people, monkeypatch):
 def test_a_version_that_another_process_wrote_meanwhile_is_not_overwritten(bench, people, monkeypatch):
     bench.write(PEOPLE)
     other = Engine(bench.data_root, bench.store, bytes(range(32)))
-    written = snapshot.write_snapshot
+    written = snapshot_files.SnapshotFiles.write
     raced = []
 
     def write(*arguments):
@@ -95,7 +95,7 @@ def test_a_version_that_another_process_wrote_meanwhile_is_not_overwritten(bench
             raced[0] = other.register(parse(people(label="the other"))).dataset.version
         return written(*arguments)
 
-    monkeypatch.setattr("sdcgate.engine.engine.write_snapshot", write)
+    monkeypatch.setattr(snapshot_files.SnapshotFiles, "write", write)
     raced_by = bench.register(people())
     assert (raced, raced_by.version) == ([1], 2)
 

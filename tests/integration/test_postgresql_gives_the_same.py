@@ -1,0 +1,106 @@
+"""DuckDB over files and a real PostgreSQL answer every question with the same figures, to the last bit."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from engines_compared import LEVELS, TwoEngines, files, records, regions, tables
+from house import cells, reasons, verdict, with_randhie
+from postgresql_server import empty_database, running_server
+from sdcgate.engine import Engine
+from sdcgate.methods.risk.file_numbers import NumberWidth
+
+SECRET = bytes(range(32))
+# A smaller example would cost more than it tells: each registers a file twice.
+FEW = settings(
+    max_examples=30,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with running_server() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def engines(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoEngines]:
+    folder = tmp_path_factory.mktemp("engines")
+    on_files = Engine(folder, folder / "store", SECRET)
+    both = TwoEngines(folder, on_files, Engine(folder, folder, SECRET, url=empty_database(server)))
+    yield both
+    both.close()
+
+
+@FEW
+@given(data=st.data())
+def test_tables_with_margins_units_weights_and_largest_contributors(engines, data):
+    datasets = engines.register(*data.draw(files()))
+    for query in data.draw(st.lists(tables(), min_size=3, max_size=3)):
+        engines.agree(datasets, "compute", query)
+
+
+@FEW
+@given(data=st.data())
+def test_units_of_differences_and_unions_of_cells(engines, data):
+    datasets = engines.register(*data.draw(files()))
+    asked = data.draw(tables())
+    for found in data.draw(st.lists(regions(), min_size=2, max_size=2)):
+        engines.agree(datasets, "region_facts", found, asked.measures, asked.ranks, asked.contributions)
+    engines.agree(datasets, "occurring_codes", ["region", "measure:x", "job"])
+    engines.agree(datasets, "occurring_codes", [])
+
+
+@FEW
+@given(data=st.data())
+def test_records_for_models_and_units_for_risks(engines, data):
+    datasets = engines.register(*data.draw(files()))
+    engines.agree(datasets, "records", data.draw(records()))
+    for levels in ([LEVELS[0]], [LEVELS[0], LEVELS[1]], [LEVELS[1], LEVELS[3]]):
+        engines.agree(datasets, "counted_units", levels)
+    if datasets[0].household == "id":
+        engines.agree(datasets, "counted_units", [LEVELS[0], LEVELS[4]], True)
+    engines.agree(datasets, "release")
+    if datasets[0].records_per_unit == 1:
+        engines.agree(datasets, "numbers", [LEVELS[0]], [NumberWidth("y", 1.0)])
+
+
+@FEW
+@given(first=files(), second=files())
+def test_units_that_changed_between_versions(engines, first, second):
+    (frame, declared), (changed, _) = first, second
+    declared.pop("holding", None)
+    declared.pop("waiver", None)
+    if declared["measures"][0]["lower_bound"] == 0:
+        changed["x"] = changed["x"].abs()
+    old, new = engines.register(frame, declared), engines.register(changed, declared)
+    counts = [engine.changed_units(old[place], new[place]) for place, engine in enumerate(engines.engines)]
+    assert counts[0] is not None
+    assert counts[0] == counts[1]
+
+
+def test_a_facility_on_postgresql_decides_as_one_on_files(server, tmp_path):
+    on_files = with_randhie(tmp_path / "files", data_root=tmp_path)
+    engine = Engine(tmp_path, tmp_path, SECRET, url=empty_database(server))
+    elsewhere = with_randhie(tmp_path / "tables", data_root=tmp_path, engine=engine)
+    questions = [
+        {"rows": ["site"], "columns": ["age:broad"], "figures": ["UNITS", "MEAN:meddol"]},
+        {"rows": ["plan"], "columns": ["site"], "layers": ["female"]},
+        {
+            "rows": ["plan"],
+            "columns": ["site"],
+            "figures": ["UNITS", "RECORDS"],
+            "year": ["1", "2", "3", "5"],
+        },
+        {"rows": ["site", "year"], "columns": ["female"], "layers": ["child"]},
+    ]
+    for asked in questions:
+        here, there = on_files.ask(**asked), elsewhere.ask(**asked)
+        assert (verdict(here), reasons(here)) == (verdict(there), reasons(there))
+        assert cells(here) == cells(there)
+    assert verdict(here) == "REFUSED"
