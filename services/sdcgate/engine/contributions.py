@@ -101,6 +101,6 @@ def _largest_of(
     ranks, dialect = respondents.ranks, respondents.dialect
     found = {f"{kind}largest{position}": largest(contribution, ranks, dialect)}
     if respondents.waivers:
-        protected = ibis.ifelse(relation["waiver"] == 0, contribution, ibis.null(contribution.type()))
+        protected = ibis.ifelse(relation["waiver"] == 0, contribution, None)
         found[f"{kind}unwaived{position}"] = largest(protected, ranks, dialect)
     return found

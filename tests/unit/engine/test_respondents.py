@@ -183,3 +183,25 @@ def test_all_that_is_wrong_with_holdings_and_waivers_is_told(bench, people):
     }
     missing = declare(people, holding={"column": "firm"}, waiver={"column": "agree", "codes": ["yes"]})
     assert bench.problems(missing).keys() == {"holding.column", "waiver.column"}
+
+
+def test_weighted_contributions_beyond_64_bits_are_ranked_with_and_without_waivers(bench, people):
+    """Three units of 1, 2 and 3 times 10^12 with weights of 10^5, of which the largest gave a waiver."""
+    # A second record of each unit makes its contribution a sum.
+    rows = [
+        f"p{unit},n,{value},100000.5,{'yes' if unit == 2 else 'no'}"
+        for unit in range(3)
+        for value in (f"{unit + 1}e12", "0")
+    ]
+    bench.write("id,region,x,w,agreed\n" + "\n".join(rows) + "\n")
+    region = {"name": "region", "identifying": "YES", "levels": [{"codes": [{"code": "n"}]}]}
+    declared = people(
+        variables=[region],
+        measures=[{"name": "x", "decimals": 2}],
+        weight={"column": "w", "decimals": 6},
+        waiver={"column": "agreed", "codes": ["yes"]},
+    )
+    query = CellQuery(measures=("x",), ranks=2, contributions=WEIGHTED)
+    contributed = bench.engine.compute(bench.register(declared), query).facts.measures[0].weighted
+    assert contributed.largest.tolist() == [[3.000015e17, 2.00001e17]]
+    assert contributed.unwaived.tolist() == [[2.00001e17, 1.000005e17]]
