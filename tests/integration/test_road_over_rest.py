@@ -21,6 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from certified import is_certified
+from house import COPY
 from sdcgate_client import Client, Forbidden, InvalidRequest, NotFound, Unauthorized, format_answer
 from served_house import ServedHouse, cells, codes_of, table_body
 from shown_key import showing
@@ -432,21 +433,21 @@ def test_a_second_version_is_referred_to_a_checker_whose_answer_stands(house):
 
 def test_the_same_people_under_another_name_have_the_same_history(house):
     write_survey(house, "people.csv")
-    people = survey(name="people", source="people", data={"path": "people.csv"})
+    people = survey(name="people", source="people", data={"path": "people.csv"}, **COPY)
     assert house.register(people).status_code == 201
     assert house.ask("people", rows=["region"]).json()["verdict"] == "RELEASED"
     # Whose unit ids they are has to be said; the same people have the same ledger.
     others = {"name": "others", "data": {"path": "people.csv"}}
     silent = problem(house.register(survey(**others)), 400, "INVALID_ARGUMENT")
     assert [error["path"] for error in silent["errors"]] == ["descriptor.source"]
-    assert house.register(survey(**others, source="people")).status_code == 201
+    assert house.register(survey(**others, source="people", **COPY)).status_code == 201
     held = house.ask("others", rows=["region"])
     assert (held.status_code, codes_of(held.json())) == (202, ["VERSION_DIFFERENCE"])
 
 
 def test_nobody_reviews_what_he_asked_himself_under_another_key(house):
     write_survey(house, "own.csv")
-    own = survey(name="own", source="own", data={"path": "own.csv"})
+    own = survey(name="own", source="own", data={"path": "own.csv"}, **COPY)
     assert house.register(own).status_code == 201
     assert house.ask("own", rows=["region"]).json()["verdict"] == "RELEASED"
     write_survey(house, "own.csv", moved=31)
@@ -461,7 +462,7 @@ def test_nobody_reviews_what_he_asked_himself_under_another_key(house):
 
 
 def test_a_version_in_which_one_person_differs_is_answered_as_the_one_before(house):
-    few = survey(name="few", source="few", data={"path": "few.csv"})
+    few = survey(name="few", source="few", data={"path": "few.csv"}, **COPY)
     write_survey(house, "few.csv")
     assert house.register(few).status_code == 201
     asked = {"dataset": "few", "rows": ["region"], "columns": ["sex"]}

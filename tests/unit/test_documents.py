@@ -32,6 +32,7 @@ FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\((?!https?://)([^)#]*)(#[^)]*)?\)")
 CLIENT_VARIABLES = {"SDCGATE_URL", "SDCGATE_API_KEY", "SDCGATE_API_KEY_FILE", SECRETS_DIR}
+GRAFANA_VARIABLES = {"SDCGATE_PROMETHEUS_URL"}
 SIGNED_LINE = "sdcgate certificate 1"
 """Begins what a certificate signs; no command."""
 
@@ -48,7 +49,10 @@ def commands() -> Iterator[list[str]]:
     for page in PAGES:
         text = page.read_text(encoding="utf-8").replace(SIGNED_LINE, "")
         shell = [
-            line for _, kind, block in FENCE.findall(text) if kind == "sh" for line in block.splitlines()
+            line
+            for _, kind, block in FENCE.findall(text)
+            if kind == "sh"
+            for line in block.replace("\\\n", " ").splitlines()
         ]
         spans = CODE.findall(FENCE.sub("", text))
         for line in [
@@ -76,7 +80,7 @@ def test_every_file_that_is_named_exists() -> None:
         for span in CODE.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
         if re.fullmatch(r"[\w./-]+/[\w./-]*\w\.(py|proto|yaml|md)|[\w-]+/", span) and "/v0002" not in span
     }
-    state = {"data/", "keys/", "snapshots/", "spill/", "log/", "run/", "var/"}
+    state = {"data/", "keys/", "snapshots/", "spill/", "log/", "run/", "var/", "decision-log/"}
     assert [(page, span) for page, span in sorted(named) if span not in state and not _exists(span)] == []
 
 
@@ -140,7 +144,7 @@ def _is_unknown(command: Any, words: list[str]) -> bool:
 def test_every_variable_of_the_environment_that_is_named_is_a_setting() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     named = set(re.findall(r"\bSDCGATE_[A-Z_]*[A-Z]\b", text))
-    assert named - set(_variables(Settings, "SDCGATE_")) - CLIENT_VARIABLES == set()
+    assert named - set(_variables(Settings, "SDCGATE_")) - CLIENT_VARIABLES - GRAFANA_VARIABLES == set()
 
 
 def _variables(settings: type[BaseModel], prefix: str) -> Iterator[str]:

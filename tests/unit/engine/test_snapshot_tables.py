@@ -8,6 +8,7 @@ from threading import Barrier
 import pytest
 import sqlalchemy
 
+from house import COPY
 from postgresql_server import empty_database, running_server, start, stop
 from sdcgate.engine import CellQuery, Engine, SnapshotDamaged, UnknownDataset
 from sdcgate.engine import parse_descriptor as parse
@@ -99,7 +100,7 @@ def test_the_longest_names_are_told_apart(open_engine, people):
     engine = open_engine()
     names = [f"{'a' * 63}{last}" for last in "xy"]
     for name in names:
-        engine.register(parse(people(name=name, source=name)))
+        engine.register(parse(people(name=name, source=name, **COPY)))
     assert [dataset.name for dataset in engine.datasets()] == names
     for name in names:
         assert engine.compute(engine.dataset(name), TABLE).facts.units.tolist() == NORTH_SOUTH_WEST

@@ -55,9 +55,9 @@ def test_metrics_show_how_long_the_oldest_has_waited_and_forget_a_dataset_that_w
 
 def test_events_of_all_kinds_are_read_in_order_and_in_parts(history):
     found = history.events_after(0, 100)
-    assert [event.sequence for event in found] == list(range(1, 11))
+    assert [event.sequence for event in found] == list(range(1, history.head().sequence + 1))
     assert [event.body["kind"] for event in found][:4] == ["approval", "registration", "decision", "decision"]
     assert [event.answer for event in found[:3]] == [None, None, b"the answer 1"]
     assert found[-1].hash.hex() == history.head().hash
     assert [event.sequence for event in history.events_after(7, 2)] == [8, 9]
-    assert history.events_after(10, 5) == []
+    assert history.events_after(history.head().sequence, 5) == []
