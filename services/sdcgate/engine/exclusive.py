@@ -12,6 +12,9 @@ import numpy as np
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX
 from sdcgate.engine.dependencies import Codes
 
+AT_ONCE = 1 << 16
+"""Records of which it is counted at once who shares what: whole numbers below 2^24 are exact in float32."""
+
 Node = tuple[str, int]
 """A variable and one of its codes."""
 Apart = Mapping[Node, Mapping[Node, float]]
@@ -25,12 +28,8 @@ def exclusive_groups(columns: Mapping[str, Codes], missing: Mapping[str, int]) -
     `_U`. Only variables of which two codes occur beside `_U` are looked at; each is in one group at most,
     in that where it is the least by chance.
     """
-    flags = {}
-    for name, codes in columns.items():
-        counts = np.bincount(codes, minlength=missing[name] + 1)[: missing[name]]
-        if np.count_nonzero(counts) == 2:
-            flags[name] = {int(code): int(counts[code]) for code in np.flatnonzero(counts)}
-    apart = _apart(columns, flags)
+    nodes = [node for name, codes in columns.items() for node in _yes_and_no(name, codes, missing[name])]
+    apart = _apart(columns, nodes)
     groups, taken = {}, set[str]()
     for node in sorted(apart, key=lambda one: (-max(apart[one].values()), one)):
         names = sorted(name for name, _ in _clique(node, apart, taken))
@@ -40,20 +39,26 @@ def exclusive_groups(columns: Mapping[str, Codes], missing: Mapping[str, int]) -
     return groups
 
 
-def _apart(columns: Mapping[str, Codes], flags: Mapping[str, Mapping[int, int]]) -> Apart:
+def _yes_and_no(name: str, codes: Codes, missing: int) -> list[Node]:
+    """The two codes of a variable that occur beside its missing one; none where there are others."""
+    occurring = np.flatnonzero(np.bincount(codes, minlength=missing)[:missing])
+    return [(name, int(code)) for code in occurring] if len(occurring) == 2 else []
+
+
+def _apart(columns: Mapping[str, Codes], nodes: list[Node]) -> Apart:
+    """Codes of different variables that share no record."""
+    records = len(next(iter(columns.values()), ()))
+    shared = np.zeros((len(nodes), len(nodes)))
+    for start in range(0, records, AT_ONCE):
+        rows = slice(start, start + AT_ONCE)
+        has = np.array([columns[name][rows] == code for name, code in nodes], dtype=np.float32)
+        shared += has @ has.T
+    sizes = shared.diagonal()
     apart: dict[Node, dict[Node, float]] = {}
-    names = sorted(flags)
-    for place, one in enumerate(names):
-        for other in names[place + 1 :]:
-            mine, theirs = columns[one], columns[other]
-            rows, across = int(mine.max()) + 1, int(theirs.max()) + 1
-            pairs = np.bincount(mine.astype(np.int64) * across + theirs, minlength=rows * across)
-            for code, records in flags[one].items():
-                for beside, others in flags[other].items():
-                    if not pairs[code * across + beside]:
-                        by_chance = records * others / len(mine)
-                        apart.setdefault((one, code), {})[other, beside] = by_chance
-                        apart.setdefault((other, beside), {})[one, code] = by_chance
+    for one, other in zip(*np.nonzero(shared == 0), strict=True):
+        if nodes[one][0] != nodes[other][0]:
+            by_chance = float(sizes[one] * sizes[other] / records)
+            apart.setdefault(nodes[one], {})[nodes[other]] = by_chance
     return apart
 
 
