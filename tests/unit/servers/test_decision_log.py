@@ -307,6 +307,27 @@ def test_reviews_keys_and_policies_are_told_without_notes_and_labels(place):
         assert hidden not in text
 
 
+def test_comments_and_admissions_are_told_without_what_was_written():
+    dates = {"valid_from": "2026-12-01", "valid_until": "2027-11-30"}
+    bodies = [
+        {"kind": "comment", "query": "q-1", "reviewer": "grace", "text": SECRET_FIGURE, "author": "key"},
+        {"kind": "admission_requested", "admission": "a-1", "datasets": ["survey"], **dates}
+        | {"project": SECRET_FIGURE, "label": SECRET_FIGURE, "researchers": ["ada"], "requested_by": "ada"},
+        {"kind": "admission_reviewed", "admission": "a-1", "approve": True, **dates}
+        | {"reviewer": "stefan", "note": SECRET_FIGURE},
+        {"kind": "admission_withdrawn", "admission": "a-1", "by": "ada", "note": SECRET_FIGURE},
+    ]
+    moment = {"recorded_at": "2026-11-22T09:00:00Z"}
+    told = [entry_of(StoredEvent(1, b"h", body | moment, None), str) for body in bodies]
+    of_all = {"sequence", "hash", "kind", "recorded_at"}
+    assert [{name: one[name] for name in one if name not in of_all} for one in told] == [
+        {"query": "q-1", "reviewer": "grace"},
+        {"admission": "a-1", "datasets": ["survey"], **dates, "requested_by": "ada"},
+        {"admission": "a-1", "approve": True, **dates, "reviewer": "stefan"},
+        {"admission": "a-1", "by": "ada"},
+    ]
+
+
 def test_of_a_kind_that_nobody_foresaw_only_its_place_is_told():
     body = {"kind": "novelty", "recorded_at": "then", "dataset": SECRET_FIGURE, "researcher": SECRET_FIGURE}
     told = entry_of(StoredEvent(7, b"\1\2", body, b"{}"), str)

@@ -24,10 +24,14 @@ FIELDS: Mapping[str, Sequence[str]] = {
     events.POLICY: ("access_level",),
     events.KEY_CREATED: ("key_id", "role"),
     events.KEY_REVOKED: ("key_id",),
+    events.COMMENT: ("query",),
+    events.ADMISSION_REQUESTED: ("admission", "datasets", "valid_from", "valid_until"),
+    events.ADMISSION_REVIEWED: ("admission", "approve", "valid_from", "valid_until"),
+    events.ADMISSION_WITHDRAWN: ("admission",),
     events.ACKNOWLEDGEMENT: ("common",),
 }
 """What is said of each kind beside what all have."""
-PERSONS = ("researcher", "reviewer")
+PERSONS = ("researcher", "reviewer", "requested_by", "by")
 PSEUDONYM_DIGITS = 24
 
 
