@@ -6,8 +6,11 @@ Who knows how many follow a trade pads a filter with them: at how many does the 
 import csv
 from pathlib import Path
 
+import pytest
+
 from house import House, build, cells, reasons, verdict
 from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.policy.loading import BUNDLED, load_policies
 
 TOWNS = [f"t{number}" for number in range(3)]
 TRADES = [f"k{number}" for number in range(12)]
@@ -97,3 +100,28 @@ def test_a_refusal_for_risk_does_not_tell_that_somebody_is_alone(tmp_path):
         house.engine.register(parse_descriptor({**declared, "variables": [variable]}))
         told.add(verdict(house.ask(dataset="rare", rows=["code"])))
     assert len(told) == 1
+
+
+@pytest.mark.parametrize(("presence", "shown"), [("shown", True), ("hidden", False)])
+def test_where_the_few_of_a_trade_live_is_told_only_if_the_policy_lets_it(tmp_path, presence, shown):
+    text = (BUNDLED / "israel-cbs.yaml").read_text()
+    (tmp_path / "policies").mkdir()
+    changed = text.replace("    zeros_withheld: null", f"    presence: {presence}\n    zeros_withheld: null")
+    (tmp_path / "policies" / "israel-cbs.yaml").write_text(changed)
+    sizes = {("t0", "k0"): 40, ("t1", "k0"): 50, ("t2", "k0"): 60, ("t0", "k1"): 70, ("t1", "k1"): 80}
+    sizes |= {("t2", "k1"): 90, ("t0", "rare"): 4}
+    rows = [f"{town},{trade}" for (town, trade), number in sizes.items() for _ in range(number)]
+    (tmp_path / "people.csv").write_text("\n".join(["town,trade", *rows]))
+    house = build(tmp_path, policies=load_policies(tmp_path / "policies"))
+    names = {"town": ["t0", "t1", "t2"], "trade": ["k0", "k1", "rare"]}
+    variables = [
+        {"name": name, "identifying": "NO", "levels": [{"codes": [{"code": code} for code in codes]}]}
+        for name, codes in names.items()
+    ]
+    declared = {"name": "people", "data": {"path": "people.csv"}, "design": {"coverage": "CENSUS"}}
+    house.engine.register(parse_descriptor({**declared, "variables": variables}))
+    answered = house.ask(dataset="people", rows=["town"], columns=["trade"])
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    empty = {cells(answered)[town, "rare"] for town in ("t1", "t2")}
+    assert empty == {(0,) if shown else (None,)}
+    assert cells(answered)["t0", "rare"] == cells(answered)["_T", "rare"] == (None,)

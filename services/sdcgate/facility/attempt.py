@@ -29,6 +29,7 @@ from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
+from sdcgate.methods.tables.empty_cells import empty_beside_few
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
@@ -97,8 +98,15 @@ class Attempt:
         self.new = as_if_published(self.plan, self.computed.axes, self.facts)
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)
-        self.unsafe = unsafe_cells(self.findings, len(self.facts)) & ~self.empty
+        self.unsafe = (unsafe_cells(self.findings, len(self.facts)) | self._empty_beside_few()) & ~self.empty
         self.differs = np.zeros(len(self.facts), dtype=np.bool_)
+
+    def _empty_beside_few(self) -> BoolArray:
+        """Empty cells that would tell where the few of a withheld total are."""
+        minimum = self.plan.policy.rules.minimum_units
+        if minimum is None or not self.plan.policy.presence_hidden:
+            return np.zeros(len(self.facts), dtype=np.bool_)
+        return empty_beside_few(self.computed.axes, self.facts.units, self.facts.records, minimum.units)
 
     def also_tells(self, implied: Implied) -> None:
         """Take in what the table tells of measures that it does not show."""

@@ -100,6 +100,9 @@ class EffectivePolicy:
     levels_of_rules: bool = False
     """Whether withheld sums must reach the protection levels of the rules that they break."""
 
+    presence_hidden: bool = False
+    """Whether empty cells are withheld that would tell where the few of a withheld total are."""
+
     cell_keys: CellKeyNoise | None = None
     """The noise that cells get in place of being withheld; None where they are withheld."""
 
@@ -125,7 +128,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
     protects_groups = (
         rules.group_disclosure is not None and rules.group_disclosure.consequence is Consequence.PROTECT
     )
-    zeros_withheld = level.protection.zeros_withheld
+    zeros_withheld, hidden = level.protection.zeros_withheld, level.protection.presence == "hidden"
     return EffectivePolicy(
         name=name,
         access_level=access_level,
@@ -146,8 +149,9 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         count_width=level.protection.count_width or level.rules.minimum_units.units,
         sum_width=level.protection.sum_width,
         levels_of_rules=level.protection.levels == "rules",
+        presence_hidden=hidden,
         cell_keys=level.protection.cell_keys.effective() if level.protection.cell_keys else None,
-        zeros_withheld=protects_groups if zeros_withheld is None else zeros_withheld,
+        zeros_withheld=(protects_groups or hidden) if zeros_withheld is None else zeros_withheld,
         protection_time_limit_ms=level.protection.time_limit_ms,
         unproved_consequence=Consequence[level.protection.unproved.upper()],
         differencing_consequence=_consequence(level.differencing),
@@ -182,6 +186,8 @@ def canonical_text(policy: EffectivePolicy) -> str:
     content["rules"] = _told(policy.rules)
     if not policy.levels_of_rules:
         del content["levels_of_rules"]
+    if not policy.presence_hidden:
+        del content["presence_hidden"]
     if policy.cell_keys is None:
         del content["cell_keys"]
     else:

@@ -185,6 +185,9 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         "protection.zeros_withheld": "Empty cells may be withheld, too."
         if policy.zeros_withheld
         else "Empty cells are not withheld.",
+        "protection.presence": "Empty cells that would tell where few units are are withheld with them."
+        if policy.presence_hidden
+        else "Empty cells may tell where few units are.",
         "protection.time_limit_ms": "Finding and proving what to withhold may take "
         f"{policy.protection_time_limit_ms} ms a round.",
         "protection.unproved": f"What cannot be proved safe is {_WORDS[policy.unproved_consequence]}.",

@@ -112,10 +112,21 @@ class Protection(Model):
     """Whether what is withheld must also reach the protection levels of the rules that it breaks."""
     zeros_withheld: bool | None = None
     """Whether empty cells may be withheld; null: where group disclosure protects."""
+    presence: Literal["shown", "hidden"] = "shown"
+    """Whether empty cells may tell where the few units of a total below the minimum are."""
     time_limit_ms: int = Field(ge=10, le=600_000)
     """Milliseconds for finding and proving a pattern, once a round."""
     unproved: TableConsequence
     """What happens to a table that is not proved safe."""
+
+    @model_validator(mode="after")
+    def _hides_by_empty_cells(self) -> Self:
+        if self.presence == "hidden" and self.zeros_withheld is False:
+            message = (
+                "presence is hidden by withholding empty cells: leave zeros_withheld out, or set it true"
+            )
+            raise PydanticCustomError("presence", message)
+        return self
 
 
 class Output(Model):

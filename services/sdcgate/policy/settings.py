@@ -75,6 +75,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
             "sum_width": policy.sum_width,
             "levels": "rules" if policy.levels_of_rules else "widths",
             "zeros_withheld": policy.zeros_withheld,
+            "presence": "hidden" if policy.presence_hidden else "shown",
             "time_limit_ms": policy.protection_time_limit_ms,
             "unproved": _name(policy.unproved_consequence),
         },
