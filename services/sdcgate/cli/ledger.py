@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from sdcgate.cli.connection import DEFAULT_URL, FAILED, ApiKey, Url, connected, give_up, told
+from sdcgate.cli.connection import FAILED, give_up, told
 from sdcgate.cli.ledger_audit import audit
 from sdcgate.cli.ledger_backup import acknowledge_loss, backup, restore, told_loss
 from sdcgate.cli.ledger_budget import budget
+from sdcgate.cli.ledger_keys import public_key, rotate_key
 from sdcgate.cli.ledger_place import opened_where_it_lies
 
 app = typer.Typer(
@@ -23,6 +24,8 @@ app.command()(budget)
 app.command()(backup)
 app.command()(restore)
 app.command("acknowledge-loss")(acknowledge_loss)
+app.command("public-key")(public_key)
+app.command("rotate-key")(rotate_key)
 
 
 @app.command()
@@ -69,7 +72,7 @@ def migrate() -> None:
 @app.command("verify-certificate")
 def verify_certificate(
     answer: Annotated[Path, typer.Argument(help="The answer, as `query show --json` prints it; - reads it.")],
-    public_key: Annotated[Path, typer.Option(help="The facility's public key, PEM.")],
+    public_key: Annotated[Path, typer.Option(help="The facility's public keys, PEM.")],
 ) -> None:
     """Verify offline that the facility gave exactly this answer. Needs neither gateway nor ledger."""
     with told():
@@ -84,13 +87,6 @@ def verify_certificate(
         f"valid: query {decision['query']}, {decision['verdict']}, event {certificate['sequence']} of the "
         f"ledger, signed by key {certificate['key_id']}"
     )
-
-
-@app.command("public-key")
-def public_key(url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
-    """Print the public key that verifies certificates, as the gateway tells it."""
-    with connected(url, api_key) as client:
-        typer.echo(client.status()["public_key"].rstrip())
 
 
 def decision_of(content: Any) -> Mapping[str, Any]:
