@@ -12,6 +12,7 @@ from sdcgate.cli.connection import FAILED, give_up, told
 from sdcgate.cli.ledger_audit import audit
 from sdcgate.cli.ledger_backup import acknowledge_loss, backup, restore, told_loss
 from sdcgate.cli.ledger_budget import budget
+from sdcgate.cli.ledger_bundle import export, verify_bundle
 from sdcgate.cli.ledger_keys import public_key, rotate_key
 from sdcgate.cli.ledger_place import opened_where_it_lies
 
@@ -24,6 +25,8 @@ app.command()(budget)
 app.command()(backup)
 app.command()(restore)
 app.command("acknowledge-loss")(acknowledge_loss)
+app.command()(export)
+app.command("verify-bundle")(verify_bundle)
 app.command("public-key")(public_key)
 app.command("rotate-key")(rotate_key)
 

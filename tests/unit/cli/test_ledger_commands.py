@@ -155,6 +155,27 @@ def test_the_key_is_not_rotated_under_a_running_facility(tmp_path: Path) -> None
     assert KeyRing.open(tmp_path / "our state" / "keys" / "ledger").key_id == ring.key_id
 
 
+def test_a_bundle_is_exported_and_verified_by_commands(tmp_path: Path) -> None:
+    run(tmp_path, "key", "create", "--role", "checker", "--researcher", "carla")
+    bundle, public, stranger = (tmp_path / name for name in ("audit.zip", "keys.pem", "stranger.pem"))
+    period = ("--from", "2000-01-01", "--until", "2100-01-01T00:00:00")
+    made = run(tmp_path, "ledger", "export", str(bundle), *period)
+    assert (made.exit_code, made.stdout) == (0, f"1 events are in {bundle}\n")
+    public.write_bytes(KeyRing.open(tmp_path / "our state" / "keys" / "ledger").public_bundle())
+    stranger.write_bytes(KeyRing.open(tmp_path / "stranger").public_bundle())
+    verified = run(tmp_path, "ledger", "verify-bundle", str(bundle), "--public-key", str(public))
+    assert verified.exit_code == 0
+    assert verified.stdout.startswith("valid: 1 of the events 1 to 1; head 1 is ")
+    other = run(tmp_path, "ledger", "verify-bundle", str(bundle), "--public-key", str(stranger))
+    assert (other.exit_code, other.stderr.startswith("NOT valid")) == (1, True)
+    again = run(tmp_path, "ledger", "export", str(bundle), *period)
+    assert again.exit_code == 1
+    nothing = run(
+        tmp_path, "ledger", "export", str(tmp_path / "b"), "--from", "2000-01-01", "--until", "2000-01-02"
+    )
+    assert (nothing.exit_code, "nothing was recorded" in nothing.stderr) == (2, True)
+
+
 def test_no_ledger_is_not_a_ledger_in_order_and_none_is_made(tmp_path: Path) -> None:
     result = run(tmp_path, "ledger", "verify")
     assert result.exit_code == 2
