@@ -47,7 +47,7 @@ def verify() -> None:
     for fault in report.faults:
         typer.echo(f"event {fault.sequence}, {fault.place}: {fault.message}")
     for loss in report.losses:
-        typer.echo(f"event {loss.sequence}: {told_loss(loss)}")
+        typer.echo(told_loss(loss))
     if report.faults:
         give_up(f"{len(report.faults)} faults in {report.events} events", FAILED)
     typer.echo(f"{report.events} events: chain, signatures, contents and heads are as they were written")

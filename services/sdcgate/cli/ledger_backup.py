@@ -75,12 +75,14 @@ def acknowledge_loss(
     if not author.strip() or not note.strip():
         give_up("author and note must say something: they are on record for ever", WRONGLY_ASKED)
     with told(), opened_where_it_lies(Settings()) as ledger:
-        appended = ledger.acknowledge_truncation(author, note)
+        ledger.acknowledge_truncation(author, note)
         losses = ledger.verify().losses
-    typer.echo(f"event {appended.sequence}: {told_loss(losses[-1])}")
+    typer.echo(told_loss(losses[-1]))
 
 
 def told_loss(loss: "Loss") -> str:
-    """A loss as a line of text."""
-    which = f"event {loss.first}" if loss.first == loss.last else f"events {loss.first} to {loss.last}"
-    return f"{which} of before were lost; acknowledged by {loss.author}: {loss.note}"
+    """A loss as a line of text, by the event that put it on record."""
+    lost = f"event {loss.first}, as it was, is lost"
+    if loss.last > loss.first:
+        lost = f"events {loss.first} to {loss.last}, as they were, are lost"
+    return f"event {loss.sequence}: {loss.author} acknowledges that {lost}: {loss.note}"

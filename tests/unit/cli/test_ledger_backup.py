@@ -69,13 +69,13 @@ def test_a_ledger_behind_its_heads_takes_nothing_until_its_loss_is_acknowledged(
     assert installation.run("verify").exit_code == 1
     acknowledged = installation.run("acknowledge-loss", "--author", "olga", "--note", "the disk died")
     assert acknowledged.stdout == (
-        "event 2: events 2 to 3 of before were lost; acknowledged by olga: the disk died\n"
+        "event 2: olga acknowledges that events 2 to 3, as they were, are lost: the disk died\n"
     )
     installation.decide()
     verified = installation.run("verify")
     assert verified.exit_code == 0
     assert verified.stdout.splitlines() == [
-        "event 2: events 2 to 3 of before were lost; acknowledged by olga: the disk died",
+        "event 2: olga acknowledges that events 2 to 3, as they were, are lost: the disk died",
         "3 events: chain, signatures, contents and heads are as they were written",
     ]
     again = installation.run("acknowledge-loss", "--author", "olga", "--note", "again")
