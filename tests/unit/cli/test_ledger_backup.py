@@ -150,9 +150,12 @@ def test_nothing_that_is_there_is_overwritten(installation: Installation) -> Non
     installation.back_up()
     again = installation.run("backup", installation.copy)
     assert (again.exit_code, "is not empty" in again.stderr) == (2, True)
+    installation.lose("snapshots")
     there = installation.run("restore", installation.copy)
     assert (there.exit_code, "there is a ledger already" in there.stderr) == (2, True)
+    assert not (installation.state / "snapshots").exists()
     installation.lose("ledger.sqlite")
+    (installation.state / "snapshots" / "randhie" / "v1").mkdir(parents=True)
     (installation.state / "snapshots" / "randhie" / "v1" / "data.parquet").write_bytes(b"other records")
     other = installation.run("restore", installation.copy)
     assert other.exit_code == 2
