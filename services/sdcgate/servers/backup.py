@@ -199,7 +199,11 @@ def _moves(folder: Path, state: Path, keys: Path | None, heads: Path | None) -> 
     for name, source in folders.items():
         if source is not None:
             moves |= {path: state / name / path.relative_to(source) for path in _files(source)}
-    return moves
+    # How far receivers of the decision log were told is known better where they were told more.
+    told = state / DECISION_LOG
+    return {
+        source: target for source, target in moves.items() if target.parent != told or not target.exists()
+    }
 
 
 def _key_problems(state: Path, moves: dict[Path, Path]) -> list[str]:

@@ -162,6 +162,22 @@ def test_nothing_that_is_there_is_overwritten(installation: Installation) -> Non
     assert "data.parquet is there already, and is another" in other.stderr
 
 
+def test_receivers_of_the_decision_log_are_not_put_back_to_where_they_were(
+    installation: Installation,
+) -> None:
+    place = installation.state / "decision-log" / "webhook.json"
+    place.parent.mkdir()
+    place.write_text("at 1")
+    installation.back_up()
+    place.write_text("at 2")
+    installation.lose("ledger.sqlite")
+    assert installation.run("restore", installation.copy).exit_code == 0
+    assert place.read_text() == "at 2"
+    installation.lose("ledger.sqlite", "decision-log")
+    assert installation.run("restore", installation.copy).exit_code == 0
+    assert place.read_text() == "at 1"
+
+
 def test_a_running_facility_is_stopped_first(installation: Installation) -> None:
     installation.back_up()
     installation.lose("ledger.sqlite")
