@@ -66,6 +66,11 @@ def commits_to(server: str) -> Path:
     return max(files, key=lambda file: file.stat().st_mtime_ns)
 
 
+def programs(server: str) -> Path:
+    """Folder of the server's own pg_dump and pg_restore."""
+    return Path(_instance(server).bin_path)
+
+
 def start(server: str) -> None:
     """Start it again, at the same address."""
     running = _instance(server)

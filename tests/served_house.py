@@ -13,7 +13,7 @@ import httpx
 import yaml
 
 from house import COPY, RANDHIE
-from sdcgate.cli.ledger import opened
+from sdcgate.cli.ledger_place import opened
 from sdcgate.cli.supervisor import SERVICES, ServiceFailed, Supervisor
 from sdcgate.ledger.credentials import Credentials
 from sdcgate.ledger.ledger import Ledger

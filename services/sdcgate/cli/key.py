@@ -110,7 +110,7 @@ def first_key(settings: "Settings") -> str:
 
 @contextmanager
 def _opened(settings: "Settings | None" = None) -> Iterator["Credentials"]:
-    from sdcgate.cli.ledger import opened
+    from sdcgate.cli.ledger_place import opened
     from sdcgate.ledger.credentials import Credentials
 
     with opened(settings) as ledger:

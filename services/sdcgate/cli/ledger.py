@@ -2,27 +2,33 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from sdcgate.cli.connection import DEFAULT_URL, FAILED, ApiKey, Url, connected, give_up, told
+from sdcgate.cli.connection import FAILED, give_up, told
 from sdcgate.cli.ledger_audit import audit
+from sdcgate.cli.ledger_backup import acknowledge_loss, backup, restore, told_loss
 from sdcgate.cli.ledger_budget import budget
-
-if TYPE_CHECKING:
-    from sdcgate.ledger.ledger import Ledger
-    from sdcgate.servers.settings import Settings
+from sdcgate.cli.ledger_bundle import export, verify_bundle
+from sdcgate.cli.ledger_keys import public_key, rotate_key
+from sdcgate.cli.ledger_place import opened_where_it_lies
 
 app = typer.Typer(
-    help="The ledger: verify it, audit what left, see what may be asked, check certificates.",
+    help="The ledger: verify it, back it up, audit what left, see what may be asked, check certificates.",
     no_args_is_help=True,
 )
 app.command()(audit)
 app.command()(budget)
+app.command()(backup)
+app.command()(restore)
+app.command("acknowledge-loss")(acknowledge_loss)
+app.command()(export)
+app.command("verify-bundle")(verify_bundle)
+app.command("public-key")(public_key)
+app.command("rotate-key")(rotate_key)
 
 
 @app.command()
@@ -40,6 +46,8 @@ def verify() -> None:
         typer.echo(f"metrics will not show this verification: {error}", err=True)
     for fault in report.faults:
         typer.echo(f"event {fault.sequence}, {fault.place}: {fault.message}")
+    for loss in report.losses:
+        typer.echo(told_loss(loss))
     if report.faults:
         give_up(f"{len(report.faults)} faults in {report.events} events", FAILED)
     typer.echo(f"{report.events} events: chain, signatures, contents and heads are as they were written")
@@ -67,7 +75,7 @@ def migrate() -> None:
 @app.command("verify-certificate")
 def verify_certificate(
     answer: Annotated[Path, typer.Argument(help="The answer, as `query show --json` prints it; - reads it.")],
-    public_key: Annotated[Path, typer.Option(help="The facility's public key, PEM.")],
+    public_key: Annotated[Path, typer.Option(help="The facility's public keys, PEM.")],
 ) -> None:
     """Verify offline that the facility gave exactly this answer. Needs neither gateway nor ledger."""
     with told():
@@ -82,52 +90,6 @@ def verify_certificate(
         f"valid: query {decision['query']}, {decision['verdict']}, event {certificate['sequence']} of the "
         f"ledger, signed by key {certificate['key_id']}"
     )
-
-
-@app.command("public-key")
-def public_key(url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
-    """Print the public key that verifies certificates, as the gateway tells it."""
-    with connected(url, api_key) as client:
-        typer.echo(client.status()["public_key"].rstrip())
-
-
-@contextmanager
-def opened_where_it_lies(settings: "Settings") -> Iterator["Ledger"]:
-    """The ledger of the settings, which is there already: reading must not make what it then finds in order.
-
-    Raises:
-        ValueError: there is none, or it cannot be used.
-    """
-    file = settings.state_dir / "ledger.sqlite"
-    if settings.has_own_ledger and not file.exists():
-        raise ValueError(
-            f"there is no ledger at {file}: set SDCGATE_STATE_DIR, SDCGATE_LEDGER_URL or "
-            "SDCGATE_LEDGER_URL_FILE"
-        )
-    with opened(settings) as ledger:
-        yield ledger
-
-
-@contextmanager
-def opened(settings: "Settings | None" = None) -> Iterator["Ledger"]:
-    """The ledger of the settings.
-
-    Raises:
-        ValueError: it cannot be used; the message says why.
-    """
-    from sdcgate.ledger.errors import LedgerError
-    from sdcgate.ledger.signing import KeyRingError
-    from sdcgate.servers.settings import Settings
-    from sdcgate.servers.state_folder import open_ledger
-
-    try:
-        ledger, _ = open_ledger(settings or Settings())
-        try:
-            yield ledger
-        finally:
-            ledger.close()
-    except (LedgerError, KeyRingError) as error:
-        raise ValueError(str(error)) from error
 
 
 def decision_of(content: Any) -> Mapping[str, Any]:

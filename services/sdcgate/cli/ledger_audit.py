@@ -28,7 +28,7 @@ def audit(
     Proved, refuted with the arithmetic, wide within the variables looked at, or unproved. Where a cell is
     refuted its figure is printed: the output is confidential. Ends with an error where anything is refuted.
     """
-    from sdcgate.cli.ledger import opened_where_it_lies
+    from sdcgate.cli.ledger_place import opened_where_it_lies
     from sdcgate.cli.policies import own_folder
     from sdcgate.cli.policy_diff import scratch
     from sdcgate.engine.dataset import UnknownDataset

@@ -65,7 +65,7 @@ def describe(comparison: "Comparison") -> str:
 
 
 def _replayed(old: "Policy", new: "Policy", time_limit: float, every: bool) -> str:
-    from sdcgate.cli.ledger import opened_where_it_lies
+    from sdcgate.cli.ledger_place import opened_where_it_lies
     from sdcgate.cli.policies import own_folder
     from sdcgate.facility.replay import queries_of, replay
     from sdcgate.policy.loading import load_policies

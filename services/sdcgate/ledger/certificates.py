@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 
 from sdcgate.ledger.events import canonical_json
-from sdcgate.ledger.signing import KeyRing, verify_with_pem
+from sdcgate.ledger.signing import KeyRing, Verifies, verify_with_pem
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Certificate:
             }
         )
 
-    def is_signed_by(self, key_ring: KeyRing) -> bool:
-        """Whether a key of the ring signed it."""
-        return key_ring.verify(self.key_id, self.signature_bytes, self.statement())
+    def is_signed_by(self, keys: Verifies) -> bool:
+        """Whether one of the keys signed it."""
+        return keys.verify(self.key_id, self.signature_bytes, self.statement())
 
 
 def issue(

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from sdcgate.ledger.events import canonical_json
-from sdcgate.ledger.signing import KeyRing
+from sdcgate.ledger.signing import KeyRing, Verifies
 
 GENESIS = hashlib.sha256(b"sdcgate ledger 1").digest()
 """Hash of the head of an empty ledger."""
@@ -27,9 +27,9 @@ class SignedHead:
     key_id: str
     signature: bytes
 
-    def is_signed_by(self, key_ring: KeyRing) -> bool:
-        """Whether a key of the ring signed it."""
-        return key_ring.verify(self.key_id, self.signature, _statement(self.sequence, self.hash))
+    def is_signed_by(self, keys: Verifies) -> bool:
+        """Whether one of the keys signed it."""
+        return keys.verify(self.key_id, self.signature, _statement(self.sequence, self.hash))
 
 
 def chain_hash(previous: bytes, body: bytes) -> bytes:

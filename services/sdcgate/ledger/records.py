@@ -112,10 +112,26 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """Signed events that are lost: which, and at which event who acknowledged it, in what words."""
+
+    first: int
+    last: int
+    sequence: int
+    author: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationReport:
-    """What verification found. `heads_behind`: newest heads that the second place lacks, as after a crash."""
+    """What verification found.
+
+    `heads_behind`: newest heads that the second place lacks, as after a crash. `losses`: acknowledged ones,
+    which are no faults.
+    """
 
     ok: bool
     events: int
     faults: tuple[Fault, ...]
     heads_behind: int = 0
+    losses: tuple[Loss, ...] = ()

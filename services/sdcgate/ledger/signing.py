@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -132,13 +133,29 @@ def key_id_of(key: Ed25519PublicKey) -> str:
     return hashlib.sha256(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()[:16]
 
 
+class Verifies(Protocol):
+    """Public keys, wherever they come from."""
+
+    def verify(self, key_id: str, signature: bytes, statement: bytes) -> bool:
+        """Whether the key of this id made the signature."""
+
+
+class PublicKeys:
+    """The public keys of a PEM text, one or several; what in it is no Ed25519 key is left out."""
+
+    def __init__(self, pem: bytes) -> None:
+        read = (_load_public(part + _END) for part in pem.split(_END)[:-1])
+        self._keys = {key_id_of(key): key for key in read if key is not None}
+
+    def verify(self, key_id: str, signature: bytes, statement: bytes) -> bool:
+        """Whether one of these keys has this id and made the signature."""
+        key = self._keys.get(key_id)
+        return key is not None and _holds(key, signature, statement)
+
+
 def verify_with_pem(public_key_pem: bytes, key_id: str, signature: bytes, statement: bytes) -> bool:
     """Whether the key of this id, one of those in the PEM text, made the signature. Needs no ring."""
-    for part in public_key_pem.split(_END)[:-1]:
-        key = _load_public(part + _END)
-        if key is not None and key_id_of(key) == key_id:
-            return _holds(key, signature, statement)
-    return False
+    return PublicKeys(public_key_pem).verify(key_id, signature, statement)
 
 
 def _holds(key: Ed25519PublicKey, signature: bytes, statement: bytes) -> bool:

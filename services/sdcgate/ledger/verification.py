@@ -16,7 +16,7 @@ from sdcgate.ledger.events import ACKNOWLEDGEMENT, attachment_digest, read_body
 from sdcgate.ledger.heads import HeadLine
 from sdcgate.ledger.projections import Row, rows_of
 from sdcgate.ledger.reading import certificate_of, head_of
-from sdcgate.ledger.records import Fault, VerificationReport
+from sdcgate.ledger.records import Fault, Loss, VerificationReport
 from sdcgate.ledger.schema import PROJECTIONS, blobs, events
 from sdcgate.ledger.signing import KeyRing
 
@@ -62,7 +62,13 @@ def verify(connection: Connection, key_ring: KeyRing, heads: Sequence[HeadLine])
     faulty = {fault.sequence for fault in faults if fault.place.startswith("events")}
     faults += [fault for fault in found if fault.sequence not in faulty]
     faults.sort(key=lambda fault: fault.sequence)
-    return VerificationReport(not faults, events_seen, tuple(faults), behind)
+    losses = tuple(_loss(body) for body in chain.acknowledgements)
+    return VerificationReport(not faults, events_seen, tuple(faults), behind, losses)
+
+
+def _loss(body: Mapping[str, Any]) -> Loss:
+    lost = body["lost"]["sequence"]
+    return Loss(body["common"] + 1, lost, body["sequence"], body["author"], body["note"])
 
 
 class _Chain:

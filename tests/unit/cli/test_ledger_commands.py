@@ -19,6 +19,7 @@ from sdcgate.ledger.database import newest_migration
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.servers.settings import Settings
+from sdcgate.servers.state_folder import only_one
 
 DECISION: dict[str, Any] = {
     "query": "q-01",
@@ -127,6 +128,52 @@ def test_verification_names_the_place_of_an_alteration(tmp_path: Path) -> None:
     altered = run(tmp_path, "ledger", "verify")
     assert altered.exit_code == 1
     assert "event 1, api_keys.role: altered: role" in altered.stdout
+
+
+def test_after_a_rotation_the_published_keys_verify_what_was_signed_before_and_after(tmp_path: Path) -> None:
+    run(tmp_path, "key", "create", "--role", "checker", "--researcher", "carla")
+    ring = KeyRing.open(tmp_path / "our state" / "keys" / "ledger")
+    answers = [certified(ring)]
+    rotated = run(tmp_path, "ledger", "rotate-key")
+    assert rotated.exit_code == 0, rotated.output
+    ring = KeyRing.open(tmp_path / "our state" / "keys" / "ledger")
+    assert f"key {ring.key_id} signs from now on" in rotated.stderr
+    answers.append(certified(ring))
+    published = rotated.stdout.encode()
+    assert [is_certified(answer, published) for answer in answers] == [True, True]
+    assert len({answer["certificate"]["key_id"] for answer in answers}) == 2
+    run(tmp_path, "key", "create", "--role", "checker", "--researcher", "carl")
+    assert run(tmp_path, "ledger", "verify").stdout.startswith("2 events: chain")
+
+
+def test_the_key_is_not_rotated_under_a_running_facility(tmp_path: Path) -> None:
+    run(tmp_path, "key", "create", "--role", "checker", "--researcher", "carla")
+    ring = KeyRing.open(tmp_path / "our state" / "keys" / "ledger")
+    with only_one(tmp_path / "our state" / "facility.lock"):
+        refused = run(tmp_path, "ledger", "rotate-key")
+    assert (refused.exit_code, "stop it first" in refused.stderr) == (2, True)
+    assert KeyRing.open(tmp_path / "our state" / "keys" / "ledger").key_id == ring.key_id
+
+
+def test_a_bundle_is_exported_and_verified_by_commands(tmp_path: Path) -> None:
+    run(tmp_path, "key", "create", "--role", "checker", "--researcher", "carla")
+    bundle, public, stranger = (tmp_path / name for name in ("audit.zip", "keys.pem", "stranger.pem"))
+    period = ("--from", "2000-01-01", "--until", "2100-01-01T00:00:00")
+    made = run(tmp_path, "ledger", "export", str(bundle), *period)
+    assert (made.exit_code, made.stdout) == (0, f"1 events are in {bundle}\n")
+    public.write_bytes(KeyRing.open(tmp_path / "our state" / "keys" / "ledger").public_bundle())
+    stranger.write_bytes(KeyRing.open(tmp_path / "stranger").public_bundle())
+    verified = run(tmp_path, "ledger", "verify-bundle", str(bundle), "--public-key", str(public))
+    assert verified.exit_code == 0
+    assert verified.stdout.startswith("valid: 1 of the events 1 to 1; head 1 is ")
+    other = run(tmp_path, "ledger", "verify-bundle", str(bundle), "--public-key", str(stranger))
+    assert (other.exit_code, other.stderr.startswith("NOT valid")) == (1, True)
+    again = run(tmp_path, "ledger", "export", str(bundle), *period)
+    assert again.exit_code == 1
+    nothing = run(
+        tmp_path, "ledger", "export", str(tmp_path / "b"), "--from", "2000-01-01", "--until", "2000-01-02"
+    )
+    assert (nothing.exit_code, "nothing was recorded" in nothing.stderr) == (2, True)
 
 
 def test_no_ledger_is_not_a_ledger_in_order_and_none_is_made(tmp_path: Path) -> None:
