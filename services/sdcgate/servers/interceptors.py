@@ -29,7 +29,6 @@ from sdcgate.servers.errors import (
     Problem,
     ResourceExhausted,
     Unauthenticated,
-    Unavailable,
     abort,
     problem_of,
 )
@@ -170,19 +169,6 @@ class Counting:
         finally:
             running.dec()
             self._metrics.ended(call.method, code, time.perf_counter() - began)
-
-
-class Readiness:
-    """Turns calls away until the service has warmed up, and once it drains."""
-
-    def __init__(self, takes_calls: Callable[[], bool]) -> None:
-        self._takes_calls = takes_calls
-
-    def __call__(self, call: Call, proceed: Proceed) -> Answer:  # noqa: ARG002
-        """Proceed where the service takes calls."""
-        if not self._takes_calls():
-            raise Unavailable("The service is starting or stopping; try again")
-        return proceed()
 
 
 class Deadline:

@@ -1,7 +1,8 @@
 """The life of a gRPC service: listen, warm up, take calls, drain, stop.
 
-Ports answer from the first moment, with health NOT_SERVING and calls turned away until the warm-up is done.
-The signal to stop takes the service out of readiness, lets running calls end, then closes.
+Probes answer from the first moment. Connections wait until the warm-up is done: a caller of several replicas
+asks the others meanwhile, which it would not do of one that answered and turned its calls away. The signal to
+stop takes the service out of readiness, lets running calls end, then closes.
 """
 
 import os
@@ -54,7 +55,6 @@ class Running:
         self._names = service_names
         self._section = section
         self._also_ready = ready
-        self._warm = False
         self._takes_calls = False
         self._lanes = {
             interceptors.HEALTH: ThreadPoolExecutor(2, thread_name_prefix=f"{name}-health"),
@@ -93,7 +93,6 @@ class Running:
             interceptors.Traced(tracing),
             interceptors.Logging(self.name),
             interceptors.Counting(self.metrics),
-            interceptors.Readiness(lambda: self._warm),
             interceptors.Deadline(self._section.maximum_deadline_seconds),
             interceptors.Authentication(authenticate),
         ]
@@ -102,13 +101,13 @@ class Running:
         return interceptors.Chain(links, self.rooms, self._lanes, authenticate)
 
     def start(self, warm_up: Callable[[], None] | None = None) -> None:
-        """Listen, warm up, then take calls."""
-        self._server.start()
+        """Answer probes, warm up, then take calls."""
         self.probes.start()
         if warm_up is not None:
             warm_up()
-        self._warm = self._takes_calls = True
+        self._takes_calls = True
         self._show()
+        self._server.start()
 
     def is_ready(self) -> bool:
         """Whether the service takes calls and what it needs is there."""

@@ -206,21 +206,23 @@ def test_a_foreign_client_gets_a_long_list_cut_short_but_as_what_it_is(places):
     assert problem.fields[0] == fields[0]
 
 
-def test_before_the_warm_up_is_done_nothing_is_ready(places):
+def test_before_the_warm_up_is_done_nothing_is_ready_and_calls_wait(places):
     place = places(start=False)
-    warming, go = threading.Event(), threading.Event()
-    thread = threading.Thread(target=place.running.start, args=(lambda: warming.set() or go.wait(5),))
-    thread.start()
-    warming.wait(5)
-    assert place.health() == health_pb2.HealthCheckResponse.NOT_SERVING
-    assert place.http("/readyz")[0] == 503
-    assert place.http("/healthz")[0] == 200
-    assert type(failure(place.call)[0]) is errors.Unavailable
-    go.set()
-    thread.join()
+    warming, go, called = threading.Event(), threading.Event(), []
+    place.fake.does = lambda context: called.append(go.is_set()) or risk_pb2.AssessTableResponse()
+    with ThreadPoolExecutor(2) as pool:
+        started = pool.submit(place.running.start, lambda: warming.set() or go.wait(5))
+        warming.wait(5)
+        call = pool.submit(place.call)
+        assert place.http("/readyz")[0] == 503
+        assert place.http("/healthz")[0] == 200
+        assert failure(place.health)[1].code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        go.set()
+        started.result(5)
+        assert call.result(5) is not None
+    assert called == [True]
     assert place.health() == health_pb2.HealthCheckResponse.SERVING
     assert place.http("/readyz")[0] == 200
-    place.call()
 
 
 def test_readiness_follows_what_the_service_needs(places):
