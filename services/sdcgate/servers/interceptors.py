@@ -241,7 +241,7 @@ class Chain(grpc.ServerInterceptor):
             if method.startswith(prefix):
                 return _in_lane(handler, lane, None if prefix == HEALTH else self._authenticate)
         lane = next(iter(self._lanes.values()))
-        room = self._rooms.of(dict(handler_call_details.invocation_metadata))
+        room = self._rooms.of(method, dict(handler_call_details.invocation_metadata))
         if room.full:
             room.turned_away += 1
             return _turned_away(handler, ResourceExhausted(), lane)

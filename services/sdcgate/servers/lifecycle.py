@@ -24,7 +24,7 @@ from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.pacing import Pacing
 from sdcgate.servers.probes import Probes
 from sdcgate.servers.process import Signals, write_ready_file
-from sdcgate.servers.rooms import CheckLane, Rooms
+from sdcgate.servers.rooms import CheckLane, ReadLane, Rooms
 from sdcgate.servers.settings import GrpcServer, Settings
 from sdcgate.servers.tracing import Tracing
 
@@ -47,10 +47,11 @@ class Running:
         metrics: Metrics | None = None,
         tracing: Tracing | None = None,
         watcher: Watcher | None = None,
+        read: ReadLane | None = None,
     ) -> None:
         self.name = name
         self.metrics = metrics or Metrics(name)
-        self.rooms = Rooms(name, section, check)
+        self.rooms = Rooms(name, section, check, read)
         self.metrics.watch(self.rooms)
         self._names = service_names
         self._section = section
@@ -156,6 +157,7 @@ def serve(
     metrics: Metrics | None = None,
     tracing: Tracing | None = None,
     watcher: Watcher | None = None,
+    read: ReadLane | None = None,
 ) -> None:
     """Run a service until SIGTERM or SIGINT; a second signal ends running calls at once.
 
@@ -163,6 +165,7 @@ def serve(
     caller (`authentication.caller()` in the handler) or None. `ready` is asked by every probe: keep it cheap.
     `check` keeps calls of people apart from those of the house's services, where both call. `metrics` are
     those of the service, where it counts more than calls; `tracing` likewise. `watcher` watches every call.
+    `read` keeps calls that only read apart.
     Raises RuntimeError or OSError where a port is taken or a TLS file cannot be used.
     """
     configure(name, settings.log_level)
@@ -181,6 +184,7 @@ def serve(
         metrics,
         tracing,
         watcher,
+        read,
     )
     signals = Signals()
     log = logger(name)
