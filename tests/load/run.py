@@ -40,6 +40,8 @@ LOCUST = "locust==2.47.0"
 TABLES = 6_000
 CROWD = 30
 """People for each time the sustained rate that is offered."""
+TWINS = ("twin-1", "twin-2")
+"""The demonstration data under names and histories of their own: asked the same, so that rates compare."""
 RESULTS = ROOT / "build" / "load.json"
 FORMULAS = (
     "meddol ~ site + female",
@@ -128,7 +130,8 @@ def orders(house: ServedHouse) -> dict[str, Any]:
 def loaded(house: ServedHouse, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """The four steps: figures by kind of each, memory, and how the overload compares."""
     seconds, people = arguments.seconds, arguments.people
-    house.register_randhie(DATASET).raise_for_status()
+    for name in (DATASET, *TWINS):
+        house.register_randhie(name).raise_for_status()
     given, half = orders(house), max(5.0, seconds / 2)
     load = Load(folder, dict(house.supervisor.processes))
     with bare_server("grpc", "150") as echo, bare_server("rest", echo[1]) as bare:
@@ -137,11 +140,11 @@ def loaded(house: ServedHouse, folder: Path, arguments: argparse.Namespace) -> d
     profiles = load.step(url, given, people, seconds, "TableBuilder", "Portal", "Dashboard")
     steps["profiles"] = by_kind(profiles, seconds)
     at_once = house.settings.facility.threads
-    steps["sustained"] = by_kind(load.step(url, _unasked(given, 1), at_once, half, "Eager"), half)
+    steps["sustained"] = by_kind(load.step(url, _asking(given, TWINS[0]), at_once, half, "Eager"), half)
     # Many people, each seldom: who waits for an answer is one among many who go on asking.
     crowd = arguments.overload * CROWD
     between = crowd / (arguments.overload * max(steps["sustained"][0].goodput, 0.1))
-    given = {**_unasked(given, 2), "seconds_between": between}
+    given = {**_asking(given, TWINS[1]), "seconds_between": between}
     offered = load.step(url, given, crowd + 2, half, "Eager", "Dashboard")
     steps["overload"] = by_kind(offered, half)
     return {
@@ -156,10 +159,9 @@ def loaded(house: ServedHouse, folder: Path, arguments: argparse.Namespace) -> d
     }
 
 
-def _unasked(given: dict[str, Any], part: int) -> dict[str, Any]:
-    """The same with tables that no step before has asked."""
-    third = len(given["tables"]) // (3 if part == 1 else 2)
-    return {**given, "tables": given["tables"][third:]}
+def _asking(given: dict[str, Any], dataset: str) -> dict[str, Any]:
+    """The same tables, of another dataset."""
+    return {**given, "paths": {**given["paths"], "tables": f"/v1/datasets/{dataset}/tables"}}
 
 
 def main() -> None:
