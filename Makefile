@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test test-long test-spark attack fuzz lint lint-rules lint-deploy proto bench bench-long docs reference clean
+.PHONY: run demo test test-long test-spark attack fuzz load lint lint-rules lint-deploy proto bench bench-long docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -34,6 +34,12 @@ attack: $(PROTO)
 fuzz: export FUZZ_SECONDS ?= 60
 fuzz: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile tests/fuzz
+
+# Locust (in an environment of its own) as a table builder, a portal and dashboards at a local installation, then five times what
+# it can answer: a table, and build/load.json.
+load: export LOAD_SECONDS ?= 60
+load: $(PROTO)
+	$(PY) tests/load/run.py --seconds $(LOAD_SECONDS)
 
 lint: $(PROTO)
 	$(PY) -m ruff check .

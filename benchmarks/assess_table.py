@@ -7,21 +7,18 @@ are medians of calls made in turns, one at a time.
 import http.client
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
 import grpc
 import psutil
 
-from bare_servers import METHOD
+from bare_servers import METHOD, bare_server
 from run import Result, result
 from sdcgate.cli.key import create_keys
 from sdcgate.cli.supervisor import Supervisor
@@ -66,7 +63,11 @@ def assess_table() -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(state_dir=Path(folder), data_root=Path(folder))
         key = create_keys(settings, {"portal": "portal"}, "bench")["portal"]
-        with Supervisor(settings) as house, _bare("grpc", "150") as echo, _bare("rest", echo[1]) as bare:
+        with (
+            Supervisor(settings) as house,
+            bare_server("grpc", "150") as echo,
+            bare_server("rest", echo[1]) as bare,
+        ):
             metadata = (("authorization", f"Bearer {key}"),)
             risk = grpc.insecure_channel(house.addresses["risk"]).unary_unary(ASSESS)
             bytes_only = grpc.insecure_channel(echo[1]).unary_unary(METHOD)
@@ -113,17 +114,6 @@ def assess_table() -> list[Result]:
 
 
 CPU = "us of CPU a call"
-
-
-@contextmanager
-def _bare(*arguments: str) -> Iterator[tuple[int, str]]:
-    """A server of the bare stack: its process id and address."""
-    command = [sys.executable, str(Path(__file__).with_name("bare_servers.py")), *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process.pid, process.stdout.readline().strip()  # type: ignore[union-attr]
-        finally:
-            process.kill()
 
 
 def _poster(address: str, path: str, key: str) -> Callable[[], None]:

@@ -5,12 +5,26 @@
 
 import asyncio
 import socket
+import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import grpc
 
 METHOD = "/bare.Echo/Call"
+
+
+@contextmanager
+def bare_server(*arguments: str) -> Iterator[tuple[int, str]]:
+    """One of them in a process of its own: process id and address."""
+    command = [sys.executable, __file__, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.pid, process.stdout.readline().strip()  # type: ignore[union-attr]
+        finally:
+            process.kill()
 
 
 def serve_grpc(size: int) -> None:

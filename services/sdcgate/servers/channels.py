@@ -17,7 +17,12 @@ from sdcgate.servers.settings import MEBIBYTE, Peer
 from sdcgate.servers.tracing import carried
 
 _ATTEMPTS = {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2}
-_QUESTIONS = ("QueryTable", "QueryStatistic", "QueryModel", "GetQuery", "ListQueries", "GetBudget")
+_QUESTIONS = (
+    *("QueryTable", "QueryStatistic", "QueryModel", "SubmitOutput", "AssessDataset"),
+    *("GetQuery", "ListQueries", "ListDatasets", "GetDataset", "GetPolicy", "GetBudget"),
+    *("ListAdmissions", "GetCaller", "GetStatus"),
+)
+"""What only reads, and what has the same answer in the ledger when it is asked again."""
 SERVICE_CONFIG = json.dumps(
     {
         "loadBalancingConfig": [{"round_robin": {}}],
@@ -41,7 +46,7 @@ SERVICE_CONFIG = json.dumps(
 )
 """Calls go in turn to all replicas. What a replica that ends or dies has not answered is asked of another:
 of risk and protection always, as they keep nothing; of the facility what a replica gave up at its end, where
-asking again has the same answer (a query that was decided is not decided twice)."""
+asking again has the same answer (what was decided is not decided twice)."""
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 

@@ -32,6 +32,7 @@ from sdcgate.servers.metrics import Metrics, PolicyMetrics
 from sdcgate.servers.pacing import pace
 from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.received_files import FileLane
+from sdcgate.servers.rooms import ReadLane
 from sdcgate.servers.secret_files import secret
 from sdcgate.servers.settings import Settings
 from sdcgate.servers.standing_watch import StandingWatch
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     from sdcgate.servers.tokens import Tokens
 
 SERVICE = "sdcgate.facility.v1.FacilityService"
+READS = (
+    *("GetStatus", "GetCaller", "GetBudget", "GetPolicy", "GetDataset"),
+    *("ListDatasets", "ListQueries", "ListAdmissions"),
+)
+"""Answered beside queries; milliseconds each."""
 RESULTS_AT_ONCE = 4
 """Folders that are judged at once; each may take much memory."""
 
@@ -304,6 +310,9 @@ def main(settings: Settings) -> None:
         metrics=metrics,
         tracing=tracing,
         watcher=QueryMetrics(metrics.registry, tracing),
+        read=ReadLane(
+            section.read_calls, section.waiting_read_calls, frozenset(f"/{SERVICE}/{name}" for name in READS)
+        ),
     )
     policies.stop()
     for one in background:

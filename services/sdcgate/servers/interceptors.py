@@ -29,7 +29,6 @@ from sdcgate.servers.errors import (
     Problem,
     ResourceExhausted,
     Unauthenticated,
-    Unavailable,
     abort,
     problem_of,
 )
@@ -172,19 +171,6 @@ class Counting:
             self._metrics.ended(call.method, code, time.perf_counter() - began)
 
 
-class Readiness:
-    """Turns calls away until the service has warmed up, and once it drains."""
-
-    def __init__(self, takes_calls: Callable[[], bool]) -> None:
-        self._takes_calls = takes_calls
-
-    def __call__(self, call: Call, proceed: Proceed) -> Answer:  # noqa: ARG002
-        """Proceed where the service takes calls."""
-        if not self._takes_calls():
-            raise Unavailable("The service is starting or stopping; try again")
-        return proceed()
-
-
 class Deadline:
     """Wants a deadline of every call, and no longer one than the service allows."""
 
@@ -255,7 +241,7 @@ class Chain(grpc.ServerInterceptor):
             if method.startswith(prefix):
                 return _in_lane(handler, lane, None if prefix == HEALTH else self._authenticate)
         lane = next(iter(self._lanes.values()))
-        room = self._rooms.of(dict(handler_call_details.invocation_metadata))
+        room = self._rooms.of(method, dict(handler_call_details.invocation_metadata))
         if room.full:
             room.turned_away += 1
             return _turned_away(handler, ResourceExhausted(), lane)

@@ -1,7 +1,8 @@
 """The life of a gRPC service: listen, warm up, take calls, drain, stop.
 
-Ports answer from the first moment, with health NOT_SERVING and calls turned away until the warm-up is done.
-The signal to stop takes the service out of readiness, lets running calls end, then closes.
+Probes answer from the first moment. Connections wait until the warm-up is done: a caller of several replicas
+asks the others meanwhile, which it would not do of one that answered and turned its calls away. The signal to
+stop takes the service out of readiness, lets running calls end, then closes.
 """
 
 import os
@@ -23,7 +24,7 @@ from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.pacing import Pacing
 from sdcgate.servers.probes import Probes
 from sdcgate.servers.process import Signals, write_ready_file
-from sdcgate.servers.rooms import CheckLane, Rooms
+from sdcgate.servers.rooms import CheckLane, ReadLane, Rooms
 from sdcgate.servers.settings import GrpcServer, Settings
 from sdcgate.servers.tracing import Tracing
 
@@ -46,15 +47,15 @@ class Running:
         metrics: Metrics | None = None,
         tracing: Tracing | None = None,
         watcher: Watcher | None = None,
+        read: ReadLane | None = None,
     ) -> None:
         self.name = name
         self.metrics = metrics or Metrics(name)
-        self.rooms = Rooms(name, section, check)
+        self.rooms = Rooms(name, section, check, read)
         self.metrics.watch(self.rooms)
         self._names = service_names
         self._section = section
         self._also_ready = ready
-        self._warm = False
         self._takes_calls = False
         self._lanes = {
             interceptors.HEALTH: ThreadPoolExecutor(2, thread_name_prefix=f"{name}-health"),
@@ -93,7 +94,6 @@ class Running:
             interceptors.Traced(tracing),
             interceptors.Logging(self.name),
             interceptors.Counting(self.metrics),
-            interceptors.Readiness(lambda: self._warm),
             interceptors.Deadline(self._section.maximum_deadline_seconds),
             interceptors.Authentication(authenticate),
         ]
@@ -102,13 +102,13 @@ class Running:
         return interceptors.Chain(links, self.rooms, self._lanes, authenticate)
 
     def start(self, warm_up: Callable[[], None] | None = None) -> None:
-        """Listen, warm up, then take calls."""
-        self._server.start()
+        """Answer probes, warm up, then take calls."""
         self.probes.start()
         if warm_up is not None:
             warm_up()
-        self._warm = self._takes_calls = True
+        self._takes_calls = True
         self._show()
+        self._server.start()
 
     def is_ready(self) -> bool:
         """Whether the service takes calls and what it needs is there."""
@@ -157,6 +157,7 @@ def serve(
     metrics: Metrics | None = None,
     tracing: Tracing | None = None,
     watcher: Watcher | None = None,
+    read: ReadLane | None = None,
 ) -> None:
     """Run a service until SIGTERM or SIGINT; a second signal ends running calls at once.
 
@@ -164,6 +165,7 @@ def serve(
     caller (`authentication.caller()` in the handler) or None. `ready` is asked by every probe: keep it cheap.
     `check` keeps calls of people apart from those of the house's services, where both call. `metrics` are
     those of the service, where it counts more than calls; `tracing` likewise. `watcher` watches every call.
+    `read` keeps calls that only read apart.
     Raises RuntimeError or OSError where a port is taken or a TLS file cannot be used.
     """
     configure(name, settings.log_level)
@@ -182,6 +184,7 @@ def serve(
         metrics,
         tracing,
         watcher,
+        read,
     )
     signals = Signals()
     log = logger(name)

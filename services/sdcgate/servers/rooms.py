@@ -1,6 +1,7 @@
-"""The threads that answer calls: a room for the services' own and, where people call too, one for theirs.
+"""The threads that answer calls: a room for the services' own, where people call too one for theirs, and
+where some calls only read one for those: who polls does not wait behind what is computed.
 
-Whoever waits for a thread of one room takes none of the other.
+Whoever waits for a thread of one room takes none of the others.
 """
 
 from collections.abc import Callable
@@ -103,16 +104,34 @@ class CheckLane:
     """Whether a token is the services' own. This only chooses the room; the token is checked there."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadLane:
+    """How calls that only read are kept apart from those that compute."""
+
+    calls: int
+    """So many are answered at once."""
+    waiting_calls: int
+    methods: frozenset[str]
+    """As gRPC names them: `/sdcgate.facility.v1.FacilityService/GetStatus`."""
+
+
 class Rooms:
     """The room of each call."""
 
-    def __init__(self, name: str, section: GrpcServer, check: CheckLane | None = None) -> None:
+    def __init__(
+        self, name: str, section: GrpcServer, check: CheckLane | None = None, read: ReadLane | None = None
+    ) -> None:
         self.own = WaitingRoom(section.threads, name, section.waiting_calls, section.resting_calls)
         self.check: WaitingRoom | None = None
         self._is_service: Callable[[str], bool] = lambda token: True  # noqa: ARG005
         if check is not None:
             self.check = WaitingRoom(check.calls, f"{name}-check", check.waiting_calls)
             self._is_service = check.is_service
+        self.read: WaitingRoom | None = None
+        self._reading: frozenset[str] = frozenset()
+        if read is not None:
+            self.read = WaitingRoom(read.calls, f"{name}-read", read.waiting_calls)
+            self._reading = read.methods
 
     @property
     def all(self) -> tuple[WaitingRoom, ...]:
@@ -122,15 +141,18 @@ class Rooms:
     @property
     def by_name(self) -> dict[str, WaitingRoom]:
         """All rooms by the names that the metrics give them."""
-        return {"own": self.own} if self.check is None else {"own": self.own, "check": self.check}
+        named = {"own": self.own, "check": self.check, "read": self.read}
+        return {name: room for name, room in named.items() if room is not None}
 
     @property
     def busy(self) -> int:
         """Calls that have a thread."""
         return sum(room.busy for room in self.all)
 
-    def of(self, metadata: Metadata) -> WaitingRoom:
-        """The room for a call with this metadata."""
+    def of(self, method: str, metadata: Metadata) -> WaitingRoom:
+        """The room for a call of this method with this metadata."""
+        if self.read is not None and method in self._reading:
+            return self.read
         if self.check is None:
             return self.own
         try:

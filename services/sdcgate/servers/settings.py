@@ -171,6 +171,10 @@ class FacilityServer(GrpcServer):
     port: int = Field(default=7440, ge=0, le=65535)
     metrics_port: int = Field(default=9440, ge=0, le=65535)
     resting_calls: int = Field(default=256, ge=0, le=4096)
+    read_calls: int = Field(default=4, ge=1, le=256)
+    """Calls that only read (status, lists, whose key it is) and are answered at once, beside queries."""
+    waiting_read_calls: int = Field(default=32, ge=0)
+    """Of these so many may wait; more are told to come again."""
     maximum_message_bytes: int = Field(default=64 * MEBIBYTE, ge=1024)
     risk: Peer = Peer()
     protection: Peer = Peer()

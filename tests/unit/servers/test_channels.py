@@ -2,12 +2,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import grpc
 import pytest
 
-from sdcgate.servers.authentication import service_authenticator
-from sdcgate.servers.channels import connect
+from sdcgate.servers.authentication import AUTHORIZATION_KEY, service_authenticator
+from sdcgate.servers.channels import channel_options, connect
 from sdcgate.servers.lifecycle import Running
-from sdcgate.servers.settings import GrpcServer, Peer
+from sdcgate.servers.settings import MEBIBYTE, GrpcServer, Peer
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
 
 TOKEN = "t" * 43
@@ -25,15 +26,19 @@ class Counting(risk_pb2_grpc.RiskServiceServicer):
         return risk_pb2.AssessTableResponse()
 
 
-@contextmanager
-def replica(counting, **section):
-    running = Running(
+def listening(counting, **section):
+    return Running(
         "risk",
         lambda server: risk_pb2_grpc.add_RiskServiceServicer_to_server(counting, server),
         ["sdcgate.risk.v1.RiskService"],
         GrpcServer(**section),
         service_authenticator(TOKEN),
     )
+
+
+@contextmanager
+def replica(counting, **section):
+    running = listening(counting, **section)
     running.start()
     try:
         yield running
@@ -49,6 +54,17 @@ def called(*replicas):
         yield risk_pb2_grpc.RiskServiceStub(channel)
     finally:
         channel.close()
+
+
+@contextmanager
+def called_once(*replicas):
+    """A call of replicas in turn; what one does not answer is asked of no other."""
+    addresses = ",".join(running.address for running in replicas)
+    options = [*channel_options(MEBIBYTE), ("grpc.enable_retries", 0)]
+    with grpc.insecure_channel(f"ipv4:{addresses}", options) as channel:
+        stub = risk_pb2_grpc.RiskServiceStub(channel)
+        metadata = ((AUTHORIZATION_KEY, f"Bearer {TOKEN}"),)
+        yield lambda: stub.AssessTable(risk_pb2.AssessTableRequest(), timeout=10, metadata=metadata)
 
 
 def until(done, stub, most=5000):
@@ -78,6 +94,25 @@ def test_a_replica_that_drains_takes_no_more_calls_and_the_other_takes_them_all(
         for _ in range(20):
             stub.AssessTable(risk_pb2.AssessTableRequest(), wait_for_ready=True)
         assert len(first.callers) == before
+
+
+def test_a_replica_that_warms_up_is_called_once_it_is_warm_and_meanwhile_the_other():
+    first, second, warming, warm = Counting(), Counting(), threading.Event(), threading.Event()
+    other = listening(second)
+    with replica(first) as one, called_once(one, other) as call, ThreadPoolExecutor(1) as thread:
+        started = thread.submit(other.start, lambda: warming.set() or warm.wait(20))
+        warming.wait(5)
+        for _ in range(100):
+            call()
+        assert (len(first.callers), second.callers) == (100, [])
+        warm.set()
+        started.result(5)
+        for _ in range(5000):
+            call()
+            if second.callers:
+                break
+        other.stop(0)
+    assert second.callers
 
 
 def test_no_call_is_lost_while_replicas_end_one_after_the_other():

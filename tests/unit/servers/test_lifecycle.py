@@ -18,8 +18,9 @@ from sdcgate.servers import errors
 from sdcgate.servers.authentication import ServiceCaller, caller, service_authenticator
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import Running
+from sdcgate.servers.rooms import ReadLane
 from sdcgate.servers.settings import GrpcServer
-from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
+from sdcgate_proto.sdcgate.risk.v1 import models_pb2, risk_pb2, risk_pb2_grpc
 from shown_key import showing
 
 TOKEN = "t" * 43
@@ -35,11 +36,14 @@ class Fake(risk_pb2_grpc.RiskServiceServicer):
     def AssessTable(self, request, context):
         return self.does(context)
 
+    def AssessModel(self, request, context):
+        return models_pb2.AssessModelResponse()
+
 
 class Place:
     """A running service with its fake."""
 
-    def __init__(self, **section):
+    def __init__(self, read=None, **section):
         self.fake = Fake()
         self.running = Running(
             "risk",
@@ -48,6 +52,7 @@ class Place:
             GrpcServer(**section),
             service_authenticator(TOKEN),
             ready=lambda: self.also_ready,
+            read=read,
         )
         self.also_ready = True
         self.channels = []
@@ -206,21 +211,23 @@ def test_a_foreign_client_gets_a_long_list_cut_short_but_as_what_it_is(places):
     assert problem.fields[0] == fields[0]
 
 
-def test_before_the_warm_up_is_done_nothing_is_ready(places):
+def test_before_the_warm_up_is_done_nothing_is_ready_and_calls_wait(places):
     place = places(start=False)
-    warming, go = threading.Event(), threading.Event()
-    thread = threading.Thread(target=place.running.start, args=(lambda: warming.set() or go.wait(5),))
-    thread.start()
-    warming.wait(5)
-    assert place.health() == health_pb2.HealthCheckResponse.NOT_SERVING
-    assert place.http("/readyz")[0] == 503
-    assert place.http("/healthz")[0] == 200
-    assert type(failure(place.call)[0]) is errors.Unavailable
-    go.set()
-    thread.join()
+    warming, go, called = threading.Event(), threading.Event(), []
+    place.fake.does = lambda context: called.append(go.is_set()) or risk_pb2.AssessTableResponse()
+    with ThreadPoolExecutor(2) as pool:
+        started = pool.submit(place.running.start, lambda: warming.set() or go.wait(5))
+        warming.wait(5)
+        call = pool.submit(place.call)
+        assert place.http("/readyz")[0] == 503
+        assert place.http("/healthz")[0] == 200
+        assert failure(place.health)[1].code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        go.set()
+        started.result(5)
+        assert call.result(5) is not None
+    assert called == [True]
     assert place.health() == health_pb2.HealthCheckResponse.SERVING
     assert place.http("/readyz")[0] == 200
-    place.call()
 
 
 def test_readiness_follows_what_the_service_needs(places):
@@ -253,6 +260,24 @@ def test_probes_are_answered_while_every_thread_computes_and_calls_beyond_the_qu
         go.set()
         assert all(call.result(timeout=5) is not None for call in calls)
     assert place.running.rooms.own.waiting == 0
+
+
+def test_calls_that_only_read_are_answered_while_every_thread_computes_and_wait_for_each_other_only(places):
+    reading = f"/{NAME}/AssessModel"
+    place = places(threads=1, waiting_calls=0, read=ReadLane(1, 0, frozenset({reading})))
+    go = threading.Event()
+    place.fake.does = lambda context: go.wait(10) and risk_pb2.AssessTableResponse()
+    with ThreadPoolExecutor(2) as pool:
+        computed = [pool.submit(place.call) for _ in range(2)]
+        while place.running.rooms.own.waiting < 1:
+            time.sleep(0.01)
+        assert type(failure(place.call)[0]) is errors.ResourceExhausted
+        for _ in range(3):
+            assert place.stub().AssessModel(models_pb2.AssessModelRequest()) is not None
+        go.set()
+        assert all(call.result(timeout=5) is not None for call in computed)
+    assert place.running.rooms.read.turned_away == 0
+    assert place.running.rooms.own.turned_away == 1
 
 
 def test_reflection_lists_the_service_to_who_shows_a_token_and_to_nobody_else(places):
