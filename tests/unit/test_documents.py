@@ -33,8 +33,8 @@ CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\((?!https?://)([^)#]*)(#[^)]*)?\)")
 CLIENT_VARIABLES = {"SDCGATE_URL", "SDCGATE_API_KEY", "SDCGATE_API_KEY_FILE", SECRETS_DIR}
 GRAFANA_VARIABLES = {"SDCGATE_PROMETHEUS_URL"}
-SIGNED_LINE = "sdcgate certificate 1"
-"""Begins what a certificate signs; no command."""
+SIGNED_LINES = re.compile("sdcgate (certificate|bundle) 1")
+"""Begins what a certificate or a bundle signs; no command."""
 
 
 def snippets(language: str) -> Iterator[tuple[str, str]]:
@@ -47,7 +47,7 @@ def snippets(language: str) -> Iterator[tuple[str, str]]:
 def commands() -> Iterator[list[str]]:
     """Every `sdcgate ...` in shell snippets and in running text, as words."""
     for page in PAGES:
-        text = page.read_text(encoding="utf-8").replace(SIGNED_LINE, "")
+        text = SIGNED_LINES.sub("", page.read_text(encoding="utf-8"))
         shell = [
             line
             for _, kind, block in FENCE.findall(text)
