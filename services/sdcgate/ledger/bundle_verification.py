@@ -6,8 +6,10 @@ against digests and certificates. Messages name places, never contents.
 """
 
 import hashlib
+import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,11 @@ from sdcgate.ledger.events import attachment_digest, read_body
 from sdcgate.ledger.signing import PublicKeys
 
 MOST_MANIFEST_BYTES = 1 << 28
+# What zipfile raises besides is of damaged, encrypted and exotically packed members.
+OF_ARCHIVES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+OF_CONTENTS = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
+UNREADABLE = (*OF_ARCHIVES, *OF_CONTENTS)
+"""What reading a file raises that is no bundle, or not as it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,10 @@ def verify_bundle(path: Path, public_keys_pem: bytes) -> BundleReport:
         OSError: the file cannot be read.
     """
     keys = PublicKeys(public_keys_pem)
+    # From memory: a file's own errors are not those of what it holds.
+    content = io.BytesIO(path.read_bytes())
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(content) as archive:
             manifest = _manifest_of(archive, keys)
             members, problems = _members_of(archive, manifest)
         heads = _heads_of(members[HEADS])
@@ -65,9 +74,9 @@ def verify_bundle(path: Path, public_keys_pem: bytes) -> BundleReport:
         held = {name for name in members if name.startswith("attachments/")}
         for event in told:
             problems += _event_problems(event, heads, keys, members, held, manifest["confidential"])
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, BundleUnreadable):
-            raise
+    except BundleUnreadable:
+        raise
+    except UNREADABLE:
         raise BundleUnreadable("the file cannot be read as a bundle") from None
     problems += [f"{name}: an attachment that no event holds" for name in sorted(held)]
     newest = heads[manifest["last"]].hash.hex() if manifest["last"] in heads else ""

@@ -224,3 +224,19 @@ def test_what_is_no_bundle_is_told_so(tmp_path, key_ring, content):
     (tmp_path / "file.zip").write_bytes(content)
     with pytest.raises(BundleUnreadable):
         verify_bundle(tmp_path / "file.zip", key_ring.public_bundle())
+
+
+def test_a_bundle_with_any_byte_changed_is_unreadable_or_has_problems_or_says_the_same(bundle, key_ring):
+    public, whole = key_ring.public_bundle(), bundle.read_bytes()
+    undamaged = verify_bundle(bundle, public)
+    found = set()
+    for place in range(0, len(whole), max(1, len(whole) // 400)):
+        bundle.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            report = verify_bundle(bundle, public)
+        except BundleUnreadable:
+            found.add("unreadable")
+        else:
+            found.add("problems" if report.problems else "the same")
+            assert report.problems or report == undamaged
+    assert "unreadable" in found
