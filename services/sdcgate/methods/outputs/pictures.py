@@ -15,7 +15,7 @@ from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.outputs.distributions import BoxPlot, Density, Histogram
 from sdcgate.methods.outputs.hexagonal_bins import Grid, HexagonalBins
 
-WIDTH, HEIGHT, MARGIN = 480, 320, 48
+WIDTH, HEIGHT, MARGIN = 480, 320, 60
 _INK, _FILL = "#1f2937", "#6b8fb3"
 _ROOT3 = 3.0**0.5
 
@@ -158,17 +158,23 @@ def _text(x: float, y: float, text: str, anchor: str, turned: bool = False) -> s
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turn}>{escape(text)}</text>'
 
 
+def _number(value: float) -> str:
+    """A number at an axis: three significant digits, without an exponent unless it is very large or small."""
+    digits = f"{value:.3g}"
+    return f"{float(digits):.12g}" if 1e-4 <= abs(value) < 1e7 else digits
+
+
 def _picture(frame: _Frame, labels: Labels, shapes: Sequence[str], numbers_below: bool = True) -> str:
     below, left = HEIGHT - MARGIN, MARGIN
     axes = [_stroke(left, below, WIDTH - MARGIN, below), _stroke(left, below, left, MARGIN)]
     numbers = [
-        _text(left - 4, below, f"{frame.bottom:.3g}", "end"),
-        _text(left - 4, MARGIN + 4, f"{frame.top:.3g}", "end"),
+        _text(left - 4, below, _number(frame.bottom), "end"),
+        _text(left - 4, MARGIN + 4, _number(frame.top), "end"),
     ]
     if numbers_below:
         numbers += [
-            _text(left, below + 14, f"{frame.left:.3g}", "middle"),
-            _text(WIDTH - MARGIN, below + 14, f"{frame.right:.3g}", "middle"),
+            _text(left, below + 14, _number(frame.left), "middle"),
+            _text(WIDTH - MARGIN, below + 14, _number(frame.right), "middle"),
         ]
     words = [
         _text(WIDTH / 2, 18, labels.title, "middle"),

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -74,8 +75,8 @@ def test_a_picture_is_the_same_for_the_same_released_data():
 def test_steps_fall_where_their_times_are():
     line = next(one for one in ElementTree.fromstring(drawn()["steps"]).iter() if one.get("points"))
     places = [tuple(map(float, place.split(","))) for place in line.get("points", "").split()]
-    assert places[0] == (48.0, 48.0)
-    assert places[-1] == (432.0, 216.0)
+    assert places[0] == (60.0, 60.0)
+    assert places[-1] == (420.0, 210.0)
     assert [x for x, _ in places] == sorted(x for x, _ in places)
     assert len(places) == 5
 
@@ -92,3 +93,13 @@ def test_bars_have_the_areas_of_their_shares():
     bins = histogram(FOUND, 0)
     assert bins is not None
     assert areas / areas.sum() == pytest.approx(bins.shares[1:-1] / bins.shares[1:-1].sum(), abs=0.01)
+
+
+def test_numbers_at_the_axes_have_three_digits_and_no_exponent():
+    edges, shares = np.linspace(1341.0, 14_830.0, 12), np.full(13, 1 / 13)
+    drawing = histogram_picture(replace(histogram(FOUND, 0), edges=edges, shares=shares), LABELS)
+    texts = [
+        element.text for element in ElementTree.fromstring(drawing).iter() if element.tag.endswith("text")
+    ]
+    assert {"1340", "14800", "0"} <= set(texts)
+    assert "6.27e-05" in texts, "nobody wants to count its zeros"
