@@ -22,7 +22,7 @@ def served_risk(largest=4_000_000, at_once=2):
     return served("risk", add, SERVICE, risk_pb2_grpc.RiskServiceStub, warm_up)
 
 
-def soon(call, seconds=4.0):
+def soon(call, seconds=10.0):
     """The answer to a call that is turned away until other files have been looked at."""
     until = time.monotonic() + seconds
     while True:
