@@ -152,7 +152,7 @@ class Dataset:
 
     def full_mask(self, variable: str) -> int:
         """Bit mask of all finest codes and `_U`; 3 of `measure:<name>`. Raises UnknownName."""
-        if variable in self.exclusive:
+        if variable.startswith(EXCLUSIVE_PREFIX):
             return self.variation[variable].occurring
         if variable.startswith("measure:"):
             self.measure(variable.removeprefix("measure:"))
@@ -185,7 +185,7 @@ class Dataset:
 
     def column(self, variable: str, level: str = "") -> str:
         """The snapshot's column with the positions of a level's codes. Raises UnknownName."""
-        if variable in self.exclusive:
+        if variable.startswith(EXCLUSIVE_PREFIX):
             return exclusive_column(self.exclusive.index(variable))
         position = self.level_position(variable, level)
         return level_column(self.descriptor.variables.index(self.variable(variable)), position)

@@ -4,7 +4,6 @@ Published means are sums, as their counts have left; percentages are counts. Of 
 at that cut nothing finer than the measure's own boxes do.
 """
 
-from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
@@ -41,7 +40,10 @@ class MeasureHistory:
     quantity: str
     boxes: JointBoxes = field(repr=False)
     """Of the measure."""
-    amounts: Mapping[Box, Amount] = field(repr=False)
+    earlier: Mapping[Box, Amount] = field(repr=False)
+    """Sums of its boxes that left or were withheld before."""
+    here: Mapping[Box, Amount] = field(repr=False)
+    """Those of the tables about to leave."""
     counts: JointBoxes = field(repr=False)
     full: Mapping[str, int]
     """Full mask of every variable, that of having the measure among them."""
@@ -67,7 +69,7 @@ class MeasureHistory:
             full |= table.table.full
         having = having_variable(quantity)
         full |= {having: full.get(having, MEASURE_PRESENT)}
-        return cls(quantity, of_measure, ChainMap(dict(known.amounts), here), of_counts, full)
+        return cls(quantity, of_measure, known.amounts, here, of_counts, full)
 
     @property
     def having(self) -> str:
@@ -94,8 +96,8 @@ class MeasureHistory:
     def within(self, domain: Set[str]) -> MeasureBoxes:
         """Everything known of the measure within some variables."""
         shown = self.boxes.within(domain)
-        published = {self.plain(box): self.amounts[box] for box in shown}
-        secrets = {self.plain(box): self.amounts[box] for box in self.boxes.secrets_within(domain)}
+        published = {self.plain(box): self._amount(box) for box in shown}
+        secrets = {self.plain(box): self._amount(box) for box in self.boxes.secrets_within(domain)}
         aligned = self._aligned(self.counts.within(domain), domain)
         return MeasureBoxes(
             published,
@@ -104,6 +106,9 @@ class MeasureHistory:
             {box: records for box, records in aligned if self.having not in dict(box)},
             {self.plain(box): records for box, records in aligned if self.having in dict(box)},
         )
+
+    def _amount(self, box: Box) -> Amount:
+        return self.earlier.get(box) or self.here[box]
 
     def _aligned(self, counts: Mapping[Box, int], domain: Set[str]) -> list[tuple[Box, int]]:
         """Counts of boxes that cut nothing that the measure's boxes do not tell apart."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import COUNTS, MEASURE_PRESENT, expanded
 from sdcgate.facility.joint_sums import MeasureHistory
@@ -230,7 +230,7 @@ def _condition(dataset: Dataset, name: str, mask: int) -> str:
     if name.startswith("measure:"):
         return f"{name.removeprefix('measure:')} {'known' if mask == MEASURE_PRESENT else 'missing'}"
     occurring = dataset.occurring(name)
-    if name in dataset.exclusive:
+    if name.startswith(EXCLUSIVE_PREFIX):
         return _of_several(dataset, name, mask)
     for level in reversed(dataset.levels(name)):
         masks = [(code, part & occurring) for code, part in zip(level.codes, level.masks, strict=True)]
