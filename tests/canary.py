@@ -54,8 +54,10 @@ def varint(number: int) -> bytes:
     return bytes([*out, number])
 
 
-IDS = re.compile(rb"\b([0-9a-f]{16}|[0-9a-f]{64}|[A-Za-z0-9+/]{86}==|[0-9A-HJKMNP-TV-Z]{26})|\d\d:\d\d\.\d+Z")
-"""Ids, digests, signatures and times: random digits in which any number may turn up."""
+IDS = re.compile(
+    rb"(?<![A-Za-z0-9+/])([0-9a-f]{16,64}|[A-Za-z0-9+/]{86}==|[0-9A-HJKMNP-TV-Z]{26})|\d\d:\d\d\.\d+Z"
+)
+"""Ids, digests, salts, signatures and times: random digits in which any number may turn up."""
 
 DECLARED = Canary("CANARY7f3a", 987654.321, "U-31337")
 """Its category is in the descriptor's code list: everybody may know that there is such a category."""

@@ -320,6 +320,14 @@ def test_the_visit_meets_every_kind_of_answer_and_the_canary_is_there_to_be_foun
     assert f'"{DECLARED.category}"'.encode() in text
 
 
+@pytest.mark.parametrize("length", [16, 32, 64])
+def test_random_digits_of_a_digest_are_no_trace_and_digits_that_stand_alone_are(length):
+    digest = b"41f537a19e1bcb21c47b85b23ae98765466bff56bada59329f094bc0f82ebd59"[-length:]
+    digest = digest[:-8] + b"987654ff"
+    assert DECLARED.traces(b'{"digest":"%b","at":"12:31:03.987654Z"}' % digest) == []
+    assert DECLARED.traces(b'{"digest":"%b","income":987654}' % digest) == [b"987654"]
+
+
 def test_nobody_but_the_checker_gets_a_value_an_id_or_an_undeclared_category(visit):
     for what, content in answers(visit):
         assert DECLARED.traces(content, named=True) == [], what
