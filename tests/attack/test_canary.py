@@ -407,10 +407,7 @@ def test_logs_ready_files_heads_metrics_probes_and_processes_have_no_trace_at_al
         for name in ("cmdline", "environ"):
             found[f"{service} {name}"] = Path(f"/proc/{pid}/{name}").read_bytes()
         for path in ("metrics", "healthz", "readyz"):
-            lines = httpx.get(f"{visit.house.metrics_address(service)}/{path}").text.splitlines()
-            # Random digits: durations, and what the system says of the process.
-            kept = [line for line in lines if not line.startswith("process_") and "_sum{" not in line]
-            found[f"{service} {path}"] = "\n".join(kept).encode()
+            found[f"{service} {path}"] = visit.house.told(service, path).encode()
     for name, content in found.items():
         assert DECLARED.traces(content) == UNDECLARED.traces(content) == [], name
 
