@@ -119,7 +119,7 @@ class ServedHouse:
         )
 
     def told(self, service: str, path: str = "metrics") -> str:
-        """What a service tells on its own port, without the lines of random digits: moments, durations, memory."""
+        """What a service tells on its own port, without lines of random digits: moments, durations."""
         lines = httpx.get(f"{self.metrics_address(service)}/{path}").text.splitlines()
         random = ("_sum{", "_created{", "_created ")
         return "\n".join(

@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from house import cells, reasons, verdict, with_randhie
+from house import build, cells, reasons, verdict, with_randhie
+from registered_again import ATOMS, register
 
 OTHER_SITES = ["1", "3", "4", "5", "6"]
 OTHER_PLANS = [str(plan) for plan in range(1, 20) if plan != 17]
@@ -39,3 +40,16 @@ def test_complements_of_large_groups_are_told(house):
         asked = {} if site is None else {"site": [code for code in "123456" if code not in site]}
         asked |= {} if plan is None else {"plan": [str(n) for n in range(1, 20) if str(n) not in plan]}
         assert verdict(house.ask(rows=["female"], **asked, year=["4"])) == "RELEASED"
+
+
+def test_those_of_all_ages_but_one_are_not_what_three_tables_leave(tmp_path):
+    """The west less its women less its men of one age: three men. Other tables told ages apart before."""
+    house = build(tmp_path)
+    of = {("west", "m", "0"): 50, ("west", "m", "20"): 1, ("west", "m", "40"): 1, ("west", "m", "60"): 1}
+    people = {f"{codes}{at}": codes for codes in ATOMS for at in range(of.get(codes, 50))}
+    assert register(house, tmp_path, people) == 1
+    harmless = [(["age"], {}), (["region", "age"], {"sex": ["f"]})]
+    telling = [(["region"], {"sex": ["f"]}), (["region"], {}), (["region", "sex"], {"age": ["0"]})]
+    answers = [house.ask(dataset="people", rows=rows, **filters) for rows, filters in (*harmless, *telling)]
+    assert [verdict(answer) for answer in answers[:4]] == ["RELEASED"] * 4
+    assert (verdict(answers[4]), reasons(answers[4])) == ("REFUSED", ["DIFFERENCING"])

@@ -23,6 +23,7 @@ from sdcgate.engine.aggregation import (
     view_name,
 )
 from sdcgate.engine.backends import open_backend
+from sdcgate.engine.changes import Changes, changes
 from sdcgate.engine.counted_units import Levels, counted, counting, together, unit_by_unit, varying
 from sdcgate.engine.dataset import Dataset, UnknownDataset
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
@@ -303,6 +304,17 @@ class Engine:
         if not comparable(first, second):
             return None
         return changed_units([self._columns(dataset) for dataset in (first, second)])
+
+    def changes(self, first: Dataset, second: Dataset) -> Changes | None:
+        """What differs between two versions, unit by unit; None where it cannot be told figure by figure.
+
+        Households' numbers are of one file only, as are records' where these are the units. Raises
+        SnapshotDamaged.
+        """
+        told = comparable(first, second) and second.descriptor.unit.column and not second.household
+        if not told or first.additive or second.additive:
+            return None
+        return changes((first, second), (self._columns(first), self._columns(second)))
 
     def numbers(
         self, dataset: Dataset, levels: Levels, widths: Sequence[NumberWidth]

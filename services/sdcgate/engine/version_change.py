@@ -6,6 +6,7 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.snapshot import ReadColumn, plain_lists
+from sdcgate.methods.cells import KeyArray
 
 NOT_COMPARED = frozenset(
     {"label", "data", "reference_date", "policy", "access_level", "scenarios", "other_people"}
@@ -25,10 +26,18 @@ def comparable(first: Dataset, second: Dataset) -> bool:
     )
 
 
-def changed_units(snapshots: Sequence[ReadColumn]) -> int:
-    """Units that came, went, or have another record, from one version's snapshot to another's."""
+def changed_keys(snapshots: Sequence[ReadColumn]) -> KeyArray:
+    """Keys of the units that came, went, or have another record, from one version's snapshot to another's.
+
+    Ascending.
+    """
     first, second = snapshots
     marks = [read("record_mark") for read in (first, second)]
     keys = [read("unit_key") for read in (first, second)]
     changed = [keys[this][~np.isin(marks[this], marks[1 - this], assume_unique=True)] for this in (0, 1)]
-    return len(np.union1d(*changed))
+    return np.union1d(*changed)
+
+
+def changed_units(snapshots: Sequence[ReadColumn]) -> int:
+    """How many these are."""
+    return len(changed_keys(snapshots))

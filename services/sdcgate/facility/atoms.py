@@ -55,6 +55,9 @@ def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, in
     derivable.update(dict.fromkeys(_crossings_told(new, known, span, inspector)))
     # What was shown before, or is now, was judged as a cell.
     hidden = [box for box in derivable if box != NOBODY and box not in shown and box not in known.published]
+    if inspector.also is None:
+        # The rules of counts ask for no more where there are more people.
+        hidden = [box for box in hidden if not _holds_shown_cell(box, new)]
     if len(hidden) > MOST:
         raise TooManyDifferences(f"{len(hidden)} groups to count, at most {MOST}")
     return bool(inspector.unsafe([Region((box,)) for box in hidden], ()).any())
@@ -78,6 +81,21 @@ def _crossings_told(
                 yield from (boxes[cell] for cell in np.flatnonzero(inside).tolist())
 
 
+def _holds_shown_cell(box: Box, new: ReleasedTable) -> bool:
+    """Whether a cell that a new table shows, and that somebody is in, lies inside a box."""
+    table, wanted = new.table, dict(box)
+    for name, mask in table.fixed:
+        if name in wanted and mask & ~wanted.pop(name):
+            return False
+    if not wanted.keys() <= {name for name, _ in table.axes}:
+        return False
+    inside = np.ones((), dtype=np.bool_)
+    for name, masks in table.axes:
+        limit = wanted.get(name, table.full[name])
+        inside = np.logical_and.outer(inside, np.array([not mask & ~limit for mask in masks]))
+    return bool((inside.reshape(-1) & (table.states == State.PUBLISHED) & (table.records > 0)).any())
+
+
 def _was_asked(box: Box, known: KnownQuantity) -> bool:
     """Whether a box left, or was withheld and is watched."""
     return box in known.published or known.boxes.withheld(box)
@@ -86,7 +104,8 @@ def _was_asked(box: Box, known: KnownQuantity) -> bool:
 def _crossings(new: ReleasedTable, known: KnownQuantity) -> Iterator[BoxTable]:
     """Tables without figures that cross the codes of a few variables as far as any box tells them apart.
 
-    Only variables that some table has restricted together: of others no crossing is in the span.
+    Only variables that some table has restricted together: of others no crossing is in the span. First are
+    single codes, then the groups of codes that were asked for, and what these leave out.
     """
     full = {**known.shapes.full, **new.table.full}
     masks = {name: set[int]() for name in full}
@@ -95,27 +114,37 @@ def _crossings(new: ReleasedTable, known: KnownQuantity) -> Iterator[BoxTable]:
             masks[name] |= of_boxes[name]
     for name, own in (*new.table.axes, *((name, (mask,)) for name, mask in new.table.fixed)):
         masks[name] |= set(own)
-    parts = {name: _groups(full[name], those) for name, those in masks.items() if those}
-    sizes = {
-        names: prod(len(parts[name]) for name in names)
-        for together in {*known.boxes.masks, frozenset(new.table.variables())}
+    asked = {name: those for name, those in masks.items() if those}
+    together = {*known.boxes.masks, frozenset(new.table.variables())}
+    chosen = {
+        names
+        for restricted in together
         for count in range(1, MOST_TOGETHER + 1)
-        for names in combinations(sorted(together & parts.keys()), count)
+        for names in combinations(sorted(restricted & asked.keys()), count)
     }
-    left = MOST_CROSSED
-    for names in sorted(sizes, key=lambda names: (sizes[names], names)):
-        left -= sizes[names]
-        if left < 0:
-            break
-        nothing = np.zeros(sizes[names], dtype=np.int64)
-        axes = tuple((name, parts[name]) for name in names)
-        yield BoxTable(axes, (), {name: full[name] for name in names}, nothing, nothing, nothing)
+    for grouped in (_told_apart, _groups):
+        parts = {name: grouped(full[name], those) for name, those in asked.items()}
+        sizes = {names: prod(len(parts[name]) for name in names) for names in chosen}
+        left = MOST_CROSSED
+        for names in sorted(sizes, key=lambda names: (sizes[names], names)):
+            left -= sizes[names]
+            if left < 0:
+                break
+            nothing = np.zeros(sizes[names], dtype=np.int64)
+            axes = tuple((name, parts[name]) for name in names)
+            yield BoxTable(axes, (), {name: full[name] for name in names}, nothing, nothing, nothing)
 
 
-def _groups(full: int, masks: set[int]) -> tuple[int, ...]:
+def _told_apart(full: int, masks: set[int]) -> tuple[int, ...]:
     """The codes of a variable as far as masks tell them apart, and what masks of most codes leave out."""
     left_out = {full & ~mask for mask in masks if mask.bit_count() > full.bit_count() / 2} - {0}
     return tuple(dict.fromkeys([*divided(full, sorted(masks)), *sorted(left_out)]))
+
+
+def _groups(full: int, masks: set[int]) -> tuple[int, ...]:
+    """The same with the masks themselves, and all that they leave out."""
+    left_out = {full & ~mask for mask in masks} - {0}
+    return tuple(dict.fromkeys([*_told_apart(full, masks), *sorted(masks | left_out)]))
 
 
 def _divided_table(table: BoxTable, variable: str, whole: int, parts: list[int]) -> BoxTable:

@@ -63,6 +63,18 @@ class Outcome:
     """What is said in place of the usual words; it rests on nothing in the data."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FromVersions:
+    """What other versions of the dataset ask of a table."""
+
+    withheld: BoolArray = field(repr=False)
+    """Cells that must not leave."""
+    by_filter: BoolArray = field(repr=False)
+    """Cells that were asked to be subtracted from others, and would tell what few changed."""
+    own: Knowledge
+    """What left of the table's own version: only that is recorded as known of it."""
+
+
 @dataclass(slots=True, eq=False)
 class Attempt:
     """One table at one head of the ledger, on its way from findings to an outcome."""
@@ -78,6 +90,7 @@ class Attempt:
     """Raises TimeOver once the caller has gone: long work for nobody would be in the way of the others."""
     approved: bool = False
     """Whether an output checker waives what the policy refers to him."""
+    versions: FromVersions | None = None
     rounds: int = field(init=False, default=0)
     """How often cells were withheld and looked at anew."""
     facts: Facts = field(init=False, repr=False)
@@ -98,6 +111,8 @@ class Attempt:
         self.new = as_if_published(self.plan, self.computed.axes, self.facts)
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)
+        if self.versions is not None:
+            self.before |= self.versions.withheld
         self.unsafe = (unsafe_cells(self.findings, len(self.facts)) | self._empty_beside_few()) & ~self.empty
         self.differs = np.zeros(len(self.facts), dtype=np.bool_)
 
@@ -127,6 +142,8 @@ class Attempt:
             by_filter, by_detail = self._differences(self.new, inspector)
         except TooManyDifferences:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+        if self.versions is not None:
+            by_filter = by_filter | self.versions.by_filter
         self.differs = by_filter | by_detail
         subtracted = by_filter & ~self.unsafe & ~self.before
         self.unsafe |= by_detail | by_filter
@@ -206,7 +223,7 @@ class Attempt:
         for self.rounds in range(1, TURNS + 1):
             try:
                 if problem is None and must.any():
-                    known = self._known(self.new)
+                    known = self._known(self.known)
                     problem = self._problem(known)
                     if self._tells_nothing_new(problem):
                         return self._released(
@@ -244,15 +261,15 @@ class Attempt:
         problem = make_problem(self.plan, self.computed, self.facts, seen, sums, prices, self.findings)
         return self.implied.widened(problem, self.plan)
 
-    def _known(self, new: list[ReleasedTable]) -> dict[str, BoolArray]:
+    def _known(self, left: Knowledge) -> dict[str, BoolArray]:
         """Cells of which a quantity can be computed from what has left.
 
         Raises:
             SpanBudgetExceeded: it cannot be told in time.
         """
         known: dict[str, BoolArray] = {}
-        for quantity in new:
-            before = self.known.of(quantity.quantity)
+        for quantity in self.new:
+            before = left.of(quantity.quantity)
             # The first table of a quantity has its own population; those that follow are parts of it.
             if quantity.quantity in known:
                 continue
@@ -260,7 +277,7 @@ class Attempt:
             if not before.empty:
                 known[quantity.quantity] |= before.derivable(quantity, self.still_time)
             if quantity.facts.measures:
-                groups = known_by_others(self.plan.dataset, quantity, self.known, self.still_time)
+                groups = known_by_others(self.plan.dataset, quantity, left, self.still_time)
                 known[quantity.quantity] |= groups
         return known
 
@@ -336,6 +353,8 @@ class Attempt:
         if population is not None and any(table.table.states[-1] == State.WITHHELD for table in left):
             # As if the population were too small: that it is not would be told of a number that is withheld.
             return self._population_held(population, ReasonCode.MINIMUM_BASE)
+        if self.versions is not None:
+            left = self._left(self._known(self.versions.own), found.secret)
         codes = (ReasonCode.MINIMUM_UNITS,) if found.marked.any() else ()
         return Outcome(None, codes, _states(found.marked), tuple(self.findings), self.judgement, tuple(left))
 

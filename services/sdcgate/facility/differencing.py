@@ -56,6 +56,8 @@ class Inspector:
     judge: Callable[[Facts], Sequence[Finding]]
     pulse: Callable[[], None] = unhurried
     """Called again and again on the way; what it raises ends the work."""
+    also: Callable[[Sequence[Region], Sequence[str]], BoolArray] | None = None
+    """Says of the same regions which are unsafe for another reason."""
 
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
         """Which regions break a rule, shape (regions,); contributors are counted for these measures."""
@@ -64,6 +66,8 @@ class Inspector:
         if regions:
             for finding in self.judge(self.count(regions, measures)):
                 unsafe[list(finding.cells)] = True
+            if self.also is not None:
+                unsafe |= self.also(regions, measures)
         return unsafe
 
 

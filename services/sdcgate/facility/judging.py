@@ -7,20 +7,28 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
-from sdcgate.facility.attempt import Attempt, Outcome
+from sdcgate.facility.attempt import Attempt, FromVersions, Outcome
 from sdcgate.facility.boxes import expanded
-from sdcgate.facility.differencing import Inspector, region_axis
+from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis
 from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.implied_measures import Implied, judge_implied
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.noise import Noise
+from sdcgate.facility.other_versions import (
+    Compared,
+    OtherVersions,
+    few_changed,
+    few_changed_cells,
+    few_changed_differences,
+    rules_of_changes,
+)
 from sdcgate.facility.perturbing import MIXED, Perturbing
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
 from sdcgate.facility.sensitive_filters import group_disclosing_filters, sensitive_conditions
 from sdcgate.facility.watching import Stage, watcher
-from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts
+from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 from sdcgate.methods.tables.released_cells import RANKS
@@ -69,8 +77,12 @@ class Judge:
         known: Knowledge,
         remaining: Callable[[], float],
         approved: bool = False,
+        versions: OtherVersions | None = None,
     ) -> Outcome:
-        """Steps 4 to 7 at one head. `approved`: an output checker waives what the policy refers to him."""
+        """Steps 4 to 7 at one head. `approved`: an output checker waives what the policy refers to him.
+
+        Where other versions of the source have left, `versions` compares them; without it, it is referred.
+        """
         facts = computed.table.facts
         judgement = self._assess(
             computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
@@ -93,15 +105,112 @@ class Judge:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.noisy:
             return replace(attempt.held(Consequence.REFER, ReasonCode.UNPROVED), message=MIXED)
-        if known.other_versions and not approved:
-            return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         inspector = self._inspector(plan, remaining, still_time)
+        if known.other_versions and not approved:
+            compared = None if versions is None else versions.compare(plan, known, still_time)
+            if compared is None:
+                return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
+            asked = self._asked_by_versions(attempt, compared, remaining)
+            if isinstance(asked, Outcome):
+                return asked
+            attempt = Attempt(
+                plan, computed.table, compared.known, judgement, findings, empty, still_time, versions=asked
+            )
+            inspector = replace(inspector, also=self._also_changed(compared, plan, remaining))
         with watcher().stage(Stage.PROOF):
             outcome = self._proved(attempt, inspector, remaining)
         watcher().audited(plan.dataset.name, ReasonCode.UNPROVED not in outcome.codes, attempt.rounds)
         return outcome
 
-    def _proved(self, attempt: Attempt, inspector: Inspector, remaining: Callable[[], float]) -> Outcome:
+    def _asked_by_versions(
+        self, attempt: Attempt, compared: Compared, remaining: Callable[[], float]
+    ) -> FromVersions | Outcome:
+        """What other versions ask of a table; or held, as it would not have left of one of them."""
+        plan, new = attempt.plan, attempt.new
+        judge, rules = (
+            self._judge_of_changes(plan, remaining),
+            rules_of_changes(_cell_rules(applicable(plan))),
+        )
+        withheld, by_filter = np.zeros((2, len(attempt.facts)), dtype=np.bool_)
+        try:
+            for changed in compared.changes:
+                withheld |= few_changed_cells(changed, new, judge)
+                for table in new:
+                    left = compared.own.of(table.quantity).published
+                    of_filter, of_detail = few_changed_differences(changed, table, left, rules, judge)
+                    by_filter |= of_filter
+                    withheld |= of_detail
+        except TooManyDifferences:
+            return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
+        nothing = np.zeros_like(by_filter)
+        for earlier, known in compared.others:
+            asked = FromVersions(withheld, nothing, known)
+            outcome = self._on_version(attempt, earlier, known, asked, remaining)
+            if outcome.consequence is not None:
+                return attempt.held(outcome.consequence, *outcome.codes)
+            withheld = withheld | (outcome.states == State.WITHHELD)
+        return FromVersions(withheld, by_filter, compared.own)
+
+    def _on_version(
+        self,
+        attempt: Attempt,
+        plan: Plan,
+        known: Knowledge,
+        asked: FromVersions,
+        remaining: Callable[[], float],
+    ) -> Outcome:
+        """What would be decided about a table as one of an earlier version, by the rules of its cells."""
+        table = self._engine.compute(plan.dataset, _cells(plan))
+        judgement = self._assess(table.axes, table.facts, _cell_rules(applicable(plan)), 0, None, remaining())
+        empty = empty_codes(table.axes, table.facts.records)
+        own = Attempt(
+            plan, table, known, judgement, [*judgement.findings], empty, attempt.still_time, versions=asked
+        )
+        if judgement.unchecked:
+            return own.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+        return self._proved(own, self._inspector(plan, remaining, attempt.still_time), remaining, True)
+
+    def _judge_of_changes(
+        self, plan: Plan, remaining: Callable[[], float]
+    ) -> Callable[[Facts], Sequence[Finding]]:
+        rules = rules_of_changes(_cell_rules(applicable(plan)))
+
+        def judge(facts: Facts) -> Sequence[Finding]:
+            found = self._assess(region_axis(len(facts)), facts, rules, 0, None, remaining())
+            if found.unchecked:
+                return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(len(facts))))]
+            return found.findings
+
+        return judge
+
+    def _also_changed(
+        self, compared: Compared, plan: Plan, remaining: Callable[[], float]
+    ) -> Callable[[Sequence[Region], Sequence[str]], BoolArray]:
+        """In which groups of cells too few changed from some other version."""
+        judge = self._judge_of_changes(plan, remaining)
+
+        def also(regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
+            unsafe = np.zeros(len(regions), dtype=np.bool_)
+            for changed in compared.changes:
+                whole = [
+                    Region(
+                        tuple(expanded(plan.dataset, box) for box in region.inside),
+                        tuple(expanded(plan.dataset, box) for box in region.outside),
+                    )
+                    for region in regions
+                ]
+                unsafe |= few_changed(changed.changes, whole, measures, judge)
+            return unsafe
+
+        return also
+
+    def _proved(
+        self,
+        attempt: Attempt,
+        inspector: Inspector,
+        remaining: Callable[[], float],
+        of_other: bool = False,
+    ) -> Outcome:
         """Steps 6 and 7 of an attempt that may leave."""
         try:
             implied = self._implied(attempt.plan, attempt.computed, attempt.known, inspector)
@@ -109,9 +218,10 @@ class Judge:
             return attempt.held(Consequence.REFER, ReasonCode.UNPROVED)
         attempt.also_tells(implied)
         # Differences come first: a refusal for the size of a population would tell its size against them.
+        # How many the filter leaves is judged on the version that answers, and on no other.
         return (
             attempt.without_differences(inspector)
-            or attempt.without_hidden_population()
+            or (None if of_other else attempt.without_hidden_population())
             or attempt.without_findings()
             or attempt.protected(inspector, self._protection, remaining)
         )

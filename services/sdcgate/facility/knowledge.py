@@ -299,7 +299,7 @@ class KnowledgeOfSources:
         """What is known of a version of a source at the ledger's present head."""
         with self._lock:
             known, sequence = self._read(source)
-            mine = known.get((dataset, version), self._nothing())
+            mine = known.get((dataset, version), self.nothing())
             others = any(key != (dataset, version) for key in known)
             return replace(mine, sequence=sequence, other_versions=others)
 
@@ -308,6 +308,22 @@ class KnowledgeOfSources:
         with self._lock:
             return frozenset(self._read(source)[0])
 
+    def tables(
+        self, source: str, after: int, until: int
+    ) -> Iterator[tuple[int, int, list[ReleasedTable] | None]]:
+        """What left of a source after one sequence and until another: sequence, version, tables.
+
+        None in place of tables that left with noise.
+        """
+        for stored in self._ledger.releases(source, after_sequence=after):
+            if stored.sequence <= until:
+                _, tables, noisy = _tables(stored)
+                yield stored.sequence, stored.version, None if noisy else tables
+
+    def nothing(self) -> Knowledge:
+        """What is known of a source of which nothing has left."""
+        return Knowledge(0, {}, KnownQuantity(Span({}, rng=self._rng)))
+
     def _read(self, source: str) -> tuple[dict[tuple[str, int], Knowledge], int]:
         """What is known of each version of a source at the ledger's present head, and that head."""
         known = self._known.setdefault(source, {})
@@ -315,15 +331,11 @@ class KnowledgeOfSources:
         if before < sequence:
             for stored in self._ledger.releases(source, after_sequence=before):
                 key, tables, noisy = _tables(stored)
-                grown = known.get(key, self._nothing()).grown(tables)
+                grown = known.get(key, self.nothing()).grown(tables)
                 known[key] = replace(grown, noisy=(*grown.noisy, *noisy))
                 sequence = max(sequence, stored.sequence)
             self._sequences[source] = sequence
         return known, max(before, sequence)
-
-    def _nothing(self) -> Knowledge:
-        """What is known of a source of which nothing has left."""
-        return Knowledge(0, {}, KnownQuantity(Span({}, rng=self._rng)))
 
 
 def _tables(stored: StoredRelease) -> tuple[tuple[str, int], list[ReleasedTable], list[NoisyRelease]]:

@@ -221,7 +221,8 @@ def _residuals_to_break(plan: Plan, problem: Problem, withheld: BoolArray, inspe
         residuals = [
             (parent, parts)
             for parent, parts in line_residuals(problem.axes, unknown[row])
-            if len(parts) > 1 and not surely_safe(problem.facts, parts, judged, inspector.rules)
+            if len(parts) > 1
+            and (inspector.also or not surely_safe(problem.facts, parts, judged, inspector.rules))
         ]
         regions = [
             Region(inside=tuple(table.box(int(p)) for p in parts), outside=()) for _, parts in residuals

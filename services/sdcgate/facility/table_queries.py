@@ -145,9 +145,11 @@ class TableQueries:
         computed = self._judge.compute(plan)
 
         def judged(known: Knowledge) -> Judged:
-            outcome = self._judge.judge(plan, computed, known, pace.left, bool(approved))
+            # A portal's output cannot be protected: that it is held would tell which cells changed.
+            versions = self._versions.others if output is None else None
+            outcome = self._judge.judge(plan, computed, known, pace.left, bool(approved), versions)
             proposals = None
-            if output is None and printed is None and not approved:
+            if output is None and printed is None and not approved and not known.other_versions:
                 proposals = self._redesigner.propose(plan, computed, outcome, known, pace.left)
             decision, binding = decided(asked, plan, computed, outcome, output, approved, proposals)
             if printed is not None:

@@ -11,6 +11,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.knowledge import KnowledgeOfSources
+from sdcgate.facility.other_versions import OtherVersions
 from sdcgate.facility.plan import Plan, make_plan
 from sdcgate.facility.policies import Policies
 from sdcgate.policy.effective import EffectivePolicy
@@ -24,6 +25,7 @@ class Versions:
         self._engine = engine
         self._policies = policies
         self._knowledge = knowledge
+        self.others = OtherVersions(engine, knowledge)
         self._changed: dict[tuple[str, int, int], int | None] = {}
         self._lock = threading.Lock()
 
@@ -49,18 +51,18 @@ class Versions:
         return make_plan(standing, plan.policy, request)
 
     def _standing(self, newest: Dataset, policy: EffectivePolicy) -> Dataset | None:
-        """The earlier version that answers for the newest; None where the newest answers for itself.
+        """The version that answers for the newest, the last that has left; None where it answers for itself.
 
         This looks at versions as wholes: were it decided for each table, the tables whose answers come from
         one version or the other would tell which units changed.
         """
         left, minimum = self._knowledge.versions(newest.source), policy.rules.minimum_units
-        if len(left) != 1 or minimum is None:
+        if minimum is None or not left or any(name != newest.name for name, _ in left):
             return None
-        ((name, version),) = left
-        if name != newest.name or version >= newest.version:
+        version = max(version for _, version in left)
+        if version >= newest.version:
             return None
-        earlier = datasets.find(self._engine, name, version)
+        earlier = datasets.find(self._engine, newest.name, version)
         changed = self._changed_units(earlier, newest)
         return earlier if changed is not None and changed < minimum.units else None
 

@@ -1,0 +1,134 @@
+"""What differs between two versions of a dataset: the units that changed, and by how much each in a region.
+
+A unit counts where its part of a figure differs. One that moves from town to town changes both towns and not
+the country; one whose income changes is in no count of people.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.queries import MEASURE_PREFIX, Region
+from sdcgate.engine.snapshot import ReadColumn
+from sdcgate.engine.version_change import changed_keys
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, MeasureFacts
+
+WAS, IS = -1, 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """All records of the units that differ between two versions: those that were, and those that are."""
+
+    datasets: tuple[Dataset, Dataset]
+    reads: tuple[ReadColumn, ReadColumn] = field(repr=False)
+    rows: tuple[IntArray, IntArray] = field(repr=False)
+    """Rows of the changed units in either snapshot."""
+    unit: IntArray = field(repr=False)
+    """The changed unit of each record, those that were first, shape (records,)."""
+    sign: IntArray = field(repr=False)
+    """WAS or IS, shape (records,)."""
+    units: int = field(repr=False)
+    _columns: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+
+    def moved(self, regions: Sequence[Region]) -> IntArray:
+        """Units that have a record in a region in one version only, shape (regions,)."""
+        found = np.zeros(len(regions), dtype=np.int64)
+        for place, rows in enumerate(self._inside(regions)):
+            unit, sign = self.unit[rows], self.sign[rows]
+            sides = [np.bincount(unit[sign == side], minlength=self.units) > 0 for side in (WAS, IS)]
+            found[place] = np.count_nonzero(sides[0] != sides[1])
+        return found
+
+    def different(self, regions: Sequence[Region], measure: str = "", weighted: bool = False) -> IntArray:
+        """Units whose part of a region's figure differs, shape (regions,).
+
+        The figure is the number of records, or the sum of a measure; weighted by the records' weights or not.
+        Raises UnknownName.
+        """
+        parts = self._parts(measure, weighted)
+        found = [np.count_nonzero(self._of_units(rows, parts)) for rows in self._inside(regions)]
+        return np.array(found, dtype=np.int64)
+
+    def contributions(self, regions: Sequence[Region], measure: str, ranks: int) -> MeasureFacts:
+        """By how much a measure's sums differ in each region; contributions are the units' differences.
+
+        Raises UnknownName.
+        """
+        parts, scale = self._parts(measure, False), self.datasets[1].profiles[measure].scale
+        largest = np.zeros((len(regions), ranks))
+        figures = np.zeros((4, len(regions)))
+        changed = np.zeros(len(regions), dtype=np.int64)
+        for place, rows in enumerate(self._inside(regions)):
+            differences = self._of_units(rows, parts) / scale
+            differences = differences[differences != 0]
+            changed[place] = len(differences)
+            if len(differences):
+                sizes = np.sort(np.abs(differences))[::-1]
+                largest[place, : len(sizes[:ranks])] = sizes[:ranks]
+                figures[:, place] = differences.sum(), sizes.sum(), differences.min(), differences.max()
+        sums, absolute, minima, maxima = figures
+        return MeasureFacts(measure, sums, changed, changed, largest, absolute, minima, maxima)
+
+    def _of_units(self, rows: IntArray, parts: FloatArray) -> FloatArray:
+        """The sum of some records' parts for each unit; parts are whole numbers, so that none is lost."""
+        return np.bincount(self.unit[rows], weights=parts[rows], minlength=self.units).astype(np.float64)
+
+    def _parts(self, measure: str, weighted: bool) -> FloatArray:
+        """What each record adds to the difference of a figure, in whole numbers, shape (records,)."""
+        parts = self.sign.astype(np.float64)
+        if measure:
+            parts = parts * np.nan_to_num(self._column(self.datasets[1].measure_column(measure)))
+        return parts * self._column("weight") if weighted and self.datasets[1].weighted else parts
+
+    def _column(self, name: str) -> FloatArray:
+        if name not in self._columns:
+            sides = [read(name)[rows] for read, rows in zip(self.reads, self.rows, strict=True)]
+            self._columns[name] = np.concatenate(sides).astype(np.float64)
+        return self._columns[name]
+
+    def _codes(self, variable: str) -> IntArray:
+        """Finest codes of a variable, or 0 where a measure is there and 1 where it is missing."""
+        newest = self.datasets[1]
+        if variable.startswith(MEASURE_PREFIX):
+            column = newest.measure_column(variable.removeprefix(MEASURE_PREFIX))
+            return np.isnan(self._column(column)).astype(np.int64)
+        return self._column(newest.column(variable)).astype(np.int64)
+
+    def _inside(self, regions: Sequence[Region]) -> list[IntArray]:
+        """The records that lie in each region."""
+        boxes = [box for region in regions for box in (*region.inside, *region.outside)]
+        names = sorted({name for box in boxes for name, _ in box})
+        # Records with the same codes lie in the same regions.
+        codes = np.array([np.zeros(len(self.unit), dtype=np.int64), *map(self._codes, names)])
+        (_, *kinds), kind = np.unique(codes, axis=1, return_inverse=True)
+        kind = kind.reshape(-1)
+        number, columns = int(kind.max(initial=-1)) + 1, dict(zip(names, kinds, strict=True))
+
+        def within(box: tuple[tuple[str, int], ...]) -> BoolArray:
+            inside = np.ones(number, dtype=np.bool_)
+            for name, mask in box:
+                inside &= np.array([mask >> int(code) & 1 for code in columns[name]], dtype=np.bool_)
+            return inside
+
+        found = []
+        for region in regions:
+            chosen = np.zeros(number, dtype=np.bool_)
+            for box in region.inside:
+                chosen |= within(box)
+            for box in region.outside:
+                chosen &= ~within(box)
+            found.append(np.flatnonzero(chosen[kind]))
+        return found
+
+
+def changes(datasets: tuple[Dataset, Dataset], reads: tuple[ReadColumn, ReadColumn]) -> Changes:
+    """The changes from one version to another, which compare (`version_change.comparable`)."""
+    changed = changed_keys(reads)
+    keys = [read("unit_key") for read in reads]
+    rows = [np.flatnonzero(np.isin(keys[this], changed)) for this in (0, 1)]
+    unit = np.concatenate([np.searchsorted(changed, keys[this][rows[this]]) for this in (0, 1)])
+    sign = np.repeat([WAS, IS], [len(rows[0]), len(rows[1])])
+    return Changes(datasets, reads, (rows[0], rows[1]), unit, sign, len(changed))

@@ -1,0 +1,281 @@
+"""A table of a new version of a dataset, where something of earlier versions has left.
+
+Whoever has the same figure of two versions has what changed between them. A table of the new version leaves
+as far as three things hold together (docs/methods/versions.md):
+
+- it is safe with all that left of its own version, and with figures of earlier ones that did not change;
+- it would have been safe as a table of each earlier version, with what left of that one;
+- in each cell that is shown, and in what any two of the new version's cells differ by, no unit changed or
+  enough did.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.engine.changes import Changes
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.engine import Engine
+from sdcgate.engine.queries import Region
+from sdcgate.facility import datasets
+from sdcgate.facility.boxes import COUNTS, expanded
+from sdcgate.facility.differencing import TooManyDifferences, differing_variables
+from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources, ReleasedTable
+from sdcgate.facility.plan import Plan
+from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
+from sdcgate.methods.rules import Finding, Rules
+from sdcgate.methods.tables.boxes import NOBODY, Box
+from sdcgate.methods.tables.concentration import rules_on_contributions
+from sdcgate.methods.tables.nesting import Nested
+from sdcgate.methods.tables.released_cells import Near, ReleasedCells
+
+MOST = 2_000
+"""Differences of two cells whose changes are counted for one table."""
+RANKS = 3
+"""Largest changes of single units that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """What a table of one version has to be held against, of the others."""
+
+    own: Knowledge
+    """What left of the table's own version."""
+    known: Knowledge
+    """The same with those figures of other versions that did not change."""
+    others: tuple[tuple[Plan, Knowledge], ...]
+    """The same question on each other version, with what is known of that one."""
+    changes: tuple["Changed", ...] = field(repr=False)
+    """What changed from each other version."""
+
+
+@dataclass(slots=True, eq=False)
+class Changed:
+    """The changes between two versions, as they show in boxes of one of them."""
+
+    dataset: Dataset
+    changes: Changes = field(repr=False)
+    _units: dict[tuple[str, Box], int] = field(default_factory=dict, repr=False)
+    """Units by which a quantity differs in a box, once they were counted."""
+
+    def units(self, quantity: str, boxes: Sequence[Box]) -> IntArray:
+        """Units by whose records, or by whose part of a sum, a quantity differs in each box."""
+        fresh = [box for box in dict.fromkeys(boxes) if (quantity, box) not in self._units]
+        regions = self.regions([((box,), ()) for box in fresh])
+        differing = self.changes.different(regions, *_figure(quantity))
+        for box, units in zip(fresh, differing.tolist(), strict=True):
+            self._units[quantity, box] = units
+        return np.array([self._units[quantity, box] for box in boxes], dtype=np.int64)
+
+    def regions(self, boxes: Sequence[tuple[Sequence[Box], Sequence[Box]]]) -> list[Region]:
+        """Boxes inside and outside as regions of either version; a box of nobody holds nobody."""
+        return [
+            Region(
+                tuple(expanded(self.dataset, box) for box in inside if box != NOBODY),
+                tuple(expanded(self.dataset, box) for box in outside if box != NOBODY),
+            )
+            for inside, outside in boxes
+        ]
+
+    def same(self, table: ReleasedTable) -> ReleasedTable:
+        """A table with those cells alone in which nothing changed."""
+        unchanged = self.units(table.quantity, table.boxes) == 0
+        return table.with_states(np.where(unchanged, table.table.states, State.ABSENT))
+
+
+Judged = Callable[[Facts], Sequence[Finding]]
+"""Judges facts by the rules of single cells."""
+
+
+def rules_of_changes(rules: Rules) -> Rules:
+    """Rules of single cells as they hold for changes: of amounts as they are, up or down."""
+    return replace(rules, minimum_households=None, contributions=type(rules.contributions)())
+
+
+def few_changed(
+    changes: Changes, regions: Sequence[Region], quantities: Sequence[str], judge: Judged
+) -> BoolArray:
+    """Regions in which somebody changed, and too few did for the rules, shape (regions,).
+
+    Counted are the units that came or went, those with more or fewer records, and for each of the quantities
+    those by whom it differs.
+    """
+    moved, records = changes.moved(regions), changes.different(regions)
+    asked = [Facts(moved, moved), Facts(records, records)]
+    for quantity in quantities:
+        measure, weighted = _figure(quantity)
+        if weighted:
+            differing = changes.different(regions, measure, weighted)
+            asked.append(Facts(differing, differing))
+        elif measure:
+            parts = changes.contributions(regions, measure, RANKS)
+            asked.append(Facts(parts.valid_units, parts.valid_records, measures=(parts,)))
+    unsafe = np.zeros(len(regions), dtype=np.bool_)
+    for facts in asked:
+        for finding in judge(facts):
+            cells = np.array(finding.cells, dtype=np.int64)
+            unsafe[cells[facts.units[cells] > 0]] = True
+    return unsafe
+
+
+def few_changed_cells(changed: Changed, new: Sequence[ReleasedTable], judge: Judged) -> BoolArray:
+    """Cells of a table in which somebody changed, and too few did, shape (cells,)."""
+    unsafe = np.zeros(len(new[0].boxes), dtype=np.bool_)
+    for table in new:
+        regions = changed.regions([((box,), ()) for box in table.boxes])
+        unsafe |= few_changed(changed.changes, regions, [table.quantity], judge)
+    return unsafe
+
+
+def few_changed_differences(
+    changed: Changed, new: ReleasedTable, left: ReleasedCells, rules: Rules, judge: Judged
+) -> tuple[BoolArray, BoolArray]:
+    """Cells that differ from one that left by a region in which too few changed: by filters, and by detail.
+
+    Raises:
+        TooManyDifferences: more would have to be counted than can be.
+    """
+    by_filter, by_detail = np.zeros((2, len(new.boxes)), dtype=np.bool_)
+    pairs = left.nested(new.table, Near(np.inf))
+    own = {variable for variable, _ in new.table.axes}
+    places = np.flatnonzero(_could_be_few(changed, new, left, pairs, rules))
+    if len(places) > MOST:
+        raise TooManyDifferences(f"more than {MOST} differences in which units changed")
+    chosen = [(int(pairs.new_cells[at]), int(pairs.old_cells[at])) for at in places.tolist()]
+    ends = [(new.boxes[cell], left.box(row)) for cell, row in chosen]
+    inner_first = pairs.new_inside_old[places].tolist()
+    regions = changed.regions(
+        [((b,), (a,)) if inner else ((a,), (b,)) for (a, b), inner in zip(ends, inner_first, strict=True)]
+    )
+    unsafe = few_changed(changed.changes, regions, [new.quantity], judge)
+    for at in np.flatnonzero(unsafe).tolist():
+        cell, row = chosen[at]
+        only_filters = differing_variables(*ends[at]).isdisjoint(own | left.axes(row))
+        (by_filter if only_filters else by_detail)[cell] = True
+    return by_filter, by_detail
+
+
+def _could_be_few(
+    changed: Changed, new: ReleasedTable, left: ReleasedCells, pairs: Nested, rules: Rules
+) -> BoolArray:
+    """Pairs in whose difference too few may have changed, told by how many did in either cell.
+
+    A unit's part of the difference is that of the outer cell less that of the inner one: where neither
+    changes, it does not; where it changes in one cell alone, it does.
+    """
+    if not len(pairs):
+        return np.zeros(0, dtype=np.bool_)
+    mine = changed.units(new.quantity, new.boxes)[pairs.new_cells]
+    rows, places = np.unique(pairs.old_cells, return_inverse=True)
+    theirs = changed.units(new.quantity, [left.box(row) for row in rows.tolist()])[places]
+    if changed.dataset.records_per_unit > 1:
+        # Units that came or went are not told by how many records each has more or fewer.
+        either: BoolArray = (mine > 0) | (theirs > 0)
+        return either
+    both: BoolArray = (mine > 0) & (theirs > 0)
+    judged = new.quantity != COUNTS and (rules.equal_values is not None or rules_on_contributions(rules))
+    if judged or rules.minimum_units is None:
+        return both
+    near: BoolArray = np.abs(mine - theirs) < rules.minimum_units.units
+    return both & near
+
+
+class OtherVersions:
+    """What is known of a source's versions, one from the other; read from the ledger as it grows."""
+
+    def __init__(self, engine: Engine, knowledge: KnowledgeOfSources) -> None:
+        self._engine = engine
+        self._knowledge = knowledge
+        self._changed: dict[tuple[str, int, int], Changed | None] = {}
+        self._known: dict[tuple[str, int], tuple[int, Knowledge]] = {}
+        self._locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
+
+    def compare(self, plan: Plan, own: Knowledge, still_time: Callable[[], None]) -> Compared | None:
+        """What a plan is held against; None where its version does not compare with one that has left.
+
+        Versions compare where a question means the same in all of them, units have ids, and the variables
+        that are in play have the same codes occurring.
+        """
+        newest = plan.dataset
+        left = self._knowledge.versions(newest.source)
+        others = sorted(version for name, version in left if (name, version) != (newest.name, newest.version))
+        if any(name != newest.name for name, _ in left):
+            return None
+        with self._locks[newest.source]:
+            changed = [self._changes(newest, version) for version in others]
+            if not all(changed) or not self._alike(plan, others):
+                return None
+            known = self._known_of(newest, own.sequence, still_time)
+            held = []
+            for version in others:
+                earlier = datasets.find(self._engine, newest.name, version)
+                there = self._known_of(earlier, own.sequence, still_time)
+                if there is None:
+                    return None
+                held.append((replace(plan, dataset=earlier), there))
+        if known is None:
+            return None
+        return Compared(own, known, tuple(held), tuple(one for one in changed if one is not None))
+
+    def _changes(self, dataset: Dataset, version: int) -> Changed | None:
+        """What changed between a dataset's version and another; None where it cannot be told."""
+        key = (dataset.name, dataset.version, version)
+        if key not in self._changed:
+            other = datasets.find(self._engine, dataset.name, version)
+            found = self._engine.changes(other, dataset)
+            self._changed[key] = None if found is None else Changed(dataset, found)
+        return self._changed[key]
+
+    def _alike(self, plan: Plan, others: Sequence[int]) -> bool:
+        """Whether the variables in play have the same codes in all versions: boxes are the same sets then."""
+        names = {variable for variable, _ in plan.dimensions} | {one.variable for one in plan.filters}
+        source = plan.dataset.source
+        for version in (plan.dataset.version, *others):
+            known = self._knowledge.of(source, plan.dataset.name, version)
+            names |= {name for one in known.quantities.values() for name in one.shapes.full}
+        for version in others:
+            other = datasets.find(self._engine, plan.dataset.name, version)
+            for name in names & plan.dataset.variation.keys():
+                if not _same_codes(plan.dataset, other, name):
+                    return False
+        return True
+
+    def _known_of(self, dataset: Dataset, sequence: int, still_time: Callable[[], None]) -> Knowledge | None:
+        """What left of a version, and of others what did not change; None where noise left, or no figures."""
+        key = (dataset.name, dataset.version)
+        before, known = self._known.get(key, (0, self._knowledge.nothing()))
+        for at, version, tables in self._knowledge.tables(dataset.source, before, sequence):
+            still_time()
+            if tables is None:
+                return None
+            if version != dataset.version:
+                changed = self._changes(dataset, version)
+                if changed is None:
+                    return None
+                known = known.grown(changed.same(table) for table in tables)
+            else:
+                known = known.grown(tables)
+            self._known[key] = (at, known)
+        return replace(known, sequence=sequence)
+
+
+def _same_codes(one: Dataset, other: Dataset, name: str) -> bool:
+    first, second = one.variation.get(name), other.variation.get(name)
+    if first is None or second is None:
+        return False
+    return (first.occurring, first.determined_by, first.decided) == (
+        second.occurring,
+        second.determined_by,
+        second.decided,
+    )
+
+
+def _figure(quantity: str) -> tuple[str, bool]:
+    """The measure of a quantity, none of counts, and whether it is weighted."""
+    if quantity == COUNTS:
+        return "", False
+    return quantity.removeprefix(WEIGHTED_PREFIX), quantity.startswith(WEIGHTED_PREFIX)
