@@ -32,11 +32,14 @@ from sdcgate.methods.cells import (
     shape_of,
 )
 from sdcgate.methods.rules import Finding
+from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.differences import line_residuals
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import Witnesses, verify
 
 ROUNDS = 12
+MOST_COUNTED = 1000
+"""Unions that are counted at once, to find the cell that makes the withheld ones of a line safe."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,17 +227,50 @@ def _residuals_to_break(plan: Plan, problem: Problem, withheld: BoolArray, inspe
             if len(parts) > 1
             and (inspector.also or not surely_safe(problem.facts, parts, judged, inspector.rules))
         ]
-        regions = [
-            Region(inside=tuple(table.box(int(p)) for p in parts), outside=()) for _, parts in residuals
-        ]
+        regions = [_union(table, parts) for _, parts in residuals]
         unsafe = inspector.unsafe(regions, [measure.name for measure in judged])
-        for place in np.flatnonzero(unsafe):
-            chosen[_cell_to_add(problem, withheld, *residuals[place])] = True
+        broken = [residuals[place] for place in np.flatnonzero(unsafe)]
+        chosen[_cells_to_add(problem, withheld, broken, judged, table, inspector)] = True
     return chosen
 
 
-def _cell_to_add(problem: Problem, withheld: BoolArray, parent: int, parts: IntArray) -> int:
-    """The cheapest shown cell of the line; its total where there is none."""
+def _union(table: BoxTable, cells: IntArray) -> Region:
+    """The records of some cells together."""
+    return Region(inside=tuple(table.box(int(cell)) for cell in cells), outside=())
+
+
+def _cells_to_add(
+    problem: Problem,
+    withheld: BoolArray,
+    lines: Sequence[tuple[int, IntArray]],
+    measures: tuple[MeasureFacts, ...],
+    table: BoxTable,
+    inspector: Inspector,
+) -> list[int]:
+    """For each line, a parent and its withheld parts, the cheapest cell that makes these parts safe together.
+
+    Where none does the cheapest is the first step; where none is left to withhold, the total.
+    """
+    chosen: list[int] = []
+    to_count: list[tuple[IntArray, IntArray]] = []
+    for parent, parts in lines:
+        free = _free_cells(problem, withheld, parent, parts)
+        if len(free) < 2 or surely_safe(problem.facts, np.append(parts, free[0]), measures, inspector.rules):
+            chosen.append(int(free[0]) if len(free) else parent)
+        else:
+            to_count.append((parts, free))
+    most = max(MOST_COUNTED // max(len(to_count), 1), 1)
+    to_count = [(parts, free[:most]) for parts, free in to_count]
+    regions = [_union(table, np.append(parts, cell)) for parts, free in to_count for cell in free]
+    unsafe = inspector.unsafe(regions, [measure.name for measure in measures])
+    ends = np.cumsum([len(free) for _, free in to_count])[:-1]
+    for (_, free), wrong in zip(to_count, np.split(unsafe, ends), strict=False):
+        chosen.append(int(free[np.argmin(wrong)]))
+    return chosen
+
+
+def _free_cells(problem: Problem, withheld: BoolArray, parent: int, parts: IntArray) -> IntArray:
+    """Cells of the line that are shown and hold somebody, the cheapest first."""
     lines = additive_relations(problem.axes)
     for relation in np.flatnonzero(lines.parents == parent):
         line = lines.parts(int(relation))
@@ -243,5 +279,5 @@ def _cell_to_add(problem: Problem, withheld: BoolArray, parent: int, parts: IntA
         free = line[~withheld[line] & ~problem.wholly_known[line]]
         free = free[problem.facts.records[free] > 0]
         if len(free):
-            return int(free[np.argmin(problem.prices[free])])
-    return parent
+            return free[np.argsort(problem.prices[free], kind="stable")]
+    return np.zeros(0, dtype=np.int64)
