@@ -9,12 +9,12 @@ import hashlib
 import io
 import json
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sdcgate.ledger.archives import OF_ARCHIVES
 from sdcgate.ledger.bundles import (
     EVENTS,
     FORMAT,
@@ -31,8 +31,6 @@ from sdcgate.ledger.events import attachment_digest, read_body
 from sdcgate.ledger.signing import PublicKeys
 
 MOST_MANIFEST_BYTES = 1 << 28
-# What zipfile raises besides is of damaged, encrypted and exotically packed members.
-OF_ARCHIVES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 OF_CONTENTS = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
 UNREADABLE = (*OF_ARCHIVES, *OF_CONTENTS)
 """What reading a file raises that is no bundle, or not as it was made."""

@@ -2,11 +2,11 @@
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from sdcgate.facility.errors import InvalidRequest
+from sdcgate.ledger.archives import OF_ARCHIVES
 from sdcgate.wire.problems import FieldProblem
 
 MAXIMUM_FILES = 1000
@@ -17,16 +17,7 @@ _IGNORED = ("__MACOSX/",)
 _LINK, _KIND = 0o120000, 0o170000
 _ENCRYPTED = 0x1
 _KNOWN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_NO_WHOLE_ARCHIVE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    NotImplementedError,
-    EOFError,
-    OSError,
-    ValueError,
-    RuntimeError,
-)
-"""What zipfile raises where an archive is cut, damaged or of a kind that it does not read."""
+_NO_WHOLE_ARCHIVE = (*OF_ARCHIVES, OSError, ValueError)
 
 Files = Mapping[str, bytes]
 
