@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from acro_cases import YEARS, Case, cases, descriptor, frame_of, policies, recorded, source
-from house import House, Pace, build, cells, reasons, table_request, verdict
+from house import House, Pace, build, cells, person, reasons, table_request, verdict
+from printed_results import acro_folder, entry, zipped
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.policy.loading import parse_policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -280,6 +282,31 @@ def test_medians_that_acro_passes_are_values_of_single_records(answers):
     assert cases()["e05"].flagged(("n11", "x")) == ("", "")
     assert values.median() in set(values)
     assert differing(cases()["e05"], answers["e05", "median"])["n11", "x"] == "single"
+
+
+@pytest.mark.parametrize("name", ["c01", "c04", "c05", "c08", "c20", "e02", "e04", "e09"])
+def test_what_acro_printed_is_judged_as_the_question_is(house, answers, name):
+    """The CSV file of pandas' figures, handed in: what leaves of it are the cells that leave when asked."""
+    case = cases()[name]
+    frame, (how,) = frame_of(case.data), case.how
+    keys = [[frame[one] for one in names] for names in (case.rows, case.columns)]
+    said = f"acro.crosstab({', '.join(f'df.{one}' for one in (*case.rows, *case.columns))}"
+    if case.values:
+        table = pd.crosstab(*keys, values=frame[case.values], aggfunc=how)
+        said += f', values=df.{case.values}, aggfunc="{how}"'
+    else:
+        table = pd.crosstab(*keys)
+    folder = acro_folder({"o": entry("table", ["t.csv"], f"{said})")}, t__csv=table.to_csv())
+    options = pb.ResultsOptions(dataset=source(case))
+    answer = house.facility.submit_results(person("portal", "p"), options, zipped(folder), Pace(60))
+    (output,) = answer.outputs
+    ours = answers[name, how]
+    assert (verdict(output), output.problems) == (ours.verdict, [])
+    if how in STATISTICS:
+        shown = groups_with(output.decision.statistic, STATISTICS[how][1])
+    else:
+        shown = {cell for cell, values in cells(output.decision).items() if values[0] is not None}
+    assert shown == set(recorded(name)) - ours.withheld
 
 
 def test_the_page_tells_what_becomes_of_each_output(answers):
