@@ -27,6 +27,14 @@ def house(tmp_path_factory):
     made.facility.close()
 
 
+@pytest.fixture
+def fresh(tmp_path):
+    """A house of which nothing has left, under rules of thumb for outputs."""
+    made = with_randhie(tmp_path, policy="five-safes")
+    yield made
+    made.facility.close()
+
+
 def submitted(house, table: pd.DataFrame, said: str, across: str = "df.female"):
     """The answer to a table that ACRO's crosstab wrote; it is ACRO's own pass that is not believed."""
     said = f"acro.crosstab(df.site, {across}, {said})"
@@ -85,6 +93,82 @@ def test_what_was_printed_to_few_digits_is_compared_to_these(house, people):
     assert verdict(output) == "RELEASED"
     (wrong,) = submitted(house, by_site(people, "std").round(0) + 2, 'values=df.meddol, aggfunc="std"')
     assert verdict(wrong) == "REFERRED"
+
+
+def test_standard_errors_of_means_are_judged_as_deviations_are(house, people):
+    (output,) = submitted(house, by_site(people, "sem"), 'values=df.meddol, aggfunc="sem"')
+    assert (verdict(output), output.part) == ("RELEASED", "")
+    assert [figure.name for figure in output.decision.statistic.figures] == ["standard_error"]
+    assert told(output.decision) == pytest.approx(expected(by_site(people, "sem")), rel=DIGITS)
+    # The same figures said to be deviations are another output.
+    (wrong,) = submitted(house, by_site(people, "sem"), 'values=df.meddol, aggfunc="std"')
+    assert (verdict(wrong), reasons(wrong)) == ("REFERRED", ["BINDING"])
+
+
+def test_a_standard_error_is_withheld_where_its_deviation_is(fresh, people):
+    by_plan = {
+        how: pd.crosstab(people["site"], people["plan"], values=people["meddol"], aggfunc=how)
+        for how in ("std", "sem")
+    }
+    left = {
+        how: set(told(submitted(fresh, table, f'values=df.meddol, aggfunc="{how}"', "df.plan")[0].decision))
+        for how, table in by_plan.items()
+    }
+    assert left["sem"] == left["std"]
+    assert ("3", "5") not in left["sem"]
+    wrong = by_plan["sem"].copy()
+    site, plan = min(left["sem"])
+    wrong.loc[int(site), int(plan)] *= 1.01
+    (output,) = submitted(fresh, wrong, 'values=df.meddol, aggfunc="sem"', "df.plan")
+    assert f"standard_error of {site}, {plan}." in output.decision.reasons[0].message
+
+
+def test_numbers_of_categories_leave_as_the_table_of_units_by_them(fresh, people):
+    def categories(of: str, **more):
+        return pd.crosstab(people["site"], people["female"], values=people[of], aggfunc="nunique", **more)
+
+    said = 'values=df.coins, aggfunc="nunique"'
+    (output,) = submitted(fresh, categories("coins", margins=True), f"{said}, margins=True")
+    assert (verdict(output), output.read_as) == ("RELEASED", pb.RESULT_KIND_TABLE)
+    left = {codes: units for codes, (units,) in cells(output.decision).items()}
+    units = people.groupby(["site", "female", "coins"])["zper"].nunique()
+    assert left["3", "1", "95"] == units[3, 1, 95]
+    assert left["3", "_T", "95"] == units[3].groupby("coins").sum()[95]
+    wrong = categories("coins")
+    wrong.loc[3, 1] -= 1
+    (output,) = submitted(fresh, wrong, said)
+    assert (verdict(output), reasons(output)) == ("REFERRED", ["BINDING"])
+    assert "categories of 3, 1." in output.decision.reasons[0].message
+
+
+def test_a_number_of_categories_that_tells_of_few_persons_is_withheld_and_not_compared(fresh, people):
+    """Some plans have a handful of persons at a site: that a number is right would tell of them."""
+    plans = pd.crosstab(people["site"], people["female"], values=people["plan"], aggfunc="nunique")
+    said = 'values=df.plan, aggfunc="nunique"'
+    (output,) = submitted(fresh, plans, said)
+    assert (verdict(output), reasons(output)) == ("RELEASED_PROTECTED", ["MINIMUM_UNITS"])
+    shown = cells(output.decision)
+    hidden = {codes[:2] for codes, (units,) in shown.items() if units is None}
+    assert hidden
+    guess = plans.copy()
+    for site, female in hidden:
+        guess.loc[int(site), int(female)] -= 1
+    (guessed,) = submitted(fresh, guess, said)
+    assert verdict(guessed) == "RELEASED_PROTECTED"
+    assert cells(guessed.decision) == shown
+
+
+def test_of_several_statistics_in_a_file_those_that_can_be_judged_are(house, people):
+    """A first value is one record's: it waits for a checker, and the means beside it do not."""
+    table = people.pivot_table(values="meddol", index="site", columns="female", aggfunc=["mean", "first"])
+    said = 'acro.pivot_table(df, values="meddol", index="site", columns="female", aggfunc=["mean", "first"])'
+    folder = acro_folder({"o": entry("table", ["t.csv"], said)}, t__csv=table.to_csv())
+    options = pb.ResultsOptions(dataset="randhie")
+    outputs = house.facility.submit_results(person("portal", "p"), options, zipped(folder), Pace(60)).outputs
+    assert [(output.part, verdict(output)) for output in outputs] == [
+        ("MEAN of meddol", "RELEASED"),
+        ("FIRST of meddol", "REFERRED"),
+    ]
 
 
 def test_medians_never_leave_but_percentiles_in_their_place_do(house, people):
@@ -178,6 +262,19 @@ def test_a_side_file_may_say_that_a_table_shows_deviations_and_medians(house, pe
     assert told(outputs[0].decision) == pytest.approx(expected(by_site(people, "std")), rel=DIGITS)
 
 
+def test_a_side_file_may_say_that_a_table_shows_errors_and_numbers_of_categories(fresh, people):
+    shown = by_site(people, "sem").stack().rename("error").to_frame()
+    shown["coinsurance"] = people.groupby(["site", "female"])["coins"].nunique()
+    side = "rows: [site, female]\nfigures: {error: standard_error:meddol, coinsurance: categories:coins}\n"
+    folder = {"t.csv": shown.to_csv().encode(), "t.yaml": side.encode()}
+    options = pb.ResultsOptions(dataset="randhie")
+    outputs = fresh.facility.submit_results(person("portal", "p"), options, zipped(folder), Pace(60)).outputs
+    assert [(output.part, verdict(output)) for output in outputs] == [
+        ("STANDARD_ERROR of meddol", "RELEASED"),
+        ("CATEGORIES of coins", "RELEASED"),
+    ]
+
+
 def test_cells_that_were_suppressed_stay_so(house, people):
     table = by_site(people, "std")
     table.loc[4, 0] = None
@@ -218,7 +315,11 @@ def test_a_statistic_that_somebody_asks_is_not_answered_by_what_a_job_printed(ho
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ('values=df.meddol, aggfunc="sem"', "Its sem cannot be computed again"),
+        ('values=df.meddol, aggfunc="skew"', "Its skew cannot be computed again"),
+        ('values=df.meddol, aggfunc="first"', "values of single records, the first of each cell"),
+        ('values=df.meddol, aggfunc="last"', "values of single records, the last of each cell"),
+        ('values=df.meddol, aggfunc="prod"', "products of the values of records"),
+        ('values=df.meddol, aggfunc="nunique"', "'meddol' is no variable of randhie"),
         ('values=df.ward, aggfunc="std"', "'ward' is no measure of randhie"),
         ('values=df.meddol, aggfunc="mode"', "a mode is asked of codes"),
         ('values=df.meddol, aggfunc="std", normalize=True', "shares that are not of records"),

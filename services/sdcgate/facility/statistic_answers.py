@@ -10,6 +10,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
+from sdcgate.facility.results.printed import STANDARD_ERROR
 from sdcgate.facility.statistic_computing import Hexagons
 from sdcgate.facility.statistic_kinds import OF_MEASURES
 from sdcgate.facility.statistic_pictures import computed_curves, curves_and_pictures
@@ -149,6 +150,21 @@ def told_statistic(
     if drawn and groups:
         curves_and_pictures(hand, found, withheld, exact, hexagons, message)
     return message
+
+
+def add_standard_errors(decision: pb.Decision, hand: StatisticInHand, digits: int) -> None:
+    """Beside the deviations that leave, these divided by the root of the number of records.
+
+    That is pandas' `sem`. The number of records that have the measure counts as told by the table beneath, so
+    it tells what the deviation tells.
+    """
+    if hand.computed is None or hand.people is None:
+        return
+    deviations, records = hand.computed.figures[0].values, hand.people.sample.records_of_groups
+    for shown in [one for one in decision.statistic.figures if one.name == hand.computed.figures[0].name]:
+        errors = [float(deviations[group] / np.sqrt(records[group])) for group in shown.groups]
+        values = [significant(error, digits) for error in errors]
+        decision.statistic.figures.add(name=STANDARD_ERROR, groups=shown.groups, values=values)
 
 
 def group_axes(hand: StatisticInHand) -> tuple[Axis, ...]:

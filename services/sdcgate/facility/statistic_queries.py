@@ -10,8 +10,9 @@ from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import Answered
 from sdcgate.facility.results.figure_comparison import FigureComparison
+from sdcgate.facility.results.printed import STANDARD_ERROR
 from sdcgate.facility.road import Judged, Judging, Road
-from sdcgate.facility.statistic_answers import decided_statistic, found_statistic
+from sdcgate.facility.statistic_answers import add_standard_errors, decided_statistic, found_statistic
 from sdcgate.facility.statistic_plan import StatisticPlan, make_statistic_plan
 from sdcgate.facility.statistics import StatisticWay
 from sdcgate.facility.turns import Turns
@@ -109,6 +110,8 @@ class StatisticQueries:
             found = found_statistic(hand, outcome, known.sequence)
             if printed is not None:
                 digits = plan.policy.statistics.significant_digits
+                if printed.figures.name == STANDARD_ERROR:
+                    add_standard_errors(decision, hand, digits)
                 decision, binding = printed.compared(asked, decision, digits)
                 found = replace(found, binding=binding)
             return outcome.consequence, decision, found

@@ -12,7 +12,7 @@ from sdcgate.facility.results.acro_commands import Command, read_command
 from sdcgate.facility.results.grids import Grid, Row, csv_grid
 from sdcgate.facility.results.names import measure_named, variable_named
 from sdcgate.facility.results.printed import Printed, Unreadable
-from sdcgate.facility.results.statistic_tables import FIGURES, SHARES, share_output, statistic_outputs
+from sdcgate.facility.results.statistic_tables import PRINTED, SHARES, share_output, statistic_outputs
 from sdcgate.facility.results.tables import (
     PrintedDimension,
     PrintedTable,
@@ -23,7 +23,7 @@ from sdcgate.facility.results.tables import (
 )
 
 OF_PANDAS = {"count": "records", "mean": "mean", "sum": "sum"}
-OTHERS = frozenset({*FIGURES, "sem", "nunique", "prod", "first", "last"})
+OF_VARIABLES = ("mode", "nunique")
 MOST_HEADERS = 8
 
 
@@ -78,7 +78,7 @@ def _outputs(dataset: Dataset, file: Printed, table: PrintedTable, command: Comm
         if shown.statistic != "records" or command.normalized not in SHARES:
             raise Unreadable("It shows shares that are not of records; send what they are made of.")
         yield share_output(dataset, file, table, command.total, command.normalized)
-    elif shown.statistic in FIGURES:
+    elif shown.statistic in PRINTED:
         yield from statistic_outputs(dataset, file, table, command.total)
     else:
         yield replace(file, part=shown.words, output=output_of(dataset, table, command.total))
@@ -120,7 +120,7 @@ def _kinds(
     left = [name for name in unnamed if name not in named]
     for place, name in enumerate(header.names):
         texts = {labels[place] for labels in across} - {"", command.total}
-        if texts and texts <= {*OF_PANDAS, *OTHERS}:
+        if texts and texts <= {*OF_PANDAS, *PRINTED}:
             kinds.append("statistic")
         elif variable_named(dataset, name):
             kinds.append(variable_named(dataset, name))
@@ -148,9 +148,8 @@ def _shown(
         raise Unreadable("Neither its header nor its command says which statistic it shows.")
     if statistic == "count":
         return Shown("records")
-    named = measure_named(dataset, measure) or (
-        variable_named(dataset, measure) if statistic == "mode" else ""
-    )
+    of_variable = variable_named(dataset, measure) if statistic in OF_VARIABLES else ""
+    named = of_variable or measure_named(dataset, measure)
     return Shown(OF_PANDAS.get(statistic, statistic), named or measure)
 
 

@@ -9,7 +9,7 @@ import yaml
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.results.grids import Grid, Row, csv_grid, excel_grid, number
 from sdcgate.facility.results.printed import Printed, Unreadable
-from sdcgate.facility.results.statistic_tables import FIGURES, OF_OURS, statistic_outputs
+from sdcgate.facility.results.statistic_tables import OF_OURS, PRINTED, statistic_outputs
 from sdcgate.facility.results.tables import (
     COUNTS,
     MEASURED,
@@ -48,7 +48,7 @@ def described_outputs(
 
 def _outputs(dataset: Dataset, file: Printed, table: PrintedTable, total: str) -> Iterator[Printed]:
     """The outputs that the figures of one statistic are."""
-    if table.shown.statistic in FIGURES:
+    if table.shown.statistic in PRINTED:
         yield from statistic_outputs(dataset, file, table, total)
     else:
         yield replace(file, part=table.shown.words, output=output_of(dataset, table, total))

@@ -12,7 +12,8 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import binding_reason
 from sdcgate.facility.results.grids import Row
-from sdcgate.facility.results.printed import Figures
+from sdcgate.facility.results.printed import CATEGORIES, STANDARD_ERROR, Figures
+from sdcgate.methods.cells import MISSING, TOTAL
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, statistic_pb2, table_pb2
@@ -46,6 +47,8 @@ class FigureComparison:
         bare = deepcopy(request)
         bare.ClearField("project")
         content = bare.SerializeToString(deterministic=True) + json.dumps(sorted(figures.cells)).encode()
+        # Errors and deviations are figures of one question.
+        content += STANDARD_ERROR.encode() if figures.name == STANDARD_ERROR else b""
         digest = hashlib.blake2b(content, key=key, digest_size=32).hexdigest()
         return cls(figures, f'{{"printed_figures":"{digest}"}}'.encode())
 
@@ -60,7 +63,7 @@ class FigureComparison:
         if decision.HasField("statistic"):
             ours = _of_statistic(decision.statistic, self.figures.name)
         elif decision.HasField("table"):
-            ours = _of_table(decision.table)
+            ours = _of_table(decision.table) if not self._of_categories else _numbers_of(decision.table)
         else:
             return decision, ()
         binding = tuple(self._differing(ours, digits, decision.HasField("table")))
@@ -69,7 +72,8 @@ class FigureComparison:
             referred.reasons.append(binding_reason(f"{DIFFERS} {' '.join(binding)} {REFERRED}"))
             return referred, binding
         printed = {codes for codes, _ in self.figures.cells}
-        kept = [place for place, codes in enumerate(ours) if codes in printed]
+        cells = [codes[:-1] for codes in _of_table(decision.table)] if self._of_categories else list(ours)
+        kept = [place for place, codes in enumerate(cells) if codes in printed]
         if decision.HasField("statistic"):
             _keep_groups(decision.statistic, self.figures.name, kept)
             statuses = decision.statistic.statuses
@@ -86,6 +90,11 @@ class FigureComparison:
             code = policy_pb2.REASON_CODE_PERCENTILE_UNITS
             decision.reasons.append(pb.Reason(code=code, message=REPLACED))
         return decision, ()
+
+    @property
+    def _of_categories(self) -> bool:
+        """Whether numbers of codes were printed: the table by these codes leaves in their place."""
+        return self.figures.name == CATEGORIES
 
     def _differing(self, ours: Ours, digits: int, decimals: bool) -> Iterable[str]:
         foreign = [codes for codes, _ in self.figures.cells if codes not in ours]
@@ -145,6 +154,18 @@ def _of_table(table: table_pb2.Table) -> Ours:
         if table.statuses[place] in _SHOWN and (not figure.defined or figure.defined[place])
         else None
         for place, one in enumerate(codes)
+    }
+
+
+def _numbers_of(table: table_pb2.Table) -> Ours:
+    """How many codes of the last variable each cell of the others has, None where one of them is withheld."""
+    parts: dict[Row, list[float | str | None]] = {}
+    for (*cell, code), units in _of_table(table).items():
+        if code not in (MISSING, TOTAL):
+            parts.setdefault(tuple(cell), []).append(units)
+    return {
+        cell: None if None in units else str(sum(number != 0 for number in units))
+        for cell, units in parts.items()
     }
 
 

@@ -4,6 +4,11 @@ from dataclasses import dataclass, field
 
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
+STANDARD_ERROR = "standard_error"
+"""Our name of a deviation divided by the root of the number of records."""
+CATEGORIES = "categories"
+"""Our name of how many codes of a variable a cell has."""
+
 
 class Unreadable(Exception):
     """A file that is not what it should be; `problems` tell a person why, without its figures."""

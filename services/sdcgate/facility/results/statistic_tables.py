@@ -1,13 +1,13 @@
-"""Printed tables of deviations, medians, extremes, modes and shares: which question these are answers to."""
+"""Printed tables of deviations, medians, extremes, modes, shares: which question these are answers to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.results.grids import MISSING_TEXTS, Row
 from sdcgate.facility.results.messages import enveloped
 from sdcgate.facility.results.names import code_of, level_of, measure_named, variable_named
-from sdcgate.facility.results.printed import Figures, Printed, Unreadable
+from sdcgate.facility.results.printed import CATEGORIES, STANDARD_ERROR, Figures, Printed, Unreadable
 from sdcgate.facility.results.tables import PrintedTable
 from sdcgate.methods.cells import MISSING, TOTAL
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -15,6 +15,7 @@ from sdcgate_proto.sdcgate.types.v1 import statistic_pb2, table_pb2
 
 FIGURES = {
     "std": ("STANDARD_DEVIATION", "standard_deviation"),
+    "sem": ("STANDARD_DEVIATION", STANDARD_ERROR),
     "var": ("VARIANCE", "variance"),
     "median": ("PERCENTILES", "P50"),
     "min": ("MINIMUM", "minimum"),
@@ -24,13 +25,30 @@ FIGURES = {
 """What pandas calls a statistic: its kind here, and the figure of that kind."""
 OF_OURS = {
     "standard_deviation": "std",
+    "standard_error": "sem",
     "variance": "var",
     "median": "median",
     "minimum": "min",
     "maximum": "max",
     "mode": "mode",
+    "categories": "nunique",
 }
 """Our names of them, in side files."""
+_ONE_RECORD = (
+    "Its figures are values of single records, the {which} of each cell in the file; these do not leave. "
+    "Send a mean or a median; what is the same for all of a cell is a variable: ask for the table by it."
+)
+UNTOLD: Mapping[str, str] = {
+    "first": _ONE_RECORD.format(which="first"),
+    "last": _ONE_RECORD.format(which="last"),
+    "prod": (
+        "Its figures are products of the values of records: of two that differ by one record the ratio is "
+        "that one's value, and nothing here judges them. Send sums or means, if need be of logarithms."
+    ),
+}
+"""What pandas computes and nobody here does again, and why."""
+PRINTED = frozenset({*FIGURES, "nunique", *UNTOLD})
+"""Names of what `statistic_outputs` reads."""
 SHARES = {
     "index": table_pb2.STATISTIC_ROW_PERCENT,
     "columns": table_pb2.STATISTIC_COLUMN_PERCENT,
@@ -47,6 +65,15 @@ def statistic_outputs(dataset: Dataset, file: Printed, table: PrintedTable, tota
     """
     if not table.cells:
         raise Unreadable("It shows no figure.")
+    if table.shown.statistic in UNTOLD:
+        yield replace(file, part=table.shown.words).unread((UNTOLD[table.shown.statistic],))
+    elif table.shown.statistic == "nunique":
+        yield _category_output(dataset, file, table, total)
+    else:
+        yield from _grouped(dataset, file, table, total)
+
+
+def _grouped(dataset: Dataset, file: Printed, table: PrintedTable, total: str) -> Iterator[Printed]:
     kind, figure = FIGURES[table.shown.statistic]
     codes, levels, filters = _bound(dataset, table, total)
     patterns: dict[tuple[bool, ...], list[tuple[Row, float]]] = {}
@@ -61,7 +88,7 @@ def statistic_outputs(dataset: Dataset, file: Printed, table: PrintedTable, tota
         values = _set_measure(dataset, request, table.shown.measure, [value for _, value in cells])
         kept = [tuple(code for code in row if code != TOTAL) for row, _ in cells]
         summed = [d.variable for d, left_out in zip(table.dimensions, totals, strict=True) if left_out]
-        words = f"{kind} of {table.shown.measure}"
+        words = f"{kind if figure != STANDARD_ERROR else figure.upper()} of {table.shown.measure}"
         # Medians are values of single records: what leaves in their place is not compared with them.
         figures = Figures(figure, tuple(zip(kept, values, strict=True)), compared=figure != "P50")
         yield replace(
@@ -88,6 +115,27 @@ def share_output(dataset: Dataset, file: Printed, table: PrintedTable, total: st
     name = table_pb2.Statistic.Name(SHARES[of]).removeprefix("STATISTIC_")
     shares = tuple((row, 100.0 * value) for row, (_, value) in zip(codes, table.cells, strict=True))
     return replace(file, part=name, table=enveloped(request), figures=Figures(name, shares))
+
+
+def _category_output(dataset: Dataset, file: Printed, table: PrintedTable, total: str) -> Printed:
+    """The table of units by the variable whose codes were counted: how many there are can be seen in it."""
+    variable = variable_named(dataset, table.shown.measure)
+    if not variable:
+        name = table.shown.measure[:64]
+        raise Unreadable(
+            f"{name!r} is no variable of {dataset.name}; different values of a measure are not counted."
+        )
+    if any(not value.is_integer() or value < 0 for _, value in table.cells):
+        raise Unreadable("Its numbers of categories must be whole, and not negative.")
+    codes, levels, filters = _bound(dataset, table, total)
+    request = pb.QueryTableRequest(dataset=dataset.name, margins=True, filter=filters)
+    request.figures.add(statistic=table_pb2.STATISTIC_UNITS)
+    for printed, level in zip(table.dimensions, levels, strict=True):
+        getattr(request, printed.group).add(variable=printed.variable, level=level)
+    request.layers.add(variable=variable, level=dataset.levels(variable)[0].name)
+    numbers = tuple((row, str(int(value))) for row, (_, value) in zip(codes, table.cells, strict=True))
+    part = f"{CATEGORIES.upper()} of {variable}"
+    return replace(file, part=part, table=enveloped(request), figures=Figures(CATEGORIES, numbers))
 
 
 def _bound(
