@@ -38,8 +38,8 @@ from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import Witnesses, verify
 
 ROUNDS = 12
-MOST_COUNTED = 1000
-"""Unions that are counted at once, to find the cell that makes the withheld ones of a line safe."""
+MOST_COUNTED = 10_000
+"""Cells in all unions that are counted at once, to find those that make the withheld ones of a line safe."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,7 +259,7 @@ def _cells_to_add(
             chosen.append(int(free[0]) if len(free) else parent)
         else:
             to_count.append((parts, free))
-    most = max(MOST_COUNTED // max(len(to_count), 1), 1)
+    most = max(MOST_COUNTED // max(sum(len(parts) + 1 for parts, _ in to_count), 1), 1)
     to_count = [(parts, free[:most]) for parts, free in to_count]
     regions = [_union(table, np.append(parts, cell)) for parts, free in to_count for cell in free]
     unsafe = inspector.unsafe(regions, [measure.name for measure in measures])

@@ -87,7 +87,7 @@ def test_columns_of_the_file_and_labels_of_codes_stand_for_variables_and_codes(d
     [
         (COUNTS, "crosstab(df.site, df.ward)", "'ward' is no variable of randhie"),
         (COUNTS, "", "does not say which variable its columns are"),
-        (COUNTS, 'crosstab(df.site, df.female, values=df.meddol, aggfunc="sem")', "sem cannot be computed"),
+        (COUNTS, 'crosstab(df.site, df.female, values=df.meddol, aggfunc="skew")', "skew cannot be computed"),
         (COUNTS, 'crosstab(df.site, df.female, values=df.wealth, aggfunc="sum")', "'wealth' is no measure"),
         (COUNTS, "crosstab(df.site, df.female, normalize=how)", "shares that are not of records"),
         ("site,0,1\n1,.5,.5\n1,.4,.6\n", "crosstab(df.site, df.female, normalize=1)", "names a cell twice"),
