@@ -255,7 +255,10 @@ def _cells_to_add(
     to_count: list[tuple[IntArray, IntArray]] = []
     for parent, parts in lines:
         free = _free_cells(problem, withheld, parent, parts)
-        if len(free) < 2 or surely_safe(problem.facts, np.append(parts, free[0]), measures, inspector.rules):
+        first_is_enough = not inspector.also and surely_safe(
+            problem.facts, np.append(parts, free[:1]), measures, inspector.rules
+        )
+        if len(free) < 2 or first_is_enough:
             chosen.append(int(free[0]) if len(free) else parent)
         else:
             to_count.append((parts, free))
