@@ -7,17 +7,18 @@ Tables of any shape cut groups out of several variables: everybody, those outsid
 trade and those outside both tell the people of that trade in that town, by inclusion and exclusion.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import prod
+from typing import Protocol
 
 import numpy as np
 
 from sdcgate.engine.queries import Region
-from sdcgate.facility.differencing import Inspector, TooManyDifferences
+from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable, Shapes
-from sdcgate.methods.cells import State
+from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable, divided
 from sdcgate.methods.tables.span import Span
 
@@ -27,7 +28,18 @@ MOST_TOGETHER, MOST_CROSSED = 6, 4_000
 """Variables whose codes are crossed, and crossings whose place in the span is looked up, small ones first."""
 
 
-def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspector) -> bool:
+class Inspecting(Protocol):
+    """Judges regions of the data."""
+
+    @property
+    def pulse(self) -> Callable[[], None]:
+        """Called again and again on the way; what it raises ends the work."""
+
+    def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
+        """Which regions break a rule, shape (regions,)."""
+
+
+def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspecting) -> bool:
     """Whether an unsafe group that no table shows is in the span of a new table and earlier ones together.
 
     Looked at are the atoms of the new table's cells, and the crossings of a few variables' codes.
@@ -64,7 +76,7 @@ def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, in
 
 
 def _crossings_told(
-    new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspector
+    new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspecting
 ) -> Iterator[Box]:
     """Crossings of a few variables' codes that a new table brings into the span; older were judged then."""
     if span.rank == known.span.rank:

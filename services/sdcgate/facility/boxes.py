@@ -10,6 +10,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
@@ -150,7 +151,8 @@ def _kept(measure: MeasureFacts) -> MeasureFacts:
 
 def having_variable(quantity: str) -> str:
     """The variable that a box restricts whose records have the measure of a quantity."""
-    return f"{MEASURE_PREFIX}{quantity.removeprefix(WEIGHTED_PREFIX)}"
+    measure, _ = power_parts(quantity)
+    return f"{MEASURE_PREFIX}{measure.removeprefix(WEIGHTED_PREFIX)}"
 
 
 def _having(table: BoxTable, measure: MeasureFacts, lacking: BoolArray) -> BoxTable:

@@ -12,7 +12,7 @@ import numpy as np
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
 from sdcgate.facility.joint_look import Look, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
-from sdcgate.facility.weights import Bounds
+from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables

@@ -16,6 +16,7 @@ from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources, KnownQuant
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.perturbing import Together, mixed
 from sdcgate.facility.policies import Policies
+from sdcgate.facility.powers import power_words
 from sdcgate.facility.weights import bounds_of
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.methods.tables.boxes import Box
@@ -37,7 +38,7 @@ class AuditedQuantity:
 
     dataset: Dataset
     quantity: str
-    """`records`, `units`, or the measure."""
+    """`records`, `units`, the measure, or a power of it: `income^2`."""
     width: float
     """Least distance of two values that a withheld count must be able to have; of sums a share of each."""
     published: int
@@ -197,7 +198,7 @@ def _sums(
         found = audit_sums(of_measure.boxes, history.full, history.having, parts, most_atoms, deadline)
     return AuditedQuantity(
         dataset,
-        quantity,
+        power_words(quantity),
         share,
         len(of_measure.boxes.within(history.full.keys())),
         tuple(_with_computable(found, computable, of_measure)),

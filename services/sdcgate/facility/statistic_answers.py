@@ -93,7 +93,7 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
         consequence=outcome.consequence,
         codes=outcome.codes,
         findings=findings,
-        released=() if outcome.consequence is not None else outcome.table.released,
+        released=() if outcome.consequence is not None else (*outcome.table.released, *outcome.powers),
     )
     everything = None
     if hand.computed is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sdcgate.facility.statistic_powers import ToldPower, told_powers
 from sdcgate.facility.statistic_records import Population
 from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.outputs.every_statistic import compute_statistic
@@ -27,6 +28,20 @@ class Task:
     largest: int
     """The n of a concentration ratio."""
     errors: bool
+    measures: tuple[str, ...] = ()
+    highest_power: int = 1
+    """The highest power of the measures of which it tells sums."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Done:
+    """A statistic as a worker computed it."""
+
+    computed: Computed = field(repr=False)
+    second: Percentiles | None = field(default=None, repr=False)
+    """Of hexagonal bins the released percentiles of the second measure."""
+    powers: tuple[ToldPower, ...] = field(default=(), repr=False)
+    """The sums of powers that it tells of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,17 +52,18 @@ class Hexagons:
     bins: HexagonalBins = field(repr=False)
 
 
-def compute_task(task: Task) -> tuple[Computed, Percentiles | None]:
-    """The statistic with its facts; of hexagonal bins also the released percentiles of the second measure."""
+def compute_task(task: Task) -> Done:
+    """The statistic with its facts, and what else its answer is judged by."""
     people, rules = task.people, task.rules
-    if task.statistic is not Statistic.HEXAGONAL_BINS:
-        found = compute_statistic(
-            task.statistic, people.sample, rules, people.columns, task.largest, task.errors
-        )
-        return found, None
-    other = compute(Statistic.PERCENTILES, people.sample.with_values(_heights(people)), rules)
-    second = other.released(assess_statistic(other.statistic, other.facts, rules))
-    return compute(Statistic.PERCENTILES, people.sample, rules), second
+    if task.statistic is Statistic.HEXAGONAL_BINS:
+        other = compute(Statistic.PERCENTILES, people.sample.with_values(_heights(people)), rules)
+        second = other.released(assess_statistic(other.statistic, other.facts, rules))
+        return Done(compute(Statistic.PERCENTILES, people.sample, rules), second)
+    found = compute_statistic(task.statistic, people.sample, rules, people.columns, task.largest, task.errors)
+    rule = rules.table.p_percent
+    coalition = rule.coalition if rule is not None else 1
+    powers = told_powers(task.statistic, people, task.measures, task.highest_power, coalition)
+    return Done(found, None, powers)
 
 
 def bin_groups(people: Population, grids: Mapping[int, Grid], minimum: int) -> dict[int, Hexagons]:

@@ -9,11 +9,11 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.attempt import Outcome
-from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.errors import TimeOver, Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
-from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, refuse_without_data
@@ -27,6 +27,8 @@ from sdcgate.facility.statistic_computing import (
 )
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_png import Font, rendered
+from sdcgate.facility.statistic_power_audit import UNPROVED, PowerAudit
+from sdcgate.facility.statistic_powers import ToldPower, highest_power
 from sdcgate.facility.statistic_records import Population, read_population
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray, State, shape_of
@@ -54,6 +56,8 @@ class StatisticInHand:
     computed: Computed | None = field(repr=False)
     second: Percentiles | None = field(default=None, repr=False)
     """Of hexagonal bins the percentiles of the second measure."""
+    powers: tuple[ToldPower, ...] = field(default=(), repr=False)
+    """The sums of powers that it tells of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +75,8 @@ class StatisticOutcome:
     """Groups that show nothing, shape (groups,)."""
     hexagons: Mapping[int, Hexagons] = field(default_factory=dict, repr=False)
     """Of hexagonal bins those of each group that shows any."""
+    powers: tuple[ReleasedTable, ...] = field(default=(), repr=False)
+    """The sums of powers that become known."""
 
 
 class StatisticWay:
@@ -116,9 +122,11 @@ class StatisticWay:
             return StatisticInHand(plan, table, cells, None, None)
         limits = plan.policy.statistics
         rules = limits.rules(plan.policy.rules)
-        task = Task(plan.statistic, people, rules, limits.largest, plan.errors)
-        found, second = self._room.run(compute_task, task, seconds=min(left(), STATISTIC_SECONDS))
-        return StatisticInHand(plan, table, cells, people, found, second)
+        task = Task(
+            plan.statistic, people, rules, limits.largest, plan.errors, plan.measures, highest_power(plan)
+        )
+        done = self._room.run(compute_task, task, seconds=min(left(), STATISTIC_SECONDS))
+        return StatisticInHand(plan, table, cells, people, done.computed, done.second, done.powers)
 
     def judge(
         self, hand: StatisticInHand, known: Knowledge, left: Callable[[], float], approved: bool = False
@@ -139,7 +147,42 @@ class StatisticWay:
             codes = sorted({finding.rule for finding in found.findings if consequence_of(finding) is worst})
             return StatisticOutcome(worst, tuple(codes), table, found)
         outcome = self._protected(hand, hand.computed, table, found)
+        if hand.powers and outcome.withheld is not None:
+            outcome = self._powers_audited(hand, hand.computed, outcome, known, left)
         return replace(outcome, hexagons=self._hexagons(hand, outcome, left))
+
+    def _powers_audited(
+        self,
+        hand: StatisticInHand,
+        computed: Computed,
+        outcome: StatisticOutcome,
+        known: Knowledge,
+        left: Callable[[], float],
+    ) -> StatisticOutcome:
+        """Without the groups whose sums of powers would tell others, beside all that has left."""
+
+        def still_time() -> None:
+            if left() <= 0:
+                raise TimeOver()
+
+        if hand.people is None or outcome.withheld is None:
+            return outcome
+        shown = ~outcome.withheld & (computed.facts.table.units > 0)
+        audit = PowerAudit(self._engine, hand.plan, known, still_time, left)
+        try:
+            with watcher().stage(Stage.PROOF):
+                powers = audit.audited(
+                    hand.powers, hand.people, hand.cells.table.axes, outcome.table.released, shown
+                )
+        except UNPROVED:
+            unproved = (ReasonCode.UNPROVED,)
+            return StatisticOutcome(Consequence.REFER, unproved, outcome.table, outcome.assessment)
+        if powers.kept_back.any():
+            groups = tuple(np.flatnonzero(powers.kept_back).tolist())
+            own = Finding(ReasonCode.DIFFERENCING, Consequence.PROTECT, groups)
+            found = replace(outcome.assessment, findings=(own, *outcome.assessment.findings))
+            outcome = self._protected(hand, computed, outcome.table, found)
+        return replace(outcome, powers=powers.released)
 
     def add_png(self, statistic: statistic_pb2.GroupedStatistic, left: Callable[[], float]) -> None:
         """Render the drawings of a statistic that leaves.
@@ -170,9 +213,8 @@ class StatisticWay:
     ) -> StatisticOutcome:
         """Without the groups that the table withholds, and the figures that a rule does."""
         hidden = _hidden_by_table(hand, table)
-        if hidden.any():
-            groups = tuple(np.flatnonzero(hidden).tolist())
-            own = Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, groups)
+        own = Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, tuple(np.flatnonzero(hidden).tolist()))
+        if hidden.any() and own not in found.findings:
             found = replace(found, findings=(own, *found.findings))
         shown = np.any([np.isfinite(figure.shown(found)) for figure in computed.figures], axis=0)
         withheld = ~shown & (computed.facts.table.units > 0)

@@ -6,12 +6,10 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.powers import Bounds, power_bounds, power_parts
 from sdcgate.methods.cells import Facts, FloatArray, MeasureFacts
 
 WEIGHTED_PREFIX = "weight:"
-
-Bounds = tuple[float | None, float | None]
-"""What everybody knows single values to be at least and at most."""
 
 
 def with_weights(plan: Plan, facts: Facts) -> Facts:
@@ -60,9 +58,12 @@ def _weighted(measure: MeasureFacts, sums: FloatArray, lowest: float, highest: f
 
 
 def bounds_of(dataset: Dataset, quantity: str) -> Bounds:
-    """Of a measure, of a weighted one, or of weights. Raises UnknownName."""
+    """Of a measure, of a weighted one, of its powers, or of weights. Raises UnknownName."""
     if quantity == WEIGHTED_PREFIX:
         return dataset.weight_bounds
+    name, order = power_parts(quantity)
+    if order > 1:
+        return power_bounds(bounds_of(dataset, name), order)
     measure = dataset.measure(quantity.removeprefix(WEIGHTED_PREFIX))
     bounds = measure.lower_bound, measure.upper_bound
     return _weighted_bounds(bounds, dataset.weight_bounds) if quantity != measure.name else bounds

@@ -1,0 +1,47 @@
+"""Powers of measures as quantities: their names, and what bounds of values say of them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdcgate.facility.boxes import having_variable
+from sdcgate.facility.powers import power_bounds, power_of, power_parts
+
+ENDS = st.none() | st.floats(-50, 50)
+
+
+@given(low=ENDS, high=ENDS, order=st.sampled_from([2, 3, 4]), share=st.floats(0, 1))
+def test_bounds_of_powers_hold_for_every_value_within_bounds(low, high, order, share) -> None:
+    if low is not None and high is not None and low > high:
+        low, high = high, low
+    least = low if low is not None else (high if high is not None else 0.0) - 1000.0
+    most = high if high is not None else (low if low is not None else 0.0) + 1000.0
+    value = min(max(least + share * (most - least), least), most)
+
+    lower, upper = power_bounds((low, high), order)
+
+    assert lower is None or lower <= value**order
+    assert upper is None or value**order <= upper
+
+
+@pytest.mark.parametrize(
+    ("bounds", "order", "expected"),
+    [
+        ((0.0, 10.0), 2, (0.0, 100.0)),
+        ((-10.0, 3.0), 2, (0.0, 100.0)),
+        ((-10.0, -3.0), 4, (81.0, 10_000.0)),
+        ((-10.0, 3.0), 3, (-1000.0, 27.0)),
+        ((2.0, None), 2, (4.0, None)),
+        ((None, None), 2, (0.0, None)),
+        ((None, 3.0), 3, (None, 27.0)),
+    ],
+)
+def test_bounds_are_the_closest(bounds, order, expected) -> None:
+    assert power_bounds(bounds, order) == expected
+
+
+def test_a_power_is_named_by_its_measure_and_rests_on_who_has_it() -> None:
+    assert power_parts(power_of("income", 2)) == ("income", 2)
+    assert power_parts("power tools") == ("power tools", 1)
+    assert power_parts("weight:income") == ("weight:income", 1)
+    assert having_variable(power_of("income", 3)) == having_variable("income")
