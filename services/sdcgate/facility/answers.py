@@ -12,6 +12,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
+from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.wire.dimensions import axes_to_messages
 from sdcgate.wire.json import to_value
@@ -92,7 +93,10 @@ def checker_view(
 
 
 def release_bytes(
-    dataset: Dataset, released: Iterable[ReleasedTable], noisy: NoisyRelease | None = None
+    dataset: Dataset,
+    released: Iterable[ReleasedTable],
+    noisy: NoisyRelease | None = None,
+    windows: Iterable[ReleasedWindow] = (),
 ) -> bytes:
     """What the ledger keeps of a release, to compare later answers with."""
     release = release_pb2.Release(dataset=dataset.name, version=dataset.version)
@@ -111,4 +115,5 @@ def release_bytes(
             width=table.width.tolist(),
         )
     release.noise = noisy.noise if noisy is not None else ""
+    release.windows.extend(window.message() for window in windows)
     return release.SerializeToString(deterministic=True)

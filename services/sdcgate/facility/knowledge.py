@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
@@ -272,6 +273,8 @@ class Knowledge:
     """Whether something of another version, or under another name, of the same source has left."""
     noisy: tuple[NoisyRelease, ...] = ()
     """What left with noise."""
+    windows: tuple[ReleasedWindow, ...] = ()
+    """Windows whose means left as percentiles."""
 
     def of(self, quantity: str) -> KnownQuantity:
         """What has left of a quantity."""
@@ -317,7 +320,7 @@ class KnowledgeOfSources:
         """
         for stored in self._ledger.releases(source, after_sequence=after):
             if stored.sequence <= until:
-                _, tables, noisy = _tables(stored)
+                _, tables, noisy, _ = _tables(stored)
                 yield stored.sequence, stored.version, None if noisy else tables
 
     def nothing(self) -> Knowledge:
@@ -330,16 +333,19 @@ class KnowledgeOfSources:
         sequence, before = self._ledger.source_sequence(source), self._sequences.get(source, 0)
         if before < sequence:
             for stored in self._ledger.releases(source, after_sequence=before):
-                key, tables, noisy = _tables(stored)
+                key, tables, noisy, windows = _tables(stored)
                 grown = known.get(key, self.nothing()).grown(tables)
-                known[key] = replace(grown, noisy=(*grown.noisy, *noisy))
+                noisy, windows = [*grown.noisy, *noisy], [*grown.windows, *windows]
+                known[key] = replace(grown, noisy=tuple(noisy), windows=tuple(windows))
                 sequence = max(sequence, stored.sequence)
             self._sequences[source] = sequence
         return known, max(before, sequence)
 
 
-def _tables(stored: StoredRelease) -> tuple[tuple[str, int], list[ReleasedTable], list[NoisyRelease]]:
-    """The dataset and version of a release, its tables, and those that left with noise."""
+def _tables(
+    stored: StoredRelease,
+) -> tuple[tuple[str, int], list[ReleasedTable], list[NoisyRelease], list[ReleasedWindow]]:
+    """The dataset and version of a release, its tables, those that left with noise, and its windows."""
     release = release_pb2.Release.FromString(stored.payload)
     tables = []
     for part in release.tables:
@@ -347,7 +353,8 @@ def _tables(stored: StoredRelease) -> tuple[tuple[str, int], list[ReleasedTable]
         facts = facts_from_message(part.facts, len(table))
         tables.append(ReleasedTable(part.quantity, table, facts, tuple(table.boxes())))
     noisy = [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else []
-    return (release.dataset, release.version), tables, noisy
+    windows = [ReleasedWindow.of(window) for window in release.windows]
+    return (release.dataset, release.version), tables, noisy, windows
 
 
 def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:

@@ -7,13 +7,12 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.engine.queries import MEASURE_PREFIX, Records, RecordsQuery, Region
-from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
+from sdcgate.engine.queries import Records, Region
 from sdcgate.facility.differencing import TooManyDifferences
+from sdcgate.facility.region_records import RegionRecords, measures_of, variables_of_boxes
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.power_sums import closest
 from sdcgate.methods.outputs.sample import Sample
-from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.sensitivity import CLOSE
 
 MOST_MEMBERS = 100_000_000
@@ -36,9 +35,10 @@ class PowerRegions:
     coalition: int
     pulse: Callable[[], None]
     """Called again and again on the way; what it raises ends the work."""
-    _read: dict[tuple[frozenset[str], tuple[str, ...]], Records] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _reader: RegionRecords = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_reader", RegionRecords(self.engine, self.dataset, self.measure))
 
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str] = ()) -> BoolArray:
         """Which regions' moments tell the value farthest out too closely, shape (regions,).
@@ -48,18 +48,19 @@ class PowerRegions:
         """
         del measures
         found = np.zeros(len(regions), dtype=np.bool_)
-        variables = _variables(regions)
+        boxes = [box for region in regions for box in (*region.inside, *region.outside)]
+        variables = variables_of_boxes(boxes)
         waiting: list[tuple[int, Records, BoolArray]] = []
         members = looked_at = 0
         for place, region in enumerate(regions):
             self.pulse()
-            with_measures = {_measures_of(box) for box in (*region.inside, *region.outside)}
+            with_measures = {measures_of(box) for box in (*region.inside, *region.outside)}
             if len(with_measures) > 1:
                 # Who lacks a measure that one of both boxes asks for is not read: nothing is told of him.
                 found[place] = True
                 continue
             (names,) = with_measures
-            records = self._records(names, variables)
+            records = self._reader.having(variables, names)
             inside = self._members(records, region)
             waiting.append((place, records, inside))
             members += int(np.count_nonzero(inside))
@@ -84,45 +85,11 @@ class PowerRegions:
         apart = closest(sample, self.order, self.coalition) > self.share * (1 + CLOSE)
         found[[place for place, *_ in occupied]] |= ~apart
 
-    def _records(self, names: frozenset[str], variables: tuple[str, ...]) -> Records:
-        """The records that have some measures, with the finest codes of some variables."""
-        key = (names, variables)
-        if key not in self._read:
-            measures = tuple(sorted({self.measure, *names}))
-            query = RecordsQuery(tuple((name, "") for name in variables), measures)
-            self._read[key] = self.engine.records(self.dataset, query)
-        return self._read[key]
-
     def _members(self, records: Records, region: Region) -> BoolArray:
         """Which records lie in a region."""
         inside = np.zeros(len(records.unit), dtype=np.bool_)
         for box in region.inside:
-            inside |= self._within(records, box)
+            inside |= self._reader.within(records, box)
         for box in region.outside:
-            inside &= ~self._within(records, box)
+            inside &= ~self._reader.within(records, box)
         return inside
-
-    def _within(self, records: Records, box: Box) -> BoolArray:
-        found = np.ones(len(records.unit), dtype=np.bool_)
-        for name, mask in expanded(
-            self.dataset, tuple(p for p in box if not p[0].startswith(MEASURE_PREFIX))
-        ):
-            codes = records.codes[name, ""]
-            bits = np.array([mask >> bit & 1 for bit in range(int(codes.max(initial=0)) + 1)], dtype=np.bool_)
-            found &= bits[codes]
-        return found
-
-
-def _variables(regions: Sequence[Region]) -> tuple[str, ...]:
-    """The variables that any box of some regions restricts."""
-    boxes = [box for region in regions for box in (*region.inside, *region.outside)]
-    return tuple(sorted({name for box in boxes for name, _ in box if not name.startswith(MEASURE_PREFIX)}))
-
-
-def _measures_of(box: Box) -> frozenset[str]:
-    """The measures that a box asks its records to have."""
-    return frozenset(
-        name.removeprefix(MEASURE_PREFIX)
-        for name, mask in box
-        if name.startswith(MEASURE_PREFIX) and mask == MEASURE_PRESENT
-    )

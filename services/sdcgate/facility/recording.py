@@ -8,6 +8,7 @@ from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
+from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.redesign import Proposal
@@ -55,6 +56,8 @@ class Found:
     """The model as it was fitted, for checkers."""
     statistic: statistic_pb2.GroupedStatistic | None = field(default=None, repr=False)
     """The statistic as it was computed, for checkers."""
+    windows: tuple[ReleasedWindow, ...] = field(default=(), repr=False)
+    """Windows whose means leave as percentiles."""
 
     @property
     def tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
@@ -222,4 +225,4 @@ def reason_name(reason: pb.Reason) -> str:
 def _release_bytes(asked: Asked, found: Found) -> bytes | None:
     if not (found.released or found.noisy or found.exception or found.inexact):
         return None
-    return answers.release_bytes(asked.dataset, found.released, found.noisy)
+    return answers.release_bytes(asked.dataset, found.released, found.noisy, found.windows)

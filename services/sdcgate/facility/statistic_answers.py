@@ -99,7 +99,10 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
     if hand.computed is not None:
         nothing_withheld = np.zeros(len(hand.computed.facts.table), dtype=np.bool_)
         everything = told_statistic(hand, StatisticAssessment(()), nothing_withheld, EVERY_DIGIT, drawn=False)
-    return Found(computed=hand.cells, outcome=judged, sequence=sequence, statistic=everything)
+    windows = () if outcome.consequence is not None else outcome.windows
+    return Found(
+        computed=hand.cells, outcome=judged, sequence=sequence, statistic=everything, windows=windows
+    )
 
 
 def _cells_of_groups(hand: StatisticInHand) -> IntArray:

@@ -14,6 +14,7 @@ from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, refuse_without_data
@@ -30,6 +31,7 @@ from sdcgate.facility.statistic_png import Font, rendered
 from sdcgate.facility.statistic_power_audit import UNPROVED, PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower, highest_power
 from sdcgate.facility.statistic_records import Population, read_population
+from sdcgate.facility.statistic_windows import audited_windows, told_windows
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray, State, shape_of
 from sdcgate.methods.outputs.percentiles import Percentiles
@@ -77,6 +79,8 @@ class StatisticOutcome:
     """Of hexagonal bins those of each group that shows any."""
     powers: tuple[ReleasedTable, ...] = field(default=(), repr=False)
     """The sums of powers that become known."""
+    windows: tuple[ReleasedWindow, ...] = field(default=(), repr=False)
+    """The windows whose means become known."""
 
 
 class StatisticWay:
@@ -149,7 +153,37 @@ class StatisticWay:
         outcome = self._protected(hand, hand.computed, table, found)
         if hand.powers and outcome.withheld is not None:
             outcome = self._powers_audited(hand, hand.computed, outcome, known, left)
+        if hand.computed.percentiles is not None and outcome.withheld is not None:
+            outcome = self._windows_audited(hand, hand.computed, outcome, known, left)
         return replace(outcome, hexagons=self._hexagons(hand, outcome, left))
+
+    def _windows_audited(
+        self,
+        hand: StatisticInHand,
+        computed: Computed,
+        outcome: StatisticOutcome,
+        known: Knowledge,
+        left: Callable[[], float],
+    ) -> StatisticOutcome:
+        """Without the percentiles that would tell of few units, beside all that have left."""
+        rule = hand.plan.policy.statistics.rules(hand.plan.policy.rules).percentiles
+        if rule is None or outcome.withheld is None:
+            return outcome
+        with watcher().stage(Stage.PROOF):
+            kept_back, windows = audited_windows(
+                self._engine,
+                hand.plan,
+                hand.cells.table.axes,
+                outcome.table.released,
+                told_windows(hand.plan, computed, hand.second, outcome.assessment, ~outcome.withheld),
+                known,
+                rule.window,
+                _still_time(left),
+            )
+        if kept_back:
+            found = replace(outcome.assessment, findings=(*kept_back, *outcome.assessment.findings))
+            outcome = self._protected(hand, computed, outcome.table, found)
+        return replace(outcome, windows=windows)
 
     def _powers_audited(
         self,
@@ -160,15 +194,10 @@ class StatisticWay:
         left: Callable[[], float],
     ) -> StatisticOutcome:
         """Without the groups whose sums of powers would tell others, beside all that has left."""
-
-        def still_time() -> None:
-            if left() <= 0:
-                raise TimeOver()
-
         if hand.people is None or outcome.withheld is None:
             return outcome
         shown = ~outcome.withheld & (computed.facts.table.units > 0)
-        audit = PowerAudit(self._engine, hand.plan, known, still_time, left)
+        audit = PowerAudit(self._engine, hand.plan, known, _still_time(left), left)
         try:
             with watcher().stage(Stage.PROOF):
                 powers = audit.audited(
@@ -249,6 +278,16 @@ def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:
     number = int(np.prod(inner.shape[:groups], dtype=np.int64))
     hidden: BoolArray = (inner.reshape(number, -1) == State.WITHHELD).any(axis=1)
     return hidden
+
+
+def _still_time(left: Callable[[], float]) -> Callable[[], None]:
+    """What raises TimeOver once the caller has gone."""
+
+    def still_time() -> None:
+        if left() <= 0:
+            raise TimeOver()
+
+    return still_time
 
 
 def _lacked(engine: Engine, plan: StatisticPlan) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ of requests, are sums over the same few runs of its ordered units, each run long
 there are depends on the group and the policy alone: if anybody could ask the 50th and the 51st, the
 difference of their windows would be that of two single values.
 
-Two populations that differ by few units still have windows that differ by few units: what protects against
-that are the rules on populations.
+Two populations have windows that may differ by few units, whatever the populations differ by: what is known
+of other windows is judged together with them (`window_spans`).
 """
 
 from dataclasses import dataclass, field
@@ -37,6 +37,12 @@ class Percentiles:
     """What the window's sum without its two largest units is, as a share of the largest."""
     lorenz: FloatArray = field(repr=False)
     """Share of the group's total that the units below the middle of the window hold; NaN as `values`."""
+    lowest: FloatArray = field(repr=False)
+    """The least value in the window; NaN as `values`."""
+    highest: FloatArray = field(repr=False)
+    skipped: IntArray = field(repr=False)
+    """Records of the least value that stand before the window."""
+    window_records: IntArray = field(repr=False)
 
     @property
     def available(self) -> BoolArray:
@@ -88,16 +94,22 @@ def percentiles(sample: Sample, rule: PercentileUnits) -> Percentiles:
         side_units=columns[:, :, 2].astype(np.int64),
         closeness=columns[:, :, 3],
         lorenz=columns[:, :, 4],
+        lowest=columns[:, :, 5],
+        highest=columns[:, :, 6],
+        skipped=columns[:, :, 7].astype(np.int64),
+        window_records=columns[:, :, 8].astype(np.int64),
     )
 
 
-Row = tuple[float, float, float, float, float]
-"""Of one point: value, window units, side units, closeness, share of the total below."""
+Row = tuple[float, float, float, float, float, float, float, float, float]
+"""Of one point: value, window units, side units, closeness, share of the total below; of its window the least
+and greatest value, records of the least before it, and records."""
+NO_WINDOW = (np.nan, np.nan, 0.0, 0.0)
 
 
 def _nothing(rule: PercentileUnits, units: int) -> list[Row]:
     """Of a group that has no room for any window and its sides."""
-    return [(np.nan, units, 0, 0, np.nan)] * len(rule.points)
+    return [(np.nan, units, 0, 0, np.nan, *NO_WINDOW)] * len(rule.points)
 
 
 class _Group:
@@ -122,14 +134,17 @@ class _Group:
         below = max((end for _, end in self.windows if end <= first), default=0)
         above = min((start for start, _ in self.windows if start >= last), default=len(self.values))
         if any(start < last and first < end for start, end in self.windows):
-            return np.nan, 0, 0, 0, np.nan
+            return np.nan, 0, 0, 0, np.nan, *NO_WINDOW
         window, side = self._distinct(first, last), self._side(below, first, last, above)
         if window < rule.window or side < rule.side:
-            return np.nan, window, side, 0, np.nan
+            return np.nan, window, side, 0, np.nan, *NO_WINDOW
         self.windows.append((first, last))
         means = self._unit_means(first, last)
         share = (self.held[first] + self.held[last]) / 2
-        return float(means.mean()), window, side, _unknown_share(means), float(share)
+        low, high = float(self.values[first]), float(self.values[last - 1])
+        skipped = first - int(np.searchsorted(self.values, low))
+        told = float(means.mean()), window, side, _unknown_share(means), float(share)
+        return *told, low, high, skipped, last - first
 
     def _window(self, centre: float, units: int) -> tuple[int, int]:
         """The shortest run around a place with so many units: first record, and the one after the last."""

@@ -1,0 +1,62 @@
+"""The records of a measure, and which of them lie in boxes; they do not leave the house."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.engine import Engine
+from sdcgate.engine.queries import MEASURE_PREFIX, Records, RecordsQuery
+from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
+from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.tables.boxes import Box
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRecords:
+    """Reads records as often as boxes restrict other variables; always in the snapshot's order."""
+
+    engine: Engine
+    dataset: Dataset
+    measure: str
+    _read: dict[tuple[frozenset[str], tuple[str, ...]], Records] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def having(self, variables: tuple[str, ...], others: frozenset[str] = frozenset()) -> Records:
+        """The records that have the measure and others, with the finest codes of some variables."""
+        key = (others, variables)
+        if key not in self._read:
+            measures = tuple(sorted({self.measure, *others}))
+            query = RecordsQuery(tuple((name, "") for name in variables), measures)
+            self._read[key] = self.engine.records(self.dataset, query)
+        return self._read[key]
+
+    def within(self, records: Records, box: Box, places: slice | None = None) -> BoolArray:
+        """Which records lie in a box but for what it asks of measures; of some places only where given."""
+        chosen = places if places is not None else slice(None)
+        found = np.ones(len(records.unit[chosen]), dtype=np.bool_)
+        for name, mask in expanded(self.dataset, without_measures(box)):
+            codes = records.codes[name, ""][chosen]
+            bits = np.array([mask >> bit & 1 for bit in range(int(codes.max(initial=0)) + 1)], dtype=np.bool_)
+            found &= bits[codes]
+        return found
+
+
+def without_measures(box: Box) -> Box:
+    """A box without what it asks of measures."""
+    return tuple(pair for pair in box if not pair[0].startswith(MEASURE_PREFIX))
+
+
+def measures_of(box: Box) -> frozenset[str]:
+    """The measures that a box asks its records to have."""
+    return frozenset(
+        name.removeprefix(MEASURE_PREFIX)
+        for name, mask in box
+        if name.startswith(MEASURE_PREFIX) and mask == MEASURE_PRESENT
+    )
+
+
+def variables_of_boxes(boxes: list[Box]) -> tuple[str, ...]:
+    """The variables that any of some boxes restricts."""
+    return tuple(sorted({name for box in boxes for name, _ in without_measures(box)}))
