@@ -8,7 +8,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import MEASURE_PREFIX, Records, RecordsQuery
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
-from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.cells import BoolArray, IntArray
 from sdcgate.methods.tables.boxes import Box
 
 
@@ -32,9 +32,9 @@ class RegionRecords:
             self._read[key] = self.engine.records(self.dataset, query)
         return self._read[key]
 
-    def within(self, records: Records, box: Box, places: slice | None = None) -> BoolArray:
-        """Which records lie in a box but for what it asks of measures; of some places only where given."""
-        chosen = places if places is not None else slice(None)
+    def within(self, records: Records, box: Box, places: IntArray | None = None) -> BoolArray:
+        """Which records lie in a box but for what it asks of measures; only those at places where given."""
+        chosen = slice(None) if places is None else places
         found = np.ones(len(records.unit[chosen]), dtype=np.bool_)
         for name, mask in expanded(self.dataset, without_measures(box)):
             codes = records.codes[name, ""][chosen]

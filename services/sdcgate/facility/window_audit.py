@@ -45,6 +45,7 @@ class WindowAudit:
     _values: FloatArray = field(init=False, repr=False)
     _reader: RegionRecords = field(init=False, repr=False)
     _places: dict[ReleasedWindow, IntArray] = field(init=False, default_factory=dict, repr=False)
+    _as_sets: dict[ReleasedWindow, frozenset[int]] = field(init=False, default_factory=dict, repr=False)
 
     def accepted(self, wanted: Sequence[ReleasedWindow]) -> list[bool]:
         """Which windows may leave as well, one after the other; those that may are taken as having left."""
@@ -71,7 +72,7 @@ class WindowAudit:
             for other in self.left:
                 if other in together or not self._may_overlap(one, other):
                     continue
-                if len(np.intersect1d(self._members(one), self._members(other))):
+                if not self._sets(one).isdisjoint(self._sets(other)):
                     # Whom such a window leaves out is not known.
                     if not (self._exact(one) and self._exact(other)) or len(together) == MOST_TOGETHER:
                         return True
@@ -98,13 +99,19 @@ class WindowAudit:
         self._order = np.argsort(values, kind="stable")
         self._values = values[self._order]
 
+    def _sets(self, window: ReleasedWindow) -> frozenset[int]:
+        """The records of a window as a set."""
+        if window not in self._as_sets:
+            self._as_sets[window] = frozenset(self._members(window).tolist())
+        return self._as_sets[window]
+
     def _members(self, window: ReleasedWindow) -> IntArray:
         """The records of a window, by their places; all that may be in it where they cannot be told."""
         if window not in self._places and self._records is not None:
             first = int(np.searchsorted(self._values, window.lowest, side="left"))
             last = int(np.searchsorted(self._values, window.highest, side="right"))
             places = self._order[first:last]
-            inside = places[self._reader.within(self._records, window.box)[places]]
+            inside = places[self._reader.within(self._records, window.box, places)]
             exact = inside[window.skipped : window.skipped + window.records]
             self._places[window] = exact if self._exact(window) else inside
         return self._places[window]
