@@ -124,7 +124,7 @@ def test_the_same_question_is_told_the_same_by_another_name(house) -> None:
 
 
 def test_parts_of_a_population_have_percentiles_of_their_own(house) -> None:
-    """Every second of the ten in the middle is in each half: five of one window and of the other five more."""
+    """Every second of the ten in the middle is in each half: five of one window, and five more."""
     ask(house)
     halves = ask(house, groups=["half"])
 

@@ -17,7 +17,7 @@ from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
 from sdcgate.policy.loading import load_policies
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
 
 PLACES = ("city", "town", "village", "hill")
 RICHEST = 900.0
@@ -28,7 +28,10 @@ def people() -> pd.DataFrame:
     place = np.repeat(PLACES, (60, 50, 40, 20))
     income = np.where(place == "hill", rng.normal(100, 5, 170), rng.normal(150, 60, 170)).round(1).clip(1)
     income[-1] = RICHEST
-    return pd.DataFrame({"id": np.arange(170), "place": place, "sex": np.arange(170) % 2, "income": income})
+    sex, points = np.arange(170) % 2, rng.integers(0, 100, 170)
+    return pd.DataFrame(
+        {"id": np.arange(170), "place": place, "sex": sex, "points": points, "income": income}
+    )
 
 
 def opened(folder) -> House:
@@ -46,7 +49,10 @@ def opened(folder) -> House:
                     {"name": name, "identifying": "NO", "levels": [{"codes": [{"code": c} for c in listed]}]}
                     for name, listed in codes.items()
                 ],
-                "measures": [{"name": "income", "decimals": 1, "lower_bound": 0, "upper_bound": 10000}],
+                "measures": [
+                    {"name": "income", "decimals": 1, "lower_bound": 0, "upper_bound": 10000},
+                    {"name": "points", "lower_bound": 0, "upper_bound": 100},
+                ],
             }
         )
     )
@@ -173,6 +179,36 @@ def test_a_test_of_two_samples_tells_squares_as_well(house) -> None:
     assert verdict(of_sexes()) == "RELEASED"
     # The richest is a man: men of all places less those of three have a variance that tells him.
     assert reasons(of_sexes(PLACES[:3])) == ["DIFFERENCING"]
+
+
+def test_a_model_of_the_few_does_not_tell_their_variance(house) -> None:
+    """The error of a mean is that of `income ~ 1`."""
+    answered = model(house, "income ~ 1", ["hill"])
+
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["INFLUENCE"])
+
+
+@pytest.mark.parametrize("formula", ["income ~ 1", "income ~ sex"])
+def test_nor_do_models_of_two_populations_tell_that_of_their_difference(house, formula) -> None:
+    whole, rest = model(house, formula), model(house, formula, PLACES[:3])
+
+    assert verdict(whole) == "RELEASED"
+    assert (verdict(rest), reasons(rest)) == ("REFUSED", ["DIFFERENCING"])
+    assert reasons(ask(house, "VARIANCE", place=PLACES[:3])) == ["DIFFERENCING"]
+
+
+def test_a_model_is_compared_with_variances(house) -> None:
+    assert verdict(ask(house, "VARIANCE")) == "RELEASED"
+
+    assert reasons(model(house, "income ~ sex", PLACES[:3])) == ["DIFFERENCING"]
+
+
+def model(house: House, formula: str, place=()):
+    named = model_pb2.MODEL_KIND_LINEAR
+    asked = pb.QueryModelRequest(dataset="people", kind=named, formula=formula)
+    if place:
+        asked.filter.add(variable="place", codes=place)
+    return house.facility.query_model(house.researcher, asked, Pace(60.0))
 
 
 def test_what_a_variance_told_is_known_after_a_restart(house, tmp_path) -> None:

@@ -175,7 +175,7 @@ def test_many_models_of_one_person_keep_nobody_else_waiting(house, monkeypatch) 
 
     monkeypatch.setattr(ModelWay, "judge", held)
     with ThreadPoolExecutor(MODELS_AT_ONCE) as pool:
-        mine = [pool.submit(ask, house, f"{outcome} ~ sex") for outcome in ("y", "x", "square(y)")]
+        mine = [pool.submit(ask, house, f"{outcome} ~ sex") for outcome in ("y", "x", "cube(x)")]
         try:
             for _ in mine:
                 assert going.acquire(timeout=30)

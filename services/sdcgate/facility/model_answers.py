@@ -101,11 +101,15 @@ def found_model(plan: ModelPlan, outcome: ModelOutcome, sequence: int) -> Found:
     )
     judged = Outcome(outcome.consequence, outcome.codes, nothing, (*of_tables, *of_model))
     held = outcome.about is not None
+    tables = [table.released for table in outcome.outcomes if table.released]
+    if tables:
+        # They are of boxes of which the first table has the total.
+        tables[0] = (*tables[0], *outcome.powers)
     return Found(
         outcome=judged,
         sequence=sequence,
         inexact=outcome.left_out,
-        implied=() if held else tuple(table.released for table in outcome.outcomes if table.released),
+        implied=() if held else tuple(tables),
         fitted=told_model(plan, outcome.fitted) if outcome.fitted is not None else None,
     )
 

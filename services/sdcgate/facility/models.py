@@ -9,14 +9,15 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.charges import cells_told
-from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.errors import TimeOver, Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
-from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.left_out import without_some
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm_up
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
+from sdcgate.facility.model_powers import audited_powers
 from sdcgate.facility.model_records import Population, read_population
 from sdcgate.facility.model_tables import (
     JudgedTable,
@@ -33,6 +34,7 @@ from sdcgate.facility.model_vocabulary import vocabulary
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
+from sdcgate.facility.statistic_power_audit import UNPROVED
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
@@ -74,6 +76,8 @@ class ModelOutcome:
     findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
     left_out: bool = False
     """Whether some units were left out, so that nothing of the tables is known exactly."""
+    powers: tuple[ReleasedTable, ...] = field(default=(), repr=False)
+    """The sums of powers that become known."""
 
 
 class ModelWay:
@@ -122,7 +126,30 @@ class ModelWay:
             about = hand.tables[len(outcomes) - 1][0]
             held = ModelOutcome(last.consequence, last.codes, tuple(outcomes), about)
             return self._without_some(hand, known, left) or held
-        return self._judged(hand, outcomes, judged, left, approved)
+        outcome = self._judged(hand, outcomes, judged, left, approved)
+        return outcome if outcome.consequence is not None else self._audited(hand, outcome, known, left)
+
+    def _audited(
+        self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
+    ) -> ModelOutcome:
+        """The model, unless its sums of squares tell too much, beside all that has left."""
+
+        def still_time() -> None:
+            if left() <= 0:
+                raise TimeOver()
+
+        people, outcomes = self._people(hand), outcome.outcomes
+        try:
+            with watcher().stage(Stage.PROOF):
+                why, powers = audited_powers(
+                    self._engine, hand.plan, people, outcomes, known, still_time, left
+                )
+        except UNPROVED:
+            return ModelOutcome(Consequence.REFER, (ReasonCode.UNPROVED,), outcomes)
+        if why is None:
+            return replace(outcome, powers=powers)
+        held = ModelOutcome(Consequence.REFUSE, (why,), outcomes, fitted=outcome.fitted)
+        return (self._without_some(hand, known, left) if why is ReasonCode.DIFFERENCING else None) or held
 
     def _without_some(
         self, hand: ModelInHand, known: Knowledge, left: Callable[[], float]
