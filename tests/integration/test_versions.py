@@ -203,6 +203,14 @@ def test_models_and_outputs_of_a_new_version_are_looked_at_by_a_checker(survey):
     assert reasons(answered) == ["VERSION_DIFFERENCE"]
 
 
+def test_where_a_variance_has_left_a_checker_looks(survey):
+    request = pb.QueryStatisticRequest(dataset="survey", kind="STATISTIC_KIND_VARIANCE", measure="hours")
+    answered = survey.house.facility.query_statistic(survey.house.researcher, request, Pace(60.0))
+    assert verdict(answered) == "RELEASED"
+    survey.register(gone=200)
+    assert reasons(survey.ask("region")) == ["VERSION_DIFFERENCE"]
+
+
 def test_a_variable_whose_codes_occur_in_one_version_only_makes_versions_incomparable(survey):
     survey.register(left={"north f": 100, "north m": 100})
     assert shown(survey.ask("sex")) == {"f": 200, "m": 200, "_T": 400}

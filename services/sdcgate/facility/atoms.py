@@ -35,6 +35,10 @@ class Inspecting(Protocol):
     def pulse(self) -> Callable[[], None]:
         """Called again and again on the way; what it raises ends the work."""
 
+    @property
+    def larger_is_safer(self) -> bool:
+        """Whether a region of counts is safe in which there is a safe one that somebody is in."""
+
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
         """Which regions break a rule, shape (regions,)."""
 
@@ -67,8 +71,7 @@ def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, in
     derivable.update(dict.fromkeys(_crossings_told(new, known, span, inspector)))
     # What was shown before, or is now, was judged as a cell.
     hidden = [box for box in derivable if box != NOBODY and box not in shown and box not in known.published]
-    if inspector.also is None:
-        # The rules of counts ask for no more where there are more people.
+    if inspector.larger_is_safer:
         hidden = [box for box in hidden if not _holds_shown_cell(box, new)]
     if len(hidden) > MOST:
         raise TooManyDifferences(f"{len(hidden)} groups to count, at most {MOST}")

@@ -25,6 +25,7 @@ from sdcgate.facility.boxes import COUNTS, expanded
 from sdcgate.facility.differencing import TooManyDifferences, differing_variables
 from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources, ReleasedTable
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Finding, Rules
@@ -231,11 +232,16 @@ class OtherVersions:
         return self._changed[key]
 
     def _alike(self, plan: Plan, others: Sequence[int]) -> bool:
-        """Whether the variables in play have the same codes in all versions: boxes are the same sets then."""
+        """Whether the variables in play have the same codes in all versions: boxes are the same sets then.
+
+        Changes of sums of powers, which variances tell of, are not counted.
+        """
         names = {variable for variable, _ in plan.dimensions} | {one.variable for one in plan.filters}
         source = plan.dataset.source
         for version in (plan.dataset.version, *others):
             known = self._knowledge.of(source, plan.dataset.name, version)
+            if any(power_parts(quantity)[1] > 1 for quantity in known.quantities):
+                return False
             names |= {name for one in known.quantities.values() for name in one.shapes.full}
         for version in others:
             other = datasets.find(self._engine, plan.dataset.name, version)
