@@ -11,6 +11,7 @@ from house import cells, reasons, verdict, with_randhie
 from postgresql_server import empty_database, running_server
 from sdcgate.engine import Engine
 from sdcgate.methods.risk.file_numbers import NumberWidth
+from two_roads import Asked, agree, by_both, frame_of, registered
 
 SECRET = bytes(range(32))
 # A smaller example would cost more than it tells: each registers a file twice.
@@ -104,3 +105,20 @@ def test_a_facility_on_postgresql_decides_as_one_on_files(server, tmp_path):
         assert (verdict(here), reasons(here)) == (verdict(there), reasons(there))
         assert cells(here) == cells(there)
     assert verdict(here) == "REFUSED"
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_linear_models_by_sums_in_the_database_are_those_of_its_records(
+    server: str, tmp_path, most: int
+) -> None:
+    engine = Engine(tmp_path, tmp_path, SECRET, url=empty_database(server))
+    dataset = registered(engine, tmp_path, frame_of(3, 120, most), most)
+
+    assert engine.sums_rather_than_records(dataset)
+    for asked in (
+        Asked("cost ~ site * plan + log1p(income) + site:debt", errors="ROBUST"),
+        Asked("cost ~ spline(income) + few + numeric(age) - 1", errors="CLUSTERED"),
+        Asked("cost ~ plan + debt", weighted=True, errors="DESIGN"),
+    ):
+        agree(*by_both(engine, dataset, asked))
+    engine.close()

@@ -32,7 +32,7 @@ class Database(Protocol):
         """SQL of an Ibis expression; built and compiled once for a key."""
 
     def run(self, sql: str, tables: Mapping[str, "pa.Table"] | None = None) -> "pa.Table":
-        """The rows of a query; `tables`, of 64-bit integers, can be named in it. Raises ComputationFailed."""
+        """The rows of a query; `tables`, of 64-bit numbers, can be named in it. Raises ComputationFailed."""
 
     def close(self) -> None:
         """End all connections."""

@@ -1,5 +1,6 @@
 """Where the engine's databases differ in what Ibis writes for them: a small function for each difference."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -35,6 +36,32 @@ def fitting_sum(values: Any, dialect: Dialect) -> Any:
     return _int8()(total) if dialect is Dialect.POSTGRESQL else total
 
 
+def nearest(values: Any, dialect: Dialect) -> Any:
+    """Doubles as the nearest 64-bit integers."""
+    return (values + 0.5).floor().cast("int64") if dialect is Dialect.SPARK else values.cast("int64")
+
+
+def top(values: Any, ranks: int, dialect: Dialect) -> Any:
+    """As `largest`, but of one the value itself: an array of all would be gathered for it."""
+    return values.max() if ranks == 1 else largest(values, ranks, dialect)
+
+
+def lower_median(table: Any, columns: Sequence[str], dialect: Dialect) -> Any:
+    """One row with the value in the middle of each column, of an even number the lower of two."""
+    import ibis
+
+    if dialect is Dialect.DUCKDB:
+        return table.agg(**{name: _quantile_disc()(table[name], 0.5) for name in columns})
+    found = None
+    for name in columns:
+        counted = table.group_by(value=table[name]).agg(records=table.count())
+        window = ibis.window(order_by=counted.value, preceding=None, following=0)
+        summed = counted.mutate(below=counted.records.sum().over(window), every=counted.records.sum().over())
+        one = summed.filter(2 * summed.below >= summed.every).agg(**{name: summed.value.min()})
+        found = one if found is None else found.cross_join(one)
+    return found
+
+
 def the_one(values: Any, dialect: Dialect) -> Any:
     """The value of a group whose values are all the same."""
     return values.arbitrary() if dialect is Dialect.DUCKDB else values.max()
@@ -43,6 +70,18 @@ def the_one(values: Any, dialect: Dialect) -> Any:
 def in_order(records: Any, dialect: Dialect) -> Any:
     """A snapshot's records by unit and mark; DuckDB reads them so from the file."""
     return records if dialect is Dialect.DUCKDB else records.order_by(["unit", "record_mark"])
+
+
+@cache
+def _quantile_disc() -> Any:
+    """DuckDB's quantile_disc(x, share) of doubles: a value of the column."""
+    import ibis
+
+    def quantile(x, share):  # type: ignore[no-untyped-def]
+        ...
+
+    signature = (("float64", "float64"), "float64")
+    return ibis.udf.agg.builtin(quantile, name="quantile_disc", signature=signature)
 
 
 @cache

@@ -27,7 +27,10 @@ from sdcgate.engine.changes import Changes, changes
 from sdcgate.engine.counted_units import Levels, counted, counting, together, unit_by_unit, varying
 from sdcgate.engine.dataset import Dataset, UnknownDataset
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
+from sdcgate.engine.dialects import Dialect
 from sdcgate.engine.lineage import lineage_problem
+from sdcgate.engine.linear_records import LinearQuery
+from sdcgate.engine.linear_sums import LinearSums
 from sdcgate.engine.margins import CellArrays, facts_of
 from sdcgate.engine.queries import CellQuery, Computed, Records, RecordsQuery, Region
 from sdcgate.engine.record_keys import with_cell_keys
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SECRET_BYTES = 32
+SUMS_FROM = 100_000
+"""Records from which on DuckDB's sums for a linear model take less time than moving the records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +271,18 @@ class Engine:
         """
         self._attach(dataset)
         return read_records(self._database, dataset, query)
+
+    def linear_sums(self, dataset: Dataset, query: LinearQuery) -> LinearSums:
+        """What a linear model needs of its records, as sums that are computed where they lie.
+
+        Raises UnknownName, SnapshotDamaged.
+        """
+        self._attach(dataset)
+        return LinearSums(self._database, dataset, query)
+
+    def sums_rather_than_records(self, dataset: Dataset) -> bool:
+        """Whether sums cost less than the records they are of: always where these would leave a database."""
+        return self._database.dialect is not Dialect.DUCKDB or dataset.n_records >= SUMS_FROM
 
     def counted_units(self, dataset: Dataset, levels: Levels, households: bool = False) -> CountedUnits:
         """Units by the codes of some levels, with the sum of their weights.

@@ -39,7 +39,7 @@ class PostgresqlDatabase:
         return self._queries.compiled(key, build)
 
     def run(self, sql: str, tables: Mapping[str, "pa.Table"] | None = None) -> "pa.Table":
-        """The rows of a query; `tables`, of 64-bit integers, can be named in it. Raises ComputationFailed."""
+        """The rows of a query; `tables`, of 64-bit numbers, can be named in it. Raises ComputationFailed."""
         given = dict(tables or {})
         asked, arguments = _with_tables(sql, given), _as_arguments(given)
         again = getattr(self._local, "connection", None) is not None
@@ -112,10 +112,16 @@ def _with_tables(sql: str, tables: Mapping[str, "pa.Table"]) -> str:
         return sql
     made, number = [], count(1)
     for name, table in tables.items():
-        arrays = ", ".join(f"${next(number)}::bigint[]" for _ in table.column_names)
+        arrays = ", ".join(f"${next(number)}::{_array_of(column)}" for column in table.columns)
         columns = ", ".join(f'"{column}"' for column in table.column_names)
         made.append(f'"{name}" AS (SELECT * FROM unnest({arrays}) AS given ({columns}))')  # noqa: S608
     return f"WITH {', '.join(made)} SELECT * FROM ({sql}) AS answer"  # noqa: S608
+
+
+def _array_of(column: "pa.ChunkedArray") -> str:
+    import pyarrow as pa
+
+    return "float8[]" if pa.types.is_floating(column.type) else "bigint[]"
 
 
 def _as_arguments(tables: Mapping[str, "pa.Table"]) -> "pa.RecordBatch | None":

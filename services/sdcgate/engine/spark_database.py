@@ -65,7 +65,7 @@ class SparkDatabase:
         return self._queries.compiled(key, build)
 
     def run(self, sql: str, tables: Mapping[str, "pa.Table"] | None = None) -> "pa.Table":
-        """The rows of a query; `tables`, of 64-bit integers, can be named in it. Raises ComputationFailed."""
+        """The rows of a query; `tables`, of 64-bit numbers, can be named in it. Raises ComputationFailed."""
         session = self._session()
         try:
             for name, table in (tables or {}).items():

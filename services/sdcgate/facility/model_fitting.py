@@ -94,8 +94,7 @@ def _fit(task: Task) -> Fitted:
         survey=SurveyDesign(people.strata, people.unit if people.clusters is None else people.clusters),
     )
     estimate, facts = fit_model(data, records, task.options, task.largest)
-    if not _finite(estimate):
-        raise ModelProblemError([ModelProblem("formula", "the fit has figures that are no finite numbers")])
+    require_finite(estimate)
     return Fitted(every, estimate, facts)
 
 
@@ -149,7 +148,8 @@ def _instruments(task: Task) -> FloatArray | None:
     return np.asfortranarray(values[:, values.any(axis=0)])
 
 
-def _finite(estimate: ModelEstimate) -> bool:
+def require_finite(estimate: ModelEstimate) -> None:
+    """ModelProblemError where a figure of an estimate is none."""
     figures = (
         estimate.estimates,
         estimate.standard_errors,
@@ -159,7 +159,8 @@ def _finite(estimate: ModelEstimate) -> bool:
         estimate.upper,
         np.array([*estimate.fit.values(), 0.0]),
     )
-    return all(bool(np.isfinite(figure).all()) for figure in figures)
+    if not all(bool(np.isfinite(figure).all()) for figure in figures):
+        raise ModelProblemError([ModelProblem("formula", "the fit has figures that are no finite numbers")])
 
 
 def with_references(formula: Formula, references: dict[tuple[str, str], str]) -> Formula:

@@ -19,6 +19,7 @@ from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.model_powers import audited_powers
 from sdcgate.facility.model_records import Population, read_population
+from sdcgate.facility.model_sums import fit_by_sums
 from sdcgate.facility.model_tables import (
     JudgedTable,
     choose_references,
@@ -199,21 +200,47 @@ class ModelWay:
     ) -> Fitted | NotEstimable:
         key = tuple(tuple(sorted(chosen.items())) for chosen in (references, codes, together))
         if key not in hand.fits:
-            plan = hand.plan
-            task = Task(
-                replace(plan.options, window=_window(plan)),
-                plan.formula,
-                plan.instruments,
-                vocabulary(plan.dataset),
-                references,
-                codes,
-                together,
-                self._people(hand),
-                plan.policy.models.rules.largest,
+            hand.fits[key] = self._by_sums(hand, references, codes, together) or self._by_records(
+                hand, references, codes, together, left
             )
-            with watcher().stage(Stage.FIT):
-                hand.fits[key] = self._room.run(fit, task, seconds=min(left(), MODEL_SECONDS))
         return hand.fits[key]
+
+    def _by_sums(
+        self,
+        hand: ModelInHand,
+        references: dict[Level, str],
+        codes: dict[Level, tuple[str, ...]],
+        together: dict[Level, tuple[str, ...]],
+    ) -> Fitted | NotEstimable | None:
+        """The fit where the data lie, unless somebody is left out or codes are fitted as one."""
+        plan = hand.plan
+        if hand.people is not None or together or not self._engine.sums_rather_than_records(plan.dataset):
+            return None
+        with watcher().stage(Stage.FIT):
+            return fit_by_sums(self._engine, plan, references, codes, plan.policy.models.rules.largest)
+
+    def _by_records(
+        self,
+        hand: ModelInHand,
+        references: dict[Level, str],
+        codes: dict[Level, tuple[str, ...]],
+        together: dict[Level, tuple[str, ...]],
+        left: Callable[[], float],
+    ) -> Fitted | NotEstimable:
+        plan = hand.plan
+        task = Task(
+            replace(plan.options, window=_window(plan)),
+            plan.formula,
+            plan.instruments,
+            vocabulary(plan.dataset),
+            references,
+            codes,
+            together,
+            self._people(hand),
+            plan.policy.models.rules.largest,
+        )
+        with watcher().stage(Stage.FIT):
+            return self._room.run(fit, task, seconds=min(left(), MODEL_SECONDS))
 
     def _people(self, hand: ModelInHand) -> Population:
         if hand.people is None:

@@ -148,6 +148,24 @@ def outcome_values(outcome: Numeric, records: Records) -> FloatArray:
     return _transformed(Transformed(outcome.measure, outcome.transformation), records)
 
 
+def refuse_undefined(part: Transformed | SplinePiece, vocabulary: Vocabulary, values: FloatArray) -> None:
+    """ModelProblemError where a part is not defined for some of these values of its measure."""
+    if isinstance(part, SplinePiece):
+        measure = vocabulary.measure(part.measure)
+        if measure is None or measure.spline is None or np.any(measure.spline.outside(values)):
+            raise _not_defined(SPLINE, part.measure)
+    elif part.transformation and np.any(TRANSFORMATIONS[part.transformation].outside(values)):
+        raise _not_defined(part.transformation, part.measure)
+
+
+def part_at(part: Transformed | SplinePiece, value: float) -> float:
+    """A part where its measure has a value that it is defined for."""
+    values = np.array([value])
+    if isinstance(part, SplinePiece):
+        return float(part.polynomial.evaluate(values)[0])
+    return float(TRANSFORMATIONS[part.transformation].evaluate(values)[0] if part.transformation else value)
+
+
 def event_values(outcome: Classes, vocabulary: Vocabulary, records: Records) -> FloatArray:
     """1 where a record's class is the event, 0 elsewhere."""
     factor = outcome.factor
@@ -257,9 +275,7 @@ def _part_values(part: Part, vocabulary: Vocabulary, records: Records) -> FloatA
 
 def _spline_values(part: SplinePiece, vocabulary: Vocabulary, records: Records) -> FloatArray:
     values = records.measures[part.measure]
-    measure = vocabulary.measure(part.measure)
-    if measure is None or measure.spline is None or np.any(measure.spline.outside(values)):
-        raise _not_defined(SPLINE, part.measure)
+    refuse_undefined(part, vocabulary, values)
     return part.polynomial.evaluate(values)
 
 

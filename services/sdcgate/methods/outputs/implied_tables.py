@@ -74,7 +74,8 @@ def few_values(numbers: FloatArray) -> tuple[IntArray, int] | None:
     return (places.astype(np.int64), len(values)) if len(values) <= FEW_VALUES else None
 
 
-def _columns_within(term: Term, design: Design) -> int:
+def columns_within(term: Term, design: Design) -> int:
+    """Columns of a term and of those whose parts are all among its parts."""
     within = {number for number, other in enumerate(design.terms) if set(other) <= set(term)}
     return sum(column.term in within for column in design.columns)
 
@@ -158,6 +159,6 @@ def _of_term(
         factors,
         units_by_group(groups, count, units),
         of_classes,
-        len(term) == len(factors) and _columns_within(term, design) == count,
+        len(term) == len(factors) and columns_within(term, design) == count,
         bool(few),
     )

@@ -5,7 +5,8 @@ With working weights w and A = (X'WX)^-1, the residuals of column j on all other
 leverage: Velleman and Welsch 1981), its leverage w x'Ax, and leaving it out moves the coefficients by
 A x u / (1 - leverage), u being its score (exact in least squares: Belsley, Kuh and Welsch 1980, section
 2.1; one step from the estimate otherwise: Pregibon 1981). A unit's records are taken together: their shares,
-leverages and scores are summed, which for several records is an upper bound of their joint leverage.
+leverages and scores are summed, which for several records is an upper bound of their joint leverage. Columns
+are taken about their means where there is a constant, so that those far from 0 keep their digits.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.cross_products import BLOCK
-from sdcgate.methods.outputs.linear_algebra import gram
+from sdcgate.methods.outputs.linear_algebra import Gram, gram
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 
 ALL_BUT_ONE = 1e-10
@@ -54,25 +55,32 @@ def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
     `units` has each record's unit as a number from 0. ModelProblemError where the columns are not of full
     rank with these weights.
     """
-    system = gram(_weighted_cross(working))
+    centre, constant = _centre(working)
+    system = gram(_weighted_cross(working, centre))
+    # Coefficients of the columns themselves from those of the columns about their centre.
+    back = np.eye(len(centre))
+    if constant is not None:
+        back[constant] -= centre
     try:
         inverse = system.inverse()
     except np.linalg.LinAlgError:
         message = "its columns follow from each other where the fit gives weight: it cannot be checked"
         raise ModelProblemError([ModelProblem("formula", message)]) from None
-    diagonal = np.diag(inverse)
+    to_columns = inverse @ back.T
+    diagonal = np.diag(back @ to_columns)
     columns = len(diagonal)
     freedom = len(units) - columns
     rest = _residual_sum(working)
+    variance = rest / max(freedom - 1, 1) if working.dispersion is None else working.dispersion
     top = np.zeros((largest, columns))
     moved = np.zeros(columns)
     maximum_leverage = 0.0
     for block, starts in _blocks_of_units(units):
-        values = working.values[block]
+        values = working.values[block] - centre
         weights = np.ones(len(values)) if working.weights is None else working.weights[block]
         scores = working.scores[block]
-        projected = values @ inverse
-        leverage = _by_unit(weights * np.einsum("ij,ij->i", projected, values), starts)
+        leverage = _by_unit(weights * np.einsum("ij,ij->i", values @ inverse, values), starts)
+        projected = values @ to_columns
         shares = _by_unit(weights[:, None] * projected**2 / diagonal, starts)
         shift = np.abs(_by_unit(projected * scores[:, None], starts)) / np.sqrt(diagonal)
         left = 1.0 - leverage
@@ -82,24 +90,53 @@ def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
         else:
             spread = np.full(len(left), np.sqrt(working.dispersion))
         top = _largest(np.vstack([top, shares]), largest)
-        moved = np.maximum(moved, _moved(shift, left * spread, shares))
+        moved = np.maximum(moved, _moved(shift, left * spread, shares, np.sqrt(variance)))
         maximum_leverage = max(maximum_leverage, float(leverage.max()))
-    return Influence(np.cumsum(top, axis=0).T, moved, maximum_leverage, system.condition)
+    return Influence(np.cumsum(top, axis=0).T, moved, maximum_leverage, _condition(system, centre, constant))
 
 
-def _moved(shift: FloatArray, by: FloatArray, shares: FloatArray) -> FloatArray:
-    """The largest shift of each coefficient; infinite where a unit that cannot be left out informs it."""
-    possible = by > ALL_BUT_ONE * np.max(by, initial=0.0)
+def _moved(shift: FloatArray, by: FloatArray, shares: FloatArray, most: float) -> FloatArray:
+    """The largest shift of each coefficient; infinite where a unit that cannot be left out informs it.
+
+    `most` is what nothing in `by` is above.
+    """
+    possible = by > ALL_BUT_ONE * most
     largest = np.max(shift[possible] / by[possible, None], axis=0, initial=0.0)
     informed = np.any(shares[~possible] > ALL_BUT_ONE, axis=0)
     return np.where(informed, np.inf, largest)
 
 
-def _weighted_cross(working: Working) -> FloatArray:
+def _centre(working: Working) -> tuple[FloatArray, int | None]:
+    """What is taken out of the columns before their digits are lost, and which column is the constant.
+
+    Means where there is a constant, which is left as it is: the fit is the same about any centre.
+    """
+    values, weights = working.values, working.weights
+    ones = (column for column in np.flatnonzero(values[0] == 1.0) if np.all(values[:, column] == 1.0))
+    constant = next(ones, None)
+    if constant is None:
+        return np.zeros(values.shape[1]), None
+    total = float(len(values) if weights is None else weights.sum())
+    centre = np.asarray((values.sum(axis=0) if weights is None else weights @ values) / total)
+    centre[constant] = 0.0
+    return centre, int(constant)
+
+
+def _condition(system: Gram, centre: FloatArray, constant: int | None) -> float:
+    """Of the columns as they are."""
+    if constant is None:
+        return system.condition
+    forth = np.eye(len(centre))
+    forth[constant] += centre
+    centred = system.scaled * np.outer(system.scale, system.scale)
+    return gram(forth.T @ centred @ forth).condition
+
+
+def _weighted_cross(working: Working, centre: FloatArray) -> FloatArray:
     columns = working.values.shape[1]
     total = np.zeros((columns, columns))
     for start in range(0, len(working.scores), BLOCK):
-        block = working.values[start : start + BLOCK]
+        block = working.values[start : start + BLOCK] - centre
         weights = working.weights
         weighted = block if weights is None else block * weights[start : start + BLOCK, None]
         total += block.T @ weighted

@@ -16,11 +16,13 @@ from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, co
 from sdcgate.methods.outputs.sandwich import (
     Covariance,
     Meat,
+    ScoreSquares,
     SurveyDesign,
     design_meat,
     inference_degrees,
     meat_of,
     sandwich,
+    sandwich_factor,
 )
 
 ROUNDING = 1e-13
@@ -80,7 +82,7 @@ def ols_from_cross_products(
     design: Design,
     *,
     covariance: Covariance = Covariance.CLASSICAL,
-    meat: Meat | None = None,
+    meat: Meat | ScoreSquares | None = None,
     confidence: float = CONFIDENCE,
     solution: LinearSolution | None = None,
 ) -> ModelEstimate:
@@ -98,7 +100,7 @@ def ols_from_cross_products(
     else:
         if meat is None:
             raise ValueError("errors that are not classical need their meat")
-        variances = np.diag(sandwich(solution.inverse, meat, sums.records))
+        variances = _sandwiched(solution.inverse, meat, sums.records)
     degrees = inference_degrees(meat, residual_degrees, len(design.columns))
     return inferred(
         "ols",
@@ -112,6 +114,38 @@ def ols_from_cross_products(
         degrees=degrees,
         confidence=confidence,
     )
+
+
+def _score_squares(
+    values: FloatArray,
+    scores: FloatArray,
+    design: Design,
+    sums: CrossProducts,
+    solution: LinearSolution,
+    covariance: Covariance,
+    clusters: IntArray | None,
+    survey: SurveyDesign | None,
+) -> ScoreSquares:
+    """Bread, meat and bread about the columns' means where there is a constant, to lose no digits."""
+    constant, bread = design.constant, solution.inverse.copy()
+    centre = np.zeros(len(bread))
+    if constant is not None:
+        centre = sums.means[:-1].copy()
+        centre[constant] = 0.0
+        # About their means the columns have nothing in common with the constant.
+        bread[:, constant] = 0.0
+        bread[constant, constant] = 1.0 / sums.weight
+    if covariance is Covariance.DESIGN:
+        meat = design_meat(values, scores, survey or SurveyDesign(), centre)
+    else:
+        meat = meat_of(values, scores, clusters if covariance is Covariance.CLUSTERED else None, centre)
+    return ScoreSquares(np.einsum("ij,jk,ik->i", bread, meat.matrix, bread), meat.clusters, meat.strata)
+
+
+def _sandwiched(bread: FloatArray, meat: Meat | ScoreSquares, records: int) -> FloatArray:
+    if isinstance(meat, ScoreSquares):
+        return meat.diagonal * sandwich_factor(meat, records, len(bread))
+    return np.diag(sandwich(bread, meat, records))
 
 
 def fit_ols(
@@ -132,15 +166,12 @@ def fit_ols(
     """
     sums = cross_products_of(values, outcome, units, weights)
     solution = solve_least_squares(sums, design)
-    meat = None
+    meat: ScoreSquares | None = None
     if covariance is not Covariance.CLASSICAL:
         scores = outcome - values @ solution.coefficients
         if weights is not None:
             scores = scores * weights
-        if covariance is Covariance.DESIGN:
-            meat = design_meat(values, scores, survey or SurveyDesign())
-        else:
-            meat = meat_of(values, scores, clusters if covariance is Covariance.CLUSTERED else None)
+        meat = _score_squares(values, scores, design, sums, solution, covariance, clusters, survey)
     return ols_from_cross_products(
         sums, design, covariance=covariance, meat=meat, confidence=confidence, solution=solution
     )

@@ -50,21 +50,40 @@ class Meat:
     """How many strata; 0 where it is no survey's design."""
 
 
-def meat_of(values: FloatArray, scores: FloatArray, clusters: IntArray | None = None) -> Meat:
-    """The meat of records, or of clusters; `scores` are residuals, or what takes their place."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreSquares:
+    """The diagonal of bread, meat and bread, shape (columns,), where scores were summed as they lie."""
+
+    diagonal: FloatArray = field(repr=False)
+    clusters: int = 0
+    strata: int = 0
+
+
+def meat_of(
+    values: FloatArray,
+    scores: FloatArray,
+    clusters: IntArray | None = None,
+    centre: FloatArray | float = 0.0,
+) -> Meat:
+    """The meat of records, or of clusters; `scores` are residuals, or what takes their place.
+
+    It is that of the values less their `centre`.
+    """
     if clusters is not None:
-        sums = _sums(values, scores, clusters)
+        sums = _sums(values, scores, clusters, centre)
         return Meat(sums.T @ sums, int(np.count_nonzero(np.bincount(clusters))))
     size = values.shape[1]
     total = np.zeros((size, size))
     for start in range(0, len(scores), BLOCK):
-        block = values[start : start + BLOCK] * scores[start : start + BLOCK, None]
+        block = (values[start : start + BLOCK] - centre) * scores[start : start + BLOCK, None]
         total += block.T @ block
     return Meat(total)
 
 
-def design_meat(values: FloatArray, scores: FloatArray, design: SurveyDesign) -> Meat:
-    """The meat of a survey's design; `scores` include the weights.
+def design_meat(
+    values: FloatArray, scores: FloatArray, design: SurveyDesign, centre: FloatArray | float = 0.0
+) -> Meat:
+    """The meat of a survey's design; `scores` include the weights, and it is of values less their `centre`.
 
     ModelProblemError where a stratum has one primary unit.
     """
@@ -74,10 +93,8 @@ def design_meat(values: FloatArray, scores: FloatArray, design: SurveyDesign) ->
     present, first = np.unique(clusters, return_index=True)
     _, of_unit = np.unique(strata[first], return_inverse=True)
     in_stratum = np.bincount(of_unit)
-    if np.any(in_stratum < 2):
-        message = "a stratum has a single primary unit in this population: no errors by design"
-        raise ModelProblemError([ModelProblem("strata", message)])
-    sums = _sums(values, scores, clusters)[present]
+    refuse_lonely(in_stratum)
+    sums = _sums(values, scores, clusters, centre)[present]
     means = np.column_stack([np.bincount(of_unit, sums[:, column]) for column in range(sums.shape[1])])
     about = sums - (means / in_stratum[:, None])[of_unit]
     factor = (in_stratum / (in_stratum - 1.0))[of_unit]
@@ -91,17 +108,29 @@ def sandwich(bread: FloatArray, meat: Meat, records: int, linear: bool = True) -
 
     The factor of HC1 is for linear models alone, as statsmodels has it.
     """
-    factor = 1.0
-    if linear and not meat.clusters:
-        factor = records / (records - len(bread))
-    if meat.clusters and not meat.strata:
-        if meat.clusters < 2:
-            raise ModelProblemError([ModelProblem("clusters", "there is one cluster; errors need several")])
-        factor = meat.clusters / (meat.clusters - 1) * (records - 1) / (records - len(bread))
+    factor = sandwich_factor(meat, records, len(bread), linear)
     return np.asarray(bread @ meat.matrix @ bread * factor, dtype=np.float64)
 
 
-def inference_degrees(meat: Meat | None, residual_degrees: int, parameters: int) -> float:
+def sandwich_factor(meat: Meat | ScoreSquares, records: int, parameters: int, linear: bool = True) -> float:
+    """What a sandwich is multiplied by; ModelProblemError as `sandwich`."""
+    if meat.strata:
+        return 1.0
+    if not meat.clusters:
+        return records / (records - parameters) if linear else 1.0
+    if meat.clusters < 2:
+        raise ModelProblemError([ModelProblem("clusters", "there is one cluster; errors need several")])
+    return meat.clusters / (meat.clusters - 1) * (records - 1) / (records - parameters)
+
+
+def refuse_lonely(clusters: IntArray) -> None:
+    """ModelProblemError where a stratum has a single primary unit; `clusters` of each stratum."""
+    if np.any(clusters < 2):
+        message = "a stratum has a single primary unit in this population: no errors by design"
+        raise ModelProblemError([ModelProblem("strata", message)])
+
+
+def inference_degrees(meat: Meat | ScoreSquares | None, residual_degrees: int, parameters: int) -> float:
     """Degrees of freedom of Student's t: those of the residuals, of the clusters, or of the design.
 
     Of a design: primary units less strata, less all parameters but one (Korn and Graubard 1999, section 5.2,
@@ -116,8 +145,14 @@ def inference_degrees(meat: Meat | None, residual_degrees: int, parameters: int)
     return float(degrees)
 
 
-def _sums(values: FloatArray, scores: FloatArray, clusters: IntArray) -> FloatArray:
+def _sums(
+    values: FloatArray, scores: FloatArray, clusters: IntArray, centre: FloatArray | float
+) -> FloatArray:
     """Sums of scores times values within clusters, shape (clusters, columns)."""
     count = int(clusters.max(initial=-1)) + 1
-    sums = [np.bincount(clusters, values[:, column] * scores, count) for column in range(values.shape[1])]
+    centres = np.broadcast_to(centre, values.shape[1:])
+    sums = [
+        np.bincount(clusters, (values[:, column] - centres[column]) * scores, count)
+        for column in range(values.shape[1])
+    ]
     return np.column_stack(sums)
