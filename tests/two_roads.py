@@ -151,7 +151,7 @@ def by_both(
         if codes[factor.variable, factor.level]
     }
     task = Task(plan.options, plan.formula, None, vocabulary(dataset), references, codes, {}, people, LARGEST)
-    records, sums = fit(task), fit_by_sums(engine, plan, references, codes, LARGEST)
+    records, sums = fit(task), fit_by_sums(engine, plan, references, codes, LARGEST, lambda: 60.0)
     assert sums is not None
     return records, sums
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,15 @@ import statsmodels.formula.api as smf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from house import with_randhie
 from sdcgate.engine import Engine, parse_descriptor
+from sdcgate.engine import engine as engines
+from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.model_fitting import Fitted
 from sdcgate.facility.model_sums import fit_by_sums
+from sdcgate.facility.pace import Pace
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import model_pb2
 from two_roads import LARGEST, SITES, Asked, agree, by_both, frame_of, registered
 
 SECRET = b"s" * 32
@@ -237,7 +244,9 @@ def test_no_record_leaves_the_engine(engine, tmp_path, monkeypatch) -> None:
 
     monkeypatch.setattr(database, "run", spied)
     codes = {("site", "site"): SITES, ("plan", "plan"): ("a", "b", "c", "d")}
-    fitted = fit_by_sums(engine, plan, {level: of[0] for level, of in codes.items()}, codes, LARGEST)
+    fitted = fit_by_sums(
+        engine, plan, {level: of[0] for level, of in codes.items()}, codes, LARGEST, lambda: 60.0
+    )
 
     assert isinstance(fitted, Fitted)
     assert len(said) >= 5
@@ -261,3 +270,41 @@ def test_the_text_of_a_statement_has_no_figure_of_the_data(engine, tmp_path) -> 
         engine._database._queries._known.clear()
 
     assert texts[0] == texts[1]
+
+
+def test_no_statement_begins_when_the_time_is_over(engine, tmp_path) -> None:
+    dataset = registered(engine, tmp_path, frame_of(15, 100))
+    plan = Asked("cost ~ debt").plan(dataset)
+
+    with pytest.raises(TimeOver):
+        fit_by_sums(engine, plan, {}, {}, LARGEST, lambda: 0.0)
+
+
+def test_the_road_is_that_of_sums_from_many_records_on(tmp_path, monkeypatch) -> None:
+    """The facility's answer is the same by both roads, and no record is read where sums suffice."""
+    house = with_randhie(tmp_path)
+    request = pb.QueryModelRequest(
+        dataset="randhie", kind=model_pb2.MODEL_KIND_LINEAR, formula="meddol ~ site + female * numeric(age)"
+    )
+    by_records = house.facility.query_model(house.researcher, request, Pace(60.0)).decision
+    house.facility.close()
+    other = with_randhie(tmp_path_of(tmp_path))
+    monkeypatch.setattr(engines, "SUMS_FROM", 0)
+    monkeypatch.setattr(Engine, "records", _no_records)
+    by_sums = other.facility.query_model(other.researcher, request, Pace(60.0)).decision
+    other.facility.close()
+
+    assert by_records.verdict == by_sums.verdict
+    assert len(by_records.model.coefficients) > 5
+    assert by_records.model == by_sums.model
+
+
+def tmp_path_of(folder: Path) -> Path:
+    """Another house's folder."""
+    made = folder / "other"
+    made.mkdir()
+    return made
+
+
+def _no_records(*_: object) -> None:
+    raise AssertionError("records were read")

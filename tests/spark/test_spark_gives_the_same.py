@@ -16,6 +16,7 @@ from house import cells, reasons, table_request, verdict, with_randhie
 from sdcgate.engine import CellQuery, Engine, Region
 from sdcgate.engine.database import ComputationFailed
 from sdcgate.facility.pace import Pace
+from two_roads import Asked, agree, by_both, frame_of, registered
 
 pytestmark = pytest.mark.spark
 SECRET = bytes(range(32))
@@ -155,3 +156,16 @@ def test_a_spark_connect_server_that_is_not_there_is_given_up(tmp_path):
     away = Engine(tmp_path, tmp_path / "snapshots", engine._secret, url="sc://127.0.0.1:1")
     with pytest.raises(ComputationFailed, match="SparkConnectGrpcException"):
         away.compute(away.dataset("randhie"), CellQuery())
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_linear_models_by_sums_in_the_workers_are_those_of_the_records(tmp_path: Path, most: int) -> None:
+    spark = Engine(tmp_path, tmp_path / "spark", SECRET, url=CLUSTER)
+    dataset = registered(spark, tmp_path, frame_of(3, 120, most), most)
+
+    for asked in (
+        Asked("cost ~ site * plan + log1p(income) + site:debt", errors="ROBUST"),
+        Asked("cost ~ spline(income) + few + numeric(age) - 1", weighted=True, errors="DESIGN"),
+    ):
+        agree(*by_both(spark, dataset, asked))
+    spark.close()

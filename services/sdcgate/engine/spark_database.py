@@ -62,6 +62,10 @@ class SparkDatabase:
 
     def compiled(self, key: Hashable, build: Callable[[], Any]) -> str:
         """SQL of an Ibis expression; built and compiled once for a key."""
+        import ibis
+
+        # Known by name, the backend has its options, without which it writes no double.
+        _ = ibis.pyspark
         return self._queries.compiled(key, build)
 
     def run(self, sql: str, tables: Mapping[str, "pa.Table"] | None = None) -> "pa.Table":

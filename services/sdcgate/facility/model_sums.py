@@ -4,12 +4,14 @@ It says what `model_fitting` says of the same records. On their road stay the ot
 tables withhold codes or that leave units out, and those with more cells or columns than a statement takes.
 """
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.linear_records import LinearQuery, Number
+from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, require_finite, with_references
 from sdcgate.facility.model_plan import Level, ModelPlan
 from sdcgate.facility.model_sum_checks import SumChecks
@@ -46,26 +48,31 @@ def fit_by_sums(
     references: dict[Level, str],
     codes: dict[Level, tuple[str, ...]],
     largest: int,
+    left: Callable[[], float],
 ) -> Fitted | NotEstimable | None:
     """The model with the facts that its rules are about; None where its records are needed.
 
     `codes` are the codes of each factor that have columns, `largest` how many of the largest units of a
-    coefficient the rules look at. Raises ComputationFailed.
+    coefficient the rules look at, `left` the seconds that are left: no statement begins when there are none.
+    Raises ComputationFailed, TimeOver.
     """
     try:
         formula = with_references(plan.formula, references)
         design = build_design(formula, vocabulary(plan.dataset), codes)
-        return _fitted(engine, plan, design, largest) if sums_suffice(plan, design) else None
+        return _fitted(engine, plan, design, largest, left) if sums_suffice(plan, design) else None
     except ModelProblemError as error:
         return NotEstimable(error.problems)
 
 
-def _fitted(engine: Engine, plan: ModelPlan, every: Design, largest: int) -> Fitted:
+def _fitted(
+    engine: Engine, plan: ModelPlan, every: Design, largest: int, left: Callable[[], float]
+) -> Fitted:
     dataset, options = plan.dataset, plan.options
     query = _query(plan, every)
     sums = engine.linear_sums(dataset, query)
     people = look_at(sums, query, dataset, every)
     refuse_population(people, weighted=plan.weighted)
+    _in_time(left)
     weight_unit = 10.0**-dataset.weight_decimals if plan.weighted else 1.0
     moments = sums.moments(people.scalings, people.ranges)
     found = cell_sums(moments, people.columns, people.scalings, people.records, people.units, weight_unit)
@@ -75,7 +82,9 @@ def _fitted(engine: Engine, plan: ModelPlan, every: Design, largest: int) -> Fit
         found.products, people.design, confidence=options.confidence, solution=solution
     )
     checks = SumChecks(sums, people, found, solution, largest, weight_unit)
+    _in_time(left)
     influence = checks.influence()
+    _in_time(left)
     if options.covariance is not Covariance.CLASSICAL:
         estimate = ols_from_cross_products(
             found.products,
@@ -87,6 +96,11 @@ def _fitted(engine: Engine, plan: ModelPlan, every: Design, largest: int) -> Fit
         )
     require_finite(estimate)
     return Fitted(every, estimate, checks.facts(estimate, influence))
+
+
+def _in_time(left: Callable[[], float]) -> None:
+    if left() <= 0:
+        raise TimeOver()
 
 
 def _query(plan: ModelPlan, design: Design) -> LinearQuery:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from time import monotonic
 
 import numpy as np
 
@@ -200,7 +201,7 @@ class ModelWay:
     ) -> Fitted | NotEstimable:
         key = tuple(tuple(sorted(chosen.items())) for chosen in (references, codes, together))
         if key not in hand.fits:
-            hand.fits[key] = self._by_sums(hand, references, codes, together) or self._by_records(
+            hand.fits[key] = self._by_sums(hand, references, codes, together, left) or self._by_records(
                 hand, references, codes, together, left
             )
         return hand.fits[key]
@@ -211,13 +212,16 @@ class ModelWay:
         references: dict[Level, str],
         codes: dict[Level, tuple[str, ...]],
         together: dict[Level, tuple[str, ...]],
+        left: Callable[[], float],
     ) -> Fitted | NotEstimable | None:
         """The fit where the data lie, unless somebody is left out or codes are fitted as one."""
         plan = hand.plan
         if hand.people is not None or together or not self._engine.sums_rather_than_records(plan.dataset):
             return None
+        ends = monotonic() + min(left(), MODEL_SECONDS)
+        largest = plan.policy.models.rules.largest
         with watcher().stage(Stage.FIT):
-            return fit_by_sums(self._engine, plan, references, codes, plan.policy.models.rules.largest)
+            return fit_by_sums(self._engine, plan, references, codes, largest, lambda: ends - monotonic())
 
     def _by_records(
         self,
