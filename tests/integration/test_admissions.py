@@ -10,12 +10,13 @@ from house import person, table_request, with_randhie
 from sdcgate.facility.admissions import Admissions
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.recording import record_of
 from sdcgate.facility.scope import acting_for
 from sdcgate.ledger.admissions import Admissions as Records
 from sdcgate.ledger.credentials import Caller, Role, Scope
 from sdcgate.ledger.events import read_body
 from sdcgate.ledger.schema import events
-from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, facility_pb2, release_pb2
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, facility_pb2
 
 ADA, BOB = person("researcher", "ada"), person("researcher", "bob")
 STEFAN, OLGA, AUDREY = person("steward", "stefan"), person("operator", "olga"), person("auditor", "audrey")
@@ -266,7 +267,7 @@ def test_a_portal_acts_for_the_researchers_whom_its_key_names_and_their_admissio
         "portal-1",
         "key-portal",
     )
-    record = release_pb2.DecisionRecord.FromString(house.ledger.query(decision.query).confidential)
+    record = record_of(house.ledger.query(decision.query))
     assert record.checker.portal == "portal-1"
 
 

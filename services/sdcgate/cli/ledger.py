@@ -15,6 +15,7 @@ from sdcgate.cli.ledger_budget import budget
 from sdcgate.cli.ledger_bundle import export, verify_bundle
 from sdcgate.cli.ledger_keys import public_key, rotate_key
 from sdcgate.cli.ledger_place import opened_where_it_lies
+from sdcgate.cli.ledger_retention import hold, retention, told_removal
 
 app = typer.Typer(
     help="The ledger: verify it, back it up, audit what left, see what may be asked, check certificates.",
@@ -29,6 +30,8 @@ app.command()(export)
 app.command("verify-bundle")(verify_bundle)
 app.command("public-key")(public_key)
 app.command("rotate-key")(rotate_key)
+app.command()(retention)
+app.add_typer(hold, name="hold")
 
 
 @app.command()
@@ -48,6 +51,8 @@ def verify() -> None:
         typer.echo(f"event {fault.sequence}, {fault.place}: {fault.message}")
     for loss in report.losses:
         typer.echo(told_loss(loss))
+    for removed in report.removed:
+        typer.echo(told_removal(removed))
     if report.faults:
         give_up(f"{len(report.faults)} faults in {report.events} events", FAILED)
     typer.echo(f"{report.events} events: chain, signatures, contents and heads are as they were written")

@@ -58,3 +58,5 @@ def verify_bundle(
         f"valid: {report.events} of the events {report.first} to {report.last}; "
         f"head {report.last} is {report.head}"
     )
+    if report.removed:
+        typer.echo(f"{report.removed} attachments are not in it: they were removed under retention")

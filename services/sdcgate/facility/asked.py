@@ -46,12 +46,11 @@ class Asked:
             return asked.SerializeToString(deterministic=True) if asked is not None else b""
         return without_facts(self.output).SerializeToString(deterministic=True)
 
-    def record(self, decision: pb.Decision, view: pb.CheckerView) -> release_pb2.DecisionRecord:
-        """The confidential record of a decision about it."""
+    def record(self, decision: pb.Decision) -> release_pb2.DecisionRecord:
+        """The confidential record of a decision about it, without what a checker sees."""
         return release_pb2.DecisionRecord(
             request=self.request,
             decision=decision,
-            checker=view,
             output=self.output,
             published=self.published,
             model_request=self.model,

@@ -31,7 +31,7 @@ from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.published import enterable, entered, everything_known, table_of
 from sdcgate.facility.query_ids import moment_of
-from sdcgate.facility.recording import Answered, Found, Recorder
+from sdcgate.facility.recording import Answered, Found, Recorder, record_of
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.road import Road
@@ -46,13 +46,14 @@ from sdcgate.facility.versions import Versions
 from sdcgate.ledger.admissions import Admissions as AdmissionRecords
 from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller, Role
+from sdcgate.ledger.errors import ContentRemoved
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredSummary
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
-from sdcgate_proto.sdcgate.facility.v1 import budget_pb2, release_pb2
+from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 SEE_ALL_QUERIES = frozenset({Role.CHECKER, Role.AUDITOR})
@@ -314,13 +315,18 @@ class Facility:
             NotFound: there is none, or it is somebody else's.
         """
         require(caller, "read_queries")
-        stored = self._ledger.query(query)
+        try:
+            stored = self._ledger.query(query)
+        except ContentRemoved as removed:
+            if removed.query is not None and _may_see(caller, removed.query):
+                raise NotFound(f"What query {query} asked and answered: {removed}.") from None
+            stored = None
         if stored is None or not _may_see(caller, stored):
             raise NotFound(f"There is no query {query} of yours.")
         if caller.role in (Role.RESEARCHER, Role.PORTAL):
             self.admissions.let_in(caller, stored.dataset, stored.project)
         within(caller, stored.dataset)
-        record = release_pb2.DecisionRecord.FromString(stored.confidential)
+        record = record_of(stored)
         response = pb.GetQueryResponse(decision=self._recorder.decision_of(stored))
         checks = caller.role == Role.CHECKER
         if checks:
@@ -387,7 +393,7 @@ class Facility:
         dataset = datasets.find(self._engine, stored.dataset)
         if waits_for_another(self._approvals, caller, request, self._policies.of(dataset)):
             return self._recorder.decision_of(stored)
-        record = release_pb2.DecisionRecord.FromString(stored.confidential)
+        record = record_of(stored)
         for field, queries in self._reviewed.items():
             if record.HasField(field):
                 return queries.review(caller, request, record, stored.version, pace)

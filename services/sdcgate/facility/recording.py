@@ -22,6 +22,7 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2, statistic_pb2
 
+REMOVED = "What a checker saw was removed under retention, as event {event} of the ledger records."
 SCOPE = "all-researchers"
 """Protection is across all researchers of a source."""
 
@@ -104,8 +105,7 @@ class Recorder:
 
     def decision_of(self, stored: StoredQuery) -> pb.Decision:
         """A recorded decision with its certificate."""
-        record = release_pb2.DecisionRecord.FromString(stored.confidential)
-        return answers.with_certificate(record.decision, stored.certificate)
+        return answers.with_certificate(record_of(stored).decision, stored.certificate)
 
     def record(self, caller: Caller, asked: Asked, decision: pb.Decision, found: Found = NOTHING) -> Answered:
         """Append a decision if the head is the one that was audited; only then is it an answer.
@@ -138,7 +138,8 @@ class Recorder:
             verdict=verdict_name(decision),
             request=asked.request_bytes(),
             answer=answers.answer_bytes(decision),
-            confidential=asked.record(decision, view).SerializeToString(deterministic=True),
+            confidential=asked.record(decision).SerializeToString(deterministic=True),
+            checker=view.SerializeToString(deterministic=True),
             release=_release_bytes(asked, found),
             boxes=self._box_rows(found),
             author=caller.key_id,
@@ -189,7 +190,8 @@ class Recorder:
             note=request.note,
             verdict=verdict_name(decision),
             answer=answers.answer_bytes(decision),
-            confidential=asked.record(decision, view).SerializeToString(deterministic=True),
+            confidential=asked.record(decision).SerializeToString(deterministic=True),
+            checker=view.SerializeToString(deterministic=True),
             release=_release_bytes(asked, found),
             boxes=self._box_rows(found),
             author=caller.key_id,
@@ -210,6 +212,17 @@ class Recorder:
             for box, state in zip(boxes, table.states.tolist(), strict=True)
             if state != State.ABSENT
         )
+
+
+def record_of(stored: StoredQuery) -> release_pb2.DecisionRecord:
+    """What the ledger keeps of a query, with what its checker sees where that was read and is there."""
+    record = release_pb2.DecisionRecord.FromString(stored.confidential)
+    if stored.checker is not None:
+        record.checker.ParseFromString(stored.checker)
+    if stored.checker_removed_by:
+        record.checker.researcher = stored.researcher
+        record.checker.note = REMOVED.format(event=stored.checker_removed_by)
+    return record
 
 
 def verdict_name(decision: pb.Decision) -> str:

@@ -15,6 +15,7 @@ from sdcgate.facility.in_process import scratch_facility
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.published import request_of
 from sdcgate.ledger.credentials import Caller, Role
+from sdcgate.ledger.errors import ContentRemoved
 from sdcgate.ledger.ledger import Ledger, StoredQuery, StoredSummary
 from sdcgate.policy.model import Policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -113,7 +114,11 @@ def replay(
                 return
             while waiting and waiting[0].sequence < summary.sequence:
                 yield _reviewed(facility, heapq.heappop(waiting), left)
-            stored = ledger.query(summary.query_id)
+            try:
+                stored = ledger.query(summary.query_id)
+            except ContentRemoved:
+                yield _gone(summary)
+                continue
             if stored is None or _over_budget(stored):
                 continue
             engine.at({stored.dataset: stored.version})
@@ -187,6 +192,11 @@ def _compared(stored: StoredQuery, now: pb.Decision | None, problem: str = "") -
         newly_shown=len(after - before),
         problem=problem,
     )
+
+
+def _gone(summary: StoredSummary) -> Replayed:
+    removed = "What it asked was removed under retention: it is not asked again."
+    return Replayed(summary.query_id, summary.dataset, summary.verdict, "", 0, 0, 0, 0, removed)
 
 
 def _over_budget(stored: StoredQuery) -> bool:

@@ -17,7 +17,12 @@ from sdcgate.ledger.events import (
     ADMISSION_REQUESTED,
     ADMISSION_REVIEWED,
     ADMISSION_WITHDRAWN,
+    LABEL,
+    NOTE,
+    REMARK,
+    Attachment,
     Draft,
+    attach,
     timestamp_of,
 )
 from sdcgate.ledger.ledger import Ledger
@@ -133,13 +138,12 @@ class Admissions:
             "project": request.project,
             "researchers": list(request.researchers),
             "datasets": list(request.datasets),
-            "label": request.label,
             "valid_from": request.valid_from.isoformat(),
             "valid_until": request.valid_until.isoformat(),
             "requested_by": request.requested_by,
             "author": request.author,
         }
-        self._ledger.append(Draft(ADMISSION_REQUESTED, fields), lambda _: None)
+        self._ledger.append(Draft(ADMISSION_REQUESTED, fields, _words(label=request.label)), lambda _: None)
 
     def review(
         self,
@@ -164,10 +168,9 @@ class Admissions:
             "valid_until": valid_until.isoformat(),
             "reviewer": reviewer,
             "author": author,
-            "note": note,
         }
         check = _pending(admission_id, admission_reviews, admission_withdrawals)
-        self._ledger.append(Draft(ADMISSION_REVIEWED, fields), check)
+        self._ledger.append(Draft(ADMISSION_REVIEWED, fields, _words(remark=note)), check)
 
     def withdraw(self, admission_id: str, *, by: str, author: str, note: str) -> None:
         """Let nobody in by it from now on.
@@ -175,52 +178,59 @@ class Admissions:
         Raises:
             NotPending: there is no such request, or it was withdrawn.
         """
-        fields = {"admission": admission_id, "by": by, "author": author, "note": note}
+        fields = {"admission": admission_id, "by": by, "author": author}
         check = _pending(admission_id, admission_withdrawals)
-        self._ledger.append(Draft(ADMISSION_WITHDRAWN, fields), check)
+        self._ledger.append(Draft(ADMISSION_WITHDRAWN, fields, _words(remark=note)), check)
 
     def _read(self, statement: Select[Any], parameters: Mapping[str, str]) -> list[Admission]:
         with self._ledger.reading() as connection:
             rows = connection.execute(statement, parameters).mappings().all()
-            bodies = [self._body(dict(row), ADMISSION_REQUESTED) for row in rows]
-            return [self._admission(connection, body) for body in bodies]
+            found = [self._event(dict(row), ADMISSION_REQUESTED) for row in rows]
+            return [self._admission(connection, event) for event in found]
 
-    def _admission(self, connection: Connection, body: Mapping[str, Any]) -> Admission:
+    def _admission(self, connection: Connection, event: reading.Event) -> Admission:
+        body = event.body
         review = self._about(connection, _REVIEW, body["admission"], ADMISSION_REVIEWED)
         withdrawn = self._about(connection, _WITHDRAWAL, body["admission"], ADMISSION_WITHDRAWN)
         state = AdmissionState.REQUESTED
         if withdrawn is not None:
             state = AdmissionState.WITHDRAWN
         elif review is not None:
-            state = AdmissionState.APPROVED if review["approve"] is True else AdmissionState.REFUSED
-        dates = body if review is None else review
-        said = withdrawn or review or {}
+            state = AdmissionState.APPROVED if review.body["approve"] is True else AdmissionState.REFUSED
+        dates = body if review is None else review.body
+        decided = withdrawn or review
+        said = decided.body if decided is not None else {}
         return Admission(
-            request=_request(body),
+            request=_request(body, reading.words(connection, self._ledger.key_ring, event, LABEL)),
             requested_at=timestamp_of(body["recorded_at"]),
             state=state,
             valid_from=date.fromisoformat(dates["valid_from"]),
             valid_until=date.fromisoformat(dates["valid_until"]),
             reviewer=said.get("by") or said.get("reviewer", ""),
-            note=said.get("note", ""),
+            note="" if decided is None else self._note(connection, decided),
         )
 
     def _about(
         self, connection: Connection, statement: Select[Any], admission_id: str, kind: str
-    ) -> Mapping[str, Any] | None:
+    ) -> reading.Event | None:
         row = connection.execute(statement, {"admission_id": admission_id}).mappings().one_or_none()
         if row is None:
             return None
-        body = self._body(dict(row), kind)
-        if body["admission"] != admission_id:
+        event = self._event(dict(row), kind)
+        if event.body["admission"] != admission_id:
             raise LedgerDamaged("a review is of another admission; run: sdcgate ledger verify")
-        return body
+        return event
 
-    def _body(self, row: dict[str, Any], kind: str) -> Mapping[str, Any]:
-        body = reading.read_event(row, self._ledger.key_ring).body
-        if body["kind"] != kind:
+    def _note(self, connection: Connection, event: reading.Event) -> str:
+        # Events of before hold it themselves.
+        name = REMARK if REMARK in event.body["attachments"] else NOTE
+        return reading.words(connection, self._ledger.key_ring, event, name)
+
+    def _event(self, row: dict[str, Any], kind: str) -> reading.Event:
+        event = reading.read_event(row, self._ledger.key_ring)
+        if event.body["kind"] != kind:
             raise LedgerDamaged("an admission is another event; run: sdcgate ledger verify")
-        return body
+        return event
 
 
 def _pending(admission_id: str, *decided: Table) -> Callable[[Connection], None]:
@@ -239,13 +249,18 @@ def _pending(admission_id: str, *decided: Table) -> Callable[[Connection], None]
     return check
 
 
-def _request(body: Mapping[str, Any]) -> AdmissionRequest:
+def _words(**texts: str) -> tuple[Attachment, ...]:
+    """What was written of it, apart from the event, as it may be removed; nothing where there is nothing."""
+    return attach(**{name: text.encode() for name, text in texts.items() if text})
+
+
+def _request(body: Mapping[str, Any], label: str) -> AdmissionRequest:
     return AdmissionRequest(
         admission_id=body["admission"],
         project=body["project"],
         researchers=tuple(body["researchers"]),
         datasets=tuple(body["datasets"]),
-        label=body["label"],
+        label=label,
         valid_from=date.fromisoformat(body["valid_from"]),
         valid_until=date.fromisoformat(body["valid_until"]),
         requested_by=body["requested_by"],

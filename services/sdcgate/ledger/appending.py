@@ -43,8 +43,13 @@ class Appender:
         self._vouched = 0
         self._lock = threading.Lock()
 
-    def append(self, draft: Draft, check: Callable[[Connection], None]) -> Written:
-        """Record a draft if `check`, inside the transaction, raises nothing.
+    def append(
+        self,
+        draft: Draft,
+        check: Callable[[Connection], None],
+        then: Callable[[Connection], None] | None = None,
+    ) -> Written:
+        """Record a draft if `check`, inside the transaction, raises nothing; `then` is done in it at its end.
 
         Raises:
             LedgerTruncated, LedgerDamaged, LedgerUnavailable: nothing may be, or could be, recorded. Where
@@ -56,6 +61,8 @@ class Appender:
             self._trust(connection, head)
             self._agree_with_second_place(connection, head)
             written, signed = self._write(connection, draft, head)
+            if then is not None:
+                then(connection)
         self._trusted = signed
         with self._lock:
             if self._owed is None or self._owed.sequence < signed.sequence:

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from sdcgate.ledger import reading
 from sdcgate.ledger.errors import LedgerDamaged, NotReferred
-from sdcgate.ledger.events import APPROVAL, Draft
+from sdcgate.ledger.events import APPROVAL, NOTE, Draft, attach
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.schema import approvals, events
 
@@ -44,13 +44,14 @@ class Approvals:
         """
         with self._ledger.reading() as connection:
             row = connection.execute(_APPROVAL, {"query_id": query_id}).mappings().one_or_none()
-        if row is None:
-            return None
-        body = reading.read_event(dict(row), self._ledger.key_ring).body
-        if body["kind"] != APPROVAL or body["query"] != query_id:
-            raise LedgerDamaged("an approval is of another query; run: sdcgate ledger verify")
-        names = ("reviewer", "author", "note", "exception")
-        return Approval(query_id, **{name: body[name] for name in names})
+            if row is None:
+                return None
+            event = reading.read_event(dict(row), self._ledger.key_ring)
+            body = event.body
+            if body["kind"] != APPROVAL or body["query"] != query_id:
+                raise LedgerDamaged("an approval is of another query; run: sdcgate ledger verify")
+            note = reading.words(connection, self._ledger.key_ring, event, NOTE)
+            return Approval(query_id, body["reviewer"], body["author"], note, body["exception"])
 
     def append(self, approval: Approval) -> None:
         """Record a first approval.
@@ -67,7 +68,6 @@ class Approvals:
             "query": approval.query_id,
             "reviewer": approval.reviewer,
             "author": approval.author,
-            "note": approval.note,
             "exception": approval.exception,
         }
-        self._ledger.append(Draft(APPROVAL, fields), check)
+        self._ledger.append(Draft(APPROVAL, fields, attach(note=approval.note.encode())), check)

@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,8 @@ from sdcgate.ledger.bundles import (
 )
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.ledger.chain import GENESIS, SignedHead, chain_hash
-from sdcgate.ledger.events import attachment_digest, read_body
+from sdcgate.ledger.events import RETENTION, attachment_digest, read_body
+from sdcgate.ledger.removable import may_be_removed
 from sdcgate.ledger.signing import PublicKeys
 
 MOST_MANIFEST_BYTES = 1 << 28
@@ -46,6 +47,8 @@ class BundleReport:
     head: str
     """Hash of the newest head, hexadecimal: compare it with one that was kept elsewhere."""
     problems: tuple[str, ...]
+    removed: int = 0
+    """Attachments that are not in it as they were removed from the ledger under retention."""
 
 
 class BundleUnreadable(ValueError):
@@ -71,14 +74,17 @@ def verify_bundle(path: Path, public_keys_pem: bytes) -> BundleReport:
         problems += _head_problems(heads, manifest, keys)
         held = {name for name in members if name.startswith("attachments/")}
         for event in told:
-            problems += _event_problems(event, heads, keys, members, held, manifest["confidential"])
+            problems += _event_problems(event, heads, keys, members, held, manifest)
+        problems += _removal_problems(told, manifest)
     except BundleUnreadable:
         raise
     except UNREADABLE:
         raise BundleUnreadable("the file cannot be read as a bundle") from None
     problems += [f"{name}: an attachment that no event holds" for name in sorted(held)]
     newest = heads[manifest["last"]].hash.hex() if manifest["last"] in heads else ""
-    return BundleReport(manifest["first"], manifest["last"], len(told), newest, tuple(problems))
+    return BundleReport(
+        manifest["first"], manifest["last"], len(told), newest, tuple(problems), len(_removed(manifest))
+    )
 
 
 def _manifest_of(archive: zipfile.ZipFile, keys: PublicKeys) -> dict[str, Any]:
@@ -142,7 +148,7 @@ def _event_problems(
     keys: PublicKeys,
     members: Mapping[str, bytes],
     held: set[str],
-    confidential: bool,
+    manifest: Mapping[str, Any],
 ) -> Iterator[str]:
     exact = told["body"].encode() if "body" in told else None
     body = told["said"] if exact is None else read_body(exact)
@@ -159,15 +165,38 @@ def _event_problems(
     if "answer_digest" in body and not _certificate(told, body, head).is_signed_by(keys):
         yield f"event {sequence}: its certificate does not hold"
     for name, signed in body["attachments"].items():
-        if not confidential and name not in OPEN_ATTACHMENTS:
+        if not manifest["confidential"] and name not in OPEN_ATTACHMENTS:
             continue
         place = attachment_member(sequence, name)
         data = members.get(place)
         held.discard(place)
+        if data is None and place in _removed(manifest) and may_be_removed(body["kind"], name):
+            continue
         if data is None or attachment_digest(bytes.fromhex(signed["salt"]), data).hex() != signed["digest"]:
             yield f"event {sequence}: its {name} is missing or altered"
         elif name == "answer" and hashlib.sha256(data).hexdigest() != body["answer_digest"]:
             yield f"event {sequence}: its answer is not the certified one"
+
+
+def _removed(manifest: Mapping[str, Any]) -> Mapping[str, int]:
+    # Bundles of before there was retention say nothing of it.
+    removed: Mapping[str, int] = manifest.get("removed", {})
+    return removed
+
+
+def _removal_problems(told: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What the manifest says was removed, against the events of the bundle that record removals."""
+    bodies = [read_body(event["body"].encode()) for event in told if "body" in event]
+    recorded = {
+        (attachment_member(item["sequence"], item["attachment"]), body["sequence"])
+        for body in bodies
+        if body["kind"] == RETENTION
+        for item in body["removed"]
+    }
+    for place, event in _removed(manifest).items():
+        # The removal may have been recorded after the time that the bundle is of.
+        if event <= manifest["last"] and (place, event) not in recorded:
+            yield f"{place}: event {event} does not say that it was removed"
 
 
 def _certificate(told: Mapping[str, Any], body: Mapping[str, Any], head: SignedHead) -> Certificate:

@@ -10,6 +10,8 @@ A ZIP archive:
   with its certificate where it has one;
 - `attachments/<sequence>/<name>`; `public-keys.pem`.
 
+What was removed under retention is named in the manifest, each with the event that records its removal.
+
 The salt of a confidential attachment is confidential as well: with it, guesses at withheld figures could be
 tried against the digest. So events that have such attachments, or a checker's own words, are told by named
 fields unless the bundle is confidential. The signed head covers their exact bytes all the same, and their
@@ -20,7 +22,7 @@ import base64
 import hashlib
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,15 +32,16 @@ from sqlalchemy import Connection, select
 
 from sdcgate.ledger import events as kinds
 from sdcgate.ledger import reading
+from sdcgate.ledger.errors import ContentRemoved
 from sdcgate.ledger.events import canonical_json, timestamp_of, timestamp_text
 from sdcgate.ledger.ledger import Ledger
-from sdcgate.ledger.schema import blobs, events, queries
+from sdcgate.ledger.schema import queries
 
 FORMAT = 1
 MANIFEST, SIGNATURE, HEADS, EVENTS = "manifest.json", "manifest.sig", "heads.jsonl", "events.jsonl"
 PUBLIC_KEYS = "public-keys.pem"
 STATEMENT = b"sdcgate bundle 1\n"
-OPEN_ATTACHMENTS = frozenset({"request", "answer", "descriptor", "policy"})
+OPEN_ATTACHMENTS = frozenset({"request", "answer", "descriptor", "policy", kinds.LABEL, kinds.REMARK})
 """Attachments that an auditor may read."""
 OPEN_KINDS = frozenset(
     {
@@ -50,9 +53,14 @@ OPEN_KINDS = frozenset(
         kinds.ADMISSION_REVIEWED,
         kinds.ADMISSION_WITHDRAWN,
         kinds.ACKNOWLEDGEMENT,
+        kinds.RETENTION,
+        kinds.HOLD_ADDED,
+        kinds.HOLD_RELEASED,
     }
 )
 """Events whose exact bytes an auditor may read."""
+_OF_ALL = frozenset({kinds.ACKNOWLEDGEMENT, kinds.RETENTION})
+"""What is told in a bundle of one dataset, too."""
 SAID: Mapping[str, tuple[str, ...]] = {
     kinds.DECISION: (
         *("query", "source", "dataset", "version", "policy", "scope", "researcher", "portal", "project"),
@@ -66,7 +74,6 @@ SAID: Mapping[str, tuple[str, ...]] = {
     kinds.COMMENT: ("query", "reviewer", "author", "to_researcher"),
 }
 """What is told of the others. Of a kind that is not known here only that there was one."""
-_CHUNK = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ class _Found:
     heads: list[bytes] = field(default_factory=list)
     events: list[bytes] = field(default_factory=list)
     attachments: dict[str, bytes] = field(default_factory=dict)
+    removed: dict[str, int] = field(default_factory=dict)
     first: int = 0
     last: int = 0
 
@@ -117,6 +125,7 @@ def export(ledger: Ledger, target: Path, selection: Selection) -> int:
             "first": found.first,
             "last": found.last,
             "key_id": ledger.key_ring.key_id,
+            "removed": found.removed,
             "members": {
                 name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
                 for name, data in members.items()
@@ -145,7 +154,7 @@ def _collect(connection: Connection, ledger: Ledger, selection: Selection) -> _F
     of_dataset = _queries_of(connection, selection.dataset)
     before: Mapping[str, Any] | None = None
     held: list[bytes] = []
-    for row in _rows(connection):
+    for row in reading.event_rows(connection):
         body = reading.read_event(row, ledger.key_ring).body
         if selection.begin <= timestamp_of(body["recorded_at"]) < selection.end:
             if not found.first:
@@ -155,7 +164,7 @@ def _collect(connection: Connection, ledger: Ledger, selection: Selection) -> _F
             found.heads += [*held, _head(row)]
             held, found.last = [], row["sequence"]
             if _concerns(body, selection.dataset, of_dataset):
-                _add(connection, found, row, body, selection.confidential)
+                _add(connection, ledger, found, row, body, selection.confidential)
         elif found.first:
             held.append(_head(row))
         before = row
@@ -164,6 +173,7 @@ def _collect(connection: Connection, ledger: Ledger, selection: Selection) -> _F
 
 def _add(
     connection: Connection,
+    ledger: Ledger,
     found: _Found,
     row: Mapping[str, Any],
     body: Mapping[str, Any],
@@ -174,16 +184,14 @@ def _add(
     told = {"body": row["body"].decode()} if exact else {"said": said_of(body)}
     signed = None if certificate is None else base64.b64encode(certificate).decode()
     found.events.append(canonical_json({**told, "certificate": signed}) + b"\n")
-    stored = dict(
-        connection.execute(
-            select(blobs.c.digest, blobs.c.data).where(blobs.c.sequence == row["sequence"])
-        ).all()
-    )
     event = reading.Event(row["sequence"], body, None)
     for name in body["attachments"]:
         if confidential or name in OPEN_ATTACHMENTS:
-            data = event.attachment(name, stored.get(event.digest(name)))
-            found.attachments[attachment_member(row["sequence"], name)] = data
+            member = attachment_member(row["sequence"], name)
+            try:
+                found.attachments[member] = reading.attached(connection, ledger.key_ring, event, name)[0]
+            except ContentRemoved as removed:
+                found.removed[member] = removed.event
 
 
 def attachment_member(sequence: int, name: str) -> str:
@@ -192,7 +200,7 @@ def attachment_member(sequence: int, name: str) -> str:
 
 
 def _concerns(body: Mapping[str, Any], dataset: str | None, of_dataset: frozenset[str]) -> bool:
-    if dataset is None or body["kind"] == kinds.ACKNOWLEDGEMENT:
+    if dataset is None or body["kind"] in _OF_ALL:
         return True
     return body.get("dataset") == dataset or body.get("query") in of_dataset
 
@@ -200,18 +208,6 @@ def _concerns(body: Mapping[str, Any], dataset: str | None, of_dataset: frozense
 def _queries_of(connection: Connection, dataset: str | None) -> frozenset[str]:
     statement = select(queries.c.query_id).where(queries.c.dataset == dataset)
     return frozenset(connection.scalars(statement)) if dataset is not None else frozenset()
-
-
-def _rows(connection: Connection) -> Iterator[Mapping[str, Any]]:
-    after = 0
-    while True:
-        statement = select(events).where(events.c.sequence > after).order_by(events.c.sequence).limit(_CHUNK)
-        rows = connection.execute(statement).mappings().all()
-        for row in rows:
-            yield dict(row)
-        if len(rows) < _CHUNK:
-            return
-        after = rows[-1]["sequence"]
 
 
 def _head(row: Mapping[str, Any]) -> bytes:

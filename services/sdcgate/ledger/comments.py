@@ -1,13 +1,15 @@
 """Comments of checkers on referred queries; events of the ledger."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
 from sdcgate.ledger import reading
 from sdcgate.ledger.errors import LedgerDamaged, NotReferred, TooManyComments
-from sdcgate.ledger.events import COMMENT, Draft, timestamp_of
+from sdcgate.ledger.events import COMMENT, TEXT, Draft, attach, timestamp_of
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.schema import comments, events, reviews
 
@@ -46,20 +48,25 @@ class Comments:
     def of(self, query_id: str) -> list[tuple[Comment, datetime]]:
         """The comments on a query with the moments at which they were recorded, the oldest first.
 
+        The text of one that was removed under retention is empty.
+
         Raises:
             LedgerDamaged: one is not what was signed.
         """
         with self._ledger.reading() as connection:
             rows = connection.execute(_COMMENTS, {"query_id": query_id}).mappings().all()
-        found = []
-        for row in rows:
-            body = reading.read_event(dict(row), self._ledger.key_ring).body
-            if body["kind"] != COMMENT or body["query"] != query_id:
-                raise LedgerDamaged("a comment is on another query; run: sdcgate ledger verify")
-            names = ("reviewer", "author", "text", "to_researcher")
-            comment = Comment(query_id, **{name: body[name] for name in names})
-            found.append((comment, timestamp_of(body["recorded_at"])))
-        return found
+            return [self._comment(connection, dict(row), query_id) for row in rows]
+
+    def _comment(
+        self, connection: Connection, row: Mapping[str, Any], query_id: str
+    ) -> tuple[Comment, datetime]:
+        event = reading.read_event(row, self._ledger.key_ring)
+        body = event.body
+        if body["kind"] != COMMENT or body["query"] != query_id:
+            raise LedgerDamaged("a comment is on another query; run: sdcgate ledger verify")
+        text = reading.words(connection, self._ledger.key_ring, event, TEXT)
+        comment = Comment(query_id, body["reviewer"], body["author"], text, body["to_researcher"])
+        return comment, timestamp_of(body["recorded_at"])
 
     def append(self, comment: Comment) -> datetime:
         """Record a comment; returns when.
@@ -79,7 +86,8 @@ class Comments:
             "query": comment.query_id,
             "reviewer": comment.reviewer,
             "author": comment.author,
-            "text": comment.text,
             "to_researcher": comment.to_researcher,
         }
-        return self._ledger.append(Draft(COMMENT, fields), check)[0].recorded_at
+        return self._ledger.append(Draft(COMMENT, fields, attach(text=comment.text.encode())), check)[
+            0
+        ].recorded_at

@@ -70,7 +70,7 @@ def _sqlite(address: URL) -> Engine:
     def configure(connection: Any, _: Any) -> None:
         # The driver must not begin transactions of its own: two of them could read the same head.
         connection.isolation_level = None
-        for setting in ("journal_mode=WAL", "synchronous=FULL", "recursive_triggers=ON"):
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "recursive_triggers=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {setting}")
 
     @event.listens_for(engine, "begin")
@@ -139,6 +139,23 @@ def _copy(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]
     except connection.dialect.loaded_dbapi.Error as error:
         # This way round SQLAlchemy the driver's text would quote the row.
         raise LedgerUnavailable(f"the ledger's database refused rows ({type(error).__name__})") from None
+
+
+def reclaim(engine: Engine) -> None:
+    """Have the database let go, in its files, of what was removed from it, as far as it does so by itself.
+
+    SQLite overwrites what it deletes (secure_delete) and empties its log here; PostgreSQL frees the space for
+    other rows.
+
+    Raises:
+        LedgerUnavailable: the database does not answer.
+    """
+    with _reported(), engine.connect() as connection:
+        if engine.dialect.name == "sqlite":
+            connection.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.execute(text("VACUUM blobs"))
 
 
 def upgrade(engine: Engine) -> None:

@@ -1,5 +1,10 @@
 """What the ledger refuses to do, and why. None of these texts holds a withheld value."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sdcgate.ledger.records import StoredSummary
+
 
 class LedgerError(Exception):
     """Something that the ledger refuses; nothing was recorded."""
@@ -59,6 +64,28 @@ class UnknownKey(LedgerError):
 
 class NotPending(LedgerError):
     """The admission does not exist, or was decided or withdrawn already."""
+
+
+class ContentRemoved(LedgerError):
+    """What is asked for was removed under retention; that it was there, and its digest, stay on record."""
+
+    def __init__(self, sequence: int, event: int, query: "StoredSummary | None" = None) -> None:
+        super().__init__(
+            f"the content of event {sequence} was removed under retention, as event {event} records; "
+            "certificates of it verify as before"
+        )
+        self.sequence = sequence
+        self.event = event
+        self.query = query
+        """What is still known of it, where it was a query."""
+
+
+class HoldsChanged(LedgerError):
+    """Legal holds were added or released meanwhile: look anew at what may be removed."""
+
+
+class UnknownHold(LedgerError):
+    """There is no such legal hold, or it was released already."""
 
 
 class LedgerUnavailable(LedgerError):

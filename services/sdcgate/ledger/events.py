@@ -32,6 +32,12 @@ ADMISSION_REQUESTED = "admission_requested"
 ADMISSION_REVIEWED = "admission_reviewed"
 ADMISSION_WITHDRAWN = "admission_withdrawn"
 ACKNOWLEDGEMENT = "acknowledgement"
+RETENTION = "retention"
+HOLD_ADDED = "hold_added"
+HOLD_RELEASED = "hold_released"
+
+CHECKER, NOTE, TEXT, LABEL, REMARK = "checker", "note", "text", "label", "remark"
+"""Attachments that may be removed before those that serve a repeated question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class DecisionEvent:
     request: bytes = field(repr=False)
     answer: bytes = field(repr=False)
     confidential: bytes = field(repr=False)
+    checker: bytes | None = field(default=None, repr=False)
+    """What a checker sees, true cells among it: apart, as no later answer rests on it."""
     release: bytes | None = field(default=None, repr=False)
     """What left and what was withheld, for later audits; None where the answer says nothing of the data."""
     boxes: tuple[BoxRow, ...] = field(default=(), repr=False)
@@ -84,6 +92,7 @@ class ReviewEvent:
     verdict: str
     answer: bytes = field(repr=False)
     confidential: bytes = field(repr=False)
+    checker: bytes | None = field(default=None, repr=False)
     release: bytes | None = field(default=None, repr=False)
     boxes: tuple[BoxRow, ...] = field(default=(), repr=False)
     author: str
@@ -180,10 +189,11 @@ def draft_decision(event: DecisionEvent, audited: int | None) -> Draft:
             "audited": audited,
             "cells": event.cells,
         },
-        _attach(
+        attach(
             request=event.request,
             answer=event.answer,
             confidential=event.confidential,
+            checker=event.checker,
             release=event.release,
             boxes=pack_boxes(event.boxes) if event.release is not None else None,
         ),
@@ -201,7 +211,7 @@ def draft_review(event: ReviewEvent, dataset: str, version: int, audited: int | 
     if event.verdict in RELEASED and not event.approve:
         problems.append("verdict: a review that does not approve cannot release")
     _raise(problems)
-    names = ("source", "reviewer", "approve", "note", "verdict", "author")
+    names = ("source", "reviewer", "approve", "verdict", "author")
     return Draft(
         REVIEW,
         {
@@ -212,9 +222,11 @@ def draft_review(event: ReviewEvent, dataset: str, version: int, audited: int | 
             "answer_digest": hashlib.sha256(event.answer).hexdigest(),
             "audited": audited,
         },
-        _attach(
+        attach(
+            note=event.note.encode(),
             answer=event.answer,
             confidential=event.confidential,
+            checker=event.checker,
             release=event.release,
             boxes=pack_boxes(event.boxes) if event.release is not None else None,
         ),
@@ -233,7 +245,7 @@ def draft_registration(event: RegistrationEvent) -> Draft:
     _raise(problems)
     names = ("source", "dataset", "version", "content_hash", "author")
     return Draft(
-        REGISTRATION, {name: getattr(event, name) for name in names}, _attach(descriptor=event.descriptor)
+        REGISTRATION, {name: getattr(event, name) for name in names}, attach(descriptor=event.descriptor)
     )
 
 
@@ -253,7 +265,7 @@ def draft_policy(event: PolicyEvent) -> Draft:
             "policy": {"name": event.policy_name, "hash": event.policy_hash},
             "access_level": event.access_level,
         },
-        _attach(policy=event.text),
+        attach(policy=event.text),
     )
 
 
@@ -325,7 +337,8 @@ def timestamp_of(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
-def _attach(**contents: bytes | None) -> tuple[Attachment, ...]:
+def attach(**contents: bytes | None) -> tuple[Attachment, ...]:
+    """Attachments of these names, each under a salt of its own; none for None."""
     attachments = []
     for name, data in contents.items():
         if data is not None:

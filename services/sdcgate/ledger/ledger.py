@@ -278,6 +278,7 @@ class Ledger:
         """The answer to the same canonical query under the same policy, where there is one.
 
         Raises:
+            ContentRemoved: there was one, and it was removed under retention.
             LedgerDamaged: there is one, but it is not what was signed.
         """
         asked = {
@@ -292,9 +293,10 @@ class Ledger:
         return self._vouched(found)
 
     def query(self, query_id: str) -> StoredQuery | None:
-        """A query as it stands, after its review where there was one.
+        """A query as it stands, after its review where there was one, with what its checker sees.
 
         Raises:
+            ContentRemoved: it was there, and was removed under retention.
             LedgerDamaged: it is not what was signed.
         """
         with database.reading(self._engine) as connection:
@@ -376,14 +378,23 @@ class Ledger:
         return self._appender.acknowledge(author, note)
 
     def append(
-        self, draft: Draft, check: Callable[[Connection], None]
+        self,
+        draft: Draft,
+        check: Callable[[Connection], None],
+        then: Callable[[Connection], None] | None = None,
     ) -> tuple[Appended, Certificate | None]:
         """Record a draft of any kind if `check`, inside the transaction, raises nothing.
+
+        `then` is done in the same transaction after it.
 
         Raises:
             LedgerTruncated, LedgerDamaged, LedgerUnavailable: nothing may be, or could be, recorded.
         """
-        return self._appender.append(draft, check)
+        return self._appender.append(draft, check, then)
+
+    def reclaim(self) -> None:
+        """Have the database let go, in its files, of what was removed from it."""
+        database.reclaim(self._engine)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -36,10 +36,26 @@ def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
             policy = body["policy"]
             row = (sequence, policy["hash"], policy["name"], body["access_level"], moment)
             return {schema.policies: [row]}
-        case events.ACKNOWLEDGEMENT:
-            return {}
+        case events.ACKNOWLEDGEMENT | events.RETENTION | events.HOLD_ADDED | events.HOLD_RELEASED:
+            return _kept_or_removed(body)
         case _:
             raise ValueError("an event of an unknown kind")
+
+
+def _kept_or_removed(body: Mapping[str, Any]) -> dict[Table, list[Row]]:
+    sequence, moment = body["sequence"], body["recorded_at"]
+    if body["kind"] == events.HOLD_ADDED:
+        return {schema.holds: [(sequence, body["hold"], body["subject"], body["name"], moment)]}
+    if body["kind"] == events.HOLD_RELEASED:
+        return {schema.hold_releases: [(sequence, body["hold"], moment)]}
+    if body["kind"] == events.ACKNOWLEDGEMENT:
+        return {}
+    return {
+        schema.removals: [
+            (sequence, position, bytes.fromhex(item["digest"]))
+            for position, item in enumerate(body["removed"])
+        ]
+    }
 
 
 def _review(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, list[Row]]:

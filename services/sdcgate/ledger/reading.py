@@ -1,6 +1,7 @@
 """Reading what was recorded. Nothing is handed out unless it is what was signed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,16 @@ from sqlalchemy import Connection, Row, bindparam, func, select, union_all
 from sdcgate.ledger import certificates
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.ledger.chain import SignedHead, chain_hash
-from sdcgate.ledger.errors import LedgerDamaged
-from sdcgate.ledger.events import attachment_digest, policy_hash, read_body, timestamp_of
+from sdcgate.ledger.errors import ContentRemoved, LedgerDamaged
+from sdcgate.ledger.events import (
+    CHECKER,
+    NOTE,
+    RETENTION,
+    attachment_digest,
+    policy_hash,
+    read_body,
+    timestamp_of,
+)
 from sdcgate.ledger.records import (
     StoredEvent,
     StoredQuery,
@@ -19,7 +28,17 @@ from sdcgate.ledger.records import (
     StoredReview,
     StoredSummary,
 )
-from sdcgate.ledger.schema import blobs, boxes, events, policies, queries, registrations, releases, reviews
+from sdcgate.ledger.schema import (
+    blobs,
+    boxes,
+    events,
+    policies,
+    queries,
+    registrations,
+    releases,
+    removals,
+    reviews,
+)
 from sdcgate.ledger.signing import KeyRing
 
 Row_ = Row[Any]
@@ -75,6 +94,11 @@ _EVENTS_AFTER = (
     .where(events.c.sequence > bindparam("after"))
     .order_by(events.c.sequence)
     .limit(bindparam("limit"))
+)
+_REMOVAL = (
+    select(events)
+    .join(removals, removals.c.sequence == events.c.sequence)
+    .where(removals.c.digest == bindparam("digest"))
 )
 _BOX_STATES = select(boxes.c.digest, boxes.c.state).where(
     boxes.c.source == bindparam("source"), boxes.c.digest.in_(bindparam("digests", expanding=True))
@@ -158,6 +182,14 @@ def head_of(row: Mapping[str, Any]) -> SignedHead:
     return SignedHead(row["sequence"], row["hash"], row["key_id"], row["signature"])
 
 
+def event_rows(connection: Connection) -> Iterator[Mapping[str, Any]]:
+    """All rows of the table of events, in order."""
+    after = 0
+    while rows := connection.execute(_EVENTS_AFTER, {"after": after, "limit": _MANY}).mappings().all():
+        yield from (dict(row) for row in rows)
+        after = rows[-1]["sequence"]
+
+
 def newest_head(connection: Connection) -> SignedHead | None:
     """Where the ledger ends; None where it is empty."""
     row = connection.execute(_NEWEST).mappings().one_or_none()
@@ -178,35 +210,99 @@ def source_sequence(connection: Connection, source: str) -> int:
 
 def query_by_id(connection: Connection, key_ring: KeyRing, query_id: str) -> StoredQuery | None:
     """A query as it stands."""
-    return _stored(connection, key_ring, connection.execute(_QUERY, {"query_id": query_id}).one_or_none())
+    row = connection.execute(_QUERY, {"query_id": query_id}).one_or_none()
+    return _stored(connection, key_ring, row, whole=True)
 
 
 def answer_to(connection: Connection, key_ring: KeyRing, asked: Mapping[str, Any]) -> StoredQuery | None:
     """The answer to the same canonical query, where there is one."""
-    stored = _stored(connection, key_ring, connection.execute(_ANSWER, asked).one_or_none())
-    return stored
+    row = connection.execute(_ANSWER, asked).one_or_none()
+    return _stored(connection, key_ring, row, whole=False)
 
 
-def _stored(connection: Connection, key_ring: KeyRing, row: Row_ | None) -> StoredQuery | None:
+def attached(connection: Connection, key_ring: KeyRing, event: Event, *names: str) -> list[bytes]:
+    """Attachments of an event, in the order of their names.
+
+    Raises:
+        ContentRemoved: one was removed under retention.
+        LedgerDamaged: one is missing, or is not what was signed.
+    """
+    stored = _data(connection, [event.digest(name) for name in names])
+    found = []
+    for name in names:
+        data = stored.get(event.digest(name))
+        if data is None and (removal := removal_of(connection, key_ring, event.digest(name))):
+            raise ContentRemoved(event.sequence, removal)
+        found.append(event.attachment(name, data))
+    return found
+
+
+def words(connection: Connection, key_ring: KeyRing, event: Event, name: str) -> str:
+    """What somebody wrote: an attachment, or a field of events from before; empty where it was removed.
+
+    Raises:
+        LedgerDamaged: it is missing, or is not what was signed.
+    """
+    if name not in event.body["attachments"]:
+        return str(event.body.get(name, ""))
+    try:
+        return attached(connection, key_ring, event, name)[0].decode()
+    except ContentRemoved:
+        return ""
+
+
+def removal_of(connection: Connection, key_ring: KeyRing, digest: bytes) -> int:
+    """The retention event that removed what was stored under a digest; 0 where none did.
+
+    Raises:
+        LedgerDamaged: the event is not what was signed.
+    """
+    row = connection.execute(_REMOVAL, {"digest": digest}).mappings().one_or_none()
+    if row is None:
+        return 0
+    # A row in a table removes nothing: the signed event must say so.
+    body = read_event(dict(row), key_ring).body
+    listed = body["kind"] == RETENTION and any(item["digest"] == digest.hex() for item in body["removed"])
+    return int(body["sequence"]) if listed else 0
+
+
+def _stored(
+    connection: Connection, key_ring: KeyRing, row: Row_ | None, *, whole: bool
+) -> StoredQuery | None:
     if row is None:
         return None
     values = dict(row._mapping)
     decided = read_event(values, key_ring)
     reviewed = _reviewed(values, key_ring, decided)
     current = reviewed or decided
-    wanted = {"request": decided, "answer": current, "confidential": current}
-    found = _data(connection, [event.digest(name) for name, event in wanted.items()])
-    data = {name: event.attachment(name, found.get(event.digest(name))) for name, event in wanted.items()}
+    summary = _summary(decided.body, current.body["verdict"])
+    try:
+        (request,) = attached(connection, key_ring, decided, "request")
+        answer, confidential = attached(connection, key_ring, current, "answer", "confidential")
+    except ContentRemoved as removed:
+        raise ContentRemoved(removed.sequence, removed.event, StoredSummary(**summary)) from None
+    checker, removed_by = _checker(connection, key_ring, current) if whole else (None, 0)
     return StoredQuery(
-        **_summary(decided.body, current.body["verdict"]),
+        **summary,
         first_verdict=decided.body["verdict"],
         author=decided.body["author"],
-        request=data["request"],
-        answer=data["answer"],
-        confidential=data["confidential"],
+        request=request,
+        answer=answer,
+        confidential=confidential,
+        checker=checker,
+        checker_removed_by=removed_by,
         certificate=current.signed_certificate(),
-        review=None if reviewed is None else _review(reviewed),
+        review=None if reviewed is None else _review(connection, key_ring, reviewed),
     )
+
+
+def _checker(connection: Connection, key_ring: KeyRing, event: Event) -> tuple[bytes | None, int]:
+    if CHECKER not in event.body["attachments"]:
+        return None, 0
+    try:
+        return attached(connection, key_ring, event, CHECKER)[0], 0
+    except ContentRemoved as removed:
+        return None, removed.event
 
 
 def _reviewed(values: Mapping[str, Any], key_ring: KeyRing, decided: Event) -> Event | None:
@@ -223,10 +319,10 @@ def _reviewed(values: Mapping[str, Any], key_ring: KeyRing, decided: Event) -> E
     return reviewed
 
 
-def _review(event: Event) -> StoredReview:
-    body = event.body
+def _review(connection: Connection, key_ring: KeyRing, event: Event) -> StoredReview:
+    body, note = event.body, words(connection, key_ring, event, NOTE)
     return StoredReview(
-        event.sequence, body["reviewer"], body["approve"], body["note"], timestamp_of(body["recorded_at"])
+        event.sequence, body["reviewer"], body["approve"], note, timestamp_of(body["recorded_at"])
     )
 
 
@@ -317,8 +413,8 @@ def events_after(connection: Connection, key_ring: KeyRing, after: int, limit: i
             raise LedgerDamaged(f"event {expected} is missing; run: sdcgate ledger verify")
         answer = None
         if "answer" in event.body["attachments"]:
-            digest = event.digest("answer")
-            answer = event.attachment("answer", _data(connection, [digest]).get(digest))
+            with suppress(ContentRemoved):
+                answer = attached(connection, key_ring, event, "answer")[0]
         found.append(StoredEvent(event.sequence, row["hash"], event.body, answer))
     return found
 

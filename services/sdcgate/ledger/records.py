@@ -63,6 +63,10 @@ class StoredQuery(StoredSummary):
     request: bytes = field(repr=False)
     answer: bytes = field(repr=False)
     confidential: bytes = field(repr=False)
+    checker: bytes | None = field(repr=False)
+    """What a checker sees; None where it was not read, or was removed. Of old it is in `confidential`."""
+    checker_removed_by: int
+    """Retention event that removed it; 0 where none did."""
     certificate: Certificate
     review: StoredReview | None
 
@@ -123,11 +127,21 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Removed:
+    """Attachments that one retention event removed: how many, when (UTC), and who did it."""
+
+    sequence: int
+    attachments: int
+    recorded_at: str
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationReport:
     """What verification found.
 
     `heads_behind`: newest heads that the second place lacks, as after a crash. `losses`: acknowledged ones,
-    which are no faults.
+    and `removed`: what went under retention, which are no faults.
     """
 
     ok: bool
@@ -135,3 +149,4 @@ class VerificationReport:
     faults: tuple[Fault, ...]
     heads_behind: int = 0
     losses: tuple[Loss, ...] = ()
+    removed: tuple["Removed", ...] = ()

@@ -1,7 +1,8 @@
 """The tables. Events and blobs are the ledger; every other table is read from them and can be rebuilt.
 
-No table is ever updated or deleted from (triggers refuse it), and none has a foreign key: `verification`
-compares every row with the signed events, which says more. Moments are texts in UTC on every database.
+No table is ever updated or deleted from (triggers refuse it; of blobs alone those go that a retention event
+lists, and that are no release), and none has a foreign key: `verification` compares every row with the signed
+events, which says more. Moments are texts in UTC on every database.
 """
 
 from sqlalchemy import (
@@ -228,6 +229,35 @@ admission_withdrawals = Table(
     UniqueConstraint("admission_id"),
 )
 
+removals = Table(
+    "removals",
+    metadata,
+    _sequence(),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    _bytes("digest"),
+    UniqueConstraint("digest"),
+)
+
+holds = Table(
+    "holds",
+    metadata,
+    _sequence(),
+    _text("hold_id"),
+    _text("subject"),
+    _text("name"),
+    _text("added_at"),
+    UniqueConstraint("hold_id"),
+)
+
+hold_releases = Table(
+    "hold_releases",
+    metadata,
+    _sequence(),
+    _text("hold_id"),
+    _text("released_at"),
+    UniqueConstraint("hold_id"),
+)
+
 PROJECTIONS = (
     queries,
     reviews,
@@ -242,5 +272,8 @@ PROJECTIONS = (
     admissions,
     admission_reviews,
     admission_withdrawals,
+    removals,
+    holds,
+    hold_releases,
 )
 APPEND_ONLY = (events, blobs, *PROJECTIONS)

@@ -1,8 +1,9 @@
 """Verification: everything is rebuilt from the signed events and compared; every difference has a place.
 
 Events: no gap, exact bytes against hash, hash against the event before, signature, certificate, keys that do
-not come back after they were replaced. Blobs: all there, as signed, none more. Projections: the rows that the
-event makes, none other. Second place: its heads are the events' heads, and none goes beyond the end.
+not come back after they were replaced. Blobs: all there, as signed, none more, but for those that a later
+event removed under retention, which must be gone. Projections: the rows that the event makes, none other.
+Second place: its heads are the events' heads, and none goes beyond the end.
 Messages name columns, never values.
 """
 
@@ -12,12 +13,13 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 
 from sdcgate.ledger.chain import GENESIS, chain_hash
-from sdcgate.ledger.events import ACKNOWLEDGEMENT, attachment_digest, read_body
+from sdcgate.ledger.events import ACKNOWLEDGEMENT, RETENTION, attachment_digest, read_body
 from sdcgate.ledger.heads import HeadLine
 from sdcgate.ledger.projections import Row, rows_of
 from sdcgate.ledger.reading import certificate_of, head_of
-from sdcgate.ledger.records import Fault, Loss, VerificationReport
-from sdcgate.ledger.schema import PROJECTIONS, blobs, events
+from sdcgate.ledger.records import Fault, Loss, Removed, VerificationReport
+from sdcgate.ledger.removable import may_be_removed
+from sdcgate.ledger.schema import PROJECTIONS, blobs, events, removals
 from sdcgate.ledger.signing import KeyRing
 
 CHUNK = 16
@@ -30,7 +32,7 @@ StoredBlobs = dict[bytes, tuple[int, bytes]]
 
 def verify(connection: Connection, key_ring: KeyRing, heads: Sequence[HeadLine]) -> VerificationReport:
     """Check all that a connection sees, in one transaction, against the signatures and the second place."""
-    chain = _Chain(key_ring)
+    chain, removals = _Chain(key_ring), _Removals(connection)
     faults: list[Fault] = []
     low, events_seen = _FIRST, 0
     while True:
@@ -42,7 +44,7 @@ def verify(connection: Connection, key_ring: KeyRing, heads: Sequence[HeadLine])
             found = chain.check(row)
             body = chain.body
             if body is not None:
-                found += _check_attachments(body, stored)
+                found += _check_attachments(body, stored, removals)
                 data = _taken(body, stored)
                 if all(fault.sequence != body["sequence"] for fault in found):
                     found += _expect_rows(body, data.get("boxes"), expected)
@@ -58,17 +60,48 @@ def verify(connection: Connection, key_ring: KeyRing, heads: Sequence[HeadLine])
         if high == _LAST:
             break
         low = high + 1
+    faults += removals.faults(chain.removals)
     behind, found = _check_heads(heads, chain, key_ring)
     faulty = {fault.sequence for fault in faults if fault.place.startswith("events")}
     faults += [fault for fault in found if fault.sequence not in faulty]
     faults.sort(key=lambda fault: fault.sequence)
     losses = tuple(_loss(body) for body in chain.acknowledgements)
-    return VerificationReport(not faults, events_seen, tuple(faults), behind, losses)
+    removed = tuple(map(_removed, chain.removals))
+    return VerificationReport(not faults, events_seen, tuple(faults), behind, losses, removed)
 
 
 def _loss(body: Mapping[str, Any]) -> Loss:
     lost = body["lost"]["sequence"]
     return Loss(body["common"] + 1, lost, body["sequence"], body["author"], body["note"])
+
+
+def _removed(body: Mapping[str, Any]) -> Removed:
+    return Removed(body["sequence"], len(body["removed"]), body["recorded_at"], body["author"])
+
+
+class _Removals:
+    """What is not at its place, until all events that remove something have been seen."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._absent: dict[bytes, Fault] = {}
+
+    def absent(self, digest: bytes, fault: Fault) -> None:
+        """An attachment that may be removed is not there."""
+        self._absent[digest] = fault
+
+    def faults(self, recorded: Sequence[Mapping[str, Any]]) -> list[Fault]:
+        """What is missing and was not removed, or was removed and is there."""
+        listed = {bytes.fromhex(item["digest"]) for body in recorded for item in body["removed"]}
+        # The rows of an event that is no longer as it was signed: its own fault tells of it.
+        listed |= set(self._connection.scalars(select(removals.c.digest)))
+        faults = [fault for digest, fault in self._absent.items() if digest not in listed]
+        left = select(blobs.c.sequence).join(removals, removals.c.digest == blobs.c.digest)
+        faults += [
+            Fault(sequence, "blobs", "there, though it was removed under retention")
+            for sequence in self._connection.scalars(left)
+        ]
+        return faults
 
 
 class _Chain:
@@ -83,6 +116,7 @@ class _Chain:
         self._misplaced = False
         self.hashes: dict[int, bytes] = {}
         self.acknowledgements: list[Mapping[str, Any]] = []
+        self.removals: list[Mapping[str, Any]] = []
         self.body: dict[str, Any] | None = None
         """The event checked last, where its bytes are what was signed."""
 
@@ -106,6 +140,8 @@ class _Chain:
         self.hashes[sequence] = row["hash"]
         if self.body is not None and self.body["kind"] == ACKNOWLEDGEMENT:
             self.acknowledgements.append(self.body)
+        if self.body is not None and self.body["kind"] == RETENTION:
+            self.removals.append(self.body)
         return faults
 
     def _differences(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -163,7 +199,7 @@ def _stored_blobs(connection: Connection, low: int, high: int) -> StoredBlobs:
     return {row.digest: (row.sequence, row.data) for row in connection.execute(statement)}
 
 
-def _check_attachments(body: Mapping[str, Any], stored: StoredBlobs) -> list[Fault]:
+def _check_attachments(body: Mapping[str, Any], stored: StoredBlobs, removals: _Removals) -> list[Fault]:
     """Compare an event's attachments with what is stored; each fault once."""
     faults = []
     sequence = body["sequence"]
@@ -171,7 +207,11 @@ def _check_attachments(body: Mapping[str, Any], stored: StoredBlobs) -> list[Fau
         digest = bytes.fromhex(signed["digest"])
         found = stored.get(digest)
         if found is None or found[0] != sequence:
-            faults.append(Fault(sequence, f"blobs ({name})", "missing from its place"))
+            fault = Fault(sequence, f"blobs ({name})", "missing from its place")
+            if found is None and may_be_removed(body["kind"], name):
+                removals.absent(digest, fault)
+            else:
+                faults.append(fault)
         elif attachment_digest(bytes.fromhex(signed["salt"]), found[1]) != digest:
             faults.append(Fault(sequence, f"blobs.data ({name})", "altered: not the bytes that were signed"))
     return faults

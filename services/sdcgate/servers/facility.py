@@ -17,7 +17,7 @@ from sdcgate.facility.results.folder import MAXIMUM_BYTES
 from sdcgate.facility.scope import acting_for
 from sdcgate.facility.statistic_png import Font
 from sdcgate.ledger.credentials import KEY_PREFIX, Caller, Credentials, Role
-from sdcgate.ledger.errors import LedgerError, NotReferred, SelfReview, TooManyComments
+from sdcgate.ledger.errors import ContentRemoved, LedgerError, NotReferred, SelfReview, TooManyComments
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.risk import individual
 from sdcgate.servers import errors
@@ -388,7 +388,7 @@ def _translated(request: Any, check: Callable[[Caller, Any], None] | None = None
         yield
     except house.InvalidRequest as error:
         raise errors.InvalidArgument(error.problems) from None
-    except house.NotFound as error:
+    except (house.NotFound, ContentRemoved) as error:
         raise errors.NotFound(str(error)) from None
     except house.Forbidden as error:
         raise errors.PermissionDenied(str(error)) from None

@@ -296,6 +296,21 @@ class Identity(BaseModel):
         return self
 
 
+class Retention(BaseModel):
+    """How many days `sdcgate ledger retention` keeps what it may remove; for ever where none is given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    checker_views_days: int | None = Field(default=None, ge=0)
+    """True cells and findings as checkers see them, from the decision or the review on."""
+    notes_days: int | None = Field(default=None, ge=0)
+    """Comments, and notes of reviews and approvals, from the decision or the review on."""
+    answers_days: int | None = Field(default=None, ge=0)
+    """Requests, answers and their records; only of versions of a dataset that can answer nothing any more."""
+    admissions_days: int | None = Field(default=None, ge=0)
+    """Labels and remarks of admissions, from their last day, refusal or withdrawal on."""
+
+
 class Settings(BaseSettings):
     """All settings; each service reads its section and the common part, the facility the decision log too."""
 
@@ -332,6 +347,7 @@ class Settings(BaseSettings):
     gateway: GatewayServer = GatewayServer()
     decision_log: DecisionLog = DecisionLog()
     tracing: Tracing = Tracing()
+    retention: Retention = Retention()
 
     @classmethod
     def settings_customise_sources(

@@ -1,6 +1,6 @@
 """Any single row deleted, altered, swapped or added is found, and the place is named."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import combinations
 from random import Random
 
@@ -11,6 +11,9 @@ from sqlalchemy.exc import DBAPIError
 from sdcgate.ledger import verification
 from sdcgate.ledger.admissions import AdmissionRequest, Admissions
 from sdcgate.ledger.chain import GENESIS, chain_hash
+from sdcgate.ledger.holds import Holds, Subject
+from sdcgate.ledger.removable import Content
+from sdcgate.ledger.retention import apply, plan
 from sdcgate.ledger.schema import APPEND_ONLY, PROJECTIONS, api_keys, blobs, events
 
 TABLES = {table.name: table for table in APPEND_ONLY}
@@ -28,7 +31,7 @@ def small_chunks(monkeypatch):
 
 @pytest.fixture
 def history(history):
-    """With a researcher who was registered and whose registration was withdrawn."""
+    """With a registration that was withdrawn, a hold that was released, and notes that were removed."""
     admissions = Admissions(history)
     who = {"author": "key of carla", "note": "seen"}
     days = {"valid_from": date(2026, 1, 1), "valid_until": date(2026, 12, 31)}
@@ -39,6 +42,10 @@ def history(history):
     )
     admissions.review("a-1", approve=True, reviewer="carla", **days, **who)
     admissions.withdraw("a-1", by="carla", **who)
+    holds = Holds(history)
+    holds.release(holds.add(Subject.QUERY, "q-0001", **who), **who)
+    planned = plan(history, {Content.NOTES: 0}, datetime.now(UTC))
+    assert apply(history, planned, {Content.NOTES: 0}, **who) == [17]
     return history
 
 
@@ -89,7 +96,7 @@ def assert_placed(report, table, sequence, what):
 
 def test_an_untouched_history_is_whole(history):
     report = history.verify()
-    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 14, (), 0)
+    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 17, (), 0)
 
 
 def test_every_table_has_rows_to_tamper_with(history):
@@ -152,22 +159,33 @@ def test_attachments_swapped_within_an_event_are_found(history, attempt):
 
 
 def test_a_ledger_cut_short_everywhere_is_found_by_its_second_place(attempt):
-    for kept in range(14):
+    for kept in range(17):
         report = attempt(*[delete(table).where(table.c.sequence > kept) for table in APPEND_ONLY])
-        which = "event 14 is" if kept == 13 else f"events {kept + 1} to 14 are"
+        which = "event 17 is" if kept == 16 else f"events {kept + 1} to 17 are"
         found = [(fault.sequence, fault.message) for fault in report.faults]
-        assert found == [(kept + 1, f"{which} missing")]
+        # The event that removed two notes is lost, too: they are missing without it.
+        notes = [(sequence, "missing from its place") for sequence in (1, 5, 11) if sequence <= kept]
+        assert found == sorted([*notes, (kept + 1, f"{which} missing")])
 
 
 def test_a_row_that_no_event_made_is_found(history, attempt):
     for table in PROJECTIONS:
-        forged = {**rows_of(history, table)[0], "sequence": 15}
-        for unique in ("query_id", "key_id", "admission_id", "dataset", "canonical_hash", "policy_hash"):
+        forged = {**rows_of(history, table)[0], "sequence": 18}
+        for unique in (
+            "query_id",
+            "key_id",
+            "admission_id",
+            "hold_id",
+            "digest",
+            "dataset",
+            "canonical_hash",
+            "policy_hash",
+        ):
             if unique in forged:
-                forged[unique] = "forged"
+                forged[unique] = b"forged" if unique == "digest" else "forged"
         change = insert(table).values(forged)
         report = attempt(change)
-        assert [(fault.sequence, fault.place) for fault in report.faults] == [(15, table.name)]
+        assert [(fault.sequence, fault.place) for fault in report.faults] == [(18, table.name)]
 
 
 def test_a_blob_that_no_event_holds_is_found(attempt):
@@ -178,18 +196,18 @@ def test_a_blob_that_no_event_holds_is_found(attempt):
 
 def test_an_event_added_without_the_key_is_found(history, attempt):
     row = rows_of(history, events)[0]
-    last = rows_of(history, events)[13]
-    body = row["body"].replace(b'"sequence":1}', b'"sequence":15}')
+    last = rows_of(history, events)[16]
+    body = row["body"].replace(b'"sequence":1}', b'"sequence":18}')
     assert body != row["body"]
     forged = {
         **row,
-        "sequence": 15,
+        "sequence": 18,
         "body": body,
         "previous": last["hash"],
         "hash": chain_hash(last["hash"], body),
     }
     report = attempt(insert(events).values(forged))
-    assert (report.faults[0].sequence, report.faults[0].place) == (15, "events.signature")
+    assert (report.faults[0].sequence, report.faults[0].place) == (18, "events.signature")
 
 
 def test_a_history_rewritten_from_some_event_on_without_the_key_is_found_there(history, attempt):

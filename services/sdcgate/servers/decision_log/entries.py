@@ -29,6 +29,9 @@ FIELDS: Mapping[str, Sequence[str]] = {
     events.ADMISSION_REVIEWED: ("admission", "approve", "valid_from", "valid_until"),
     events.ADMISSION_WITHDRAWN: ("admission",),
     events.ACKNOWLEDGEMENT: ("common",),
+    events.RETENTION: ("periods",),
+    events.HOLD_ADDED: ("hold", "subject"),
+    events.HOLD_RELEASED: ("hold",),
 }
 """What is said of each kind beside what all have."""
 PERSONS = ("researcher", "reviewer", "requested_by", "by")
