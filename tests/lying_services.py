@@ -6,8 +6,9 @@ the service's own code, and then say something else; bytes go out as a lie made 
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -73,6 +74,20 @@ class Stub:
             raise
         said = self.lie(request, answer, context)
         return said if isinstance(said, bytes) else said.SerializeToString()
+
+
+@contextmanager
+def replaced(house: ServedHouse, *services: str) -> Iterator[dict[str, Stub]]:
+    """Stubs in the place of services, and these again afterwards; the facility knows nothing of it."""
+    for service in services:
+        house.kill(service)
+    stubs = {service: Stub(house, service) for service in services}
+    try:
+        yield stubs
+    finally:
+        for stub in stubs.values():
+            stub.stop()
+        house.restart(*services)
 
 
 class _Handlers(grpc.GenericRpcHandler):

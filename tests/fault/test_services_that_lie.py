@@ -2,31 +2,13 @@
 
 import itertools
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 import lying_services as lying
-from lying_services import PROTECTION_LIES, RISK_LIES, SUM_LIES, Lie, Stub
-from served_house import ServedHouse
+from lying_services import PROTECTION_LIES, RISK_LIES, SUM_LIES, Lie, replaced
 from stories import DEADLINES, INCOMES, PLANS, SHORT_STORY, STORY, Told, normal_again
 from trials import seed, trials
-
-
-@contextmanager
-def replaced(house: ServedHouse, *services: str) -> Iterator[dict[str, Stub]]:
-    """Stubs in the place of services, and these again afterwards; the facility knows nothing of it."""
-    for service in services:
-        house.kill(service)
-    stubs = {service: Stub(house, service) for service in services}
-    try:
-        yield stubs
-    finally:
-        for stub in stubs.values():
-            stub.stop()
-        house.restart(*services)
-
 
 SAMPLE = {
     "protection": ["nothing to suppress, proved", "one cell fewer beside", "witnesses: the truth", "garbage"],
