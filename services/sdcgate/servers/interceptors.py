@@ -35,7 +35,7 @@ from sdcgate.servers.errors import (
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
-from sdcgate.servers.rooms import Metadata, Rooms, WaitingRoom
+from sdcgate.servers.rooms import Metadata, Rooms
 from sdcgate.servers.tracing import TRACE_KEY, Tracing
 from sdcgate.wire.problems import InvalidMessageError
 
@@ -241,11 +241,13 @@ class Chain(grpc.ServerInterceptor):
             if method.startswith(prefix):
                 return _in_lane(handler, lane, None if prefix == HEALTH else self._authenticate)
         lane = next(iter(self._lanes.values()))
-        room = self._rooms.of(method, dict(handler_call_details.invocation_metadata))
-        if room.full:
+        metadata = dict(handler_call_details.invocation_metadata)
+        room = self._rooms.of(method, metadata)
+        caller = self._rooms.caller_of(room, metadata)
+        if not room.admits(caller):
             room.turned_away += 1
             return _turned_away(handler, ResourceExhausted(), lane)
-        return _in_room(self._led(method, handler), handler, room)
+        return _in_room(self._led(method, handler), handler, room.of(caller))
 
     def _led(self, method: str, handler: Any) -> Callable[[Any, grpc.ServicerContext], Any]:
         """The handler's behaviour with all links before it; bytes become messages after the last of them."""
@@ -285,7 +287,7 @@ def _answered(handler: Any, content: Any, context: grpc.ServicerContext) -> Answ
     return answer
 
 
-def _in_room(behavior: Callable[[Any, Any], Any], handler: Any, room: WaitingRoom) -> Any:
+def _in_room(behavior: Callable[[Any, Any], Any], handler: Any, room: ThreadPoolExecutor) -> Any:
     behavior.experimental_thread_pool = room  # type: ignore[attr-defined]
     make = _MAKERS[handler.request_streaming, handler.response_streaming]
     return make(behavior, response_serializer=handler.response_serializer)

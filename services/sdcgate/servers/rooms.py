@@ -1,20 +1,25 @@
 """The threads that answer calls: a room for the services' own, where people call too one for theirs, and
 where some calls only read one for those: who polls does not wait behind what is computed.
 
-Whoever waits for a thread of one room takes none of the others.
+Whoever waits for a thread of one room takes none of the others. Within a room calls of people take turns by who
+calls: the token, and the researcher whom a portal names.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event, Lock, Semaphore, local
 from typing import Any
 
-from sdcgate.servers.authentication import AUTHORIZATION_KEY, bearer_token
+from sdcgate.servers.authentication import AUTHORIZATION_KEY, ON_BEHALF_OF_KEY, bearer_token
 from sdcgate.servers.errors import Unauthenticated
+from sdcgate.servers.fair_queue import FairQueue
 from sdcgate.servers.settings import GrpcServer
 
 Metadata = dict[str, str | bytes]
+ALONE = None
+"""The caller of a room that has one caller only: the house's own services."""
 
 
 class WaitingRoom(ThreadPoolExecutor):
@@ -37,18 +42,20 @@ class WaitingRoom(ThreadPoolExecutor):
         self._mine = local()
         self._closed = Event()
         self._counting = Lock()
-        self._waiting = 0
+        self._queue: FairQueue[_Waiting] = FairQueue()
         self._busy = 0
 
-    @property
-    def full(self) -> bool:
-        """Whether no further call may wait."""
-        return self._waiting > self.most_waiting
+    def admits(self, caller: Hashable = ALONE) -> bool:
+        """Whether one more call of a caller may wait."""
+        with self._counting:
+            if caller is ALONE:
+                return len(self._queue) <= self.most_waiting
+            return self._queue.admits(caller, self.most_waiting + 1)
 
     @property
     def waiting(self) -> int:
         """Calls that wait for a thread."""
-        return self._waiting
+        return len(self._queue)
 
     @property
     def busy(self) -> int:
@@ -56,23 +63,41 @@ class WaitingRoom(ThreadPoolExecutor):
         return self._busy
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Queue a call."""
+        """Queue a call of nobody in particular."""
+        return self.submit_of(ALONE, fn, *args, **kwargs)
+
+    def submit_of(
+        self, caller: Hashable, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        """Queue a call of a caller; it gets a thread when it is his turn."""
+        waiting = _Waiting(lambda: fn(*args, **kwargs))
         with self._counting:
-            self._waiting += 1
+            self._queue.put(caller, waiting)
+        try:
+            # Which call a thread gets is decided when there is one: that of whose turn it is.
+            super().submit(self._work)
+        except RuntimeError:
+            # Shut down: nobody would ever take it.
+            waiting.future.cancel()
+            raise
+        return waiting.future
 
-        def run() -> Any:
-            if self._working is not None:
-                self._working.acquire()
-            self._mine.works = True
-            with self._counting:
-                self._waiting -= 1
-                self._busy += 1
-            try:
-                return fn(*args, **kwargs)
-            finally:
-                self._stop_working()
+    def of(self, caller: Hashable) -> ThreadPoolExecutor:
+        """This room for one caller's calls."""
+        return _Seat(self, caller)
 
-        return super().submit(run)
+    def _work(self) -> None:
+        if self._working is not None:
+            self._working.acquire()
+        self._mine.works = True
+        with self._counting:
+            waiting = self._queue.take()
+            self._busy += 1
+        try:
+            if waiting is not None:
+                waiting.run()
+        finally:
+            self._stop_working()
 
     def rest(self, seconds: float) -> None:
         """Sleep in the thread of a call whose work is done; no longer than until the room is shut down."""
@@ -82,6 +107,11 @@ class WaitingRoom(ThreadPoolExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls and wake who rests."""
         self._closed.set()
+        if cancel_futures:
+            with self._counting:
+                left = list(self._queue.drain())
+            for waiting in left:
+                waiting.future.cancel()
         super().shutdown(wait, cancel_futures=cancel_futures)
 
     def _stop_working(self) -> None:
@@ -91,6 +121,40 @@ class WaitingRoom(ThreadPoolExecutor):
                 self._busy -= 1
             if self._working is not None:
                 self._working.release()
+
+
+class _Waiting:
+    """A call that waits for its turn."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.future: Future[Any] = Future()
+        self._call = call
+
+    def run(self) -> None:
+        """Make the call, unless it was cancelled."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self._call()
+        except BaseException as error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(result)
+
+
+class _Seat(ThreadPoolExecutor):
+    """A room as gRPC takes it for one call: it wants a ThreadPoolExecutor, and names no caller.
+
+    It has no threads of its own, so nothing of its class is set up.
+    """
+
+    def __init__(self, room: WaitingRoom, caller: Hashable) -> None:
+        self._room = room
+        self._caller = caller
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Queue a call."""
+        return self._room.submit_of(self._caller, fn, *args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +224,10 @@ class Rooms:
         except Unauthenticated:
             own = False
         return self.own if own else self.check
+
+    def caller_of(self, room: WaitingRoom, metadata: Metadata) -> Hashable:
+        """Who takes turns in a room, before anybody has looked whether he may: a digest of his token."""
+        if self.check is not None and room is self.own:
+            return ALONE
+        shown = (metadata.get(AUTHORIZATION_KEY, ""), metadata.get(ON_BEHALF_OF_KEY, ""))
+        return hashlib.blake2b(repr(shown).encode(), digest_size=16).digest()

@@ -2,7 +2,8 @@
 
 import threading
 
-from sdcgate.servers.rooms import WaitingRoom
+from sdcgate.servers.rooms import ALONE, CheckLane, Rooms, WaitingRoom
+from sdcgate.servers.settings import GrpcServer
 
 PATIENCE = 20.0
 
@@ -59,6 +60,92 @@ def test_where_nobody_more_may_rest_calls_wait_and_the_room_is_full():
         assert begun.acquire(timeout=PATIENCE)
     waiting = [room.submit(lambda: None) for _ in range(2)]
     assert room.waiting == 2
-    assert room.full
+    assert not room.admits()
     room.shutdown(wait=False, cancel_futures=True)
     assert all(future.cancelled() for future in waiting)
+
+
+def test_a_greedy_caller_keeps_nobody_waiting_for_more_than_one_of_his_calls():
+    room = WaitingRoom(1, "room", waiting_calls=1000)
+    gate, order = threading.Event(), []
+    blocked = room.submit_of("greedy", gate.wait, PATIENCE)
+    greedy = [room.submit_of("greedy", order.append, f"greedy {number}") for number in range(100)]
+    others = [room.submit_of(name, order.append, name) for name in ("anna", "bert")]
+    again = room.submit_of("anna", order.append, "anna again")
+    gate.set()
+    for future in (blocked, *greedy, *others, again):
+        future.result(PATIENCE)
+    assert order[:5] == ["greedy 0", "anna", "bert", "greedy 1", "anna again"]
+    assert order[5:] == [f"greedy {number}" for number in range(2, 100)]
+    room.shutdown()
+
+
+def test_a_call_gets_its_own_answer_whatever_order_they_are_made_in():
+    room = WaitingRoom(3, "room", waiting_calls=1000, resting=4)
+    futures = {
+        (caller, number): room.submit_of(caller, lambda *which: which, caller, number)
+        for caller in "abc"
+        for number in range(20)
+    }
+    assert {which: future.result(PATIENCE) for which, future in futures.items()} == {
+        one: one for one in futures
+    }
+
+    def fail() -> None:
+        raise ValueError("mine")
+
+    assert str(room.submit_of("a", fail).exception(PATIENCE)) == "mine"
+    room.shutdown()
+
+
+def test_a_greedy_caller_leaves_places_to_wait_for_others():
+    room = WaitingRoom(1, "room", waiting_calls=29)
+    gate = threading.Event()
+    room.submit_of("greedy", gate.wait, PATIENCE)
+    while room.waiting:
+        threading.Event().wait(0.01)
+    taken = 0
+    while room.admits("greedy"):
+        room.submit_of("greedy", int)
+        taken += 1
+    # Of 30 places as many as are twice those left.
+    assert taken == 20
+    assert room.admits("anna")
+    gate.set()
+    room.shutdown()
+
+
+def test_the_house_s_own_services_have_all_places():
+    room = WaitingRoom(1, "room", waiting_calls=4)
+    gate = threading.Event()
+    room.submit(gate.wait, PATIENCE)
+    while room.waiting:
+        threading.Event().wait(0.01)
+    taken = 0
+    while room.admits():
+        room.submit(int)
+        taken += 1
+    assert taken == 5
+    gate.set()
+    room.shutdown()
+
+
+def test_calls_are_told_apart_by_token_and_by_whom_a_portal_names():
+    people = Rooms("facility", GrpcServer())
+    shown = [
+        {"authorization": "Bearer a"},
+        {"authorization": "Bearer b"},
+        {"authorization": "Bearer a", "x-on-behalf-of": "anna"},
+        {"authorization": "Bearer a", "x-on-behalf-of": "bert"},
+        {},
+    ]
+    callers = [people.caller_of(people.own, metadata) for metadata in shown]
+    assert len(set(callers)) == 5
+    assert people.caller_of(people.own, dict(shown[0])) == callers[0]
+    assert not any(b"Bearer" in caller for caller in callers)
+    services = Rooms("risk", GrpcServer(), CheckLane(2, 2, lambda token: token == "ours"))
+    for room, alone in ((services.own, True), (services.check, False)):
+        assert (services.caller_of(room, {"authorization": "Bearer ours"}) is ALONE) is alone
+    for rooms in (people, services):
+        for room in rooms.all:
+            room.shutdown()
