@@ -16,13 +16,14 @@ from sdcgate_client import Client
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2, facility_pb2_grpc
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2
-from served_house import ServedHouse
+from served_house import ServedHouse, table_body
 
 SERVICES = {
     "facility": facility_pb2.DESCRIPTOR.services_by_name["FacilityService"],
     "risk": risk_pb2.DESCRIPTOR.services_by_name["RiskService"],
     "protection": protection_pb2.DESCRIPTOR.services_by_name["ProtectionService"],
 }
+ROLES = {"users": "researcher", "stewards": "steward", "checkers": "checker", "operators": "operator"}
 CHECK = {"problem": {"facts": {"units": [1]}}}
 
 
@@ -41,7 +42,7 @@ def house(provider, tmp_path_factory):
         "jwks_url": f"{provider.url}/keys",
         "jwks_cache_seconds": 1,
         "jwks_refresh_seconds": 0,
-        "roles": json.dumps({"users": "researcher", "stewards": "steward", "operators": "operator"}),
+        "roles": json.dumps(ROLES),
         "require_admission": "true",
     }
     house = ServedHouse(tmp_path_factory.mktemp("house"), identity=identity)
@@ -160,6 +161,48 @@ def test_a_portal_acts_for_a_researcher_whose_admissions_and_queries_count(house
     assert act("ada", key="bob").status_code == 403
     for name in ("", "ada,bob", "%20", "a" * 129, "%FF", "%00", "ada%0Abob"):
         assert act(name).status_code == 400, name
+
+
+def test_who_has_several_roles_calls_in_one_of_them_and_never_reviews_his_own(house, provider):
+    admit(house, "zoe")
+    token = provider.sign(sub="zoe", roles=["users", "checkers"])
+
+    def call(role, method, path, body=None):
+        return house.send(method, path, body, token, headers={"X-Role": role} if role else {})
+
+    unsaid = call("", "GET", "/v1/caller")
+    assert unsaid.status_code == 403
+    assert "several roles (checker, researcher)" in unsaid.json()["detail"]
+    assert [call(role, "GET", "/v1/caller").json()["role"] for role in ("researcher", "checker")] == [
+        "researcher",
+        "checker",
+    ]
+    assert call("steward", "GET", "/v1/caller").status_code == 403
+    # What she may is one role's, not the sum.
+    four = table_body(rows=["plan"], columns=["site"])
+    assert call("checker", "POST", "/v1/datasets/randhie/tables", four).status_code == 403
+    asked = call("researcher", "POST", "/v1/datasets/randhie/tables", four)
+    assert asked.status_code == 201
+    query = f"/v1/queries/{asked.json()['query']}"
+    assert "checker" not in call("researcher", "GET", query).json()
+    assert "facts" in call("checker", "GET", query).json()["checker"]
+    review = {"approve": True, "note": "mine"}
+    own = call("checker", "POST", f"{query}:review", review)
+    assert (own.status_code, own.json()["detail"]) == (403, "Nobody reviews his own query.")
+    assert call("researcher", "POST", f"{query}:review", review).status_code == 403
+    # The check side asks the facility, and keeps the answer for this role only.
+    check = {"dimensions": [{"variable": "a", "codes": ["1"]}], "facts": {"units": [3]}, "rules": {}}
+    for role, status in (("researcher", 200), ("", 403), ("steward", 403), ("checker", 200)):
+        assert call(role, "POST", "/v1/risk:assessTable", check).status_code == status, role
+    with Client(str(house.http.base_url), token, role="checker") as client:
+        assert asked.json()["query"] in {one["query"] for one in client.queries()}
+    with grpc.insecure_channel(house.supervisor.addresses["facility"]) as channel:
+        stub = facility_pb2_grpc.FacilityServiceStub(channel)
+        metadata = (("authorization", f"Bearer {token}"), ("x-role", "researcher"))
+        found = stub.GetCaller(facility_pb2.GetCallerRequest(), metadata=metadata, timeout=10)
+        assert (found.role, found.researcher) == ("researcher", "zoe")
+    refused = house.send("GET", "/v1/caller", None, "ada", headers={"X-Role": "checker"})
+    assert (refused.status_code, "has the role researcher" in refused.json()["detail"]) == (403, True)
 
 
 def test_a_key_for_one_project_is_told_so(house):

@@ -33,6 +33,7 @@ class Client(CheckCalls, AdmissionCalls):
         timeout: Seconds to wait for an answer.
         transport: How requests travel; for tests and proxies.
         on_behalf_of: The researcher for whom a portal acts.
+        role: The role in which to call, of those that the token carries; needed where it carries several.
     """
 
     def datasets(self) -> list[dict[str, Any]]:

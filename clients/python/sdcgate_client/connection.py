@@ -26,12 +26,15 @@ class Connection:
         transport: httpx.BaseTransport | None = None,
         *,
         on_behalf_of: str = "",
+        role: str = "",
     ) -> None:
         headers = {"Accept": "application/json, application/problem+json"}
         if api_key:
             headers["Authorization"] = f"Bearer {api_key}"
         if on_behalf_of:
             headers["X-On-Behalf-Of"] = quote(on_behalf_of, safe=" @")
+        if role:
+            headers["X-Role"] = role
         self._http = httpx.Client(
             base_url=base_url,
             headers=headers,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 FAILED = 1
 WRONGLY_ASKED = 2
 API_KEY_FILE = "SDCGATE_API_KEY_FILE"
+ROLE = "SDCGATE_ROLE"
+"""The role in which commands call, where a token carries several."""
 
 Url = Annotated[
     str, typer.Option("--url", envvar="SDCGATE_URL", help="Address of the gateway.", show_default=True)
@@ -41,7 +43,7 @@ def connected(url: str, api_key: str) -> Iterator["Client"]:
             raise ValueError(
                 "no API key: set SDCGATE_API_KEY or SDCGATE_API_KEY_FILE (`sdcgate key create` makes one)"
             )
-        with Client(url, key, timeout=120.0) as client:
+        with Client(url, key, timeout=120.0, role=os.environ.get(ROLE, "")) as client:
             yield client
 
 

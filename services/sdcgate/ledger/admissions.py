@@ -138,6 +138,7 @@ class Admissions:
             "project": request.project,
             "researchers": list(request.researchers),
             "datasets": list(request.datasets),
+            "label": "",
             "valid_from": request.valid_from.isoformat(),
             "valid_until": request.valid_until.isoformat(),
             "requested_by": request.requested_by,

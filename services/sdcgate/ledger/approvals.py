@@ -68,6 +68,7 @@ class Approvals:
             "query": approval.query_id,
             "reviewer": approval.reviewer,
             "author": approval.author,
+            "note": "",
             "exception": approval.exception,
         }
         self._ledger.append(Draft(APPROVAL, fields, attach(note=approval.note.encode())), check)

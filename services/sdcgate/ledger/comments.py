@@ -86,6 +86,7 @@ class Comments:
             "query": comment.query_id,
             "reviewer": comment.reviewer,
             "author": comment.author,
+            "text": "",
             "to_researcher": comment.to_researcher,
         }
         return self._ledger.append(Draft(COMMENT, fields, attach(text=comment.text.encode())), check)[

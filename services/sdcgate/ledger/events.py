@@ -216,6 +216,8 @@ def draft_review(event: ReviewEvent, dataset: str, version: int, audited: int | 
         REVIEW,
         {
             **{name: getattr(event, name) for name in names},
+            # Versions of before look for it here, and may yet run beside this one.
+            "note": "",
             "query": event.query_id,
             "dataset": dataset,
             "version": version,

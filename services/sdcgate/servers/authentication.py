@@ -4,18 +4,20 @@ import hmac
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from sdcgate.servers.errors import InvalidArgument, Unauthenticated
+from sdcgate.servers.errors import InvalidArgument, PermissionDenied, Unauthenticated
 
 AUTHORIZATION_KEY = "authorization"
 ON_BEHALF_OF_KEY = "x-on-behalf-of"
 """Metadata, and header, in which a portal names the researcher for whom it acts."""
+ROLE_KEY = "x-role"
+"""Metadata, and header, in which who has several roles says in which of them he calls."""
 LONGEST_NAME = 128
 SERVICE_ROLE = "service"
 BEARER = "bearer "
@@ -24,6 +26,7 @@ Authenticate = Callable[[str], Any | None]
 """Token -> caller, or None. Whatever it raises is an error of the service, never a way in."""
 
 _caller: ContextVar[Any] = ContextVar("sdcgate_caller")
+_wanted_role: ContextVar[str] = ContextVar("sdcgate_wanted_role", default="")
 _on_behalf_of: ContextVar[str] = ContextVar("sdcgate_on_behalf_of", default="")
 
 
@@ -54,6 +57,32 @@ def caller() -> Any:
 def on_behalf_of() -> str:
     """For whom the caller says that he acts; empty where he acts for himself."""
     return _on_behalf_of.get()
+
+
+def wanted_role() -> str:
+    """The role in which whoever is being authenticated wants to call; empty where he does not say."""
+    return _wanted_role.get()
+
+
+def authenticated(authenticate: Authenticate, metadata: Mapping[str, str | bytes]) -> Any:
+    """Who shows this metadata, in the role that it names.
+
+    Raises:
+        Unauthenticated: nobody that is known.
+        PermissionDenied: he has another role.
+    """
+    shown = metadata.get(ROLE_KEY, "")
+    wanted = shown if isinstance(shown, str) else shown.decode("ascii", "replace")
+    outside = _wanted_role.set(wanted)
+    try:
+        found = authenticate(bearer_token(metadata.get(AUTHORIZATION_KEY)))
+    finally:
+        _wanted_role.reset(outside)
+    if found is None:
+        raise Unauthenticated()
+    if wanted not in {"", found.role}:
+        raise PermissionDenied(f"Your key has the role {found.role}: leave out {ROLE_KEY}, or name that one.")
+    return found
 
 
 def set_caller(found: Any, on_behalf_of: str = "") -> None:

@@ -17,11 +17,13 @@ from sdcgate.facility.access import require
 from sdcgate.facility.errors import Forbidden
 from sdcgate.servers.authentication import (
     AUTHORIZATION_KEY,
+    ROLE_KEY,
     Authenticate,
     KeyCaller,
     ServiceCaller,
     caller,
     service_authenticator,
+    wanted_role,
 )
 from sdcgate.servers.channels import bare_channel
 from sdcgate.servers.errors import PermissionDenied, Unavailable
@@ -79,7 +81,7 @@ class Callers:
             PermissionDenied: to somebody whose role may not use the check side.
             Unavailable: the facility cannot be asked.
         """
-        digest = hashlib.sha256(token.encode()).digest()
+        digest = hashlib.sha256(f"{wanted_role()}\n{token}".encode()).digest()
         with self._using:
             answer = self._known.get(digest) or self._unknown.get(digest)
         if answer is None:
@@ -130,14 +132,19 @@ def facility_asker(channel: grpc.Channel) -> Ask:
 
     def ask(token: str) -> KeyCaller | None:
         bound = structlog.contextvars.get_contextvars().get(REQUEST_ID)
-        metadata = ((AUTHORIZATION_KEY, f"Bearer {token}"), (REQUEST_ID_KEY, request_id(bound)), *carried())
+        metadata = (
+            (AUTHORIZATION_KEY, f"Bearer {token}"),
+            *(((ROLE_KEY, wanted_role()),) if wanted_role() else ()),
+            (REQUEST_ID_KEY, request_id(bound)),
+            *carried(),
+        )
         try:
             found = stub.GetCaller(facility_pb2.GetCallerRequest(), timeout=ASK_SECONDS, metadata=metadata)
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.UNAUTHENTICATED:
                 return None
             if error.code() is grpc.StatusCode.PERMISSION_DENIED:
-                # A token that carries no role, or several.
+                # A token that carries no role, or several of which none is named.
                 raise PermissionDenied(error.details() or "") from None
             raise Unavailable("The facility cannot be asked whose key this is; try again") from None
         return KeyCaller(found.key_id, found.role, found.researcher)

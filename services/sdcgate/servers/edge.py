@@ -10,9 +10,15 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sdcgate.servers.authentication import AUTHORIZATION_KEY, ON_BEHALF_OF_KEY, researcher_named
+from sdcgate.servers.authentication import (
+    AUTHORIZATION_KEY,
+    ON_BEHALF_OF_KEY,
+    ROLE_KEY,
+    researcher_named,
+)
 from sdcgate.servers.channels import Metadata
 from sdcgate.servers.errors import (
+    InvalidArgument,
     Problem,
     Unauthenticated,
     problem_of,
@@ -128,13 +134,18 @@ def shown(headers: Headers) -> Metadata:
 
     Raises:
         Unauthenticated: no key and no token, or more than one.
-        InvalidArgument: the researcher for whom he acts has no name that a header can carry.
+        InvalidArgument: the researcher for whom he acts, or the role, is no name that a header can carry.
     """
     found = ((AUTHORIZATION_KEY, f"Bearer {token(headers.getlist(AUTHORIZATION_KEY))}"),)
     named = headers.getlist(ON_BEHALF_OF_KEY)
     if named:
         researcher_named(",".join(named))
-    return (*found, *((ON_BEHALF_OF_KEY, name) for name in named))
+    # Several are handed on as one that no role is: of two headers neither is chosen here.
+    roles = ",".join(headers.getlist(ROLE_KEY))
+    if not roles.isascii() or not roles.isprintable():
+        raise InvalidArgument(detail=f"{ROLE_KEY} must be a role, such as checker")
+    in_role = ((ROLE_KEY, roles),) if roles else ()
+    return (*found, *in_role, *((ON_BEHALF_OF_KEY, name) for name in named))
 
 
 def _seen(scope: Scope, state: dict[str, Any], status: int) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Calls that wait, in turns by who calls: nobody waits for more than one call of each other caller.
 
-Fair queueing by round-robin: Nagle, "On packet switches with infinite storage", RFC 970 (1985). How many of each
-may wait: dynamic thresholds, Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
-switches", IEEE/ACM Transactions on Networking 6(2), 1998.
+Fair queueing by round-robin: Nagle, "On packet switches with infinite storage", RFC 970 (1985). How many of
+each may wait: dynamic thresholds, Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory
+packet switches", IEEE/ACM Transactions on Networking 6(2), 1998.
 """
 
 from collections import OrderedDict, deque

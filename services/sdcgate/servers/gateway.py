@@ -22,7 +22,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from sdcgate.servers.authentication import ON_BEHALF_OF_KEY
+from sdcgate.servers.authentication import ON_BEHALF_OF_KEY, ROLE_KEY
 from sdcgate.servers.bodies import (
     JSON,
     FileMessages,
@@ -178,7 +178,7 @@ class Gateway:
             edge,
             allow_origins=section.edge.allowed_origins,
             allow_methods=("GET", "POST"),
-            allow_headers=("Authorization", "Content-Type", REQUEST_ID_KEY, ON_BEHALF_OF_KEY),
+            allow_headers=("Authorization", "Content-Type", REQUEST_ID_KEY, ON_BEHALF_OF_KEY, ROLE_KEY),
             expose_headers=("Location", "Retry-After", REQUEST_ID_KEY),
         )
 

@@ -17,10 +17,9 @@ from google.protobuf.message import DecodeError, Message
 
 from sdcgate.facility.watching import Watcher, watched_by
 from sdcgate.servers.authentication import (
-    AUTHORIZATION_KEY,
     ON_BEHALF_OF_KEY,
     Authenticate,
-    bearer_token,
+    authenticated,
     researcher_named,
     set_caller,
 )
@@ -28,7 +27,6 @@ from sdcgate.servers.errors import (
     InvalidArgument,
     Problem,
     ResourceExhausted,
-    Unauthenticated,
     abort,
     problem_of,
 )
@@ -193,9 +191,7 @@ class Authentication:
 
     def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Proceed as the caller that the token stands for."""
-        found = self._authenticate(bearer_token(call.metadata.get(AUTHORIZATION_KEY)))
-        if found is None:
-            raise Unauthenticated()
+        found = authenticated(self._authenticate, call.metadata)
         named = call.metadata.get(ON_BEHALF_OF_KEY)
         set_caller(found, "" if named is None else researcher_named(str(named)))
         return proceed()
@@ -338,8 +334,6 @@ def _in_lane(handler: Any, lane: ThreadPoolExecutor, authenticate: Authenticate 
 def _require_caller(authenticate: Authenticate, context: grpc.ServicerContext) -> None:
     """End a call whose token nobody knows."""
     try:
-        found = authenticate(bearer_token(dict(context.invocation_metadata()).get(AUTHORIZATION_KEY)))
+        authenticated(authenticate, dict(context.invocation_metadata()))
     except Exception as error:
         abort(context, problem_of(error))
-    if found is None:
-        abort(context, Unauthenticated())

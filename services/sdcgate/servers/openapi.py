@@ -50,7 +50,8 @@ EITHER = (
 FILE: Schema = {"type": "string", "format": "binary", "description": "An Arrow IPC stream, not compressed."}
 KEY_DESCRIPTION = (
     "An API key of the facility, or a token of the agency's identity provider. A portal that acts for a "
-    "researcher names him in the header X-On-Behalf-Of."
+    "researcher names him in the header X-On-Behalf-Of. Whose token carries several roles names "
+    "the one in which he calls in X-Role."
 )
 REQUEST_ID_HEADER: Schema = {
     "description": "Id of the request, the caller's own where it sent one; quote it in a report.",

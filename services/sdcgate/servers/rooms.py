@@ -1,8 +1,8 @@
 """The threads that answer calls: a room for the services' own, where people call too one for theirs, and
 where some calls only read one for those: who polls does not wait behind what is computed.
 
-Whoever waits for a thread of one room takes none of the others. Within a room calls of people take turns by who
-calls: the token, and the researcher whom a portal names.
+Whoever waits for a thread of one room takes none of the others. Within a room calls of people take turns by
+who calls: the token, and the researcher whom a portal names.
 """
 
 import hashlib

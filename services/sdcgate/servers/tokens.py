@@ -16,6 +16,7 @@ import jwt
 from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWKClientError
 
 from sdcgate.ledger.credentials import Caller, Role
+from sdcgate.servers.authentication import ROLE_KEY, wanted_role
 from sdcgate.servers.errors import PermissionDenied, Unavailable
 from sdcgate.servers.settings import Identity
 
@@ -46,7 +47,7 @@ class Tokens:
         """Whose this token is; None where it is none of the issuer's, not for us, or out of date.
 
         Raises:
-            PermissionDenied: it carries no role of this service, or several.
+            PermissionDenied: it carries no role of ours, not the named one, or several and none is named.
             Unavailable: the issuer's keys cannot be had.
         """
         if _JWT.fullmatch(token) is None:
@@ -111,10 +112,18 @@ class Tokens:
         }
         listed = words if isinstance(words, list) else []
         found = sorted({known[word] for word in listed if isinstance(word, str) and word in known})
-        if len(found) != 1:
-            carried = f"several roles ({', '.join(found)})" if found else "no role"
-            raise PermissionDenied(f"Your token carries {carried} of this service; sign in with exactly one")
-        return Role(found[0])
+        wanted = wanted_role()
+        if not found:
+            raise PermissionDenied("Your token carries no role of this service; sign in with one")
+        if wanted and wanted not in found:
+            raise PermissionDenied(f"Your token does not carry the role {ROLE_KEY} names: {', '.join(found)}")
+        if not wanted and len(found) > 1:
+            # Each call is made in one of them: what it may do and see is never more than one role's.
+            carried = ", ".join(found)
+            raise PermissionDenied(
+                f"Your token carries several roles ({carried}): name one of them in {ROLE_KEY}"
+            )
+        return Role(wanted or found[0])
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:

@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import ValidationError
 
 from identity_provider import AUDIENCE, identity_provider
-from sdcgate.ledger.credentials import Caller
-from sdcgate.servers.errors import PermissionDenied, Unavailable
+from sdcgate.ledger.credentials import Caller, Role
+from sdcgate.servers.authentication import authenticated
+from sdcgate.servers.errors import PermissionDenied, Unauthenticated, Unavailable
 from sdcgate.servers.settings import Identity
 from sdcgate.servers.tokens import Tokens
 
@@ -269,12 +270,39 @@ def test_persons_and_roles_are_read_from_the_claims_that_are_set(provider):
         (["service"], "no role"),
         ([["researcher"]], "no role"),
         ({"researcher": True}, "no role"),
-        (["researcher", "checker"], "several roles .checker, researcher."),
+        (["researcher", "checker"], "several roles .checker, researcher.: name one of them in x-role"),
     ],
 )
-def test_a_token_without_exactly_one_role_is_told_so(provider, roles, told):
+def test_a_token_without_a_role_or_with_several_of_which_none_is_named_is_told_so(provider, roles, told):
     with pytest.raises(PermissionDenied, match=told):
         tokens(provider).authenticate(provider.sign(roles=roles))
+
+
+def test_who_has_several_roles_calls_in_the_one_that_he_names(provider):
+    token = provider.sign(roles=["researcher", "checker", "administrator"])
+
+    def called(role):
+        shown = {"authorization": f"Bearer {token}", "x-role": role}
+        return authenticated(tokens(provider).authenticate, shown)
+
+    assert [called(role).role for role in ("researcher", "checker")] == ["researcher", "checker"]
+    assert called("researcher").researcher == called("checker").researcher == "ada"
+    for role in ("steward", "administrator", "service", "checker,researcher", "CHECKER", " "):
+        with pytest.raises(PermissionDenied, match="not carry the role x-role names: checker, researcher"):
+            called(role)
+    with pytest.raises(PermissionDenied, match="several roles"):
+        called("")
+
+
+def test_a_key_or_token_of_one_role_is_refused_another():
+    key = Caller("k", Role.RESEARCHER, "ada")
+    shown = {"authorization": "Bearer k"}
+    assert authenticated(lambda _: key, {**shown, "x-role": "researcher"}) is key
+    assert authenticated(lambda _: key, shown) is key
+    with pytest.raises(PermissionDenied, match="has the role researcher"):
+        authenticated(lambda _: key, {**shown, "x-role": "checker"})
+    with pytest.raises(Unauthenticated):
+        authenticated(lambda _: None, {**shown, "x-role": "checker"})
 
 
 def test_a_portal_that_the_token_names_as_the_actor_is_known(provider):
