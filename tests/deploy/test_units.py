@@ -54,3 +54,10 @@ def test_no_unit_gets_rights_or_sees_what_it_does_not_need() -> None:
         "Restart=always",
     ):
         assert f"\n{line}\n" in HARDENING
+
+
+def test_the_socket_that_outlives_the_gateway_is_where_its_settings_say() -> None:
+    text = (UNITS / "sdcgate-gateway.socket").read_text(encoding="utf-8")
+    section = Settings().gateway
+    assert f"\nListenStream={section.host}:{section.port}\n" in text
+    assert "PartOf=sdcgate.target" in text

@@ -4,7 +4,6 @@ Whatever goes wrong on the way to a service or back is problem+json, never a ver
 """
 
 import asyncio
-import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -49,6 +48,7 @@ from sdcgate.servers.errors import (
 )
 from sdcgate.servers.forms import FormMessages, form_messages
 from sdcgate.servers.leaving import while_connected
+from sdcgate.servers.listening import LEAVING_SECONDS, LeavingServer, listening_socket
 from sdcgate.servers.logging import REQUEST_ID, configure, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.probes import Probes
@@ -301,9 +301,9 @@ async def run(settings: Settings, signals: Signals) -> None:
     ready_file = settings.ready_file("gateway", section)
     ready_file.unlink(missing_ok=True)
     https = HttpsCertificate(section.tls) if section.tls.enabled else None
-    listening = bind(section)
+    listening = listening_socket(section)
     address = f"{section.host}:{listening.getsockname()[1]}"
-    server = uvicorn.Server(_configuration(gateway, section))
+    server = LeavingServer(_configuration(gateway, section))
     probes = Probes(
         section.metrics_host,
         section.metrics_port,
@@ -347,23 +347,9 @@ def _configuration(gateway: Gateway, section: GatewayServer) -> uvicorn.Config:
         lifespan="off",
         ws="none",
         timeout_keep_alive=20,
-        timeout_graceful_shutdown=max(1, round(section.drain_seconds)),
+        timeout_graceful_shutdown=max(1, round(section.drain_seconds - LEAVING_SECONDS)),
         ssl_certfile=tls.certificate,
         ssl_keyfile=str(tls.key) if tls.key is not None else None,
         ssl_cert_reqs=ssl.CERT_REQUIRED if tls.client_ca is not None else ssl.CERT_NONE,
         ssl_ca_certs=str(tls.client_ca) if tls.client_ca is not None else None,
     )
-
-
-def bind(section: GatewayServer) -> socket.socket:
-    """A listening socket; raises OSError where the port is taken."""
-    family = socket.AF_INET6 if ":" in section.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((section.host, section.port))
-    except OSError:
-        listening.close()
-        raise
-    listening.setblocking(False)
-    return listening

@@ -14,6 +14,7 @@ from sdcgate.servers import errors, gateway, openapi_examples
 from sdcgate.servers.authentication import ServiceCaller
 from sdcgate.servers.edge import SECURITY_HEADERS
 from sdcgate.servers.lifecycle import Running
+from sdcgate.servers.listening import listening_socket
 from sdcgate.servers.process import Signals
 from sdcgate.servers.routes import ROUTES, SERVICES, checked
 from sdcgate.servers.settings import FacilityServer, GatewayServer, Peer, Settings
@@ -529,7 +530,7 @@ def test_a_facility_that_takes_too_long_is_504(tmp_path):
 def test_a_taken_port_is_an_error(place):
     port = int(place.http.base_url.port)
     with pytest.raises(OSError, match="in use"):
-        gateway.bind(GatewayServer(port=port))
+        listening_socket(GatewayServer(port=port))
 
 
 bodies = st.binary(max_size=60) | st.recursive(

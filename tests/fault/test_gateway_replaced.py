@@ -1,0 +1,214 @@
+"""The gateway is replaced while people ask: no request is lost, over new connections and over kept ones."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from sdcgate.servers.listening import listening_socket
+from sdcgate.servers.settings import GatewayServer
+from served_house import ServedHouse, table_body
+from trials import trials
+
+PATIENCE = 60.0
+LAUNCH = 'exec 3<&"$0"; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    """A socket that outlives the gateways, as systemd keeps one."""
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as made:
+        made.set_inheritable(True)
+        yield made
+
+
+class Gateways:
+    """Gateways of a house, one after the other, on a socket that is handed to them."""
+
+    def __init__(self, house: ServedHouse, listening: socket.socket, folder: Path) -> None:
+        self._house, self._listening, self._folder = house, listening, folder
+        self.running: list[subprocess.Popen[bytes]] = []
+        self._number = 0
+
+    def start(self) -> None:
+        """One more, until it takes calls."""
+        self._number += 1
+        ready = self._folder / f"gateway-{self._number}.json"
+        environment = self._house.supervisor._environment | {
+            "SDCGATE_GATEWAY__PORT": str(self._listening.getsockname()[1]),
+            "SDCGATE_GATEWAY__METRICS_PORT": "0",
+            "SDCGATE_GATEWAY__READY_FILE": str(ready),
+        }
+        handed = self._listening.fileno()
+        command = [sys.executable, "-m", "sdcgate.cli", "serve", "gateway"]
+        process = subprocess.Popen(
+            ["bash", "-c", LAUNCH, str(handed), *command],
+            env=environment, pass_fds=(handed,), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.running.append(process)
+        until = time.monotonic() + PATIENCE
+        while not (ready.exists() and self._takes_calls(json.loads(ready.read_text())["metrics"])):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+    def stop_oldest(self) -> None:
+        """SIGTERM, and its end."""
+        process = self.running.pop(0)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+    def _takes_calls(self, metrics: str) -> bool:
+        try:
+            return httpx.get(f"http://{metrics}/readyz", timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+class People:
+    """Ask again and again, some over kept connections and some over a new one each time."""
+
+    def __init__(self, url: str, house: ServedHouse, kept: int, new: int) -> None:
+        self._url, self._house = url, house
+        self._stop = threading.Event()
+        keep = [number < kept for number in range(kept + new)]
+        self._threads = [threading.Thread(target=self._ask, args=(one,)) for one in keep]
+        self.answered: Counter[str] = Counter()
+
+    def __enter__(self) -> "People":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def wait_for_answers(self, more: int = 20) -> None:
+        until, wanted = time.monotonic() + PATIENCE, self.answered.total() + more
+        while self.answered.total() < wanted:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    def _ask(self, keep: bool) -> None:
+        headers = {"Authorization": f"Bearer {self._house.keys['ada']}"}
+        headers |= {} if keep else {"Connection": "close"}
+        table = table_body(rows=["site"])
+        with httpx.Client(base_url=self._url, headers=headers, timeout=60) as http:
+            while not self._stop.wait(0.005):
+                for method, path, body in (
+                    ("GET", "/v1/status", None),
+                    ("POST", "/v1/datasets/randhie/tables", table),
+                ):
+                    try:
+                        self.answered[str(http.request(method, path, json=body).status_code)] += 1
+                    except httpx.TransportError as error:
+                        self.answered[repr(error)] += 1
+
+
+@pytest.mark.parametrize("rolls", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_a_gateway_that_is_replaced_loses_no_request(rolls, listening, tmp_path, tell):
+    house = ServedHouse(tmp_path / "house")
+    gateways = Gateways(house, listening, tmp_path)
+    number = trials(rolls)
+    try:
+        assert house.register_randhie().status_code == 201
+        assert house.ask(rows=["site"]).status_code == 201
+        gateways.start()
+        port = listening.getsockname()[1]
+        with People(f"http://127.0.0.1:{port}", house, kept=2, new=2) as people:
+            for _ in range(number):
+                # One beside the other, then the first one goes.
+                people.wait_for_answers()
+                gateways.start()
+                people.wait_for_answers()
+                gateways.stop_oldest()
+            people.wait_for_answers()
+            # Restarted: while there is none, requests wait.
+            gateways.stop_oldest()
+            gateways.start()
+            people.wait_for_answers()
+        assert set(people.answered) == {"200"}, people.answered
+    finally:
+        for process in gateways.running:
+            process.kill()
+            process.wait()
+        house.stop()
+    tell("SIGTERM of the gateway under load", number + 1, requests=people.answered.total(), lost=0)
+
+
+def test_who_has_a_connection_is_answered_and_told_that_it_ends(listening, tmp_path):
+    house = ServedHouse(tmp_path / "house")
+    gateways = Gateways(house, listening, tmp_path)
+    try:
+        gateways.start()
+        connection = http.client.HTTPConnection(*listening.getsockname(), timeout=PATIENCE)
+
+        def told() -> str | None:
+            connection.request("GET", "/v1/status", headers={"Authorization": f"Bearer {house.keys['ada']}"})
+            response = connection.getresponse()
+            assert (response.status, bool(response.read())) == (200, True)
+            return response.getheader("connection")
+
+        assert told() is None
+        gateways.running[0].send_signal(signal.SIGTERM)
+        # Idle when the signal comes: its next request is on its way.
+        time.sleep(0.3)
+        until = time.monotonic() + PATIENCE
+        while told() != "close":
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert gateways.running[0].wait(PATIENCE) == 0
+    finally:
+        for process in gateways.running:
+            process.kill()
+            process.wait()
+        house.stop()
+
+
+def test_a_socket_elsewhere_than_the_settings_say_is_not_taken(listening, monkeypatch):
+    kept = os.dup(3) if _is_open(3) else None
+    try:
+        os.dup2(listening.fileno(), 3)
+        port = listening.getsockname()[1]
+        for section, told in (
+            (GatewayServer(port=port + 1 if port < 65535 else 1), "SDCGATE_GATEWAY__PORT say"),
+            (GatewayServer(port=port), "one socket must be handed over, not 2"),
+        ):
+            monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
+            monkeypatch.setenv("LISTEN_FDS", "2" if "not 2" in told else "1")
+            with pytest.raises(ValueError, match=told):
+                listening_socket(section)
+            os.dup2(listening.fileno(), 3)
+    finally:
+        os.close(3)
+        if kept is not None:
+            os.dup2(kept, 3)
+            os.close(kept)
+
+
+def test_what_is_handed_to_another_process_is_left_alone(monkeypatch):
+    monkeypatch.setenv("LISTEN_PID", "1")
+    monkeypatch.setenv("LISTEN_FDS", "1")
+    with listening_socket(GatewayServer(port=0)) as made:
+        assert made.getsockname()[0] == "127.0.0.1"
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
