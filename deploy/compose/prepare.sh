@@ -16,7 +16,7 @@ ledger_url() { printf 'postgresql://sdcgate:%s@postgres:5432/sdcgate\n' "$(cat s
 once service.token openssl rand -hex 32
 once postgres.password openssl rand -hex 32
 once grafana.password openssl rand -hex 16
-once ledger.url ledger_url
+once sdcgate_ledger_url ledger_url
 
 [ -s secrets/authority.pem ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 \
     -subj "/CN=sdcgate" -addext "keyUsage=critical,keyCertSign,cRLSign" \

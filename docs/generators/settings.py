@@ -18,6 +18,7 @@ _CLIENT = (
     ("`SDCGATE_URL`", "text", "`http://127.0.0.1:8080`", "Address of the gateway."),
     ("`SDCGATE_API_KEY`", "text", "", "The caller's key or token."),
     ("`SDCGATE_API_KEY_FILE`", "path", "", "File with the key, where it shall not stand in the environment."),
+    ("`SDCGATE_ROLE`", "text", "", "The role in which to call, of those that a token carries."),
 )
 
 

@@ -74,7 +74,7 @@ def test_every_setting_that_the_templates_name_exists() -> None:
     common = set(re.findall(r"name: (SDCGATE_\w+)[,}]", environment))
     fields = set(re.findall(r"\$section \}\}(\w+)", environment))
     peers = set(re.findall(r"\$prefix \}\}(\w+)", environment))
-    assert {"SDCGATE_LEDGER_URL_FILE"} < common
+    assert {"SDCGATE_SECRETS_DIR"} < common
     assert {"HOST", "DRAIN_SECONDS", "TLS__CLIENT_CA"} < fields
     assert {"ADDRESS", "CA"} < peers
     assert common - SETTINGS == set()

@@ -25,7 +25,7 @@ from sdcgate.cli import main
 from sdcgate.cli.supervisor import SERVICES, Supervisor, free_port
 from sdcgate.servers.channels import connect
 from sdcgate.servers.openapi_examples import BODIES
-from sdcgate.servers.settings import Peer, Settings
+from sdcgate.servers.settings import SECRETS_DIR, Peer, Settings
 from served_house import table_body
 
 FOLDER = Path(__file__).parents[2] / "deploy/compose"
@@ -44,6 +44,8 @@ def test_every_setting_exists_and_every_secret_that_is_named_is_given(compose) -
         if name in {*SERVICES, "migrate"}:
             assert environment.keys() - SETTINGS == set(), name
         named = {Path(value).name for value in environment.values() if value.startswith("/run/secrets/")}
+        # A folder of settings, each a file of its name.
+        named |= {"sdcgate_ledger_url"} if SECRETS_DIR in environment else set()
         assert named == set(service.get("secrets", [])), name
     files = {Path(secret["file"]).name for secret in compose["secrets"].values()}
     assert files == set(compose["secrets"])
@@ -162,7 +164,7 @@ def environment(compose, tmp_path_factory, database: str) -> dict[str, str]:
         authority.issue(name)
     (secrets / "service.token").write_text("0123456789abcdef" * 4)
     (secrets / "service.token").chmod(0o440)
-    (secrets / "ledger.url").write_text(database + "\n")
+    (secrets / "sdcgate_ledger_url").write_text(database + "\n")
     taken: set[int] = set()
     ports = {f"{name}:{getattr(Settings(), name).port}": free_port("0.0.0.0", 0, taken) for name in SERVICES}
     told = {

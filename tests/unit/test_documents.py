@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel
 
 from sdcgate.cli import main
+from sdcgate.cli.connection import ROLE
 from sdcgate.engine import descriptor as descriptors
 from sdcgate.engine.code_lists import resolve_levels
 from sdcgate.engine.descriptor import parse_descriptor
@@ -31,7 +32,7 @@ ROOMS = [
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\((?!https?://)([^)#]*)(#[^)]*)?\)")
-CLIENT_VARIABLES = {"SDCGATE_URL", "SDCGATE_API_KEY", "SDCGATE_API_KEY_FILE", SECRETS_DIR}
+CLIENT_VARIABLES = {"SDCGATE_URL", "SDCGATE_API_KEY", "SDCGATE_API_KEY_FILE", ROLE, SECRETS_DIR}
 GRAFANA_VARIABLES = {"SDCGATE_PROMETHEUS_URL"}
 SIGNED_LINES = re.compile("sdcgate (certificate|bundle) 1")
 """Begins what a certificate or a bundle signs; no command."""

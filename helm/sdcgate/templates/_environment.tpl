@@ -55,6 +55,6 @@
 - {name: SDCGATE_POLICY_DIR, value: /etc/sdcgate/policies}
 {{- end }}
 {{- if eq .Values.ledger.database "postgresql" }}
-- {name: SDCGATE_LEDGER_URL_FILE, value: /etc/sdcgate/ledger/url}
+- {name: SDCGATE_SECRETS_DIR, value: /etc/sdcgate/ledger}
 {{- end }}
 {{- end }}

@@ -54,7 +54,7 @@
 secret:
   secretName: {{ .Values.ledger.postgresql.existingSecret }}
   defaultMode: 0440
-  items: [{key: {{ .Values.ledger.postgresql.key }}, path: url}]
+  items: [{key: {{ .Values.ledger.postgresql.key }}, path: sdcgate_ledger_url}]
 {{- end }}
 
 {{/* Where they are mounted: (list $ "risk"). */}}

@@ -19,8 +19,7 @@ def opened_where_it_lies(settings: "Settings") -> Iterator["Ledger"]:
     file = settings.state_dir / "ledger.sqlite"
     if settings.has_own_ledger and not file.exists():
         raise ValueError(
-            f"there is no ledger at {file}: set SDCGATE_STATE_DIR, SDCGATE_LEDGER_URL or "
-            "SDCGATE_LEDGER_URL_FILE"
+            f"there is no ledger at {file}: set SDCGATE_STATE_DIR, SDCGATE_LEDGER_URL or SDCGATE_SECRETS_DIR"
         )
     with opened(settings) as ledger:
         yield ledger

@@ -328,8 +328,6 @@ class Settings(BaseSettings):
     """Where data files that can be registered lie."""
     ledger_url: str = Field(default="", repr=False)
     """SQLAlchemy URL of the ledger; SQLite in the state folder where empty. A password: see above."""
-    ledger_url_file: Path | None = None
-    """File that holds the URL, so that no environment shows its password."""
     engine_url: str = Field(default="", repr=False)
     """Where queries run: `postgresql://...`, a Spark master or `sc://...`; DuckDB over files where empty."""
     default_policy: str = "israel-cbs"
@@ -361,41 +359,33 @@ class Settings(BaseSettings):
         """The environment, then the files of `SDCGATE_SECRETS_DIR`, each named like a variable.
 
         Raises:
-            ValueError: there is no such folder.
+            ValueError: there is no such folder, or nothing in it is a setting, or a setting in it is empty.
         """
         folder = os.environ.get(SECRETS_DIR)
         if not folder:
             return init_settings, env_settings
         if not Path(folder).is_dir():
             raise ValueError(f"{SECRETS_DIR}: {folder} is no folder")
+        prefix = str(settings_cls.model_config["env_prefix"]).lower()
+        found = [Path(folder) / f"{prefix}{name}" for name in settings_cls.model_fields]
+        found = [file for file in found if file.is_file()]
+        # Without its URL a facility would begin a ledger of its own, which does not know what has left.
+        empty = [file.name for file in found if not file.read_text(encoding="utf-8").strip()]
+        if empty or not found:
+            what = f"{', '.join(empty)} is empty" if empty else f"no file in {folder} is named like a setting"
+            raise ValueError(f"{SECRETS_DIR}: {what}")
         return init_settings, env_settings, SecretsSettingsSource(settings_cls, folder)
-
-    @model_validator(mode="after")
-    def _one_ledger(self) -> Self:
-        if self.ledger_url and self.ledger_url_file is not None:
-            raise ValueError("ledger_url and ledger_url_file exclude each other")
-        return self
 
     @property
     def has_own_ledger(self) -> bool:
         """Whether the ledger is SQLite in the state folder."""
-        return not self.ledger_url and self.ledger_url_file is None
+        return not self.ledger_url
 
     def ledger_address(self) -> str:
-        """SQLAlchemy URL of the ledger.
-
-        Raises:
-            OSError: the file of the URL cannot be read.
-            ValueError: it holds none.
-        """
+        """SQLAlchemy URL of the ledger."""
         if self.has_own_ledger:
             return f"sqlite:///{self.state_dir / 'ledger.sqlite'}"
-        if self.ledger_url_file is None:
-            return self.ledger_url
-        url = self.ledger_url_file.read_text(encoding="utf-8").strip()
-        if not url:
-            raise ValueError(f"{self.ledger_url_file} holds no URL")
-        return url
+        return self.ledger_url
 
     @cached_property
     def service_token_path(self) -> Path:

@@ -75,29 +75,21 @@ def test_a_folder_of_secrets_that_is_not_there_is_an_error(monkeypatch, tmp_path
 
 
 def test_the_ledgers_address_comes_from_a_file_that_only_the_service_reads(monkeypatch, tmp_path):
-    file = tmp_path / "ledger.url"
-    file.write_text("postgresql://sdcgate:PASSWORD@database/ledger\n")
-    monkeypatch.setenv("SDCGATE_LEDGER_URL_FILE", str(file))
+    (tmp_path / "sdcgate_ledger_url").write_text("postgresql://sdcgate:PASSWORD@database/ledger\n")
+    (tmp_path / "gateway.key").write_text("of another")
+    monkeypatch.setenv("SDCGATE_SECRETS_DIR", str(tmp_path))
     settings = Settings()
     assert settings.ledger_address() == "postgresql://sdcgate:PASSWORD@database/ledger"
-    assert "PASSWORD" not in repr(settings)
     assert not settings.has_own_ledger
 
 
-def test_a_file_without_the_ledgers_address_is_no_ledger_in_the_state_folder(monkeypatch, tmp_path):
-    file = tmp_path / "ledger.url"
-    monkeypatch.setenv("SDCGATE_LEDGER_URL_FILE", str(file))
-    with pytest.raises(FileNotFoundError):
-        Settings().ledger_address()
-    file.write_text("\n")
-    with pytest.raises(ValueError, match="holds no URL"):
-        Settings().ledger_address()
-
-
-def test_two_addresses_of_the_ledger_are_an_error(monkeypatch, tmp_path):
-    monkeypatch.setenv("SDCGATE_LEDGER_URL_FILE", str(tmp_path / "ledger.url"))
-    monkeypatch.setenv("SDCGATE_LEDGER_URL", "postgresql://database/ledger")
-    with pytest.raises(ValidationError, match="exclude each other"):
+def test_a_folder_without_the_ledgers_address_is_no_ledger_in_the_state_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("SDCGATE_SECRETS_DIR", str(tmp_path))
+    (tmp_path / "ledger.url").write_text("postgresql://database/ledger\n")
+    with pytest.raises(ValueError, match=r"no file in .* is named like a setting"):
+        Settings()
+    (tmp_path / "sdcgate_ledger_url").write_text("\n")
+    with pytest.raises(ValueError, match="sdcgate_ledger_url is empty"):
         Settings()
 
 
