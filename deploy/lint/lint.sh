@@ -95,7 +95,7 @@ lint_units() {
     cp -r /usr/lib/systemd/system "$root/usr/lib/systemd/"
     # Verified is that the programs are there, too.
     cp /bin/true "$root/opt/sdcgate/bin/sdcgate" && cp /bin/kill "$root/bin/"
-    systemd-analyze verify --root="$root" sdcgate.target
+    systemd-analyze verify --root="$root" sdcgate.target sdcgate-gateway.socket
     for service in sdcgate-{risk,protection,facility,gateway}.service; do
         systemd-analyze verify --root="$root" "$service"
         # Of 100, the less the better; a unit that sets nothing has 96.

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from sdcgate.servers.settings import Settings
+from sdcgate.servers.settings import SECRETS_DIR, Settings
 
 
 def names(model: type[BaseModel], prefix: str = "SDCGATE_") -> Iterator[str]:
@@ -31,12 +31,19 @@ def faults(deployment: dict[str, Any]) -> Iterator[str]:
     (container,) = pod["containers"]
     service = container["args"][1]
     variables = [item["name"] for item in container["env"]]
-    known = set(names(Settings))
+    known = {*names(Settings), SECRETS_DIR}
     yield from (
         f"{name} is no setting" for name in variables if name.startswith("SDCGATE_") and name not in known
     )
     yield from (f"{name} is set twice" for name in set(variables) if variables.count(name) > 1)
     os.environ.update({item["name"]: item["value"] for item in container["env"] if "value" in item})
+    if secrets := os.environ.pop(SECRETS_DIR, ""):
+        paths = [mount["mountPath"] for mount in container["volumeMounts"]]
+        files = [
+            item["path"] for volume in pod["volumes"] for item in volume.get("secret", {}).get("items", ())
+        ]
+        if secrets not in paths or not {name.lower() for name in known} & set(files):
+            yield f"{service} has no setting in its folder of secrets, {secrets}"
     section = getattr(Settings(), service)
     ports = [port["containerPort"] for port in container["ports"]]
     if ports != [section.port, section.metrics_port]:
