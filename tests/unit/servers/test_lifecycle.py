@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from sdcgate.servers import errors
-from sdcgate.servers.authentication import ServiceCaller, caller, service_authenticator
+from sdcgate.servers.authentication import ServiceCaller, caller, on_behalf_of, service_authenticator
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.rooms import ReadLane
@@ -410,3 +410,42 @@ def test_a_process_says_where_it_listens_and_leaves_nothing_behind(tmp_path, num
     assert not ready.exists()
     events = [json.loads(line)["event"] for line in logged.decode().splitlines()]
     assert events == ["ready", "draining", "stopped"]
+
+
+def test_a_greedy_caller_is_turned_away_and_a_modest_one_gets_his_turn(places):
+    place = places(threads=1, waiting_calls=8)
+    gate, order, room = threading.Event(), [], place.running.rooms.own
+
+    def does(context):
+        order.append(on_behalf_of())
+        gate.wait(30)
+        return risk_pb2.AssessTableResponse()
+
+    place.fake.does = does
+    stub = risk_pb2_grpc.RiskServiceStub(place.bare())
+
+    def send(name):
+        metadata = (("authorization", f"Bearer {TOKEN}"), ("x-on-behalf-of", name))
+        return stub.AssessTable.future(risk_pb2.AssessTableRequest(), timeout=30, metadata=metadata)
+
+    def until(reached):
+        end = time.monotonic() + 20
+        while not reached():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    greedy = [send("greedy")]
+    until(lambda: order)
+    greedy += [send("greedy") for _ in range(29)]
+    # Of nine places six: twice as many as are left.
+    until(lambda: room.turned_away == 23)
+    assert room.waiting == 6
+    modest = send("modest")
+    until(lambda: room.waiting == 7)
+    gate.set()
+    assert modest.result() == risk_pb2.AssessTableResponse()
+    codes = [call.code() for call in greedy]
+    assert (codes.count(grpc.StatusCode.OK), codes.count(grpc.StatusCode.RESOURCE_EXHAUSTED)) == (7, 23)
+    # Behind the one that ran, and one more.
+    assert order.index("modest") == 2
+    assert len(order) == 8
