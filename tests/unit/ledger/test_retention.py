@@ -17,7 +17,7 @@ from sdcgate.ledger.bundle_verification import verify_bundle
 from sdcgate.ledger.bundles import Selection, export
 from sdcgate.ledger.comments import Comment, Comments
 from sdcgate.ledger.copying import copy_database
-from sdcgate.ledger.errors import ContentRemoved, HoldsChanged, UnknownHold
+from sdcgate.ledger.errors import ContentRemoved, HoldsChanged, LedgerDamaged, UnknownHold
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.holds import Holds, Subject
 from sdcgate.ledger.ledger import Ledger
@@ -41,6 +41,11 @@ def what(planned):
 
 def removed_at_once(ledger):
     return apply(ledger, plan(ledger, AT_ONCE, later()), AT_ONCE, **WHO)
+
+
+def digest_of(ledger, sequence, name):
+    (event,) = ledger.events_after(sequence - 1, 1)
+    return bytes.fromhex(event.body["attachments"][name]["digest"])
 
 
 def registered(ledger, version):
@@ -284,11 +289,14 @@ def test_the_database_never_lets_go_what_left(two_versions):
 
 def test_a_row_that_lets_go_more_than_its_event_lists_is_found(two_versions):
     removed_at_once(two_versions)
+    digest = digest_of(two_versions, 6, "answer")
     with two_versions._engine.begin() as connection:
-        digest = connection.scalar(select(blobs.c.digest).where(blobs.c.sequence == 6))
         connection.execute(insert(removals).values(sequence=9, position=99, digest=digest))
         connection.execute(delete(blobs).where(blobs.c.digest == digest))
     assert [(fault.sequence, fault.place) for fault in two_versions.verify().faults] == [(9, "removals")]
+    # Nor is it told to be removed by an event that does not say so.
+    with pytest.raises(LedgerDamaged, match="answer is missing"):
+        two_versions.query("q-0003")
 
 
 def test_what_was_removed_and_is_there_again_is_found(two_versions):
@@ -306,10 +314,11 @@ def test_what_was_removed_and_is_there_again_is_found(two_versions):
 def test_what_is_missing_without_an_event_is_still_missing(two_versions, tampering):
     removed_at_once(two_versions)
     with tampering(two_versions) as connection:
-        connection.execute(delete(blobs).where(blobs.c.sequence == 8))
-    assert {(fault.sequence, fault.message) for fault in two_versions.verify().faults} >= {
-        (8, "missing from its place")
-    }
+        connection.execute(delete(blobs).where(blobs.c.digest == digest_of(two_versions, 8, "answer")))
+    faults = two_versions.verify().faults
+    assert [(fault.sequence, fault.place) for fault in faults] == [(8, "blobs (answer)")]
+    with pytest.raises(LedgerDamaged, match="answer is missing"):
+        two_versions.query("q-0004")
 
 
 def test_nothing_of_it_is_left_in_the_files_of_sqlite(two_versions, tmp_path):
