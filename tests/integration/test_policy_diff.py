@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from installation import Installation
 from sdcgate.cli import main
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.pace import Pace
+from sdcgate.ledger.events import RegistrationEvent
+from sdcgate.ledger.removable import Content
+from sdcgate.ledger.retention import apply, plan
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 FIVE = {"rows": ["plan"], "columns": ["site"]}
@@ -156,6 +160,35 @@ def test_a_dataset_that_is_gone_has_no_verdict_and_the_others_have(tmp_path: Pat
         "copy  RELEASED -> no verdict  4 cells newly withheld, 0 newly shown  There is no dataset 'copy'."
         in result.stdout
     )
+
+
+def test_a_query_whose_request_was_removed_is_told_and_the_others_are_replayed(tmp_path: Path) -> None:
+    made = Installation(tmp_path)
+    house, descriptor = made.house, made.descriptor
+    assert verdict(house.ask(rows=["site"])) == "RELEASED"
+    changed = {**descriptor, "measures": descriptor["measures"][:-1]}
+    house.engine.register(parse_descriptor(changed))
+    for version in (1, 2):
+        house.ledger.append_registration(
+            RegistrationEvent(
+                source="randhie",
+                dataset="randhie",
+                version=version,
+                descriptor=b"",
+                content_hash=f"sha256:{version}",
+                author="stefan",
+            )
+        )
+    referred = house.ask(rows=["female"])
+    assert verdict(made.review(referred.decision.query, True)) == "RELEASED"
+    periods = {Content.ANSWERS: 0}
+    planned = plan(house.ledger, periods, datetime.now(UTC))
+    assert len(apply(house.ledger, planned, periods, author="olga", note="yearly")) == 1
+    result = made.diff("israel-cbs", "--ledger")
+    house.ledger.close()
+    assert result.exit_code == 0, result.output
+    assert rows(result)["RELEASED", "no verdict"] == 1
+    assert "removed under retention: it is not asked again" in result.stdout
 
 
 def test_models_and_statistics_are_replayed(tmp_path: Path) -> None:
