@@ -61,7 +61,7 @@ class Inspector:
 
     @property
     def larger_is_safer(self) -> bool:
-        """Whether a region of counts is safe in which there is a safe one: its rules ask for enough people."""
+        """Whether a region of counts with a safe one in it is safe: their rules ask for enough people."""
         return self.also is None
 
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
