@@ -390,7 +390,7 @@ def test_a_file_outside_of_the_data_root_is_not_read(house):
         assert "descriptor.data.path" in {error["path"] for error in content["errors"]}
 
 
-def test_a_second_version_is_referred_to_a_checker_whose_answer_stands(house):
+def test_a_version_that_does_not_compare_is_referred_to_a_checker_whose_answer_stands(house):
     write_survey(house)
     registered = house.register(survey())
     assert registered.status_code == 201
@@ -402,6 +402,12 @@ def test_a_second_version_is_referred_to_a_checker_whose_answer_stands(house):
     write_survey(house, moved=31)
     second = house.register(survey())
     assert (second.status_code, second.json()["dataset"]["version"]) == (201, 2)
+    # Enough moved from and to each cell.
+    answered = house.ask(**asked).json()
+    assert (answered["verdict"], answered["version"]) == ("RELEASED", 2)
+    assert cells(answered)["north", "_T"][0] == 199
+    measures = [{"name": "hours", "decimals": 0, "lower_bound": 0, "upper_bound": 100}]
+    assert house.register(survey(measures=measures)).json()["dataset"]["version"] == 3
     held = house.ask(**asked)
     assert held.status_code == 202
     assert held.json()["verdict"] == "REFERRED"
@@ -414,11 +420,11 @@ def test_a_second_version_is_referred_to_a_checker_whose_answer_stands(house):
     assert seen["checker"]["facts"]["units"][-1] == 600
     nothing = house.send("POST", f"/v1/queries/{query}:review", {"approve": True, "note": ""}, "grace")
     assert [error["path"] for error in problem(nothing, 400, "INVALID_ARGUMENT")["errors"]] == ["note"]
-    approval = {"approve": True, "note": "Thirty-one people moved; that is known."}
+    approval = {"approve": True, "note": "Nobody works more than 100 hours; that is known."}
     approved = house.send("POST", f"/v1/queries/{query}:review", approval, "grace")
     assert approved.status_code == 200
     decision = approved.json()
-    assert (decision["query"], decision["version"]) == (query, 2)
+    assert (decision["query"], decision["version"]) == (query, 3)
     assert decision["verdict"] in ("RELEASED", "RELEASED_PROTECTED")
     assert "REVIEW" in codes_of(decision)
     assert cells(decision)["north", "_T"][0] == 199

@@ -117,6 +117,8 @@ def few_changed(
             asked.append(Facts(parts.valid_units, parts.valid_records, measures=(parts,)))
     unsafe = np.zeros(len(regions), dtype=np.bool_)
     for facts in asked:
+        if not facts.units.any():
+            continue
         for finding in judge(facts):
             cells = np.array(finding.cells, dtype=np.int64)
             unsafe[cells[facts.units[cells] > 0]] = True
