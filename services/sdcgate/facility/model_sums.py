@@ -1,7 +1,8 @@
 """A linear model fitted and checked by sums that the engine computes where the records lie; none is moved.
 
 It says what `model_fitting` says of the same records. On their road stay the other families, models of which
-tables withhold codes or that leave units out, and those with more cells or columns than a statement takes.
+tables withhold codes or that leave units out, those with more cells or columns than a statement takes, and
+those whose columns nearly depend on one another.
 """
 
 from collections.abc import Callable
@@ -30,6 +31,8 @@ MOST_COEFFICIENTS = 1 << 20
 MOST_TERMS = 800
 """Of columns and numbers in one statement: PostgreSQL takes 1,664 columns."""
 MOST_NUMBERS = 24
+MOST_CONDITION = 1e3
+"""Of the columns: the square of it times 1e-16 is what is lost of the digits of coefficients."""
 
 
 def sums_suffice(plan: ModelPlan, design: Design) -> bool:
@@ -66,7 +69,7 @@ def fit_by_sums(
 
 def _fitted(
     engine: Engine, plan: ModelPlan, every: Design, largest: int, left: Callable[[], float]
-) -> Fitted:
+) -> Fitted | None:
     dataset, options = plan.dataset, plan.options
     query = _query(plan, every)
     sums = engine.linear_sums(dataset, query)
@@ -77,6 +80,8 @@ def _fitted(
     moments = sums.moments(people.scalings, people.ranges)
     found = cell_sums(moments, people.columns, people.scalings, people.records, people.units, weight_unit)
     solution = solve_least_squares(found.products, people.design)
+    if solution.condition > MOST_CONDITION:
+        return None
     # Refuses what has no residuals before anything is divided by them.
     estimate = ols_from_cross_products(
         found.products, people.design, confidence=options.confidence, solution=solution
