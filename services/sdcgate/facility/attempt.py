@@ -242,6 +242,8 @@ class Attempt:
                 must = found.secret | more
             except (SpanBudgetExceeded, JointlyUnproved):
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+        if found.impossible and not self.known.of(self.new[0].quantity).empty:
+            return self._refused(found)
         if must is first:
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         return self._refused(found)
@@ -262,7 +264,7 @@ class Attempt:
         return self.implied.widened(problem, self.plan)
 
     def _known(self, left: Knowledge) -> dict[str, BoolArray]:
-        """Cells of which a quantity can be computed from what has left.
+        """Cells of which a quantity can be computed from what has left, also as nobody is in them.
 
         Raises:
             SpanBudgetExceeded: it cannot be told in time.
@@ -274,8 +276,10 @@ class Attempt:
             if quantity.quantity in known:
                 continue
             known[quantity.quantity] = before.published.among(quantity.boxes)
+            empty = left.of(self.new[0].quantity).empty_cells(quantity.table)
+            known[quantity.quantity] |= empty
             if not before.empty:
-                known[quantity.quantity] |= before.derivable(quantity, self.still_time)
+                known[quantity.quantity] |= before.derivable(quantity, self.still_time, empty)
             if quantity.facts.measures:
                 groups = known_by_others(self.plan.dataset, quantity, left, self.still_time)
                 known[quantity.quantity] |= groups

@@ -12,6 +12,7 @@ from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
+from sdcgate.methods.tables.empty_boxes import within_empty
 from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_sums import Amount
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
@@ -161,13 +162,25 @@ class KnownQuantity:
         same = [self.boxes.withheld(box) or people in self.populations for box, people in cells]
         return np.array(same, dtype=np.bool_) & ~self.published.among(new.boxes)
 
-    def derivable(self, new: ReleasedTable, pulse: Callable[[], None]) -> BoolArray:
+    def derivable(
+        self, new: ReleasedTable, pulse: Callable[[], None], empty: BoolArray | None = None
+    ) -> BoolArray:
         """Cells of a table that are sums and differences of what has left, shape (cells,).
+
+        `empty` are cells of which it is known besides that nobody is in them.
 
         Raises:
             SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
         """
-        return self.span.copy(pulse).contains_cells(new.table)
+        span = self.span.copy(pulse)
+        if empty is not None and empty.any():
+            span.add_table(new.table, empty)
+        return span.contains_cells(new.table)
+
+    def empty_cells(self, table: BoxTable) -> BoolArray:
+        """Cells of a table that lie within a box that was published to have nobody, shape (cells,)."""
+        published = self.boxes.within(set(table.variables()))
+        return within_empty(table, [box for box, records in published.items() if records == 0])
 
     def with_tables(self, tables: Iterable[ReleasedTable], pulse: Callable[[], None]) -> Span:
         """The span together with more tables, on trial.

@@ -53,6 +53,8 @@ class Protected:
     proved: bool = False
     witnesses: Witnesses | None = field(default=None, repr=False)
     """Of the last pattern that was proved on the way here."""
+    impossible: bool = False
+    """Whether the protection service found that no pattern protects these cells: a reason to refuse, only."""
 
 
 def make_problem(
@@ -144,11 +146,12 @@ def protect(
 
     `witnesses` are of an earlier pattern that these cells go beyond.
     """
-    must, known = unsafe, problem.wholly_known
+    must, known, impossible = unsafe, problem.wholly_known, False
     for _ in range(ROUNDS):
         pattern = _pattern(problem, must & ~known, plan, service, remaining, witnesses)
         withheld = pattern.withheld | must
         if pattern.proof is not Proof.PROVED:
+            impossible = pattern.proof is Proof.REFUTED
             break
         witnesses = pattern.witnesses
         residuals = _residuals_to_break(plan, problem, withheld, inspector)
@@ -160,7 +163,7 @@ def protect(
         if not (residuals & ~withheld & ~known).any():
             break
         must = withheld | residuals
-    return Protected(must, must)
+    return Protected(must, must, impossible=impossible)
 
 
 def as_before(plan: Plan, problem: Problem, withheld: BoolArray) -> Protected:

@@ -296,6 +296,10 @@ class Search:
         pairs: IntArray = np.argwhere(self.narrow() & ~self._tried & ~self.refuted)
         return pairs
 
+    def refute(self, cells: BoolArray) -> None:
+        """Enter withheld cells that are known to be too narrow, shape (cells,)."""
+        self.refuted |= cells & self.withheld
+
     def settle(self, quantity: int, cell: int, deadline: Deadline, integers: bool = True) -> None:
         """Try to prove one quantity of one cell, or show that it is too narrow, by integers too if told."""
         self._tried[quantity, cell] = True

@@ -7,6 +7,7 @@ they do not follow the records) and its sums, each sum divided by the measure's 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.diving import dive
 from sdcgate.methods.tables.problem import Equations, Problem
 from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
 
@@ -158,11 +159,16 @@ class Possibilities:
     ) -> FloatArray | None:
         """The best table whose columns are each the sum of two, with gains and bounds of their own."""
         size = len(gain)
-        program = self._whole_folded if whole else self._folded
-        if program is None:
-            program = self._fold(size, whole)
         lower, upper = (np.concatenate(pair) for pair in zip(first, second, strict=True))
-        values = program.maximise(np.concatenate([gain, more_gain]), lower, upper, deadline, afresh)
+        cost = np.concatenate([gain, more_gain])
+        linear = self._folded or self._fold(size, whole=False)
+        if whole:
+            every = np.ones(size, dtype=np.bool_)
+            found = dive(linear, cost, (lower, upper), deadline, every, parts=2)
+            if found is not None:
+                return found
+        program = (self._whole_folded or self._fold(size, whole=True)) if whole else linear
+        values = program.maximise(cost, lower, upper, deadline, afresh)
         return None if values is None else values[:size] + values[size:]
 
     def _fold(self, size: int, whole: bool) -> Program:

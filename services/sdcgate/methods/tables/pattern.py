@@ -25,6 +25,7 @@ class Pattern:
         self.unsafe = unsafe
         self.withheld = unsafe.copy()
         self.moves: list[FloatArray] = []
+        self.stuck: list[int] = []
         self.closed = False
         self.thorough = True
         self._costs = problem.prices
@@ -36,7 +37,7 @@ class Pattern:
         """The unsafe cells alone, to be grown in another order or without one cell."""
         other = copy(self)
         other.largest_first = largest_first
-        other.withheld, other.moves = self.unsafe.copy(), []
+        other.withheld, other.moves, other.stuck = self.unsafe.copy(), [], []
         if shown is not None:
             other._may_be = self._could_be & (np.arange(len(self.unsafe)) != shown)
         return other
@@ -78,7 +79,10 @@ class Pattern:
             urgency = narrow * self._costs if self.largest_first else narrow
             quantity, cell = np.unravel_index(np.argmax(urgency), narrow.shape)
             tried[quantity, cell] = True
-            for move in self.widen(counts, counts[quantity], int(cell), deadline):
+            moves = self.widen(counts, counts[quantity], int(cell), deadline)
+            if not moves and not deadline.over:
+                self.stuck.append(int(cell))
+            for move in moves:
                 spread[0], spread[1] = np.minimum(spread[0], move), np.maximum(spread[1], move)
 
     def widen(

@@ -8,7 +8,7 @@ says what real numbers overlooked (integers, units, sums), more is withheld wher
 turns out to be superfluous is given back.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS
 from sdcgate.methods.tables.pattern import Pattern
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.solver import INFINITY, Deadline
+from sdcgate.methods.tables.widest import Widest, widest
 from sdcgate.methods.tables.witnesses import (
     Tables,
     Witnesses,
@@ -81,8 +82,9 @@ def protect(
     Cells that are known, and empty cells unless zeros may be withheld, are never withheld beside the unsafe
     ones. `known_witnesses` are of a pattern that these cells go beyond: what they prove need not be proved
     again; those that do not agree are left out. `thorough` spends all of the time on withholding less, if it
-    takes that long; a little is spent on it in any case. Only a pattern whose proof is PROVED may leave.
-    Raises ValueError if `unsafe` does not have one flag a cell.
+    takes that long; a little is spent on it in any case. Only a pattern whose proof is PROVED may leave;
+    REFUTED says that there is none for these cells. Raises ValueError if `unsafe` does not have one flag a
+    cell.
     """
     if np.shape(unsafe) != (len(problem.facts),):
         raise ValueError(f"unsafe: {np.shape(unsafe)} flags for {len(problem.facts)} cells")
@@ -91,12 +93,17 @@ def protect(
     tables = no_tables(problem)
     if known_witnesses is not None:
         tables = agreeing_tables(problem, pattern.unsafe, known_witnesses)
+    impossible = _impossible(pattern, tables, deadline)
+    if impossible is not None:
+        return impossible
     best = _protected(pattern, deadline, tables, thorough)
     if best.proof is Proof.PROVED and (deadline.effort > SECOND_EFFORT or len(tables)):
         return best
     best = min(best, _protected(pattern.afresh(largest_first=True), deadline), key=_worth)
+    if best.proof is not Proof.PROVED:
+        return _from_above(pattern.afresh(), best, deadline)
     tried: BoolArray = pattern.unsafe
-    while best.proof is Proof.PROVED and deadline.effort < SEARCH_EFFORT and not deadline.over:
+    while deadline.effort < SEARCH_EFFORT and not deadline.over:
         beside = np.flatnonzero(best.withheld & ~tried)
         if len(beside) == 0:
             break
@@ -104,6 +111,32 @@ def protect(
         tried = tried | (np.arange(len(tried)) == shown)
         best = min(best, _protected(pattern.afresh(shown=int(shown)), deadline), key=_worth)
     return best
+
+
+def _impossible(pattern: Pattern, tables: Tables, deadline: Deadline) -> Protection | None:
+    """Begin to grow a pattern; what is known if that shows that there is none."""
+    pattern.grow(tables, deadline)
+    if not pattern.stuck:
+        return None
+    found = widest(pattern.problem, pattern.unsafe, tables, deadline, pattern.stuck)
+    return _not_protected(pattern, found) if found.impossible else None
+
+
+def _not_protected(pattern: Pattern, found: Widest) -> Protection:
+    return protection(pattern.problem, pattern.unsafe, found.withheld, found.search.verdict())
+
+
+def _from_above(pattern: Pattern, best: Protection, deadline: Deadline) -> Protection:
+    """Withhold all that can be, and give back what the proof can do without; or show that there is none."""
+    found = widest(pattern.problem, pattern.unsafe, no_tables(pattern.problem), deadline)
+    if found.impossible:
+        return _not_protected(pattern, found)
+    if not found.proved:
+        return replace(best, proof=Proof.UNPROVED)
+    began = deadline.effort
+    pattern.withheld = found.withheld
+    given, search = _given_back(pattern, found.search, began + LEAST_EFFORT, deadline)
+    return protection(pattern.problem, pattern.unsafe, given.withheld, search.verdict())
 
 
 def _worth(found: Protection) -> tuple[bool, float]:
