@@ -46,16 +46,18 @@ def widest(
     # Only what was refuted, not what nobody had the time for, is out of the question for every pattern.
     certain = True
     while True:
+        while (spare := (narrow := _bound_by_adding_up(problem, withheld)) & ~unsafe).any():
+            withheld = withheld & ~spare
         search = Search(problem, withheld, tables.chosen(agreeing(problem, withheld, tables)))
         if search.hopeless:
             return Widest(withheld, search, impossible=False)
-        search.refute(_bound_by_adding_up(problem, withheld))
+        search.refute(narrow)
         if _unsafe_refuted(search, unsafe, deadline, first):
             told = search.refuted & unsafe & ~_by_scale(problem, withheld, unsafe)
             return Widest(withheld, search, impossible=certain and bool(told.any()))
         _settle(search, ~unsafe, deadline)
         narrow = np.logical_or.reduce(search.narrow(), axis=0)
-        spare: BoolArray = narrow & ~unsafe
+        spare = narrow & ~unsafe
         if deadline.over or not spare.any() or (narrow & unsafe).any():
             return Widest(withheld, search, impossible=False)
         certain = certain and bool((search.refuted & ~_by_scale(problem, withheld, unsafe))[spare].all())
