@@ -1,16 +1,30 @@
-"""How long inputs are made for a target: a fixed few in `make test`, FUZZ_SECONDS in `make fuzz`."""
+"""How long inputs are made for a target: a fixed few in `make test`, FUZZ_SECONDS in `make fuzz`.
 
+Targets that call functions of this process are quick, and go on until each has its share of FUZZ_INPUTS.
+"""
+
+import faulthandler
 import os
+import random
 import time
 from collections.abc import Callable
 from typing import Any
 
+import psutil
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
 """Seconds for each target; 0 for the few examples of `make test`, which are always the same."""
+INPUTS = int(os.environ.get("FUZZ_INPUTS", "1000000"))
+"""Inputs that all targets together should have made."""
+SHARE = -(-INPUTS // 8) if SECONDS else 0
+"""Of them, what each quick target makes at least; there are eight."""
 ROUND = 500
+HANGS = 600.0
+"""Seconds after which an input that is still looked at ends the process, with what it is doing."""
+LEAKED_MEGABYTES, LEAKED_FILES = 300.0, 20
+"""What a process may add after the first tenth of a target; caches and the ledger under fire grow."""
 FUZZ_SEED = int(os.environ.get("FUZZ_SEED", "0")) or time.time_ns() % 2**32
 
 
@@ -20,27 +34,58 @@ class Campaign:
     def __init__(self) -> None:
         self.inputs = 0
         self.outcomes: dict[str, int] = {}
+        self._held: tuple[float, int] | None = None
+
+    def seeded(self, check: Callable[[random.Random], str | None], examples: int) -> None:
+        """Check what `check` makes of seeds; of the one that fails the seed is told. For quick targets."""
+        begun, own = time.monotonic(), random.Random(FUZZ_SEED)
+        while self.inputs < max(examples, SHARE) or time.monotonic() - begun < SECONDS:
+            number = own.getrandbits(64) if SECONDS else self.inputs
+            try:
+                self._counted(check, random.Random(number))
+            except BaseException as error:
+                error.add_note(f"of random.Random({number})")
+                raise
+            if self.inputs == SHARE // 10:
+                self._held = held()
+        self._no_leak()
+
+    def _counted(self, check: Callable[[Any], str | None], made: Any) -> None:
+        self.inputs += 1
+        if SECONDS:
+            faulthandler.dump_traceback_later(HANGS, exit=True)
+        self.reached(check(made))
+
+    def _no_leak(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        if self._held is not None:
+            megabytes, files = (now - before for now, before in zip(held(), self._held, strict=True))
+            assert megabytes < LEAKED_MEGABYTES, f"{megabytes:.0f} MB were added"
+            assert files < LEAKED_FILES, f"{files} files were left open"
 
     def run(self, strategy: SearchStrategy[Any], check: Callable[[Any], str | None], examples: int) -> None:
         """Check inputs of a strategy. What `check` returns is counted: which answers were reached."""
 
         def counted(made: Any) -> None:
-            self.inputs += 1
-            self.reached(check(made))
+            self._counted(check, made)
 
         if not SECONDS:
             _hypothesis(strategy, counted, examples, None)
             return
-        deadline = time.monotonic() + SECONDS
+        began = time.monotonic()
+        deadline = began + SECONDS
         number = 0
         while time.monotonic() < deadline:
 
             def in_time(made: Any) -> None:
                 if time.monotonic() < deadline:
                     counted(made)
+                if self._held is None and time.monotonic() > began + SECONDS / 10:
+                    self._held = held()
 
             _hypothesis(strategy, in_time, ROUND, FUZZ_SEED + number)
             number += 1
+        self._no_leak()
 
     def reached(self, outcome: str | None) -> None:
         """Count what came of an input."""
@@ -59,6 +104,12 @@ class Campaign:
     def __str__(self) -> str:
         reached = ", ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
         return f"{self.inputs} inputs" + (f" ({reached})" if reached else "")
+
+
+def held() -> tuple[float, int]:
+    """Megabytes in memory and open files of this process."""
+    process = psutil.Process()
+    return process.memory_info().rss / 2**20, process.num_fds()
 
 
 def _settings(examples: int, derandomize: bool) -> settings:

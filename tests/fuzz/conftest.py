@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from fuzz.campaign import Campaign
+from fuzz.campaign import INPUTS as WANTED
+from fuzz.campaign import SECONDS, Campaign
 
 INPUTS = "fuzzed inputs"
 
@@ -31,4 +32,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section("fuzzed")
         for line in sorted(set(lines)):
             terminalreporter.write_line(line)
-        terminalreporter.write_line(f"{total} inputs in all")
+        terminalreporter.write_line(f"{total:,} inputs in all{_reached(total)}")
+
+
+def _reached(total: int) -> str:
+    """Whether a campaign has made as many inputs as it should."""
+    if not SECONDS:
+        return ""
+    return f": {WANTED:,} {'were' if total >= WANTED else 'were NOT'} reached"

@@ -52,24 +52,30 @@ def message_class(descriptor: Descriptor) -> type[Message]:
 
 def messages(descriptor: Descriptor) -> st.SearchStrategy[Message]:
     """Any message: each field left out or set, to what is ordinary or extreme."""
-    return _chances().map(lambda chance: _filled(descriptor, chance, 0))
+    return _chances().map(lambda chance: any_message(descriptor, chance))
+
+
+def any_message(descriptor: Descriptor, chance: random.Random) -> Message:
+    """A message of which each field is left out or set, to what is ordinary or extreme."""
+    return _filled(descriptor, chance, 0)
 
 
 def mutated(good: Message, changes: int = 1) -> st.SearchStrategy[Message]:
     """A good message with a change in one place, so that what lies behind the first check is reached."""
+    return _chances().map(lambda chance: changed_message(good, chance, changes))
 
-    def change(chance: random.Random) -> Message:
-        changed = type(good)()
-        changed.CopyFrom(good)
-        for _ in range(chance.randint(1, changes)):
-            before = type(good)()
-            before.CopyFrom(changed)
-            _mutate(changed, chance)
-            if changed.ByteSize() > MOST_BYTES:
-                return before
-        return changed
 
-    return _chances().map(change)
+def changed_message(good: Message, chance: random.Random, changes: int = 1) -> Message:
+    """A copy with one to so many changes."""
+    changed = type(good)()
+    changed.CopyFrom(good)
+    for _ in range(chance.randint(1, changes)):
+        before = type(good)()
+        before.CopyFrom(changed)
+        _mutate(changed, chance)
+        if changed.ByteSize() > MOST_BYTES:
+            return before
+    return changed
 
 
 def damaged(good: Message) -> st.SearchStrategy[bytes]:

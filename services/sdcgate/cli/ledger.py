@@ -122,7 +122,7 @@ def is_certified(decision: Mapping[str, Any], public_key_pem: bytes) -> bool:
     The digest is over the decision without its certificate, as JSON with sorted names, no spaces, in UTF-8.
 
     Raises:
-        ValueError: the certificate lacks something.
+        ValueError: the certificate lacks something, or its sequence is no whole number.
     """
     from sdcgate.ledger.certificates import Certificate, verify_certificate
 
@@ -131,7 +131,7 @@ def is_certified(decision: Mapping[str, Any], public_key_pem: bytes) -> bool:
     shown = decision["certificate"]
     try:
         certificate = Certificate(
-            sequence=int(shown["sequence"]),
+            sequence=_whole(shown["sequence"]),
             head=str(shown["head"]),
             query=str(decision["query"]),
             verdict=str(decision["verdict"]),
@@ -142,3 +142,11 @@ def is_certified(decision: Mapping[str, Any], public_key_pem: bytes) -> bool:
     except KeyError as error:
         raise ValueError(f"the certificate has no {error.args[0]}") from error
     return verify_certificate(certificate, text.encode(), public_key_pem)
+
+
+def _whole(value: Any) -> int:
+    """The sequence of a certificate. Raises ValueError."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("the certificate's sequence is no whole number") from None

@@ -197,6 +197,9 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
             FieldProblem("formula", f"At character {problem.position + 1}: {problem.message}.")
             for problem in wrong.problems
         )
+    # Out of range only where a request is looked at that its envelope refuses anyway.
+    if request.kind not in [*Family]:
+        raise InvalidRequest([*problems, FieldProblem("kind", "Name a model that there is.")])
     options = fit_options(request)
     if formula is not None:
         problems.extend(unfit(formula, options.family))

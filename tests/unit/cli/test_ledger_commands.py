@@ -93,7 +93,10 @@ def test_another_facility_s_key_certifies_nothing(key_ring: KeyRing, tmp_path: P
 def test_what_is_no_answer_is_told_so(tmp_path: Path) -> None:
     pem = tmp_path / "key.pem"
     pem.write_text("")
-    for text in ("[]", "{}", "nonsense", "[" * 100_000, json.dumps({**DECISION, "certificate": {}})):
+    empty = dict.fromkeys(("head", "answer_digest", "key_id", "signature"), "")
+    wrong = [{}, *({**empty, "sequence": sequence} for sequence in ([], None, float("inf")))]
+    certificates = [json.dumps({**DECISION, "certificate": one}) for one in wrong]
+    for text in ("[]", "{}", "nonsense", "[" * 100_000, *certificates):
         result = run(tmp_path, "ledger", "verify-certificate", "-", "--public-key", str(pem), text=text)
         assert result.exit_code == 2, text
 

@@ -7,8 +7,10 @@ import pytest
 from house import table_request
 from sdcgate.engine import Engine, parse_descriptor
 from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.model_plan import make_model_plan
 from sdcgate.facility.plan import MOST_TOLD, make_plan, unknown
 from sdcgate.policy.loading import load_policy
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2
 
 CODES = [{"code": code} for code in ("north", "south", "west")]
 DESCRIPTOR = {
@@ -53,6 +55,15 @@ def test_a_variable_is_filtered_once_even_where_the_first_condition_leaves_all_i
         (problem,) = caught.value.problems
         assert problem.path == "filter[1].variable"
         assert "put all its codes into one condition" in problem.message
+
+
+@pytest.mark.parametrize("kind", [0, 99, -(2**31)])
+def test_a_model_of_no_kind_is_told_with_all_else_that_is_wrong(dataset, kind):
+    policy = load_policy("israel-cbs").effective("remote", "people")
+    request = facility_pb2.QueryModelRequest(kind=kind, formula="nobody ~ region", weighted=True)
+    with pytest.raises(InvalidRequest) as caught:
+        make_model_plan(dataset, policy, request)
+    assert [problem.path for problem in caught.value.problems] == ["formula", "kind"]
 
 
 def test_ten_thousand_unknown_codes_are_told_in_a_second(dataset):

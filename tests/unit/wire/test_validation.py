@@ -1,8 +1,10 @@
+import math
 import time
 
 from sdcgate.wire.problems import FieldProblem, together
 from sdcgate.wire.validation import texts_with_nul, violations
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 
 def test_violated_constraints_come_with_paths():
@@ -31,6 +33,15 @@ def test_an_enum_that_is_none_is_told_with_the_names_that_are():
         "verdicts[1]",
         "must be one of RELEASED, RELEASED_PROTECTED, REFERRED, REFUSED",
     )
+
+
+def test_a_bound_that_is_infinite_is_none():
+    rules = policy_pb2.Rules(
+        minimum_households=policy_pb2.Rules.MinimumHouseholds(households=math.inf, consequence=1),
+        equal_values=policy_pb2.Rules.EqualValues(tolerance=math.inf, consequence=1),
+    )
+    paths = [problem.path for problem in violations(rules)]
+    assert paths == ["minimum_households.households", "equal_values.tolerance"]
 
 
 def test_of_lists_that_are_too_long_the_length_is_the_only_problem_and_found_at_once():
