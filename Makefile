@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PROTO := services/sdcgate_proto/.generated
 PROTOS := $(wildcard proto/sdcgate/*/v1/*.proto) proto/buf/validate/validate.proto
 
-.PHONY: run demo test test-long test-spark attack fuzz load lint lint-rules lint-deploy proto bench bench-long docs reference clean
+.PHONY: run demo test test-long test-spark attack fuzz load soak lint lint-rules lint-deploy proto bench bench-long docs reference clean
 run: $(PROTO)
 	$(PY) -m sdcgate.cli demo --stay
 
@@ -40,6 +40,11 @@ fuzz: $(PROTO)
 load: export LOAD_SECONDS ?= 60
 load: $(PROTO)
 	$(PY) tests/load/run.py --seconds $(LOAD_SECONDS)
+
+# The same callers for SOAK_SECONDS at a third of what is sustained: memory, files and threads must not grow; build/soak.csv.
+soak: export SOAK_SECONDS ?= 3600
+soak: $(PROTO)
+	$(PY) tests/load/soak.py --seconds $(SOAK_SECONDS)
 
 lint: $(PROTO)
 	$(PY) -m ruff check .

@@ -18,6 +18,8 @@ ORDERS = json.loads(Path(os.environ["LOAD_ORDERS"]).read_text())
 ENDED = Path(os.environ["LOAD_ENDED"]).open("w")  # noqa: SIM115 - open as long as the process
 TABLES: Iterator[dict[str, Any]] = itertools.cycle(ORDERS["tables"])
 MODELS: Iterator[dict[str, Any]] = itertools.cycle(ORDERS["models"])
+PATIENCE = ORDERS.get("patience", 1)
+"""How many times as long people pause between two requests."""
 KEYS: Iterator[str] = itertools.cycle(ORDERS["keys"]["researcher"])
 
 
@@ -66,7 +68,7 @@ class TableBuilder(Caller):
     """The website of a table builder: many people, small tables, one in three asked by somebody before."""
 
     weight = 3
-    wait_time = constant(0.2)
+    wait_time = constant(0.2 * PATIENCE)
 
     def on_start(self) -> None:
         """Sign in."""
@@ -102,7 +104,7 @@ class Portal(Caller):
     """A portal: fits models, has tables of its jobs checked, looks for what was decided."""
 
     weight = 2
-    wait_time = constant(0.5)
+    wait_time = constant(0.5 * PATIENCE)
 
     def on_start(self) -> None:
         """Sign in."""

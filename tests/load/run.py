@@ -140,11 +140,11 @@ def loaded(house: ServedHouse, folder: Path, arguments: argparse.Namespace) -> d
     profiles = load.step(url, given, people, seconds, "TableBuilder", "Portal", "Dashboard")
     steps["profiles"] = by_kind(profiles, seconds)
     at_once = house.settings.facility.threads
-    steps["sustained"] = by_kind(load.step(url, _asking(given, TWINS[0]), at_once, half, "Eager"), half)
+    steps["sustained"] = by_kind(load.step(url, asking(given, TWINS[0]), at_once, half, "Eager"), half)
     # Many people, each seldom: who waits for an answer is one among many who go on asking.
     crowd = arguments.overload * CROWD
     between = crowd / (arguments.overload * max(steps["sustained"][0].goodput, 0.1))
-    given = {**_asking(given, TWINS[1]), "seconds_between": between}
+    given = {**asking(given, TWINS[1]), "seconds_between": between}
     offered = load.step(url, given, crowd + 2, half, "Eager", "Dashboard")
     steps["overload"] = by_kind(offered, half)
     return {
@@ -159,7 +159,7 @@ def loaded(house: ServedHouse, folder: Path, arguments: argparse.Namespace) -> d
     }
 
 
-def _asking(given: dict[str, Any], dataset: str) -> dict[str, Any]:
+def asking(given: dict[str, Any], dataset: str) -> dict[str, Any]:
     """The same tables, of another dataset."""
     return {**given, "paths": {**given["paths"], "tables": f"/v1/datasets/{dataset}/tables"}}
 
