@@ -4,18 +4,9 @@ import grpc
 import pytest
 
 from certificate_authority import CertificateAuthority
+from encrypted_house import SERVERS, encrypted_house
 from sdcgate.servers.openapi_examples import BODIES
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2, facility_pb2_grpc
-from served_house import ServedHouse
-
-CALLS = {
-    "gateway": ("facility", "risk", "protection"),
-    "facility": ("risk", "protection"),
-    "risk": ("facility",),
-    "protection": ("facility",),
-}
-"""Which service calls which."""
-SERVERS = ("facility", "risk", "protection")
 
 
 @pytest.fixture(scope="module")
@@ -25,20 +16,7 @@ def authority(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def house(authority, tmp_path_factory):
-    pairs = {name: authority.make(name) for name in CALLS}
-    with pytest.MonkeyPatch.context() as environment:
-        for name in SERVERS:
-            prefix = f"SDCGATE_{name.upper()}__TLS__"
-            environment.setenv(f"{prefix}CERTIFICATE", str(pairs[name]["certificate"]))
-            environment.setenv(f"{prefix}KEY", str(pairs[name]["key"]))
-            environment.setenv(f"{prefix}CLIENT_CA", str(authority.ca))
-        for name, called in CALLS.items():
-            for peer in called:
-                prefix = f"SDCGATE_{name.upper()}__{peer.upper()}__"
-                environment.setenv(f"{prefix}CA", str(authority.ca))
-                environment.setenv(f"{prefix}CERTIFICATE", str(pairs[name]["certificate"]))
-                environment.setenv(f"{prefix}KEY", str(pairs[name]["key"]))
-        house = ServedHouse(tmp_path_factory.mktemp("house"))
+    house = encrypted_house(authority, tmp_path_factory.mktemp("house"))
     try:
         assert house.register_randhie().status_code == 201
         yield house
