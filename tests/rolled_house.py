@@ -64,7 +64,7 @@ def rolled_house(folder: Path) -> Iterator[RolledHouse]:
         for number in range(2)
     )
     second = {name: {**second.get(name, {}), "ready_file": state / f"{name}-2.json"} for name in SERVICES}
-    with running_server() as server, mock.patch.dict(os.environ, _peers(ports)):
+    with running_server() as server, mock.patch.dict(os.environ, peers(ports)):
         common = {"ledger_url": empty_database(server)}
         one = ServedHouse(folder, common, **first)
         other = ServedHouse(folder, common, one.keys, **second)
@@ -78,7 +78,7 @@ def rolled_house(folder: Path) -> Iterator[RolledHouse]:
             one.stop()
 
 
-def _peers(ports: dict[str, list[int]]) -> dict[str, str]:
+def peers(ports: dict[str, list[int]]) -> dict[str, str]:
     """The settings by which each service calls all replicas of the others in turn."""
     found = {}
     for caller, called in CALLS.items():

@@ -23,8 +23,8 @@ SHARE = -(-INPUTS // 8) if SECONDS else 0
 ROUND = 500
 HANGS = 600.0
 """Seconds after which an input that is still looked at ends the process, with what it is doing."""
-LEAKED_MEGABYTES, LEAKED_FILES = 300.0, 20
-"""What a process may add after the first tenth of a target; caches and the ledger under fire grow."""
+LEAKED_MEGABYTES, LEAKED_FILES = 300.0, 40
+"""What a process may add in the second half of a target; caches and the ledger under fire grow."""
 FUZZ_SEED = int(os.environ.get("FUZZ_SEED", "0")) or time.time_ns() % 2**32
 
 
@@ -34,6 +34,8 @@ class Campaign:
     def __init__(self) -> None:
         self.inputs = 0
         self.outcomes: dict[str, int] = {}
+        self.grown = ""
+        """What the process added in the second half."""
         self._held: tuple[float, int] | None = None
 
     def seeded(self, check: Callable[[random.Random], str | None], examples: int) -> None:
@@ -46,7 +48,7 @@ class Campaign:
             except BaseException as error:
                 error.add_note(f"of random.Random({number})")
                 raise
-            if self.inputs == SHARE // 10:
+            if self.inputs == SHARE // 2:
                 self._held = held()
         self._no_leak()
 
@@ -60,6 +62,7 @@ class Campaign:
         faulthandler.cancel_dump_traceback_later()
         if self._held is not None:
             megabytes, files = (now - before for now, before in zip(held(), self._held, strict=True))
+            self.grown = f"; {megabytes:+.0f} MB, {files:+} files"
             assert megabytes < LEAKED_MEGABYTES, f"{megabytes:.0f} MB were added"
             assert files < LEAKED_FILES, f"{files} files were left open"
 
@@ -80,7 +83,7 @@ class Campaign:
             def in_time(made: Any) -> None:
                 if time.monotonic() < deadline:
                     counted(made)
-                if self._held is None and time.monotonic() > began + SECONDS / 10:
+                if self._held is None and time.monotonic() > began + SECONDS / 2:
                     self._held = held()
 
             _hypothesis(strategy, in_time, ROUND, FUZZ_SEED + number)
@@ -103,7 +106,7 @@ class Campaign:
 
     def __str__(self) -> str:
         reached = ", ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
-        return f"{self.inputs} inputs" + (f" ({reached})" if reached else "")
+        return f"{self.inputs} inputs" + (f" ({reached})" if reached else "") + self.grown
 
 
 def held() -> tuple[float, int]:

@@ -344,6 +344,12 @@ def prepare(house: "HouseUnderFire") -> None:
     house.good["CommentQuery"] = [pb.CommentQueryRequest(query=_referred(house, 30), text="why so fine?")]
 
 
+def register_again(house: "HouseUnderFire") -> None:
+    """Let the good file be the newest version: a changed descriptor may have been taken for one."""
+    (request,) = house.good["RegisterDataset"]
+    _asked(house, "RegisterDataset", request, "steward")
+
+
 def _referred(house: "HouseUnderFire", number: int) -> str:
     """A query that waits for a checker."""
     odd = _output(f"{number}")

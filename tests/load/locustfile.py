@@ -50,12 +50,20 @@ def close(**_: object) -> None:
     ENDED.close()
 
 
+HOSTS: Iterator[str] = itertools.cycle(ORDERS.get("hosts", [""]))
+"""Gateways that people go to in turn, where there are several."""
+
+
 class Caller(FastHttpUser):
     """A caller with a key, on a connection of his own."""
 
     abstract = True
     connection_timeout = network_timeout = 120.0
     key = ""
+
+    def __init__(self, environment: Any) -> None:
+        self.host = next(HOSTS) or self.host
+        super().__init__(environment)
 
     def ask(self, name: str, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Send a request; what answers with an error is counted, and is no reason to stop."""
