@@ -155,8 +155,14 @@ class Place:
 
     def faults(self) -> list[Any]:
         """Log lines about what nobody foresaw."""
-        services = self.house.supervisor.processes
-        return [line for name in services for line in self.house.log(name) if line.get("level") == "error"]
+        found: list[Any] = []
+        for file in (self.house.settings.state_dir / "log").glob("*.jsonl"):
+            for line in file.read_text().splitlines():
+                # Warnings of numpy are no JSON.
+                entry = json.loads(line) if line.startswith("{") else {}
+                if entry.get("level") == "error" or line.startswith("Traceback"):
+                    found.append(entry or line)
+        return found
 
 
 def changed_files(operation: Any, media: str) -> st.SearchStrategy[Any]:

@@ -331,3 +331,14 @@ def test_a_member_whose_packed_bytes_are_damaged_is_no_whole_archive():
 
 def test_a_member_without_a_name_is_told():
     assert "results[0]: must have a name" in refused(zipped({"a": b"1"}).replace(b"a", b"\0"))
+
+
+def test_a_level_that_a_side_file_misspells_is_told(dataset):
+    side = 'rows: ["age:brod"]\nfigures: {n: records}\n'
+    told = problems(dataset, {"t.csv": "age,n\n1,20\n2,30\n", "t.yaml": side})
+    assert told.startswith("There is an unknown level of age 'brod'; did you mean 'broad'")
+
+
+def test_a_regression_without_a_dependent_variable_says_so(dataset):
+    told = problems(dataset, regression("Dep. Variable:\n", ",coef,std err\nfemale,0.5,0.1\n"))
+    assert told == "Its files do not show the dependent variable and the coefficients."

@@ -46,7 +46,7 @@ def model_output(
         rows = csv_grid(content).rows
         if rows[0][:3] == ("", "coef", "std err"):
             printed |= {row[0]: (number(row[1], row[0]), number(row[2], row[0])) for row in rows[1:]}
-        elif rows[0][0] == "Dep. Variable:":
+        elif rows[0][0] == "Dep. Variable:" and len(rows[0]) > 1:
             general |= {row[0]: row[1] for row in rows}
     if not printed or "Dep. Variable:" not in general:
         raise Unreadable("Its files do not show the dependent variable and the coefficients.")

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.dataset import Dataset, UnknownName
 from sdcgate.facility.results.acro import RESULTS, AcroFolder, acro_results
 from sdcgate.facility.results.described import described_outputs
 from sdcgate.facility.results.folder import Files
@@ -77,6 +77,9 @@ def _of_file(dataset: Dataset, name: str, files: Files, sides: dict[str, str]) -
         return described_outputs(dataset, file, files[side], files[name], suffix == ".xlsx")
     except Unreadable as error:
         return [file.unread(error.problems)]
+    except UnknownName as error:
+        # Of a level that the side file names.
+        return [file.unread((f"There is an {error}",))]
 
 
 def _is_own_request(content: bytes) -> bool:
