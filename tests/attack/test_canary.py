@@ -49,7 +49,7 @@ NEAR = ("CANARY7f3", "CANARY7f3b", "canary7f3a", "CANARY8e4", "CANARY8e4c", "ana
 ROLES = ("ada", "bob", "portal", "stefan", "olga", "", "sdcg_wrong")
 """Everybody but the checker."""
 RESEARCHERS = ("ada", "bob", "portal")
-CONFIDENTIAL = ("confidential", "release")
+CONFIDENTIAL = ("confidential", "checker", "release")
 """Attachments of an event that are for checkers and later audits only."""
 
 

@@ -36,11 +36,10 @@ from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.witnesses import Witnesses, no_witnesses
 from sdcgate.policy.files import BUNDLED
 from sdcgate.policy.loading import load_policies
-from sdcgate.servers.authentication import service_authenticator
+from sdcgate.servers.authentication import AUTHORIZATION_KEY, service_authenticator
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
 from sdcgate.servers.facility import SERVICE, FacilityServicer, authenticator
-from sdcgate.servers.interceptors import AUTHORIZATION_KEY
 from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.settings import FacilityServer, GrpcServer
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb

@@ -60,7 +60,8 @@ def _runs(windows: Sequence[IntArray], units: IntArray) -> tuple[FloatArray, Int
         _, own, counts = np.unique(units[window], return_inverse=True, return_counts=True)
         weights[places[start : start + len(window)], number] = 1 / (counts[own] * len(counts))
         start += len(window)
-    runs, of_records = np.unique(weights.round(12), axis=0, return_inverse=True)
+    _, first, of_records = np.unique(weights.round(12), axis=0, return_index=True, return_inverse=True)
+    runs = weights[first]
     _, who = np.unique(units[records], return_inverse=True)
     members = np.zeros((len(runs), int(who.max(initial=-1)) + 1), dtype=np.int64)
     members[of_records.reshape(-1), who] = 1
@@ -71,6 +72,6 @@ def _independent(parts: FloatArray) -> FloatArray:
     """Columns of which none follows from those before it."""
     kept: list[int] = []
     for column in range(parts.shape[1]):
-        if np.linalg.matrix_rank(parts[:, [*kept, column]]) > len(kept):
+        if np.linalg.matrix_rank(parts[:, [*kept, column]], tol=NOTHING) > len(kept):
             kept.append(column)
     return parts[:, kept]

@@ -1,5 +1,6 @@
 """Combinations of windows' means, and how few units they are sums over."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +13,7 @@ from sdcgate.methods.outputs.window_spans import tells_of_few
 ONE_RECORD_EACH = np.arange(100)
 
 
-def windows(*runs: range) -> list[np.ndarray]:
+def windows(*runs: Sequence[int]) -> list[np.ndarray]:
     return [np.array(run, dtype=np.int64) for run in runs]
 
 
@@ -57,6 +58,12 @@ def test_units_are_counted_and_not_records() -> None:
 def test_too_many_windows_that_overlap_are_taken_to_tell() -> None:
     many = windows(*(range(start, start + 30) for start in range(0, 60, 2)))
     assert tells_of_few(many, ONE_RECORD_EACH, 1)
+
+
+def test_a_window_that_two_others_make_up_hides_neither() -> None:
+    """Its weights are thirds and twelfths, which no number of digits holds."""
+    units = np.array([0, 0, 1, 2, 3, 4, 5])
+    assert tells_of_few(windows([0, 1, 2, 3, 5, 6], [4], range(7)), units, 2)
 
 
 @given(
