@@ -1,7 +1,7 @@
 """Logs: a JSON object a line on standard error, with the request's id; never what is in a message.
 
-Records of other libraries come as logger, level, place and the type of an exception: their texts may repeat
-what they were given.
+Records of other libraries, and warnings, come as logger, level, place and the type of an exception: their
+texts may repeat what they were given.
 """
 
 import logging
@@ -34,6 +34,8 @@ def configure(service: str, level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers[:] = [_Places(service)]
     root.setLevel(max(number, logging.WARNING))
+    # Python would write them as they are, with the line of code.
+    logging.captureWarnings(True)
 
 
 def _json(event: dict[str, Any], **_: Any) -> str:

@@ -3,7 +3,10 @@
 import errno
 import io
 import json
+import logging
 import sys
+import warnings
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,11 +29,23 @@ class FullDisk(io.StringIO):
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[FullDisk]:
     made = FullDisk()
     monkeypatch.setattr(sys, "stderr", made)
     configure("test")
-    return made
+    yield made
+    logging.captureWarnings(False)
+
+
+def test_a_warning_is_a_line_like_any_other_without_its_words(disk):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(False)
+        logging.captureWarnings(True)
+        warnings.warn("overflow in 31337.25", RuntimeWarning, stacklevel=1)
+    (line,) = disk.getvalue().splitlines()
+    assert json.loads(line)["logger"] == "py.warnings"
+    assert "31337" not in line
 
 
 def test_a_line_that_cannot_be_written_is_dropped_and_those_after_it_are_not(disk):
