@@ -193,7 +193,9 @@ def test_nor_do_models_of_two_populations_tell_that_of_their_difference(house, f
     whole, rest = model(house, formula), model(house, formula, PLACES[:3])
 
     assert verdict(whole) == "RELEASED"
-    assert (verdict(rest), reasons(rest)) == ("REFUSED", ["DIFFERENCING"])
+    # Some people are left out at random where that is enough; whether it is hangs on the house's secret.
+    assert verdict(rest) in ("REFUSED", "RELEASED_PROTECTED")
+    assert reasons(rest) == ["DIFFERENCING"]
     assert reasons(ask(house, "VARIANCE", place=PLACES[:3])) == ["DIFFERENCING"]
 
 

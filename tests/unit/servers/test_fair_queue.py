@@ -52,15 +52,15 @@ def test_each_call_is_taken_once_and_in_the_order_of_its_caller(steps):
 
 
 @given(st.integers(1, 60), st.lists(st.sampled_from(CALLERS), max_size=300))
-def test_however_many_are_sent_a_place_is_left_for_whoever_has_none(places, calls):
+def test_however_many_are_sent_each_caller_leaves_a_third_of_what_he_found(places, calls):
     queue = FairQueue()
     for caller in calls:
         if queue.admits(caller, places):
             queue.put(caller, caller)
     assert len(queue) <= places
-    # Of four callers each has at most twice the places that are free: one in nine is free.
-    assert places - len(queue) >= places // 9
-    assert places < 9 or queue.admits("somebody new", places)
+    free = places - len(queue)
+    assert free >= places // 3 ** len(set(calls))
+    assert queue.admits("somebody new", places) == (free > 0)
 
 
 def test_who_is_alone_has_two_places_of_three_and_of_few_places_all():

@@ -13,7 +13,7 @@ from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Progr
 
 RECORDS, UNITS, SUMS = 0, 1, 2
 """Numbers of the quantities; measure m is SUMS + m."""
-MANY_CELLS = 150
+MANY_CELLS = 400
 """From so many cells on, few of which a cheapest table moves, it is found sooner from the true one than from
 the last one found."""
 POLISHING, POLISHED = 4, 1e-11
