@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.engine.queries import MEASURE_PREFIX
+from sdcgate.engine.queries import MEASURE_PREFIX, Region
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import power_parts
@@ -95,6 +95,14 @@ def compressed(dataset: Dataset, variable: str, mask: int) -> int:
 def expanded(dataset: Dataset, box: Box) -> Box:
     """A box as the engine takes it, over all finest codes."""
     return tuple((name, _spread(mask, dataset.occurring(name))) for name, mask in box)
+
+
+def expanded_region(dataset: Dataset, region: Region) -> Region:
+    """A region as the engine takes it, over all finest codes."""
+    inside, outside = (
+        tuple(expanded(dataset, box) for box in boxes) for boxes in (region.inside, region.outside)
+    )
+    return Region(inside, outside)
 
 
 @lru_cache(maxsize=65536)

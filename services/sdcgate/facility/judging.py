@@ -8,7 +8,7 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.attempt import Attempt, FromVersions, Outcome
-from sdcgate.facility.boxes import expanded
+from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis
 from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.implied_measures import Implied, judge_implied
@@ -190,15 +190,9 @@ class Judge:
         judge = self._judge_of_changes(plan, remaining)
 
         def also(regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
+            whole = [expanded_region(plan.dataset, region) for region in regions]
             unsafe = np.zeros(len(regions), dtype=np.bool_)
             for changed in compared.changes:
-                whole = [
-                    Region(
-                        tuple(expanded(plan.dataset, box) for box in region.inside),
-                        tuple(expanded(plan.dataset, box) for box in region.outside),
-                    )
-                    for region in regions
-                ]
                 unsafe |= few_changed(changed.changes, whole, measures, judge)
             return unsafe
 
@@ -259,13 +253,7 @@ class Judge:
         ranks, how = _ranks(plan), rules.contributions
 
         def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
-            found = [
-                Region(
-                    tuple(expanded(plan.dataset, box) for box in region.inside),
-                    tuple(expanded(plan.dataset, box) for box in region.outside),
-                )
-                for region in regions
-            ]
+            found = [expanded_region(plan.dataset, region) for region in regions]
             return self._engine.region_facts(plan.dataset, found, tuple(measures), ranks, how)
 
         def judge(facts: Facts) -> Sequence[Finding]:

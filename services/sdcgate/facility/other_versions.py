@@ -21,7 +21,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Region
 from sdcgate.facility import datasets
-from sdcgate.facility.boxes import COUNTS, expanded
+from sdcgate.facility.boxes import COUNTS, expanded_region
 from sdcgate.facility.differencing import TooManyDifferences, differing_variables
 from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources, ReleasedTable
 from sdcgate.facility.plan import Plan
@@ -75,10 +75,7 @@ class Changed:
     def regions(self, boxes: Sequence[tuple[Sequence[Box], Sequence[Box]]]) -> list[Region]:
         """Boxes inside and outside as regions of either version; a box of nobody holds nobody."""
         return [
-            Region(
-                tuple(expanded(self.dataset, box) for box in inside if box != NOBODY),
-                tuple(expanded(self.dataset, box) for box in outside if box != NOBODY),
-            )
+            expanded_region(self.dataset, Region(_of_somebody(inside), _of_somebody(outside)))
             for inside, outside in boxes
         ]
 
@@ -280,6 +277,10 @@ def _same_codes(one: Dataset, other: Dataset, name: str) -> bool:
         second.determined_by,
         second.decided,
     )
+
+
+def _of_somebody(boxes: Sequence[Box]) -> tuple[Box, ...]:
+    return tuple(box for box in boxes if box != NOBODY)
 
 
 def _figure(quantity: str) -> tuple[str, bool]:
