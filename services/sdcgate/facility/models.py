@@ -82,6 +82,20 @@ class ModelOutcome:
     """The sums of powers that become known."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Coding:
+    """How the factors of a model become columns."""
+
+    references: dict[Level, str]
+    codes: dict[Level, tuple[str, ...]]
+    together: dict[Level, tuple[str, ...]]
+    """Codes that are fitted as one."""
+
+    def key(self) -> Hashable:
+        """Equal for equal codings."""
+        return tuple(tuple(sorted(chosen.items())) for chosen in (self.references, self.codes, self.together))
+
+
 class ModelWay:
     """Steps 2 to 7 for models. Stateless: what is known comes in, what may be decided goes out."""
 
@@ -184,52 +198,35 @@ class ModelWay:
         named = {(f.variable, f.level): f.reference for f in hand.plan.factors if f.reference}
         references = choose_references(judged, named)
         together = codes_taken_together(judged, references)
-        fitted = self._fitted(hand, references, codes_told(judged), together, left)
+        fitted = self._fitted(hand, _Coding(references, codes_told(judged), together), left)
         if isinstance(fitted, NotEstimable):
             codes = (ReasonCode.NOT_ESTIMABLE,)
             why = tuple(f"{problem.path}: {problem.message}." for problem in fitted.problems)
             return ModelOutcome(Consequence.REFUSE, codes, tuple(outcomes), not_estimable=why)
         return self._checked(hand.plan, fitted, judged, references, outcomes, left, approved)
 
-    def _fitted(
-        self,
-        hand: ModelInHand,
-        references: dict[Level, str],
-        codes: dict[Level, tuple[str, ...]],
-        together: dict[Level, tuple[str, ...]],
-        left: Callable[[], float],
-    ) -> Fitted | NotEstimable:
-        key = tuple(tuple(sorted(chosen.items())) for chosen in (references, codes, together))
+    def _fitted(self, hand: ModelInHand, coding: _Coding, left: Callable[[], float]) -> Fitted | NotEstimable:
+        key = coding.key()
         if key not in hand.fits:
-            hand.fits[key] = self._by_sums(hand, references, codes, together, left) or self._by_records(
-                hand, references, codes, together, left
-            )
+            hand.fits[key] = self._by_sums(hand, coding, left) or self._by_records(hand, coding, left)
         return hand.fits[key]
 
     def _by_sums(
-        self,
-        hand: ModelInHand,
-        references: dict[Level, str],
-        codes: dict[Level, tuple[str, ...]],
-        together: dict[Level, tuple[str, ...]],
-        left: Callable[[], float],
+        self, hand: ModelInHand, coding: _Coding, left: Callable[[], float]
     ) -> Fitted | NotEstimable | None:
         """The fit where the data lie, unless somebody is left out or codes are fitted as one."""
-        plan = hand.plan
-        if hand.people is not None or together or not self._engine.sums_rather_than_records(plan.dataset):
+        plan, engine = hand.plan, self._engine
+        if hand.people is not None or coding.together or not engine.sums_rather_than_records(plan.dataset):
             return None
         ends = monotonic() + min(left(), MODEL_SECONDS)
         largest = plan.policy.models.rules.largest
         with watcher().stage(Stage.FIT):
-            return fit_by_sums(self._engine, plan, references, codes, largest, lambda: ends - monotonic())
+            return fit_by_sums(
+                engine, plan, coding.references, coding.codes, largest, lambda: ends - monotonic()
+            )
 
     def _by_records(
-        self,
-        hand: ModelInHand,
-        references: dict[Level, str],
-        codes: dict[Level, tuple[str, ...]],
-        together: dict[Level, tuple[str, ...]],
-        left: Callable[[], float],
+        self, hand: ModelInHand, coding: _Coding, left: Callable[[], float]
     ) -> Fitted | NotEstimable:
         plan = hand.plan
         task = Task(
@@ -237,9 +234,9 @@ class ModelWay:
             plan.formula,
             plan.instruments,
             vocabulary(plan.dataset),
-            references,
-            codes,
-            together,
+            coding.references,
+            coding.codes,
+            coding.together,
             self._people(hand),
             plan.policy.models.rules.largest,
         )
