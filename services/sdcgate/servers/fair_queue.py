@@ -32,7 +32,7 @@ class FairQueue(Generic[T]):
     def admits(self, caller: Hashable, places: int) -> bool:
         """Whether one more of a caller may wait where there are so many places for all.
 
-        A caller may have twice as many as are free, so that some are left for whoever comes next.
+        A caller may have twice as many as are free, so that he leaves a third of what he found.
         """
         free = places - self._length
         return free > 0 and self.waiting(caller) < SHARE * free
