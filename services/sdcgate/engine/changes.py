@@ -33,35 +33,67 @@ class Changes:
     units: int = field(repr=False)
     _columns: dict[str, FloatArray] = field(default_factory=dict, repr=False)
 
-    def moved(self, regions: Sequence[Region]) -> IntArray:
-        """Units that have a record in a region in one version only, shape (regions,)."""
-        found = np.zeros(len(regions), dtype=np.int64)
-        for place, rows in enumerate(self._inside(regions)):
+    def inside(self, regions: Sequence[Region]) -> list[IntArray]:
+        """The records that lie in each region, by their places among those of the changed units.
+
+        Raises UnknownName.
+        """
+        boxes = [box for region in regions for box in (*region.inside, *region.outside)]
+        names = sorted({name for box in boxes for name, _ in box})
+        # Records with the same codes lie in the same regions.
+        codes = np.array([np.zeros(len(self.unit), dtype=np.int64), *map(self._codes, names)])
+        (_, *kinds), kind = np.unique(codes, axis=1, return_inverse=True)
+        kind = kind.reshape(-1)
+        number, columns = int(kind.max(initial=-1)) + 1, dict(zip(names, kinds, strict=True))
+
+        def within(box: tuple[tuple[str, int], ...]) -> BoolArray:
+            inside = np.ones(number, dtype=np.bool_)
+            for name, mask in box:
+                inside &= np.array([mask >> int(code) & 1 for code in columns[name]], dtype=np.bool_)
+            return inside
+
+        found = []
+        for region in regions:
+            chosen = np.zeros(number, dtype=np.bool_)
+            for box in region.inside:
+                chosen |= within(box)
+            for box in region.outside:
+                chosen &= ~within(box)
+            found.append(np.flatnonzero(chosen[kind]))
+        return found
+
+    def moved(self, inside: Sequence[IntArray]) -> IntArray:
+        """Units that have a record in a region in one version only, shape (regions,).
+
+        `inside` are here and below the records of each region, as `inside` tells them.
+        """
+        found = np.zeros(len(inside), dtype=np.int64)
+        for place, rows in enumerate(inside):
             unit, sign = self.unit[rows], self.sign[rows]
             sides = [np.bincount(unit[sign == side], minlength=self.units) > 0 for side in (WAS, IS)]
             found[place] = np.count_nonzero(sides[0] != sides[1])
         return found
 
-    def different(self, regions: Sequence[Region], measure: str = "", weighted: bool = False) -> IntArray:
+    def different(self, inside: Sequence[IntArray], measure: str = "", weighted: bool = False) -> IntArray:
         """Units whose part of a region's figure differs, shape (regions,).
 
         The figure is the number of records, or the sum of a measure; weighted by the records' weights or not.
         Raises UnknownName.
         """
         parts = self._parts(measure, weighted)
-        found = [np.count_nonzero(self._of_units(rows, parts)) for rows in self._inside(regions)]
+        found = [np.count_nonzero(self._of_units(rows, parts)) for rows in inside]
         return np.array(found, dtype=np.int64)
 
-    def contributions(self, regions: Sequence[Region], measure: str, ranks: int) -> MeasureFacts:
+    def contributions(self, inside: Sequence[IntArray], measure: str, ranks: int) -> MeasureFacts:
         """By how much a measure's sums differ in each region; contributions are the units' differences.
 
         Raises UnknownName.
         """
         parts, scale = self._parts(measure, False), self.datasets[1].profiles[measure].scale
-        largest = np.zeros((len(regions), ranks))
-        figures = np.zeros((4, len(regions)))
-        changed = np.zeros(len(regions), dtype=np.int64)
-        for place, rows in enumerate(self._inside(regions)):
+        largest = np.zeros((len(inside), ranks))
+        figures = np.zeros((4, len(inside)))
+        changed = np.zeros(len(inside), dtype=np.int64)
+        for place, rows in enumerate(inside):
             differences = self._of_units(rows, parts) / scale
             differences = differences[differences != 0]
             changed[place] = len(differences)
@@ -96,32 +128,6 @@ class Changes:
             column = newest.measure_column(variable.removeprefix(MEASURE_PREFIX))
             return np.isnan(self._column(column)).astype(np.int64)
         return self._column(newest.column(variable)).astype(np.int64)
-
-    def _inside(self, regions: Sequence[Region]) -> list[IntArray]:
-        """The records that lie in each region."""
-        boxes = [box for region in regions for box in (*region.inside, *region.outside)]
-        names = sorted({name for box in boxes for name, _ in box})
-        # Records with the same codes lie in the same regions.
-        codes = np.array([np.zeros(len(self.unit), dtype=np.int64), *map(self._codes, names)])
-        (_, *kinds), kind = np.unique(codes, axis=1, return_inverse=True)
-        kind = kind.reshape(-1)
-        number, columns = int(kind.max(initial=-1)) + 1, dict(zip(names, kinds, strict=True))
-
-        def within(box: tuple[tuple[str, int], ...]) -> BoolArray:
-            inside = np.ones(number, dtype=np.bool_)
-            for name, mask in box:
-                inside &= np.array([mask >> int(code) & 1 for code in columns[name]], dtype=np.bool_)
-            return inside
-
-        found = []
-        for region in regions:
-            chosen = np.zeros(number, dtype=np.bool_)
-            for box in region.inside:
-                chosen |= within(box)
-            for box in region.outside:
-                chosen &= ~within(box)
-            found.append(np.flatnonzero(chosen[kind]))
-        return found
 
 
 def changes(datasets: tuple[Dataset, Dataset], reads: tuple[ReadColumn, ReadColumn]) -> Changes:

@@ -127,10 +127,8 @@ class Judge:
     ) -> FromVersions | Outcome:
         """What other versions ask of a table; or held, as it would not have left of one of them."""
         plan, new = attempt.plan, attempt.new
-        judge, rules = (
-            self._judge_of_changes(plan, remaining),
-            rules_of_changes(_cell_rules(applicable(plan))),
-        )
+        rules = rules_of_changes(_cell_rules(applicable(plan)))
+        judge = self._judging_cells(rules, remaining)
         withheld, by_filter = np.zeros((2, len(attempt.facts)), dtype=np.bool_)
         try:
             for changed in compared.changes:
@@ -170,10 +168,10 @@ class Judge:
             return own.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         return self._proved(own, self._inspector(plan, remaining, attempt.still_time), remaining, True)
 
-    def _judge_of_changes(
-        self, plan: Plan, remaining: Callable[[], float]
+    def _judging_cells(
+        self, rules: Rules, remaining: Callable[[], float]
     ) -> Callable[[Facts], Sequence[Finding]]:
-        rules = rules_of_changes(_cell_rules(applicable(plan)))
+        """Judges facts side by side by rules of single cells; what cannot be judged is unsafe."""
 
         def judge(facts: Facts) -> Sequence[Finding]:
             found = self._assess(region_axis(len(facts)), facts, rules, 0, None, remaining())
@@ -187,7 +185,7 @@ class Judge:
         self, compared: Compared, plan: Plan, remaining: Callable[[], float]
     ) -> Callable[[Sequence[Region], Sequence[str]], BoolArray]:
         """In which groups of cells too few changed from some other version."""
-        judge = self._judge_of_changes(plan, remaining)
+        judge = self._judging_cells(rules_of_changes(_cell_rules(applicable(plan))), remaining)
 
         def also(regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
             whole = [expanded_region(plan.dataset, region) for region in regions]
@@ -256,13 +254,7 @@ class Judge:
             found = [expanded_region(plan.dataset, region) for region in regions]
             return self._engine.region_facts(plan.dataset, found, tuple(measures), ranks, how)
 
-        def judge(facts: Facts) -> Sequence[Finding]:
-            axes = region_axis(len(facts))
-            found = self._assess(axes, facts, rules, 0, None, remaining())
-            if found.unchecked:
-                return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(len(facts))))]
-            return found.findings
-
+        judge = self._judging_cells(rules, remaining)
         return Inspector(rules, plan.dataset.records_per_respondent, count, judge, still_time)
 
     def _key(self, plan: Plan, computed: Computed) -> Key:

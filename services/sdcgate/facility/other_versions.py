@@ -28,7 +28,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
-from sdcgate.methods.rules import Finding, Rules
+from sdcgate.methods.rules import ABSOLUTE_VALUES, Finding, Rules
 from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.concentration import rules_on_contributions
 from sdcgate.methods.tables.nesting import Nested
@@ -67,7 +67,7 @@ class Changed:
         """Units by whose records, or by whose part of a sum, a quantity differs in each box."""
         fresh = [box for box in dict.fromkeys(boxes) if (quantity, box) not in self._units]
         regions = self.regions([((box,), ()) for box in fresh])
-        differing = self.changes.different(regions, *_figure(quantity))
+        differing = self.changes.different(self.changes.inside(regions), *_figure(quantity))
         for box, units in zip(fresh, differing.tolist(), strict=True):
             self._units[quantity, box] = units
         return np.array([self._units[quantity, box] for box in boxes], dtype=np.int64)
@@ -91,7 +91,7 @@ Judged = Callable[[Facts], Sequence[Finding]]
 
 def rules_of_changes(rules: Rules) -> Rules:
     """Rules of single cells as they hold for changes: of amounts as they are, up or down."""
-    return replace(rules, minimum_households=None, contributions=type(rules.contributions)())
+    return replace(rules, minimum_households=None, contributions=ABSOLUTE_VALUES)
 
 
 def few_changed(
@@ -102,15 +102,16 @@ def few_changed(
     Counted are the units that came or went, those with more or fewer records, and for each of the quantities
     those by whom it differs.
     """
-    moved, records = changes.moved(regions), changes.different(regions)
+    inside = changes.inside(regions)
+    moved, records = changes.moved(inside), changes.different(inside)
     asked = [Facts(moved, moved), Facts(records, records)]
     for quantity in quantities:
         measure, weighted = _figure(quantity)
         if weighted:
-            differing = changes.different(regions, measure, weighted)
+            differing = changes.different(inside, measure, weighted)
             asked.append(Facts(differing, differing))
         elif measure:
-            parts = changes.contributions(regions, measure, RANKS)
+            parts = changes.contributions(inside, measure, RANKS)
             asked.append(Facts(parts.valid_units, parts.valid_records, measures=(parts,)))
     unsafe = np.zeros(len(regions), dtype=np.bool_)
     for facts in asked:

@@ -18,6 +18,7 @@ from sqlalchemy.engine import URL, make_url
 
 from sdcgate.ledger import database
 from sdcgate.ledger.errors import LedgerError, LedgerUnavailable
+from sdcgate.ledger.heads import flush_to_disk
 
 SQLITE_COPY = "ledger.sqlite"
 POSTGRESQL_COPY = "ledger.dump"
@@ -73,7 +74,7 @@ def restore_database(copy: Path, url: str) -> None:
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         shutil.copyfile(copy, draft)
-        _flush(draft)
+        flush_to_disk(draft)
         draft.rename(place)
     finally:
         draft.unlink(missing_ok=True)
@@ -112,15 +113,7 @@ def _back_up(source: Path, target: Path) -> None:
             copy.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
         raise LedgerUnavailable(f"{source} cannot be copied ({type(error).__name__})") from None
-    _flush(target)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush_to_disk(target)
 
 
 def _run(tool: str, url: str, *arguments: str) -> None:

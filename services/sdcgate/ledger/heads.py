@@ -136,7 +136,7 @@ class HeadsFile:
         finally:
             os.close(descriptor)
         if new:
-            _sync_folder(self._path.parent)
+            flush_to_disk(self._path.parent)
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -176,8 +176,9 @@ def _parsed(line: bytes) -> SignedHead | None:
         return None
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def flush_to_disk(path: Path) -> None:
+    """Do not return before a file, or a folder's list of files, is on the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

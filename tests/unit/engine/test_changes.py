@@ -98,10 +98,11 @@ def test_changes_are_those_of_a_count_by_hand(tmp_path_factory, before, after):
     try:
         first, second = registered(engine, folder, before), registered(engine, folder, after)
         changes = engine.changes(first, second)
-        moved, records_, weights = changes.moved(REGIONS), changes.different(REGIONS), None
-        weights = changes.different(REGIONS, "", True)
-        incomes, weighted = changes.different(REGIONS, "income"), changes.different(REGIONS, "income", True)
-        parts = changes.contributions(REGIONS, "income", 2)
+        inside = changes.inside(REGIONS)
+        moved, records_ = changes.moved(inside), changes.different(inside)
+        weights = changes.different(inside, "", True)
+        incomes, weighted = changes.different(inside, "income"), changes.different(inside, "income", True)
+        parts = changes.contributions(inside, "income", 2)
         for place, region in enumerate(REGIONS):
             those = [
                 {name for name, own in version.items() if any(chosen(region, one) for one in own)}
@@ -137,5 +138,6 @@ def test_of_two_equal_versions_nothing_changed(engine, tmp_path):
     people: Version = {"p": [("a", "x", 1, 1)], "q": [("b", "y", None, 2)]}
     first = registered(engine, tmp_path, people)
     changes = engine.changes(first, first)
-    assert changes.different(REGIONS).tolist() == [0] * len(REGIONS)
-    assert np.all(changes.contributions(REGIONS, "income", 1).largest == 0)
+    inside = changes.inside(REGIONS)
+    assert changes.different(inside).tolist() == [0] * len(REGIONS)
+    assert np.all(changes.contributions(inside, "income", 1).largest == 0)
