@@ -10,7 +10,6 @@ from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.attempt import Attempt, FromVersions, Outcome
 from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis
-from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.implied_measures import Implied, judge_implied
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.noise import Noise
@@ -22,6 +21,7 @@ from sdcgate.facility.other_versions import (
     few_changed_differences,
     rules_of_changes,
 )
+from sdcgate.facility.pace import still_time
 from sdcgate.facility.perturbing import MIXED, Perturbing
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
@@ -91,30 +91,26 @@ class Judge:
         watcher().judged(plan.dataset.name, judgement.risk)
         group = facts.records if computed.unfiltered is None else computed.unfiltered
         empty = empty_codes(computed.table.axes, group)
-
-        def still_time() -> None:
-            if remaining() <= 0:
-                raise TimeOver()
-
+        pulse = still_time(remaining)
         if plan.policy.cell_keys is not None:
             noise = Noise.of(plan.policy.cell_keys)
-            own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, still_time)
+            own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, pulse)
             return own.outcome(noise, approved)
-        attempt = Attempt(plan, computed.table, known, judgement, findings, empty, still_time, approved)
+        attempt = Attempt(plan, computed.table, known, judgement, findings, empty, pulse, approved)
         if judgement.unchecked:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.noisy:
             return replace(attempt.held(Consequence.REFER, ReasonCode.UNPROVED), message=MIXED)
-        inspector = self._inspector(plan, remaining, still_time)
+        inspector = self._inspector(plan, remaining)
         if known.other_versions and not approved:
-            compared = None if versions is None else versions.compare(plan, known, still_time)
+            compared = None if versions is None else versions.compare(plan, known, pulse)
             if compared is None:
                 return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
             asked = self._asked_by_versions(attempt, compared, remaining)
             if isinstance(asked, Outcome):
                 return asked
             attempt = Attempt(
-                plan, computed.table, compared.known, judgement, findings, empty, still_time, versions=asked
+                plan, computed.table, compared.known, judgement, findings, empty, pulse, versions=asked
             )
             inspector = replace(inspector, also=self._also_changed(compared, plan, remaining))
         with watcher().stage(Stage.PROOF):
@@ -166,7 +162,7 @@ class Judge:
         )
         if judgement.unchecked:
             return own.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
-        return self._proved(own, self._inspector(plan, remaining, attempt.still_time), remaining, True)
+        return self._proved(own, self._inspector(plan, remaining), remaining, True)
 
     def _judging_cells(
         self, rules: Rules, remaining: Callable[[], float]
@@ -244,9 +240,7 @@ class Judge:
             tuple(dict.fromkeys((*said.unchecked, *own.unchecked))),
         )
 
-    def _inspector(
-        self, plan: Plan, remaining: Callable[[], float], still_time: Callable[[], None]
-    ) -> Inspector:
+    def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
         rules = _cell_rules(applicable(plan))
         ranks, how = _ranks(plan), rules.contributions
 
@@ -255,7 +249,7 @@ class Judge:
             return self._engine.region_facts(plan.dataset, found, tuple(measures), ranks, how)
 
         judge = self._judging_cells(rules, remaining)
-        return Inspector(rules, plan.dataset.records_per_respondent, count, judge, still_time)
+        return Inspector(rules, plan.dataset.records_per_respondent, count, judge, still_time(remaining))
 
     def _key(self, plan: Plan, computed: Computed) -> Key:
         """Units and weights of each identifying combination, before any suppression.

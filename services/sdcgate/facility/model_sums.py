@@ -12,12 +12,12 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.linear_records import LinearQuery, Number
-from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, require_finite, with_references
 from sdcgate.facility.model_plan import Level, ModelPlan
 from sdcgate.facility.model_sum_checks import SumChecks
 from sdcgate.facility.model_sum_population import look_at, refuse_population
 from sdcgate.facility.model_vocabulary import code_numbers, vocabulary
+from sdcgate.facility.pace import still_time
 from sdcgate.methods.outputs.cell_sums import cell_sums
 from sdcgate.methods.outputs.design import Design, Indicator, Transformed, build_design
 from sdcgate.methods.outputs.fits import Family
@@ -70,12 +70,12 @@ def fit_by_sums(
 def _fitted(
     engine: Engine, plan: ModelPlan, every: Design, largest: int, left: Callable[[], float]
 ) -> Fitted | None:
-    dataset, options = plan.dataset, plan.options
+    dataset, options, in_time = plan.dataset, plan.options, still_time(left)
     query = _query(plan, every)
     sums = engine.linear_sums(dataset, query)
     people = look_at(sums, query, dataset, every)
     refuse_population(people, weighted=plan.weighted)
-    _in_time(left)
+    in_time()
     weight_unit = 10.0**-dataset.weight_decimals if plan.weighted else 1.0
     moments = sums.moments(people.scalings, people.ranges)
     found = cell_sums(moments, people.columns, people.scalings, people.records, people.units, weight_unit)
@@ -87,9 +87,9 @@ def _fitted(
         found.products, people.design, confidence=options.confidence, solution=solution
     )
     checks = SumChecks(sums, people, found, solution, largest, weight_unit)
-    _in_time(left)
+    in_time()
     influence = checks.influence()
-    _in_time(left)
+    in_time()
     if options.covariance is not Covariance.CLASSICAL:
         estimate = ols_from_cross_products(
             found.products,
@@ -101,11 +101,6 @@ def _fitted(
         )
     require_finite(estimate)
     return Fitted(every, estimate, checks.facts(estimate, influence))
-
-
-def _in_time(left: Callable[[], float]) -> None:
-    if left() <= 0:
-        raise TimeOver()
 
 
 def _query(plan: ModelPlan, design: Design) -> LinearQuery:

@@ -10,7 +10,7 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.charges import cells_told
-from sdcgate.facility.errors import TimeOver, Unavailable
+from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
@@ -33,6 +33,7 @@ from sdcgate.facility.model_tables import (
     withholds_all,
 )
 from sdcgate.facility.model_vocabulary import vocabulary
+from sdcgate.facility.pace import still_time
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
@@ -149,16 +150,11 @@ class ModelWay:
         self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
     ) -> ModelOutcome:
         """The model, unless its sums of squares tell too much, beside all that has left."""
-
-        def still_time() -> None:
-            if left() <= 0:
-                raise TimeOver()
-
         people, outcomes = self._people(hand), outcome.outcomes
         try:
             with watcher().stage(Stage.PROOF):
                 why, powers = audited_powers(
-                    self._engine, hand.plan, people, outcomes, known, still_time, left
+                    self._engine, hand.plan, people, outcomes, known, still_time(left), left
                 )
         except UNPROVED:
             return ModelOutcome(Consequence.REFER, (ReasonCode.UNPROVED,), outcomes)

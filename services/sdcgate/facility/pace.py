@@ -10,11 +10,21 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.errors import TimeOver, Unavailable
 
 CLOSE = 1e-6
 """Seconds by which an answer may be late and still count as ready in its step."""
 NEVER = math.inf
+
+
+def still_time(left: Callable[[], float]) -> Callable[[], None]:
+    """What raises TimeOver once no seconds are left: work for nobody would be in the way of the others."""
+
+    def check() -> None:
+        if left() <= 0:
+            raise TimeOver()
+
+    return check
 
 
 class Pace:

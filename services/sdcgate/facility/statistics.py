@@ -9,11 +9,12 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.attempt import Outcome
-from sdcgate.facility.errors import TimeOver, Unavailable
+from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.pace import still_time
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
@@ -178,7 +179,7 @@ class StatisticWay:
                 told_windows(hand.plan, computed, hand.second, outcome.assessment, ~outcome.withheld),
                 known,
                 rule.window,
-                _still_time(left),
+                still_time(left),
             )
         if kept_back:
             found = replace(outcome.assessment, findings=(*kept_back, *outcome.assessment.findings))
@@ -197,7 +198,7 @@ class StatisticWay:
         if hand.people is None or outcome.withheld is None:
             return outcome
         shown = ~outcome.withheld & (computed.facts.table.units > 0)
-        audit = PowerAudit(self._engine, hand.plan, known, _still_time(left), left)
+        audit = PowerAudit(self._engine, hand.plan, known, still_time(left), left)
         try:
             with watcher().stage(Stage.PROOF):
                 powers = audit.audited(
@@ -278,16 +279,6 @@ def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:
     number = int(np.prod(inner.shape[:groups], dtype=np.int64))
     hidden: BoolArray = (inner.reshape(number, -1) == State.WITHHELD).any(axis=1)
     return hidden
-
-
-def _still_time(left: Callable[[], float]) -> Callable[[], None]:
-    """What raises TimeOver once the caller has gone."""
-
-    def still_time() -> None:
-        if left() <= 0:
-            raise TimeOver()
-
-    return still_time
 
 
 def _lacked(engine: Engine, plan: StatisticPlan) -> tuple[str, ...]:
