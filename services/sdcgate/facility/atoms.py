@@ -35,18 +35,21 @@ class Inspecting(Protocol):
     def pulse(self) -> Callable[[], None]:
         """Called again and again on the way; what it raises ends the work."""
 
-    @property
-    def larger_is_safer(self) -> bool:
-        """Whether a region of counts is safe in which there is a safe one that somebody is in."""
-
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
         """Which regions break a rule, shape (regions,)."""
 
 
-def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspecting) -> bool:
+def reveals_unsafe_atom(
+    new: ReleasedTable,
+    known: KnownQuantity,
+    span: Span,
+    inspector: Inspecting,
+    enough: BoolArray | None = None,
+) -> bool:
     """Whether an unsafe group that no table shows is in the span of a new table and earlier ones together.
 
-    Looked at are the atoms of the new table's cells, and the crossings of a few variables' codes.
+    Looked at are the atoms of the new table's cells, and the crossings of a few variables' codes. `enough`
+    are cells of the new table that make every group safe that they lie in; None where there are no such.
 
     Raises:
         TooManyDifferences: more would have to be looked at than can be.
@@ -71,8 +74,8 @@ def reveals_unsafe_atom(new: ReleasedTable, known: KnownQuantity, span: Span, in
     derivable.update(dict.fromkeys(_crossings_told(new, known, span, inspector)))
     # What was shown before, or is now, was judged as a cell.
     hidden = [box for box in derivable if box != NOBODY and box not in shown and box not in known.published]
-    if inspector.larger_is_safer:
-        hidden = [box for box in hidden if not _holds_shown_cell(box, new)]
+    if enough is not None:
+        hidden = [box for box in hidden if not _holds_any(box, new.table, enough)]
     if len(hidden) > MOST:
         raise TooManyDifferences(f"{len(hidden)} groups to count, at most {MOST}")
     return bool(inspector.unsafe([Region((box,)) for box in hidden], ()).any())
@@ -96,9 +99,9 @@ def _crossings_told(
                 yield from (boxes[cell] for cell in np.flatnonzero(inside).tolist())
 
 
-def _holds_shown_cell(box: Box, new: ReleasedTable) -> bool:
-    """Whether a cell that a new table shows, and that somebody is in, lies inside a box."""
-    table, wanted = new.table, dict(box)
+def _holds_any(box: Box, table: BoxTable, cells: BoolArray) -> bool:
+    """Whether any of some cells of a table lies inside a box."""
+    wanted = dict(box)
     for name, mask in table.fixed:
         if name in wanted and mask & ~wanted.pop(name):
             return False
@@ -108,7 +111,7 @@ def _holds_shown_cell(box: Box, new: ReleasedTable) -> bool:
     for name, masks in table.axes:
         limit = wanted.get(name, table.full[name])
         inside = np.logical_and.outer(inside, np.array([not mask & ~limit for mask in masks]))
-    return bool((inside.reshape(-1) & (table.states == State.PUBLISHED) & (table.records > 0)).any())
+    return bool((inside.reshape(-1) & cells).any())
 
 
 def _was_asked(box: Box, known: KnownQuantity) -> bool:

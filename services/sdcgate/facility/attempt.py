@@ -381,7 +381,10 @@ class Attempt:
         if known.empty:
             return False
         span = known.with_tables([counts, *others], self.still_time)
-        return reveals_unsafe_atom(counts, known, span, inspector)
+        # Rules of counts ask for enough people: where a cell has them, larger groups have. Of changes that
+        # does not hold, as those of two cells may cancel.
+        enough = None if inspector.also else ~self.unsafe & (counts.table.records > 0)
+        return reveals_unsafe_atom(counts, known, span, inspector, enough)
 
 
 def _states(withheld: BoolArray) -> IntArray:

@@ -59,11 +59,6 @@ class Inspector:
     also: Callable[[Sequence[Region], Sequence[str]], BoolArray] | None = None
     """Says of the same regions which are unsafe for another reason."""
 
-    @property
-    def larger_is_safer(self) -> bool:
-        """Whether a region of counts with a safe one in it is safe: their rules ask for enough people."""
-        return self.also is None
-
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
         """Which regions break a rule, shape (regions,); contributors are counted for these measures."""
         unsafe = np.zeros(len(regions), dtype=np.bool_)

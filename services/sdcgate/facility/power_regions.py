@@ -40,11 +40,6 @@ class PowerRegions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_reader", RegionRecords(self.engine, self.dataset, self.measure))
 
-    @property
-    def larger_is_safer(self) -> bool:
-        """Who lies far out in a larger region may be told more closely."""
-        return False
-
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str] = ()) -> BoolArray:
         """Which regions' moments tell the value farthest out too closely, shape (regions,).
 

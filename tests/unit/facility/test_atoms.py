@@ -41,7 +41,8 @@ def looked_at(monkeypatch, known, new):
     monkeypatch.setattr(atoms, "_divided_table", noting)
     inspector = Inspector(Rules(), 1, count=lambda *_: None, judge=lambda _: [])
     monkeypatch.setattr(Inspector, "unsafe", lambda self, regions, _: np.array([bool(regions)]))
-    told = reveals_unsafe_atom(new, known, known.with_tables([new], unhurried), inspector)
+    span, somebody = known.with_tables([new], unhurried), new.table.records > 0
+    told = reveals_unsafe_atom(new, known, span, inspector, somebody)
     return found, told
 
 
@@ -59,3 +60,27 @@ def test_a_part_that_only_coarser_tables_had_is_looked_up(monkeypatch):
     found, told = looked_at(monkeypatch, known, released(BY_SEX, region=SOUTH | NORTH | WEST))
     assert found == [("region", [NORTH, 0b1000])]
     assert told
+
+
+def counted(monkeypatch, enough):
+    """Groups of regions that are counted for a table by region, some cells of which have enough people."""
+    known = knowing(released(BY_SEX))
+    new = released({"region": (NORTH, SOUTH, WEST, 0b1000, 0b1111)})
+    found = []
+
+    def unsafe(_, regions, measures):
+        found.extend(box for region in regions for box in region.inside)
+        return np.zeros(len(regions), dtype=np.bool_)
+
+    monkeypatch.setattr(Inspector, "unsafe", unsafe)
+    inspector = Inspector(Rules(), 1, count=lambda *_: None, judge=lambda _: [])
+    assert not reveals_unsafe_atom(new, known, known.with_tables([new], unhurried), inspector, enough)
+    return {mask for ((variable, mask),) in found if variable == "region"}
+
+
+def test_groups_around_a_cell_with_enough_people_are_safe_without_being_counted(monkeypatch):
+    rest = {0b1111 & ~NORTH, 0b1111 & ~SOUTH, 0b1111 & ~WEST}
+    assert rest <= counted(monkeypatch, None)
+    assert rest <= counted(monkeypatch, np.zeros(5, dtype=np.bool_))
+    only_the_south = np.arange(5) == 1
+    assert rest & counted(monkeypatch, only_the_south) == {0b1111 & ~SOUTH}
