@@ -52,6 +52,8 @@ class Attack:
     """What the file is a year later."""
     open: str = ""
     """Why it succeeds against sdcgate today."""
+    closed_by: str = ""
+    """The setting of `protection` under which it learns nothing, where the default lets it."""
     not_acro: str = ""
     """Why it cannot be tried on ACRO."""
 

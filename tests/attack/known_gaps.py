@@ -56,6 +56,7 @@ def leavers(world: World) -> float:
     panel,
     leavers,
     open="units of nested boxes can be subtracted: who has a record in one year and none in the others",
+    closed_by="attrition: hidden",
 )
 def who_left(api: Api) -> Claim:
     """The people of two years less those of the second are those who left after the first."""

@@ -40,6 +40,8 @@ def page_row(row: dict[str, Any]) -> str:
     """A row of the table in docs/attacks.md."""
     said = SAID.get(row["acro"], "not applicable")
     ours = SAID[row["sdcgate"]] + (", open" if row["open"] else "")
+    if row.get("closed_by"):
+        ours += f"; {SAID[row['when_closed']]} with `{row['closed_by']}`"
     return f"| {row['attack']} | {row['requests']} | {said} | {ours} |"
 
 

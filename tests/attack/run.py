@@ -31,7 +31,7 @@ from attack.claims import Attack  # noqa: E402
 from attack.knowledge import Contradiction  # noqa: E402
 from attack.publishers import Careless  # noqa: E402
 from attack.served import Sdcgate  # noqa: E402
-from attack.suite import ATTACKS, Outcome, outcome  # noqa: E402
+from attack.suite import ATTACKS, CLOSED_POLICY, Outcome, outcome, write_closed_policy  # noqa: E402
 from peers import NoPeer, python_with  # noqa: E402
 from postgresql_server import empty_database, running_server  # noqa: E402
 from sdcgate.policy import loading  # noqa: E402
@@ -48,6 +48,7 @@ def two_replicas(postgresql: bool) -> Iterator[tuple[ServedHouse, ServedHouse]]:
         policies = folder / "policies"
         policies.mkdir()
         (policies / f"{timing.POLICY}.yaml").write_text(paced())
+        write_closed_policy(policies)
         settings: dict[str, Any] = {"policy_dir": policies}
         if postgresql:
             settings["ledger_url"] = empty_database(open_till_then.enter_context(running_server()))
@@ -67,10 +68,13 @@ def paced() -> str:
     return text.replace("maximum_cells: 100000}", "maximum_cells: 100000, latency_step_ms: 50}", 1)
 
 
-def on_sdcgate(attack: Attack, number: int, houses: tuple[ServedHouse, ServedHouse]) -> Outcome:
+def on_sdcgate(
+    attack: Attack, number: int, houses: tuple[ServedHouse, ServedHouse], policy: str = ""
+) -> Outcome:
     """Runs an attack on a dataset of its own."""
     world = attack.world()
-    return outcome(attack, world, Sdcgate(world, houses[0], f"attack-{number}", replica=houses[1]))
+    name = f"attack-{number}{policy and f'-{policy}'}"
+    return outcome(attack, world, Sdcgate(world, houses[0], name, policy, houses[1]))
 
 
 def on_acro(attack: Attack, acro: AcroProcess | None) -> bool | str:
@@ -136,8 +140,11 @@ def attacked(
                 "sdcgate": ours.success,
                 "requests": ours.requests,
                 "open": attack.open,
+                "closed_by": attack.closed_by,
             }
         )
+        if attack.closed_by:
+            rows[-1]["when_closed"] = on_sdcgate(attack, number, houses, CLOSED_POLICY).success
         print(table(rows[-1:]).splitlines()[1], f"[{ours.seconds:.1f} s]", flush=True)
     return rows
 
@@ -170,7 +177,9 @@ def main() -> int:
             found["ordinary_stream"] = ordinary_stream.measured(houses[0], asked.stream, asked.stream_seconds)
             print(json.dumps(found["ordinary_stream"], indent=1))
     learnt = [row["attack"] for row in rows if row["sdcgate"]]
-    unexpected = [row["attack"] for row in rows if row["sdcgate"] != bool(row["open"])]
+    unexpected = [
+        row["attack"] for row in rows if row["sdcgate"] != bool(row["open"]) or row.get("when_closed")
+    ]
     print("\n" + table(rows))
     print(f"{len(rows)} attacks, {len(learnt)} learn something, {time.time() - began:.0f} s")
     results.store(found)

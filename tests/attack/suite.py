@@ -3,10 +3,12 @@
 import importlib
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from attack.claims import REGISTRY, Attack
 from attack.publishers import Api
 from attack.world import World
+from sdcgate.policy.files import BUNDLED
 
 FAMILIES = ("subtracting", "reconstructing", "magnitudes", "histories", "modelling", "oracles", "known_gaps")
 for _family in FAMILIES:
@@ -15,6 +17,16 @@ for _family in FAMILIES:
 ATTACKS = tuple(REGISTRY)
 CLOSED = tuple(one for one in ATTACKS if not one.open)
 OPEN = tuple(one for one in ATTACKS if one.open)
+CLOSABLE = tuple(one for one in OPEN if one.closed_by)
+CLOSED_POLICY = "closed"
+"""The bundled policy with all settings that close what it leaves open."""
+
+
+def write_closed_policy(folder: Path) -> None:
+    """Puts that policy into a folder of policies."""
+    text = (BUNDLED / "israel-cbs.yaml").read_text().replace("name: israel-cbs", f"name: {CLOSED_POLICY}", 1)
+    settings = "".join(f"    {attack.closed_by}\n" for attack in CLOSABLE)
+    (folder / f"{CLOSED_POLICY}.yaml").write_text(text.replace("    method:", f"{settings}    method:", 1))
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,15 @@ import pytest
 from attack import results
 from attack.claims import Attack
 from attack.served import Sdcgate
-from attack.suite import ATTACKS, CLOSED, OPEN, outcome
+from attack.suite import ATTACKS, CLOSABLE, CLOSED, CLOSED_POLICY, OPEN, outcome, write_closed_policy
 from served_house import ServedHouse
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHouse]:
-    made = ServedHouse(tmp_path_factory.mktemp("attacked"))
+    policies = tmp_path_factory.mktemp("policies")
+    write_closed_policy(policies)
+    made = ServedHouse(tmp_path_factory.mktemp("attacked"), {"policy_dir": policies})
     yield made
     made.stop()
 
@@ -27,10 +29,10 @@ def by_name(attack: Attack) -> str:
     return attack.name
 
 
-def learnt(house: ServedHouse, attack: Attack) -> bool:
+def learnt(house: ServedHouse, attack: Attack, policy: str = "") -> bool:
     world = attack.world()
-    name = f"attack-{ATTACKS.index(attack)}"
-    return outcome(attack, world, Sdcgate(world, house, name)).success
+    name = f"attack-{ATTACKS.index(attack)}{policy and f'-{policy}'}"
+    return outcome(attack, world, Sdcgate(world, house, name, policy)).success
 
 
 def test_there_are_more_than_thirty_attacks_with_names_of_their_own() -> None:
@@ -60,3 +62,10 @@ def test_an_attack_learns_nothing(house: ServedHouse, attack: Attack) -> None:
 @pytest.mark.parametrize("attack", OPEN, ids=by_name)
 def test_what_is_open_is_open(house: ServedHouse, attack: Attack) -> None:
     assert not learnt(house, attack)
+
+
+@pytest.mark.parametrize("attack", CLOSABLE, ids=by_name)
+def test_what_the_bundled_policy_leaves_open_a_stricter_one_closes(
+    house: ServedHouse, attack: Attack
+) -> None:
+    assert not learnt(house, attack, CLOSED_POLICY)

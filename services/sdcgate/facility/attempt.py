@@ -29,6 +29,7 @@ from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
+from sdcgate.methods.tables.attrition import attrition_within
 from sdcgate.methods.tables.empty_cells import empty_beside_few
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.solver import Deadline
@@ -114,6 +115,7 @@ class Attempt:
         if self.versions is not None:
             self.before |= self.versions.withheld
         self.unsafe = (unsafe_cells(self.findings, len(self.facts)) | self._empty_beside_few()) & ~self.empty
+        self.unsafe |= self._few_beside_more() & ~self.empty
         self.differs = np.zeros(len(self.facts), dtype=np.bool_)
 
     def _empty_beside_few(self) -> BoolArray:
@@ -122,6 +124,16 @@ class Attempt:
         if minimum is None or not self.plan.policy.presence_hidden:
             return np.zeros(len(self.facts), dtype=np.bool_)
         return empty_beside_few(self.computed.axes, self.facts.units, self.facts.records, minimum.units)
+
+    def _few_beside_more(self) -> BoolArray:
+        """Cells whose units tell, beside those of a larger cell, how few are in that one only."""
+        policy = self.plan.policy
+        minimum, varying = policy.rules.minimum_units, self.plan.dataset.varying
+        if minimum is None or varying is None or not policy.attrition_hidden:
+            return np.zeros(len(self.facts), dtype=np.bool_)
+        counts = self.new[0]
+        held = self.unsafe | self.before
+        return attrition_within(counts.table, counts.facts.units, minimum.units, varying, held)
 
     def also_tells(self, implied: Implied) -> None:
         """Take in what the table tells of measures that it does not show."""

@@ -4,8 +4,8 @@ The records of a difference follow from counts; its units, households and contri
 counts them in the data. Bounds that need no data rule out all but a few candidates first.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sdcgate.engine.queries import Region
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.methods.cells import Axis, BoolArray, Contributors, Facts, FloatArray, MeasureFacts
 from sdcgate.methods.rules import Finding, Rules
+from sdcgate.methods.tables.attrition import few_apart
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.concentration import (
     excess,
@@ -58,6 +59,8 @@ class Inspector:
     """Called again and again on the way; what it raises ends the work."""
     also: Callable[[Sequence[Region], Sequence[str]], BoolArray] | None = None
     """Says of the same regions which are unsafe for another reason."""
+    attrition: Set[str] = frozenset()
+    """Variables that vary within units, where units must not tell how few are in one cell only."""
 
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
         """Which regions break a rule, shape (regions,); contributors are counted for these measures."""
@@ -95,6 +98,7 @@ def unsafe_differences(
     found: dict[tuple[int, int], _Difference] = {}
     earlier = released.facts()
     pairs = released.nested(new.table, _near(new.facts, earlier, inspector))
+    _note_attrition(new, released, pairs, inspector, by_filter, by_detail)
     own = {variable for variable, _ in new.table.axes}
     for place in np.flatnonzero(candidates(new.facts, earlier, pairs, inspector)).tolist():
         cell, row = int(pairs.new_cells[place]), int(pairs.old_cells[place])
@@ -113,6 +117,30 @@ def unsafe_differences(
         by_filter[differences[place].by_filter] = True
         by_detail[differences[place].by_detail] = True
     return Differences(by_filter, by_detail)
+
+
+def _note_attrition(
+    new: ReleasedTable,
+    released: ReleasedCells,
+    pairs: Nested,
+    inspector: Inspector,
+    by_filter: BoolArray,
+    by_detail: BoolArray,
+) -> None:
+    """Flag new cells whose units and an earlier cell's tell, subtracted, of few in one of them only."""
+    minimum = inspector.rules.minimum_units
+    if not inspector.attrition or minimum is None:
+        return
+    mine, theirs = new.facts.units[pairs.new_cells], released.facts().units[pairs.old_cells]
+    inside = pairs.new_inside_old
+    few = few_apart(np.where(inside, theirs, mine), np.where(inside, mine, theirs), minimum.units)
+    own = {variable for variable, _ in new.table.axes}
+    for place in np.flatnonzero(few).tolist():
+        cell, row = int(pairs.new_cells[place]), int(pairs.old_cells[place])
+        differing = differing_variables(new.boxes[cell], released.box(row))
+        if differing & inspector.attrition:
+            only_filters = differing.isdisjoint(own | released.axes(row))
+            (by_filter if only_filters else by_detail)[cell] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +187,14 @@ def _near(new: Facts, old: Facts, inspector: Inspector) -> Near:
     if rules.minimum_households:
         most = rules.minimum_households.households * LARGEST_HOUSEHOLD * inspector.records_per_respondent
         records = max(records, most)
+    near = Near(records)
+    if inspector.attrition and rules.minimum_units:
+        near = replace(near, units=rules.minimum_units.units, new_units=new.units)
     for mine, theirs in zip(new.measures, old.measures, strict=False):
+        sums = mine.absolute_sums, theirs.absolute_sums
         bounds = _dominated(mine, rules), _dominated(theirs, rules)
-        return Near(records, *bounds, mine.absolute_sums, theirs.absolute_sums)
-    return Near(records)
+        return replace(near, new=bounds[0], old=bounds[1], new_sums=sums[0], old_sums=sums[1])
+    return near
 
 
 def _dominated(outer: MeasureFacts, rules: Rules) -> FloatArray:

@@ -249,7 +249,10 @@ class Judge:
             return self._engine.region_facts(plan.dataset, found, tuple(measures), ranks, how)
 
         judge = self._judging_cells(rules, remaining)
-        return Inspector(rules, plan.dataset.records_per_respondent, count, judge, still_time(remaining))
+        pulse = still_time(remaining)
+        varying = plan.dataset.varying if plan.policy.attrition_hidden else None
+        most = plan.dataset.records_per_respondent
+        return Inspector(rules, most, count, judge, pulse, attrition=varying or frozenset())
 
     def _key(self, plan: Plan, computed: Computed) -> Key:
         """Units and weights of each identifying combination, before any suppression.

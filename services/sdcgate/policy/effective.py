@@ -103,6 +103,9 @@ class EffectivePolicy:
     presence_hidden: bool = False
     """Whether empty cells are withheld that would tell where the few of a withheld total are."""
 
+    attrition_hidden: bool = False
+    """Whether unit counts must not tell how few have records in one cell and not in another."""
+
     cell_keys: CellKeyNoise | None = None
     """The noise that cells get in place of being withheld; None where they are withheld."""
 
@@ -150,6 +153,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         sum_width=level.protection.sum_width,
         levels_of_rules=level.protection.levels == "rules",
         presence_hidden=hidden,
+        attrition_hidden=level.protection.attrition == "hidden",
         cell_keys=level.protection.cell_keys.effective() if level.protection.cell_keys else None,
         zeros_withheld=(protects_groups or hidden) if zeros_withheld is None else zeros_withheld,
         protection_time_limit_ms=level.protection.time_limit_ms,
@@ -188,6 +192,8 @@ def canonical_text(policy: EffectivePolicy) -> str:
         del content["levels_of_rules"]
     if not policy.presence_hidden:
         del content["presence_hidden"]
+    if not policy.attrition_hidden:
+        del content["attrition_hidden"]
     if policy.cell_keys is None:
         del content["cell_keys"]
     else:

@@ -188,6 +188,9 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         "protection.presence": "Empty cells that would tell where few units are are withheld with them."
         if policy.presence_hidden
         else "Empty cells may tell where few units are.",
+        "protection.attrition": "Unit counts do not tell how few units are in one year and not in another."
+        if policy.attrition_hidden
+        else "Unit counts may tell how few units are in one year and not in another.",
         "protection.time_limit_ms": "Finding and proving what to withhold may take "
         f"{policy.protection_time_limit_ms} ms a round.",
         "protection.unproved": f"What cannot be proved safe is {_WORDS[policy.unproved_consequence]}.",

@@ -114,6 +114,8 @@ class Protection(Model):
     """Whether empty cells may be withheld; null: where group disclosure protects."""
     presence: Literal["shown", "hidden"] = "shown"
     """Whether empty cells may tell where the few units of a total below the minimum are."""
+    attrition: Literal["shown", "hidden"] = "shown"
+    """Whether unit counts may tell how few units have records in one year, say, and not in another."""
     time_limit_ms: int = Field(ge=10, le=600_000)
     """Milliseconds for finding and proving a pattern, once a round."""
     unproved: TableConsequence

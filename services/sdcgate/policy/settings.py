@@ -76,6 +76,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
             "levels": "rules" if policy.levels_of_rules else "widths",
             "zeros_withheld": policy.zeros_withheld,
             "presence": "hidden" if policy.presence_hidden else "shown",
+            "attrition": "hidden" if policy.attrition_hidden else "shown",
             "time_limit_ms": policy.protection_time_limit_ms,
             "unproved": _name(policy.unproved_consequence),
         },

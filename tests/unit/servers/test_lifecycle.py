@@ -244,11 +244,14 @@ def test_probes_are_answered_while_every_thread_computes_and_calls_beyond_the_qu
     places,
 ):
     place = places(threads=2, waiting_calls=1)
-    go = threading.Event()
-    place.fake.does = lambda context: go.wait(10) and risk_pb2.AssessTableResponse()
+    go, computing = threading.Event(), threading.Semaphore(0)
+    place.fake.does = lambda context: computing.release() or (go.wait(10) and risk_pb2.AssessTableResponse())
     stub = place.stub()
     with ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(stub.AssessTable, risk_pb2.AssessTableRequest()) for _ in range(4)]
+        # One that waits for a thread that is free counts as waiting, too.
+        for _ in range(2):
+            assert computing.acquire(timeout=5)
         while place.running.rooms.own.waiting < 2:
             time.sleep(0.01)
         began = time.perf_counter()
@@ -265,10 +268,11 @@ def test_probes_are_answered_while_every_thread_computes_and_calls_beyond_the_qu
 def test_calls_that_only_read_are_answered_while_every_thread_computes_and_wait_for_each_other_only(places):
     reading = f"/{NAME}/AssessModel"
     place = places(threads=1, waiting_calls=0, read=ReadLane(1, 0, frozenset({reading})))
-    go = threading.Event()
-    place.fake.does = lambda context: go.wait(10) and risk_pb2.AssessTableResponse()
+    go, computing = threading.Event(), threading.Semaphore(0)
+    place.fake.does = lambda context: computing.release() or (go.wait(10) and risk_pb2.AssessTableResponse())
     with ThreadPoolExecutor(2) as pool:
         computed = [pool.submit(place.call) for _ in range(2)]
+        assert computing.acquire(timeout=5)
         while place.running.rooms.own.waiting < 1:
             time.sleep(0.01)
         assert type(failure(place.call)[0]) is errors.ResourceExhausted

@@ -28,7 +28,8 @@ class Near:
     """How small a difference of two cells must be to be looked at, by its records or by a measure's sums.
 
     It has fewer than `records` records, or its sum is at most `new` (cells,) or `old` (rows,), whichever cell
-    is the outer one; `new_sums` and `old_sums` are the cells' absolute sums.
+    is the outer one; `new_sums` and `old_sums` are the cells' absolute sums. Or the cells' units are
+    fewer than `units` apart; `new_units` are those of the new cells.
     """
 
     records: float
@@ -36,6 +37,8 @@ class Near:
     old: FloatArray | None = field(default=None, repr=False)
     new_sums: FloatArray | None = field(default=None, repr=False)
     old_sums: FloatArray | None = field(default=None, repr=False)
+    units: int = 0
+    new_units: IntArray | None = field(default=None, repr=False)
 
 
 class ReleasedCells:
@@ -122,6 +125,8 @@ def _near_pairs(
             left = sign * (near.old_sums[rows] - near.new_sums[cells])
             least = near.old[rows] if new_inside else near.new[cells]  # type: ignore[index]
             small |= left <= least
+        if near.new_units is not None:
+            small |= sign * (store.columns["units"][rows] - near.new_units[cells]) < near.units
         found.append((cells[small], rows[small]))
     return np.concatenate([cells for cells, _ in found]), np.concatenate([rows for _, rows in found])
 
