@@ -203,6 +203,16 @@ def test_models_and_outputs_of_a_new_version_are_looked_at_by_a_checker(survey):
     assert reasons(answered) == ["VERSION_DIFFERENCE"]
 
 
+def test_a_refusal_is_no_release_of_the_version_before(survey):
+    survey.register(left={"north f": 60})
+    refused = survey.ask("region", region=["north"], sex=["f"])
+    assert reasons(refused) == ["MINIMUM_BASE"]
+    assert survey.register(gone=200) == 3
+    request = pb.QueryStatisticRequest(dataset="survey", kind="STATISTIC_KIND_MEAN", measure="hours")
+    answered = survey.house.facility.query_statistic(survey.house.researcher, request, Pace(60.0))
+    assert (verdict(answered), answered.decision.version) == ("RELEASED", 3)
+
+
 def test_where_a_variance_has_left_a_checker_looks(survey):
     request = pb.QueryStatisticRequest(dataset="survey", kind="STATISTIC_KIND_VARIANCE", measure="hours")
     answered = survey.house.facility.query_statistic(survey.house.researcher, request, Pace(60.0))

@@ -129,4 +129,5 @@ def _sum(audited: "AuditedQuantity", terms: "tuple[Term, ...]") -> str:
 def _term(audited: "AuditedQuantity", term: "Term") -> str:
     sign, size = "-" if term.factor < 0 else "+", abs(term.factor)
     times = "" if size == 1 else f"{size:g} x "
-    return f"{sign} {times}{term.amount:{SHOWN}} ({audited.words_of_term(term.box)})"
+    most = "at most, " if term.at_most else ""
+    return f"{sign} {times}{term.amount:{SHOWN}} ({most}{audited.words_of_term(term.box)})"

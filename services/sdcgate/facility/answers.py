@@ -13,6 +13,7 @@ from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.facility.percentile_windows import ReleasedWindow
+from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.wire.dimensions import axes_to_messages
 from sdcgate.wire.json import to_value
@@ -97,6 +98,7 @@ def release_bytes(
     released: Iterable[ReleasedTable],
     noisy: NoisyRelease | None = None,
     windows: Iterable[ReleasedWindow] = (),
+    limit: PopulationLimit | None = None,
 ) -> bytes:
     """What the ledger keeps of a release, to compare later answers with."""
     release = release_pb2.Release(dataset=dataset.name, version=dataset.version)
@@ -116,4 +118,6 @@ def release_bytes(
         )
     release.noise = noisy.noise if noisy is not None else ""
     release.windows.extend(window.message() for window in windows)
+    if limit is not None:
+        release.limits.append(limit.message())
     return release.SerializeToString(deterministic=True)

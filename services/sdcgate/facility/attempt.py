@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.atoms import reveals_unsafe_atom
-from sdcgate.facility.boxes import COUNTS, as_if_published
+from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
@@ -21,8 +21,9 @@ from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied, known_by
 from sdcgate.facility.joint_audit import telling
 from sdcgate.facility.joint_look import JointlyUnproved, Width
 from sdcgate.facility.joint_sums import telling_sums
-from sdcgate.facility.knowledge import Knowledge, NoisyRelease, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, Knowledge, NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.population_limits import PopulationLimit, limit_tells
 from sdcgate.facility.ports import ProtectionService
 from sdcgate.facility.protection import Protected, as_before, make_problem, protect, seconds_to_prove
 from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of, with_weights
@@ -30,6 +31,7 @@ from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
 from sdcgate.methods.tables.attrition import attrition_within
+from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.empty_cells import empty_beside_few
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.solver import Deadline
@@ -62,6 +64,8 @@ class Outcome:
     """What leaves in place of the true figures, where it has noise."""
     message: str = ""
     """What is said in place of the usual words; it rests on nothing in the data."""
+    limit: PopulationLimit | None = None
+    """What is told of the population where it is too small."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +150,8 @@ class Attempt:
         """Nothing leaves: referred or refused."""
         unique = tuple(dict.fromkeys(codes))
         nothing = np.full(len(self.facts), State.ABSENT, dtype=np.int64)
-        return Outcome(consequence, unique, nothing, tuple(self.findings), self.judgement)
+        limit = self._limit() if ReasonCode.MINIMUM_BASE in unique else None
+        return Outcome(consequence, unique, nothing, tuple(self.findings), self.judgement, limit=limit)
 
     def without_differences(self, inspector: Inspector) -> Outcome | None:
         """Held where the table was asked to be subtracted from another; notes what is unsafe by detail."""
@@ -205,19 +210,42 @@ class Attempt:
         except SpanBudgetExceeded:
             return True
 
-    def without_findings(self) -> Outcome | None:
+    def _limit(self) -> PopulationLimit | None:
+        """How many units the filter leaves at most; None where it is said though they may be more."""
+        rule, whole = self.plan.policy.rules.minimum_base, self.new[0]
+        box = whole.boxes[-1]
+        if rule is None or self.facts.units[-1] >= rule.units or box == NOBODY:
+            return None
+        return PopulationLimit(box, {name: whole.table.full[name] for name, _ in box}, rule.units - 1)
+
+    def without_findings(self, remaining: Callable[[], float]) -> Outcome | None:
         """Held where a rule that failed has that consequence; a checker waives what is referred to him."""
         worst = max((consequence_of(finding) for finding in self.findings), default=Consequence.PROTECT)
         if worst is Consequence.PROTECT or (worst is Consequence.REFER and self.approved):
             return None
         # The rule that failed could count a cell that is withheld: then it is the difference that is refused.
+        codes = told_codes({f.rule for f in self.findings if consequence_of(f) is worst})
         try:
             told = self._would_tell()
         except SpanBudgetExceeded:
             told = True
-        if told:
+        if told or (ReasonCode.MINIMUM_BASE in codes and self._limit_tells(remaining)):
             return self.held(worst, ReasonCode.DIFFERENCING)
-        return self.held(worst, *told_codes({f.rule for f in self.findings if consequence_of(f) is worst}))
+        return self.held(worst, *codes)
+
+    def _limit_tells(self, remaining: Callable[[], float]) -> bool:
+        """Whether that the population is too small would tell a withheld count too closely."""
+        limit, known = self._limit(), self.known.of(COUNTS)
+        if limit is None:
+            return False
+        deadline = Deadline(seconds_to_prove(self.plan, remaining))
+        varying = self.plan.dataset.varying
+        return limit_tells(limit, known.boxes, known.shapes.full, self._count_width(), deadline, varying)
+
+    def _count_width(self) -> Width:
+        """How uncertain a withheld count must stay."""
+        policy = self.plan.policy
+        return Width(policy.count_width, 0 if policy.zeros_withheld else 1)
 
     def _would_tell(self) -> bool:
         """Whether the table as it is would make a withheld cell computable."""
@@ -338,10 +366,9 @@ class Attempt:
         """
         policy = self.plan.policy
         counts = [table for table in left if table.quantity == left[0].quantity]
-        width = Width(policy.count_width, 0 if policy.zeros_withheld else 1)
         deadline = Deadline(seconds_to_prove(self.plan, remaining))
         known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
-        more = telling(known, counts, width, deadline, varying)
+        more = telling(known, counts, self._count_width(), deadline, varying)
         for quantity in self._watched_measures(left):
             if not more.any():
                 sums = [table for table in left if table.quantity == quantity]

@@ -8,15 +8,12 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Region
-from sdcgate.facility.knowledge import ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
-
-COUNTS = "counts"
-"""The quantity of units, records and households."""
 
 MEASURE_PRESENT = 1
 MEASURE_FULL = 3

@@ -44,7 +44,7 @@ def telling(
     kept_back = np.zeros(len(tables[0].table), dtype=np.bool_)
     withholds = any((new.table.states == State.WITHHELD).any() for new in tables)
     # What a table tells by itself its own proof knows.
-    if known.empty or not (known.boxes.secret or withholds):
+    if (known.empty and not known.boxes.limits) or not (known.boxes.secret or withholds):
         return kept_back
     full = dict(known.shapes.full)
     boxes = known.boxes
@@ -55,7 +55,9 @@ def telling(
     fresh = {box for new in tables for box, _ in new.published() if box not in known.published}
     cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
     hidden = {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
-    looks = [(boxes, names, fresh - computable(known, tables), False)]
+    # What is known at most is known of units.
+    of_records = boxes if varying is None else boxes.without_limits()
+    looks = [(of_records, names, fresh - computable(known, tables), False)]
     if varying is not None:
         # Units add up over what no unit is in twice.
         looks.append((boxes.without(varying), names - varying, fresh, True))

@@ -41,7 +41,7 @@ class Look:
     """Boxes that a table about to leave adds, and how uncertain what is withheld must stay."""
 
     fresh: Set[Box]
-    """Published boxes that are new."""
+    """Published boxes that are new, or of which a most is told now."""
     hidden: Set[Box]
     """Withheld ones that are."""
     widths: Callable[[Sequence[Box]], float | FloatArray] = field(repr=False)
@@ -60,7 +60,8 @@ class Look:
         Raises:
             JointlyUnproved: it cannot be told in time.
         """
-        if not (self.fresh & scope.published.keys() or (self.floor and self.hidden)):
+        shown = scope.published.keys() | scope.limits.keys()
+        if not (self.fresh & shown or (self.floor and self.hidden)):
             return []
         # Of what is told already nothing is known but its sums, or that it is not empty.
         secrets = [box for box in scope.secrets if self.floor or box not in told]
@@ -85,7 +86,9 @@ class Look:
     def _system(self, scope: Scope, secrets: Sequence[Box]) -> JointSystem:
         """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""
         told_apart = self.fresh
-        return joint_system(scope.domain, scope.published, secrets, scope.full, told_apart, self.room)
+        return joint_system(
+            scope.domain, scope.published, secrets, scope.full, told_apart, self.room, scope.limits
+        )
 
     def _narrow(self, scope: Scope, secrets: Sequence[Box], told: Set[Box]) -> BoolArray:
         """Boxes not told before that are told too closely, where fresh ones can be why; (secrets,)."""
@@ -104,8 +107,9 @@ class Look:
     def _before(self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray) -> BoolArray:
         """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
         before = {box: amount for box, amount in scope.published.items() if box not in self.fresh}
+        limits = {box: most for box, most in scope.limits.items() if box not in self.fresh}
         floors = np.array([0.0 if box in self.hidden else self.floor for box in secrets])
-        system = joint_system(scope.domain, before, secrets, scope.full, room=self.room)
+        system = joint_system(scope.domain, before, secrets, scope.full, room=self.room, limits=limits)
         question = replace(everything_of(system), asked=narrow)
         widths = self.widths(secrets)
         return _settled(joint_bounds(system, widths, floors, self.deadline, question)).narrow

@@ -210,7 +210,7 @@ class Judge:
         return (
             attempt.without_differences(inspector)
             or (None if of_other else attempt.without_hidden_population())
-            or attempt.without_findings()
+            or attempt.without_findings(remaining)
             or attempt.protected(inspector, self._protection, remaining)
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdcgate.facility.percentile_windows import ReleasedWindow
+from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
@@ -21,6 +22,8 @@ from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 from sdcgate.wire.tables import facts_from_message
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
+COUNTS = "counts"
+"""The quantity of units, records and households."""
 MOST_TRIALS = 400
 """Sets of cells that are tried before a table is given up whose cells reveal something."""
 NOBODY = (0, 0)
@@ -263,6 +266,11 @@ class KnownQuantity:
             {required: set(boxes) for required, boxes in self.told.items()},
         )
 
+    def limited(self, limit: PopulationLimit) -> "KnownQuantity":
+        """With a group that is known to have so many units at most."""
+        shapes = replace(self.shapes, full={**limit.full, **self.shapes.full})
+        return replace(self, boxes=self.boxes.limited(limit.box, limit.units), shapes=shapes)
+
     def _add(self, span: Span, new: ReleasedTable) -> None:
         """Add the published cells of a table and watch those that are withheld for the first time."""
         span.add_table(new.table, new.table.states == State.PUBLISHED, self._withheld_first(new))
@@ -288,6 +296,8 @@ class Knowledge:
     """What left with noise."""
     windows: tuple[ReleasedWindow, ...] = ()
     """Windows whose means left as percentiles."""
+    left: bool = False
+    """Whether anything has left, be it nothing that an audit knows; what refusals tell has not."""
 
     def of(self, quantity: str) -> KnownQuantity:
         """What has left of a quantity."""
@@ -299,6 +309,17 @@ class Knowledge:
         for known in tables:
             quantities[known.quantity] = quantities.get(known.quantity, self.nothing).grown(known)
         return replace(self, quantities=quantities)
+
+    def limited(self, limits: Iterable[PopulationLimit]) -> "Knowledge":
+        """With what refusals told of groups."""
+        counts = self.of(COUNTS)
+        for limit in limits:
+            counts = counts.limited(limit)
+        return (
+            self
+            if counts is self.of(COUNTS)
+            else replace(self, quantities={**self.quantities, COUNTS: counts})
+        )
 
 
 class KnowledgeOfSources:
@@ -316,13 +337,14 @@ class KnowledgeOfSources:
         with self._lock:
             known, sequence = self._read(source)
             mine = known.get((dataset, version), self.nothing())
-            others = any(key != (dataset, version) for key in known)
+            others = any(one.left for key, one in known.items() if key != (dataset, version))
             return replace(mine, sequence=sequence, other_versions=others)
 
     def versions(self, source: str) -> frozenset[tuple[str, int]]:
         """Datasets of a source and versions of them of which something has left."""
         with self._lock:
-            return frozenset(self._read(source)[0])
+            known, _ = self._read(source)
+            return frozenset(key for key, one in known.items() if one.left)
 
     def tables(
         self, source: str, after: int, until: int
@@ -333,8 +355,8 @@ class KnowledgeOfSources:
         """
         for stored in self._ledger.releases(source, after_sequence=after):
             if stored.sequence <= until:
-                _, tables, noisy, _ = _tables(stored)
-                yield stored.sequence, stored.version, None if noisy else tables
+                left = _left(stored)
+                yield stored.sequence, stored.version, None if left.noisy else left.tables
 
     def nothing(self) -> Knowledge:
         """What is known of a source of which nothing has left."""
@@ -346,28 +368,42 @@ class KnowledgeOfSources:
         sequence, before = self._ledger.source_sequence(source), self._sequences.get(source, 0)
         if before < sequence:
             for stored in self._ledger.releases(source, after_sequence=before):
-                key, tables, noisy, windows = _tables(stored)
-                grown = known.get(key, self.nothing()).grown(tables)
-                noisy, windows = [*grown.noisy, *noisy], [*grown.windows, *windows]
-                known[key] = replace(grown, noisy=tuple(noisy), windows=tuple(windows))
+                left = _left(stored)
+                grown = known.get(left.version, self.nothing()).grown(left.tables).limited(left.limits)
+                noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
+                some = grown.left or not left.limits
+                known[left.version] = replace(grown, noisy=noisy, windows=windows, left=some)
                 sequence = max(sequence, stored.sequence)
             self._sequences[source] = sequence
         return known, max(before, sequence)
 
 
-def _tables(
-    stored: StoredRelease,
-) -> tuple[tuple[str, int], list[ReleasedTable], list[NoisyRelease], list[ReleasedWindow]]:
-    """The dataset and version of a release, its tables, those that left with noise, and its windows."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Left:
+    """What one event of the ledger made known."""
+
+    version: tuple[str, int]
+    """The dataset and its version."""
+    tables: list[ReleasedTable]
+    noisy: list[NoisyRelease]
+    windows: list[ReleasedWindow]
+    limits: list[PopulationLimit]
+
+
+def _left(stored: StoredRelease) -> _Left:
     release = release_pb2.Release.FromString(stored.payload)
     tables = []
     for part in release.tables:
         table = BoxTable.from_bytes(part.boxes)
         facts = facts_from_message(part.facts, len(table))
         tables.append(ReleasedTable(part.quantity, table, facts, tuple(table.boxes())))
-    noisy = [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else []
-    windows = [ReleasedWindow.of(window) for window in release.windows]
-    return (release.dataset, release.version), tables, noisy, windows
+    return _Left(
+        (release.dataset, release.version),
+        tables,
+        [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else [],
+        [ReleasedWindow.of(window) for window in release.windows],
+        [PopulationLimit.of(limit) for limit in release.limits],
+    )
 
 
 def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:

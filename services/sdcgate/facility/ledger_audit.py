@@ -10,9 +10,9 @@ import numpy as np
 
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.boxes import COUNTS, MEASURE_PRESENT, expanded
+from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.facility.joint_sums import MeasureHistory
-from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources, KnownQuantity
+from sdcgate.facility.knowledge import COUNTS, Knowledge, KnowledgeOfSources, KnownQuantity
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.perturbing import Together, mixed
 from sdcgate.facility.policies import Policies
@@ -129,6 +129,7 @@ def audit_source(
         ]
         if known.noisy:
             noise.append(_noise(engine, dataset, known, policies))
+    released = [(stored, release) for stored, release in released if not release.limits]
     known_to_audits = [bool(release.tables or release.noisy) for _, release in released]
     overrides = tuple(
         stored.query_id for (stored, _), known in zip(released, known_to_audits, strict=True) if not known
@@ -168,6 +169,8 @@ def _counts(
 ) -> AuditedQuantity:
     full = known.shapes.full
     boxes = known.boxes.without(dataset.varying or set()) if units else known.boxes
+    if not units and dataset.varying is not None:
+        boxes = boxes.without_limits()
     floor = 0 if policy.zeros_withheld else 1
     found = audit_history(boxes, full, policy.count_width, floor, most_atoms, deadline, units)
     computable = _computable([audited.box for audited in found], known)

@@ -111,6 +111,7 @@ def found_model(plan: ModelPlan, outcome: ModelOutcome, sequence: int) -> Found:
         inexact=outcome.left_out,
         implied=() if held else tuple(tables),
         fitted=told_model(plan, outcome.fitted) if outcome.fitted is not None else None,
+        limit=outcome.outcomes[-1].limit if outcome.outcomes else None,
     )
 
 

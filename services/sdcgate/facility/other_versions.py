@@ -21,9 +21,9 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Region
 from sdcgate.facility import datasets
-from sdcgate.facility.boxes import COUNTS, expanded_region
+from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.differencing import TooManyDifferences, differing_variables
-from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, Knowledge, KnowledgeOfSources, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX

@@ -12,8 +12,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import MEASURE_PREFIX
 from sdcgate.facility.attempt import NoisyAnswer, Outcome
-from sdcgate.facility.boxes import COUNTS
-from sdcgate.facility.knowledge import Knowledge, NoisyRelease
+from sdcgate.facility.knowledge import COUNTS, Knowledge, NoisyRelease
 from sdcgate.facility.noise import Noise, NoisyQuantities, left_cells, with_noise
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.engine.queries import Computed, Region
-from sdcgate.facility.boxes import COUNTS, box_table
+from sdcgate.facility.boxes import box_table
 from sdcgate.facility.differencing import Inspector
 from sdcgate.facility.figures import denominators
+from sdcgate.facility.knowledge import COUNTS
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, ProtectionService, nothing_withheld
 from sdcgate.facility.unions import surely_safe

@@ -11,6 +11,7 @@ from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
+from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.redesign import Proposal
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.ledger.credentials import Caller
@@ -59,6 +60,8 @@ class Found:
     """The statistic as it was computed, for checkers."""
     windows: tuple[ReleasedWindow, ...] = field(default=(), repr=False)
     """Windows whose means leave as percentiles."""
+    limit: PopulationLimit | None = None
+    """What a refusal tells of a population."""
 
     @property
     def tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
@@ -236,6 +239,6 @@ def reason_name(reason: pb.Reason) -> str:
 
 
 def _release_bytes(asked: Asked, found: Found) -> bytes | None:
-    if not (found.released or found.noisy or found.exception or found.inexact):
+    if not (found.released or found.noisy or found.exception or found.inexact or found.limit):
         return None
-    return answers.release_bytes(asked.dataset, found.released, found.noisy, found.windows)
+    return answers.release_bytes(asked.dataset, found.released, found.noisy, found.windows, found.limit)

@@ -101,7 +101,12 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
         everything = told_statistic(hand, StatisticAssessment(()), nothing_withheld, EVERY_DIGIT, drawn=False)
     windows = () if outcome.consequence is not None else outcome.windows
     return Found(
-        computed=hand.cells, outcome=judged, sequence=sequence, statistic=everything, windows=windows
+        computed=hand.cells,
+        outcome=judged,
+        sequence=sequence,
+        statistic=everything,
+        windows=windows,
+        limit=outcome.table.limit,
     )
 
 

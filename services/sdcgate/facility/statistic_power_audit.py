@@ -13,11 +13,10 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Region
 from sdcgate.facility.atoms import reveals_unsafe_atom
-from sdcgate.facility.boxes import COUNTS
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.joint_look import JointlyUnproved
 from sdcgate.facility.joint_sums import telling_sums
-from sdcgate.facility.knowledge import Knowledge, KnownQuantity, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity, ReleasedTable
 from sdcgate.facility.power_regions import PowerRegions
 from sdcgate.facility.powers import power_of
 from sdcgate.facility.statistic_plan import StatisticPlan

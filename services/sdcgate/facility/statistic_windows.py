@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.boxes import COUNTS
-from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.window_audit import WindowAudit

@@ -154,7 +154,14 @@ class TableQueries:
             decision, binding = decided(asked, plan, computed, outcome, output, approved, proposals)
             if printed is not None:
                 decision, binding = printed.compared(asked, decision, plan.policy.digits)
-            found = Found(computed, outcome, known.sequence, binding=binding, proposed=proposals or ())
+            found = Found(
+                computed,
+                outcome,
+                known.sequence,
+                binding=binding,
+                proposed=proposals or (),
+                limit=outcome.limit,
+            )
             return outcome.consequence, decision, found
 
         return judged

@@ -21,6 +21,17 @@ def test_a_box_that_others_bound_is_refuted_with_sums_that_add_up_to_its_bounds(
     assert {term.box for term in found.below} == {box(), box(age=1), box(sex=1)}
 
 
+def test_a_most_that_a_refusal_told_stands_in_the_arithmetic_as_such():
+    known = [(box(), (30, 30)), (box(age=1), (28, 28))]
+    boxes = JointBoxes().grown(known, [box(age=1, sex=1)]).limited(box(sex=2), 1)
+    (found,) = audit_history(boxes, FULL, 3, 0, 100, Deadline(10.0))
+    assert (found.standing, found.lowest, found.highest) == (Standing.REFUTED, 27.0, 28.0)
+    assert {(term.box, term.factor, term.amount, term.at_most) for term in found.below} == {
+        (box(age=1), 1.0, 28.0, False),
+        (box(sex=2), -1.0, 1.0, True),
+    }
+
+
 def test_an_empty_box_stands_in_the_arithmetic():
     found = audited({box(): 9, box(age=1): 7, box(age=2): 0}, [box(age=4)])[box(age=4)]
     arithmetic = {box(): 1, box(age=1): -1, box(age=2): -1}

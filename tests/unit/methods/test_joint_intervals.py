@@ -16,18 +16,19 @@ from sdcgate.methods.tables.solver import Deadline
 from three_variables import FULL, box, boxes, inside
 
 
-def audited(published, secret, width=3, floor=0, seconds=10.0, told_apart=frozenset()):
-    system = joint_system(set(FULL), published, secret, FULL, told_apart)
+def audited(published, secret, width=3, floor=0, seconds=10.0, told_apart=frozenset(), limits=None):
+    system = joint_system(set(FULL), published, secret, FULL, told_apart, limits=limits or {})
     return system, joint_intervals(system, width, floor, Deadline(seconds))
 
 
-def bounds(published, secret, floors=()):
+def bounds(published, secret, floors=(), limits=None):
     """Least and greatest sum of one box, by SciPy over all codes."""
     known = np.array([inside(cell) for cell in published], dtype=float)
-    least = [-inside(cell).astype(float) for cell in floors]
-    limits = {"A_ub": np.array(least), "b_ub": -np.ones(len(least))} if least else {}
+    rows = [-inside(cell).astype(float) for cell in floors] + [inside(cell) for cell in limits or {}]
+    most = [-1.0] * len(floors) + [*(limits or {}).values()]
+    ends = {"A_ub": np.array(rows), "b_ub": most} if rows else {}
     found = [
-        linprog(way * inside(secret), A_eq=known, b_eq=list(published.values()), **limits) for way in (1, -1)
+        linprog(way * inside(secret), A_eq=known, b_eq=list(published.values()), **ends) for way in (1, -1)
     ]
     return found[0].fun, -found[1].fun if found[1].status == 0 else np.inf
 
@@ -52,6 +53,26 @@ def test_a_box_is_narrow_exactly_where_another_program_bounds_it_more_closely_th
         assert found.narrow[place] == (np.floor(high + 1e-6) - np.ceil(low - 1e-6) < 3)
         for one in (found, quicker):
             assert low - 1e-6 <= one.lowest[place] <= one.highest[place] <= high + 1e-6
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    people=st.lists(st.integers(0, 4), min_size=18, max_size=18),
+    shown=st.lists(boxes(), max_size=8, unique=True),
+    hidden=st.lists(boxes(), min_size=1, max_size=6, unique=True),
+    small=st.dictionaries(boxes(), st.integers(0, 3), min_size=1, max_size=4),
+)
+def test_so_it_is_where_of_some_boxes_only_a_most_is_known(people, shown, hidden, small):
+    published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
+    limits = {cell: int(np.array(people) @ inside(cell)) + more for cell, more in small.items()}
+    limits = {cell: most for cell, most in limits.items() if cell not in published}
+    secret = [cell for cell in hidden if cell not in published]
+    system, found = audited(published, secret, limits=limits)
+    quicker = joint_bounds(system, 3, 0, Deadline(10.0))
+    assert quicker.narrow.tolist() == found.narrow.tolist()
+    for place, cell in enumerate(secret):
+        low, high = bounds(published, cell, limits=limits)
+        assert found.narrow[place] == (np.floor(high + 1e-6) - np.ceil(low - 1e-6) < 3)
 
 
 def test_two_margins_bound_a_cell_as_frechet_says():

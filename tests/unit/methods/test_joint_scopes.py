@@ -34,13 +34,17 @@ def table(town, **filters):
     return list(dict.fromkeys(cells))
 
 
-def known(published, secret):
-    return JointBoxes().grown(((cell, (count, count)) for cell, count in published.items()), secret)
+def known(published, secret, limits=()):
+    boxes = JointBoxes().grown(((cell, (count, count)) for cell, count in published.items()), secret)
+    for cell in limits:
+        boxes = boxes.limited(cell, limits[cell])
+    return boxes
 
 
 def narrow(scope, fresh, width, floor):
     """Secrets that fresh boxes make narrow, within a scope."""
-    system = joint_system(scope.domain, scope.published, scope.secrets, scope.full, told_apart=fresh)
+    of = scope.domain, scope.published, scope.secrets, scope.full
+    system = joint_system(*of, told_apart=fresh, limits=scope.limits)
     question = Question(
         np.ones(len(scope.secrets), dtype=np.bool_),
         np.array([shown in fresh for shown in system.published], dtype=np.bool_),
@@ -51,8 +55,9 @@ def narrow(scope, fresh, width, floor):
     return {scope.secrets[place] for place in np.flatnonzero(found.narrow)}
 
 
-def all_narrow(published, secrets, width, floor):
-    system = joint_system(DOMAIN, published, secrets, FULL)
+def all_narrow(published, secrets, width, floor, limits):
+    limits = {cell: most for cell, most in limits.items() if cell not in published}
+    system = joint_system(DOMAIN, published, secrets, FULL, limits=limits)
     found = joint_intervals(system, width, floor, Deadline(10.0))
     return {secrets[place] for place in np.flatnonzero(found.narrow)}
 
@@ -68,9 +73,10 @@ some_towns = st.sampled_from([1, 2, 4, 8, 3, 6, 12, 7, 14])
     left_out=st.lists(st.integers(0, 8), max_size=4),
     everybody=st.booleans(),
     floor=st.integers(0, 1),
+    small=st.dictionaries(st.tuples(some_towns, st.integers(1, 3)), st.integers(0, 2), max_size=2),
 )
 def test_what_a_table_of_a_group_tells_is_told_by_its_scopes(
-    people, towns, coarse, left_out, everybody, floor
+    people, towns, coarse, left_out, everybody, floor, small
 ):
     *earlier, town = towns
     withheld = [cells[place] for cells in map(table, towns) for place in left_out if place < len(cells)]
@@ -82,12 +88,14 @@ def test_what_a_table_of_a_group_tells_is_told_by_its_scopes(
     }
     fresh = published.keys() - old.keys()
     assume(fresh)
+    limited = {box(town=where, age=age): more for (where, age), more in small.items()}
+    limits = {cell: int(np.array(people) @ inside(cell)) + more for cell, more in limited.items()}
     secrets = known(published, withheld).secrets_within(DOMAIN)
-    found = scopes(known(published, withheld), DOMAIN, FULL, {"town": town}, fresh)
+    found = scopes(known(published, withheld, limits), DOMAIN, FULL, {"town": town}, fresh)
     event(f"{len(found)} scopes")
     told = {secret for scope in found for secret in narrow(scope, fresh, 4, floor)}
-    before = all_narrow(old, secrets, 4, floor)
-    assert told - before == all_narrow(published, secrets, 4, floor) - before
+    before = all_narrow(old, secrets, 4, floor, limits)
+    assert told - before == all_narrow(published, secrets, 4, floor, limits) - before
 
 
 def of(published, group, fresh, secret=()):

@@ -7,7 +7,7 @@ A joint audit is about some variables: it takes every box that restricts no othe
 """
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sdcgate.methods.tables.boxes import NOBODY, Box
 
@@ -26,6 +26,8 @@ class JointBoxes:
     """Withheld boxes; those that are published too are not secret, and `secrets_within` leaves them out."""
     masks: Mapping[Variables, Masks] = field(default_factory=dict, repr=False)
     """The masks on each variable, of all boxes that restrict the same variables."""
+    limits: Mapping[Box, int] = field(default_factory=dict, repr=False)
+    """Boxes of which it is known that they have so many units at most."""
 
     def grown(self, published: Iterable[tuple[Box, Counts]], secret: Iterable[Box]) -> "JointBoxes":
         """With more boxes. That nobody is in nobody's box tells nothing."""
@@ -41,12 +43,21 @@ class JointBoxes:
         for names, hidden in withheld.items():
             kept[names] = {**kept.get(names, {}), **hidden}
         for names in {*counts, *withheld}:
-            found: dict[str, set[int]] = {name: set(masks.get(names, {}).get(name, ())) for name in names}
-            for box in (*counts.get(names, ()), *withheld.get(names, ())):
-                for name, mask in box:
-                    found[name].add(mask)
-            masks[names] = {name: frozenset(those) for name, those in found.items()}
-        return JointBoxes(left, kept, masks)
+            masks[names] = _with_masks(
+                masks.get(names, {}), (*counts.get(names, ()), *withheld.get(names, ()))
+            )
+        return JointBoxes(left, kept, masks, self.limits)
+
+    def limited(self, box: Box, units: int) -> "JointBoxes":
+        """With a box that is known to have so many units at most."""
+        names = variables_of(box)
+        masks = {**self.masks, names: _with_masks(self.masks.get(names, {}), (box,))}
+        limits = {**self.limits, box: min(units, self.limits.get(box, units))}
+        return replace(self, masks=masks, limits=limits)
+
+    def without_limits(self) -> "JointBoxes":
+        """The same boxes, of none of which a most is known."""
+        return replace(self, limits={}) if self.limits else self
 
     def withheld(self, box: Box) -> bool:
         """Whether a box was ever withheld."""
@@ -71,7 +82,16 @@ class JointBoxes:
             {names: boxes for names, boxes in self.published.items() if not names & variables},
             {names: boxes for names, boxes in self.secret.items() if not names & variables},
             {names: masks for names, masks in self.masks.items() if not names & variables},
+            {box: most for box, most in self.limits.items() if not variables_of(box) & variables},
         )
+
+    def limits_within(self, variables: Set[str]) -> dict[Box, int]:
+        """Boxes that restrict no other variables, of which a most is known and not their count itself."""
+        return {
+            box: most
+            for box, most in self.limits.items()
+            if (names := variables_of(box)) <= variables and box not in self.published.get(names, ())
+        }
 
     def secrets_within(self, variables: Set[str]) -> list[Box]:
         """Withheld boxes that restrict no other variables and never left."""
@@ -91,6 +111,15 @@ class JointBoxes:
                 for name, those in masks.items():
                     found[name] |= those
         return found
+
+
+def _with_masks(masks: Masks, boxes: Iterable[Box]) -> Masks:
+    """Masks by variable, and those of boxes that restrict the same variables."""
+    found = {name: set(those) for name, those in masks.items()}
+    for box in boxes:
+        for name, mask in box:
+            found.setdefault(name, set()).add(mask)
+    return {name: frozenset(those) for name, those in found.items()}
 
 
 def variables_of(box: Box) -> Variables:

@@ -45,6 +45,8 @@ class Term:
     factor: float
     box: Box
     amount: float = field(repr=False)
+    at_most: bool = False
+    """Whether only a most is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,14 @@ class _Looked:
     width: float | Mapping[Box, float] = field(repr=False)
     floor: int = 0
     room: float = 0.0
+    limits: Mapping[Box, float] = field(default_factory=dict, repr=False)
 
     def system(self, secrets: Sequence[Box], apart: bool = False) -> JointSystem:
         """The system of some secrets; `apart`: with empty boxes as rows, so that what they tell is seen."""
         told_apart = self.published.keys() if apart else frozenset[Box]()
-        return joint_system(self.domain, self.published, secrets, self.full, told_apart, self.room)
+        return joint_system(
+            self.domain, self.published, secrets, self.full, told_apart, self.room, self.limits
+        )
 
     def widths(self, secrets: Sequence[Box]) -> float | FloatArray:
         """How far apart two values of each must be able to lie."""
@@ -109,7 +114,8 @@ def audit_history(
 
     def looked(domain: Variables) -> _Looked:
         published, within = boxes.within(domain, units), boxes.secrets_within(domain)
-        return _Looked(domain, full, published, within, width, floor)
+        limits = boxes.limits_within(domain)
+        return _Looked(domain, full, published, within, width, floor, limits=limits)
 
     firsts = {variables_of(box) for box in secrets}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
@@ -240,7 +246,8 @@ def _refuted(
 
 
 def _terms(system: JointSystem, prices: FloatArray) -> tuple[Term, ...]:
+    exact = len(system.published) - system.limits
     return tuple(
-        Term(round(float(prices[row]), 9), system.published[row], float(system.counts[row]))
-        for row in np.flatnonzero(np.abs(prices) > TOLERANCE)
+        Term(round(float(prices[row]), 9), system.published[row], float(system.counts[row]), row >= exact)
+        for row in np.flatnonzero(np.abs(prices) > TOLERANCE).tolist()
     )

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection, is_inside
-from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +28,8 @@ class Scope:
     """Records, units, or what `joint_sums` makes of a measure."""
     secrets: list[Box] = field(repr=False)
     """Withheld boxes that never left."""
+    limits: Mapping[Box, float] = field(default_factory=dict, repr=False)
+    """Boxes of which only a most is known."""
 
 
 def scopes(
@@ -49,7 +51,8 @@ def scopes(
         units: look at units rather than records.
     """
     published, secrets = boxes.within(domain, units), boxes.secrets_within(domain)
-    whole = [Scope(domain, full, published, secrets)]
+    limits = boxes.limits_within(domain)
+    whole = [Scope(domain, full, published, secrets, limits)]
     by_variables = _by_variables(boxes, domain)
     filters = {name: mask for name, mask in group.items() if name in domain and mask != full[name]}
     masks = _closed(filters, by_variables, full)
@@ -58,9 +61,12 @@ def scopes(
         return whole
     inside, names = set(_inside(here, by_variables)), frozenset(masks)
     within = {box: count for box, count in published.items() if box in inside}
+    limited = {box: most for box, most in limits.items() if box in inside}
     return [
-        Scope(domain, {**full, **masks}, within, [box for box in secrets if box in inside]),
-        Scope(names, full, boxes.within(names, units), boxes.secrets_within(names)),
+        Scope(domain, {**full, **masks}, within, [box for box in secrets if box in inside], limited),
+        Scope(
+            names, full, boxes.within(names, units), boxes.secrets_within(names), boxes.limits_within(names)
+        ),
     ]
 
 
@@ -69,11 +75,14 @@ ByVariables = Mapping[Variables, list[Box]]
 
 def _by_variables(boxes: JointBoxes, domain: Variables) -> ByVariables:
     """All boxes by the variables that they restrict."""
-    return {
+    found = {
         names: [*boxes.published.get(names, ()), *boxes.secret.get(names, ())]
         for names in boxes.masks
         if names and names <= domain and names != {NOBODY[0][0]}
     }
+    for box in boxes.limits_within(domain):
+        found[variables_of(box)].append(box)
+    return found
 
 
 def _closed(masks: dict[str, int], by_variables: ByVariables, full: Mapping[str, int]) -> dict[str, int]:

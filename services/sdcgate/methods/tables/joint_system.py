@@ -9,6 +9,7 @@ boxes are one column, which is exact. A published zero empties all its atoms.
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 
@@ -40,12 +41,14 @@ class JointSystem:
     """Amounts that are not negative, a column each: sums that are known, and others that must not be."""
 
     published: tuple[Box, ...]
-    """The boxes of the rows of `known`."""
+    """The boxes of the rows of `known`; where only a most is known the row has what lacks as a column."""
     counts: FloatArray = field(repr=False)
     known: Sums = field(repr=False)
     secret: Sums = field(repr=False)
     room: float = 0.0
     """By how much known sums may be off; 0 where all are whole numbers."""
+    limits: int = 0
+    """Of how many of the sums, the last ones, only a most is known."""
 
     @property
     def columns(self) -> int:
@@ -65,6 +68,7 @@ def joint_system(
     full: Mapping[str, int],
     told_apart: Set[Box] = frozenset(),
     room: float = 0.0,
+    limits: Mapping[Box, float] = MappingProxyType({}),
 ) -> JointSystem:
     """The system of boxes that restrict no variables but the domain's.
 
@@ -75,9 +79,11 @@ def joint_system(
         full: full mask of every variable of the domain.
         told_apart: published boxes that are rows even where they are empty.
         room: by how much amounts may be off; 0 for whole numbers.
+        limits: other boxes with the most that they may have.
     """
-    grid = _Grid(domain, [*published, *secret], full)
-    shown = [box for box, count in published.items() if count or box in told_apart]
+    grid = _Grid(domain, [*published, *limits, *secret], full)
+    exact = [box for box, count in published.items() if count or box in told_apart]
+    shown = [*exact, *limits]
     empty = np.zeros(grid.atoms, dtype=np.bool_)
     for box, count in published.items():
         if not (count or box in told_apart):
@@ -91,12 +97,18 @@ def joint_system(
     kept = chosen[atoms]
     rows, columns, size = rows[kept], column[atoms[kept]], int(chosen.sum())
     known = rows < len(shown)
+    # What a limited box lacks of the most that it may have is an amount by itself.
+    lacking = np.arange(len(limits))
+    known_rows = np.concatenate([rows[known], len(exact) + lacking])
+    known_columns = np.concatenate([columns[known], size + lacking])
+    size += len(limits)
     return JointSystem(
         tuple(shown),
-        np.array([published[box] for box in shown], dtype=np.float64),
-        Sums(rows[known], columns[known], (len(shown), size)),
+        np.array([*(published[box] for box in exact), *limits.values()], dtype=np.float64),
+        Sums(known_rows, known_columns, (len(shown), size)),
         Sums(rows[~known] - len(shown), columns[~known], (len(secret), size)),
         room,
+        len(limits),
     )
 
 

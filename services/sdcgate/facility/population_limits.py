@@ -1,0 +1,73 @@
+"""What a refusal for too few units tells: the group that a filter leaves has so many units at most."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+
+from sdcgate.facility.joint_look import MOST_ATOMS, JointlyUnproved, Look, Width
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.joint_boxes import JointBoxes, variables_of
+from sdcgate.methods.tables.joint_domain import joint_domain
+from sdcgate.methods.tables.joint_scopes import scopes
+from sdcgate.methods.tables.solver import Deadline
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationLimit:
+    """A group of which everybody who was refused knows that it has so many units at most."""
+
+    box: Box
+    full: Mapping[str, int] = field(repr=False)
+    """Full mask of every variable that the box restricts."""
+    units: int
+
+    def message(self) -> release_pb2.PopulationLimit:
+        """As the ledger keeps it."""
+        return release_pb2.PopulationLimit(
+            variables=[name for name, _ in self.box],
+            masks=[f"{mask:x}" for _, mask in self.box],
+            full=[f"{self.full[name]:x}" for name, _ in self.box],
+            units=self.units,
+        )
+
+    @classmethod
+    def of(cls, kept: release_pb2.PopulationLimit) -> "PopulationLimit":
+        """What the ledger kept."""
+        masks, full = ([int(mask, 16) for mask in masks] for masks in (kept.masks, kept.full))
+        box = zip(kept.variables, masks, strict=True)
+        return cls(tuple(box), dict(zip(kept.variables, full, strict=True)), kept.units)
+
+
+def limit_tells(
+    limit: PopulationLimit,
+    boxes: JointBoxes,
+    full: Mapping[str, int],
+    width: Width,
+    deadline: Deadline,
+    varying: Set[str] | None,
+) -> bool:
+    """Whether some withheld count is told too closely by the limit; so it is where time is too short to tell.
+
+    Args:
+        limit: what a refusal would tell.
+        boxes: all counts that left or were withheld, with earlier limits.
+        full: full mask of their variables.
+        width: what is required of withheld counts.
+        deadline: when to give up.
+        varying: variables that vary within a unit; None where units are records.
+    """
+    if varying is not None:
+        boxes = boxes.without(varying)
+    names = variables_of(limit.box)
+    if not boxes.secret or names & (varying or frozenset()):
+        return False
+    limited = boxes.limited(limit.box, limit.units)
+    masks = {**limit.full, **full}
+    look = Look({limit.box}, frozenset(), lambda _: width.least, width.floor, deadline)
+    domain = joint_domain(names, limited, masks, MOST_ATOMS)
+    units = varying is not None
+    try:
+        found = scopes(limited, domain, masks, {}, look.fresh, units)
+        return any(look.blamed(scope, set()) for scope in found)
+    except JointlyUnproved:
+        return True
