@@ -19,7 +19,7 @@ from sdcgate.facility.findings import (
 )
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied, known_by_others
 from sdcgate.facility.joint_audit import telling
-from sdcgate.facility.joint_look import JointlyUnproved, Width
+from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
@@ -238,9 +238,12 @@ class Attempt:
         limit, known = self._limit(), self.known.of(COUNTS)
         if limit is None:
             return False
-        deadline = Deadline(seconds_to_prove(self.plan, remaining))
-        varying = self.plan.dataset.varying
-        return limit_tells(limit, known.boxes, known.shapes.full, self._count_width(), deadline, varying)
+        extent, varying = self._extent(remaining), self.plan.dataset.varying
+        return limit_tells(limit, known.boxes, known.shapes.full, self._count_width(), extent, varying)
+
+    def _extent(self, remaining: Callable[[], float]) -> Extent:
+        """How much the joint audit looks at, and how long."""
+        return Extent(self.plan.policy.joint_codes, Deadline(seconds_to_prove(self.plan, remaining)))
 
     def _count_width(self) -> Width:
         """How uncertain a withheld count must stay."""
@@ -366,16 +369,16 @@ class Attempt:
         """
         policy = self.plan.policy
         counts = [table for table in left if table.quantity == left[0].quantity]
-        deadline = Deadline(seconds_to_prove(self.plan, remaining))
+        extent = self._extent(remaining)
         known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
-        more = telling(known, counts, self._count_width(), deadline, varying)
+        more = telling(known, counts, self._count_width(), extent, varying)
         for quantity in self._watched_measures(left):
             if not more.any():
                 sums = [table for table in left if table.quantity == quantity]
                 bounds = bounds_of(self.plan.dataset, quantity)
                 known_sums = self.known.of(quantity)
                 more = telling_sums(
-                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, deadline
+                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, extent.deadline
                 )
         return more
 

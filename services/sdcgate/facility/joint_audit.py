@@ -11,14 +11,13 @@ from operator import or_
 
 import numpy as np
 
-from sdcgate.facility.joint_look import MOST_ATOMS, Look, Width, covering
+from sdcgate.facility.joint_look import Extent, Look, Width, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_scopes import scopes
 from sdcgate.methods.tables.modular import unhurried
-from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 
@@ -26,7 +25,7 @@ def telling(
     known: KnownQuantity,
     tables: Sequence[ReleasedTable],
     width: Width,
-    deadline: Deadline,
+    extent: Extent,
     varying: Set[str] | None = None,
 ) -> BoolArray:
     """Published cells of new tables without which nothing withheld is told too closely, shape (cells,).
@@ -35,7 +34,7 @@ def telling(
         known: what has left of the quantity.
         tables: tables of the quantity with the same cells, in the states that they would leave in.
         width: what is required of records, and of units.
-        deadline: when to give up.
+        extent: how many joint codes are looked at together, and when to give up.
         varying: variables that vary within a unit; None where units are the records.
 
     Raises:
@@ -63,9 +62,9 @@ def telling(
         looks.append((boxes.without(varying), names - varying, fresh, True))
     group = _group(tables)
     for those, first, news, units in looks:
-        look = Look(news, hidden, lambda _: width.least, width.floor, deadline)
+        look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline)
         told = known.told.setdefault((width, units), set())
-        domain = joint_domain(first, those, full, MOST_ATOMS)
+        domain = joint_domain(first, those, full, extent.atoms)
         found = scopes(those, domain, full, group, news, units)
         blamed = [box_set for scope in found for box_set in look.blamed(scope, told)]
         which = [{cells[box] for box in box_set} for box_set in blamed]

@@ -18,9 +18,6 @@ from sdcgate.methods.tables.joint_scopes import Scope
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
 
-MOST_ATOMS = 5_000
-"""Joint codes of the variables that are looked at together, beyond the table's own."""
-
 
 class JointlyUnproved(Exception):
     """What all releases tell together could not be found out in time."""
@@ -34,6 +31,15 @@ class Width:
     """Least distance of two values that it must be able to have."""
     floor: int
     """What everybody knows it to have at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much may be looked at, and how long."""
+
+    atoms: int
+    """Joint codes of the variables that are looked at together, beyond the table's own."""
+    deadline: Deadline
 
 
 @dataclass(frozen=True, slots=True, eq=False)

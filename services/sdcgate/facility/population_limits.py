@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
-from sdcgate.facility.joint_look import MOST_ATOMS, JointlyUnproved, Look, Width
+from sdcgate.facility.joint_look import Extent, JointlyUnproved, Look, Width
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import JointBoxes, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_scopes import scopes
-from sdcgate.methods.tables.solver import Deadline
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 
@@ -43,7 +42,7 @@ def limit_tells(
     boxes: JointBoxes,
     full: Mapping[str, int],
     width: Width,
-    deadline: Deadline,
+    extent: Extent,
     varying: Set[str] | None,
 ) -> bool:
     """Whether some withheld count is told too closely by the limit; so it is where time is too short to tell.
@@ -53,7 +52,7 @@ def limit_tells(
         boxes: all counts that left or were withheld, with earlier limits.
         full: full mask of their variables.
         width: what is required of withheld counts.
-        deadline: when to give up.
+        extent: how many joint codes are looked at together, and when to give up.
         varying: variables that vary within a unit; None where units are records.
     """
     if varying is not None:
@@ -63,8 +62,8 @@ def limit_tells(
         return False
     limited = boxes.limited(limit.box, limit.units)
     masks = {**limit.full, **full}
-    look = Look({limit.box}, frozenset(), lambda _: width.least, width.floor, deadline)
-    domain = joint_domain(names, limited, masks, MOST_ATOMS)
+    look = Look({limit.box}, frozenset(), lambda _: width.least, width.floor, extent.deadline)
+    domain = joint_domain(names, limited, masks, extent.atoms)
     units = varying is not None
     try:
         found = scopes(limited, domain, masks, {}, look.fresh, units)

@@ -43,6 +43,8 @@ ADDED_RULES: dict[str, Any] = {
     "contributions": ABSOLUTE_VALUES,
 }
 """Rules that the first policies did not have, with what stands for their absence."""
+JOINT_CODES = 5_000
+"""How many joint codes are looked at together where the policy does not say it."""
 NOT_HASHED = ("hash", "rules", "latency_step_ms", "budgets", "pairs_of_eyes")
 """When an answer leaves, or how many do, changes none: tuning must not make every query a new one."""
 
@@ -106,6 +108,9 @@ class EffectivePolicy:
     attrition_hidden: bool = False
     """Whether unit counts must not tell how few have records in one cell and not in another."""
 
+    joint_codes: int = JOINT_CODES
+    """How many joint codes the audit of counts over all tables looks at together, beyond a table's own."""
+
     cell_keys: CellKeyNoise | None = None
     """The noise that cells get in place of being withheld; None where they are withheld."""
 
@@ -154,6 +159,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         levels_of_rules=level.protection.levels == "rules",
         presence_hidden=hidden,
         attrition_hidden=level.protection.attrition == "hidden",
+        joint_codes=level.protection.joint_codes,
         cell_keys=level.protection.cell_keys.effective() if level.protection.cell_keys else None,
         zeros_withheld=(protects_groups or hidden) if zeros_withheld is None else zeros_withheld,
         protection_time_limit_ms=level.protection.time_limit_ms,
@@ -194,6 +200,8 @@ def canonical_text(policy: EffectivePolicy) -> str:
         del content["presence_hidden"]
     if not policy.attrition_hidden:
         del content["attrition_hidden"]
+    if policy.joint_codes == JOINT_CODES:
+        del content["joint_codes"]
     if policy.cell_keys is None:
         del content["cell_keys"]
     else:

@@ -191,6 +191,8 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         "protection.attrition": "Unit counts do not tell how few units are in one year and not in another."
         if policy.attrition_hidden
         else "Unit counts may tell how few units are in one year and not in another.",
+        "protection.joint_codes": "What all tables together tell of withheld counts is looked at over "
+        f"{policy.joint_codes} joint codes, or a table's own.",
         "protection.time_limit_ms": "Finding and proving what to withhold may take "
         f"{policy.protection_time_limit_ms} ms a round.",
         "protection.unproved": f"What cannot be proved safe is {_WORDS[policy.unproved_consequence]}.",

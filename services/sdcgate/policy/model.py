@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from sdcgate.policy.budgets import Period
 from sdcgate.policy.cell_keys import CELL_KEY, CellKeysSetting, unfit_for_noise
-from sdcgate.policy.effective import EffectivePolicy, effective_policy, rules_of
+from sdcgate.policy.effective import JOINT_CODES, EffectivePolicy, effective_policy, rules_of
 from sdcgate.policy.models import ModelsSetting
 from sdcgate.policy.rule_set import Model, RuleSet, TableConsequence
 from sdcgate.policy.statistics import StatisticsSetting
@@ -116,6 +116,8 @@ class Protection(Model):
     """Whether empty cells may tell where the few units of a total below the minimum are."""
     attrition: Literal["shown", "hidden"] = "shown"
     """Whether unit counts may tell how few units have records in one year, say, and not in another."""
+    joint_codes: int = Field(default=JOINT_CODES, ge=100, le=1_000_000)
+    """How many joint codes the audit of counts over all tables looks at together, beyond a table's own."""
     time_limit_ms: int = Field(ge=10, le=600_000)
     """Milliseconds for finding and proving a pattern, once a round."""
     unproved: TableConsequence

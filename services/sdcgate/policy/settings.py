@@ -77,6 +77,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
             "zeros_withheld": policy.zeros_withheld,
             "presence": "hidden" if policy.presence_hidden else "shown",
             "attrition": "hidden" if policy.attrition_hidden else "shown",
+            "joint_codes": policy.joint_codes,
             "time_limit_ms": policy.protection_time_limit_ms,
             "unproved": _name(policy.unproved_consequence),
         },

@@ -8,15 +8,15 @@ import pytest
 from people_by_region import BY_REGION, MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
 from sdcgate.facility import joint_look
 from sdcgate.facility.joint_audit import telling
-from sdcgate.facility.joint_look import JointlyUnproved, Width
+from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
 from sdcgate.methods.tables.solver import Deadline
 
 WIDTH = Width(least=3, floor=0)
 BY_BOTH = {**BY_REGION, "sex": (WOMEN, MEN, 0b100, 0b111)}
 
 
-def told(known, *tables, width=WIDTH, varying=None):
-    return np.flatnonzero(telling(known, tables, width, Deadline(10.0), varying)).tolist()
+def told(known, *tables, width=WIDTH, varying=None, atoms=5_000):
+    return np.flatnonzero(telling(known, tables, width, Extent(atoms, Deadline(10.0)), varying)).tolist()
 
 
 def test_a_table_that_bounds_nothing_leaves_as_it_is():
@@ -31,6 +31,13 @@ def test_of_what_bounds_an_earlier_cell_the_smallest_is_kept_back():
     few = released({"region": (0b1000,)})
     assert told(known, few, width=Width(least=7, floor=0)) == [0]
     assert told(known, few, width=Width(least=6, floor=0)) == []
+
+
+def test_of_more_joint_codes_than_the_policy_allows_no_further_variable_is_looked_at():
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
+    few = released({"region": (0b1000,)})
+    assert told(known, few, width=Width(least=7, floor=0), atoms=8) == [0]
+    assert told(known, few, width=Width(least=7, floor=0), atoms=4) == []
 
 
 def test_what_a_table_tells_of_its_own_withheld_cells_with_earlier_ones_is_seen():
@@ -104,7 +111,7 @@ def test_withholding_that_tells_as_nothing_withheld_is_empty_is_unproved():
 def test_what_cannot_be_told_in_time_is_unproved():
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
     with pytest.raises(JointlyUnproved):
-        telling(known, [released(BY_REGION)], WIDTH, Deadline(0.0))
+        telling(known, [released(BY_REGION)], WIDTH, Extent(5_000, Deadline(0.0)))
 
 
 def in_units(table, per_unit=2):

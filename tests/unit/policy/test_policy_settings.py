@@ -36,7 +36,8 @@ defaults:
   forbidden: {variables: [zper], combinations: [[site, income], [site, age, plan]]}
   protection:
     {method: suppression, cell_keys: null, count_width: 7, sum_width: 0.2, levels: rules,
-     zeros_withheld: true, presence: hidden, attrition: hidden, time_limit_ms: 1000, unproved: refer}
+     zeros_withheld: true, presence: hidden, attrition: hidden, joint_codes: 20000,
+     time_limit_ms: 1000, unproved: refer}
   output: {digits: 1, maximum_cells: 1000, latency_step_ms: 500}
   differencing: {consequence: refer}
   redesign: {proposals: 2, judged: 9, time_limit_ms: 700, withheld_share: null}
@@ -87,7 +88,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 65
+    assert len(names) == 66
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 
