@@ -12,8 +12,10 @@ from attack.populations import (
     EQUAL,
     NEGATIVE,
     census,
+    earners,
     families,
     firms,
+    ill,
     panel,
     singletons,
     traders,
@@ -31,6 +33,8 @@ FAMILY: Box = {"district": ("d2",), "faith": ("z",)}
 TWO_PEOPLE: Box = {"clinic": ("c2",), "drug": ("g3",)}
 SILENT: Box = {"town": ("t3",), "trade": ("k1",)}
 OLD_WOMEN: Box = {"town": ("t2",), "trade": ("k4",), "sex": ("f",), "age": ("4", "5", "6")}
+OLD_AND_WELL: Box = {"town": ("t1",), "age": ("old",), "illness": ("none", "flu")}
+FOURTEEN: Box = {"town": ("t1",), "trade": ("k1",)}
 WELL: Box = {**OLD_WOMEN, "illness": ("none", "flu")}
 
 
@@ -232,3 +236,22 @@ def zero(api: Api) -> Claim:
     women = {"sex": ["f"], "age:halves": ["old"]}
     others = {**women, "illness": ["none", "flu"]}
     return listen(api, {**asked, "filter": women}, {**asked, "filter": others}).count(WELL)
+
+
+@attack("A whole group in one category, by subtraction", ill, number(OLD_AND_WELL))
+def category_left(api: Api) -> Claim:
+    """All of a town and the young of it by illness: all who are left have the same."""
+    asked: dict[str, Any] = {"rows": ["town"], "columns": ["illness"]}
+    return listen(api, asked, {**asked, "filter": {"age": ["young"]}}).count(OLD_AND_WELL)
+
+
+@attack("A dominated sum by inclusion and exclusion", earners, total("income", FOURTEEN), tolerance=1.0)
+def dominated_sum(api: Api) -> Claim:
+    """The sums of all, of those not in the town, of those not in the trade, and of those in neither."""
+    outside: list[Box] = [{"town": ("t2", "t3", "t4")}, {"trade": ("k2", "k3", "k4")}]
+    filters = [{}, *outside, {**outside[0], **outside[1]}]
+    figures = ["UNITS", "SUM:income"]
+    asked = (
+        {"filter": {name: list(codes) for name, codes in one.items()}, "figures": figures} for one in filters
+    )
+    return listen(api, *asked).value("income", FOURTEEN)

@@ -20,6 +20,7 @@ GRID = {
     ("t3", "k1"): 36, ("t3", "k2"): 58, ("t3", "k3"): 40, ("t3", "k4"): 31,
     ("t4", "k1"): 50, ("t4", "k2"): 42, ("t4", "k3"): 37, ("t4", "k4"): 45,
 }  # fmt: skip
+ILLNESSES = ("none", "flu", "gout")
 AGES = ("1", "2", "3", "4", "5", "6")
 AGE = Variable(
     "age",
@@ -272,3 +273,42 @@ def health_insurance() -> World:
         Variable("age", RAND_AGES, levels),
     )
     return World(made, variables)
+
+
+@cache
+def ill() -> World:
+    """People by town, age and illness: the fourteen old of t1 all have gout."""
+    rows = [
+        (town, "young", illness)
+        for town in TOWNS[:3]
+        for illness in ILLNESSES
+        for _ in range(40 + 20 * (illness == "none"))
+    ]
+    rows += [
+        (town, "old", illness)
+        for town in TOWNS[1:3]
+        for illness in ILLNESSES
+        for _ in range(20 + 10 * (illness == "none"))
+    ]
+    rows += [("t1", "old", "gout")] * 14
+    made = pd.DataFrame(rows, columns=["town", "age", "illness"])
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    illness = Variable("illness", ILLNESSES, harmless=("none",))
+    return World(made, (Variable("town", TOWNS[:3]), Variable("age", ("young", "old")), illness))
+
+
+@cache
+def earners() -> World:
+    """Sixty people of each trade in each town, but fourteen of k1 in t1, of whom one earns nearly all."""
+    rng = np.random.default_rng(1)
+    rows = [
+        (town, trade)
+        for town in TOWNS
+        for trade in TRADES[:4]
+        for _ in range(14 if (town, trade) == ("t1", "k1") else 60)
+    ]
+    made = pd.DataFrame(rows, columns=["town", "trade"])
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    made["income"] = rng.integers(800, 1500, len(made)).astype(float)
+    made.loc[0, "income"] = 185_000.0
+    return World(made, (Variable("town", TOWNS), Variable("trade", TRADES[:4])), ("income",))

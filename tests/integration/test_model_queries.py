@@ -238,6 +238,42 @@ def test_constants_that_could_cut_one_person_out_cannot_be_written(house) -> Non
         assert refused.value.problems[0].path == "formula"
 
 
+def test_a_quantile_that_could_be_moved_by_one_record_is_not_among_those_of_the_policy(house) -> None:
+    asked = request("meddol ~ 1", "QUANTILE")
+    asked.quantile = 0.5001
+    with pytest.raises(InvalidRequest) as refused:
+        house.facility.query_model(house.researcher, asked, Pace(60.0))
+    (problem,) = refused.value.problems
+    assert problem.path == "quantile"
+    assert " 0.5," in problem.message
+
+
+@pytest.mark.parametrize("policy", ["israel-cbs", "five-safes"])
+def test_quantile_models_which_no_audit_compares_are_not_offered_by_the_bundled_policies(policy) -> None:
+    (levels,) = [policies for name, policies in load_policies().items() if name == policy]
+    for level in levels.access_levels:
+        assert "QUANTILE" not in levels.effective(level, "any").models.kinds
+
+
+def test_a_factor_of_very_many_codes_is_refused_before_any_table_is_computed(tmp_path) -> None:
+    codes = [f"c{number}" for number in range(2_000)]
+    lines = [f"{codes[number % 2_000]},{number % 7}" for number in range(4_000)]
+    (tmp_path / "many.csv").write_text("\n".join(["code,y", *lines]) + "\n")
+    made = build(tmp_path)
+    variable = {
+        "name": "code",
+        "identifying": "NO",
+        "levels": [{"codes": [{"code": code} for code in codes]}],
+    }
+    declared = {"name": "many", "data": {"path": "many.csv"}, "design": {"coverage": "CENSUS"}}
+    made.engine.register(parse_descriptor({**declared, "variables": [variable], "measures": [{"name": "y"}]}))
+    with pytest.raises(InvalidRequest) as refused:
+        made.facility.query_model(made.researcher, request("y ~ code", dataset="many"), Pace(5.0))
+    (problem,) = refused.value.problems
+    assert problem.path == "formula"
+    assert "2001 codes" in problem.message
+
+
 def test_all_that_is_wrong_is_told_at_once(house) -> None:
     asked = request("meddol ~ sitee + nosuch(age)", female=["7"])
     asked.weighted = True

@@ -45,11 +45,15 @@ def reveals_unsafe_atom(
     span: Span,
     inspector: Inspecting,
     enough: BoolArray | None = None,
+    measures: Sequence[str] = (),
+    sensitive: Callable[[Box], object] | None = None,
 ) -> bool:
     """Whether an unsafe group that no table shows is in the span of a new table and earlier ones together.
 
     Looked at are the atoms of the new table's cells, and the crossings of a few variables' codes. `enough`
-    are cells of the new table that make every group safe that they lie in; None where there are no such.
+    are cells of the new table that make every group that they lie in safe by size; None where there are none.
+    `measures`: of which the span is. A union of cells that leave is safe by concentration, as they are each.
+    `sensitive` says of which boxes the size decides nothing.
 
     Raises:
         TooManyDifferences: more would have to be looked at than can be.
@@ -75,10 +79,16 @@ def reveals_unsafe_atom(
     # What was shown before, or is now, was judged as a cell.
     hidden = [box for box in derivable if box != NOBODY and box not in shown and box not in known.published]
     if enough is not None:
-        hidden = [box for box in hidden if not _holds_any(box, new.table, enough)]
+        hidden = [
+            box
+            for box in hidden
+            if not _holds_any(box, new.table, enough) or (sensitive is not None and sensitive(box))
+        ]
+    if measures:
+        hidden = [box for box in hidden if not _made_of(box, new.table)]
     if len(hidden) > MOST:
         raise TooManyDifferences(f"{len(hidden)} groups to count, at most {MOST}")
-    return bool(inspector.unsafe([Region((box,)) for box in hidden], ()).any())
+    return bool(inspector.unsafe([Region((box,)) for box in hidden], measures).any())
 
 
 def _crossings_told(
@@ -112,6 +122,29 @@ def _holds_any(box: Box, table: BoxTable, cells: BoolArray) -> bool:
         limit = wanted.get(name, table.full[name])
         inside = np.logical_and.outer(inside, np.array([not mask & ~limit for mask in masks]))
     return bool((inside.reshape(-1) & cells).any())
+
+
+def _made_of(box: Box, table: BoxTable) -> bool:
+    """Whether a box is made of published cells of a table that have nothing in common.
+
+    Concentration of their union is then no more than theirs (Cox 1981: linear sensitivity measures are
+    subadditive), and it has as many units as one of them at least.
+    """
+    wanted = dict(box)
+    if any(wanted.pop(name, None) != mask for name, mask in table.fixed):
+        return False
+    if not wanted.keys() <= {name for name, _ in table.axes}:
+        return False
+    chosen = np.ones((), dtype=np.bool_)
+    for name, masks in table.axes:
+        left, codes = wanted.get(name, table.full[name]), np.zeros(len(masks), dtype=np.bool_)
+        for code in sorted(range(len(masks)), key=lambda code: -masks[code].bit_count()):
+            if masks[code] and not masks[code] & ~left:
+                codes[code], left = True, left & ~masks[code]
+        if left:
+            return False
+        chosen = np.logical_and.outer(chosen, codes)
+    return bool((table.states[chosen.reshape(-1)] == State.PUBLISHED).all())
 
 
 def _was_asked(box: Box, known: KnownQuantity) -> bool:

@@ -418,6 +418,8 @@ class Attempt:
 
     def _unsafe_atoms(self, left: list[ReleasedTable], inspector: Inspector) -> bool:
         """Whether counts of an unsafe group that several filters cut out are in the span."""
+        if any(self._unsafe_sums(table, left, inspector) for table in left if table.facts.measures):
+            return True
         counts, *others = [table for table in left if table.quantity == left[0].quantity]
         known = self.known.of(counts.quantity)
         if known.empty:
@@ -426,7 +428,17 @@ class Attempt:
         # Rules of counts ask for enough people: where a cell has them, larger groups have. Of changes that
         # does not hold, as those of two cells may cancel.
         enough = None if inspector.also else ~self.unsafe & (counts.table.records > 0)
-        return reveals_unsafe_atom(counts, known, span, inspector, enough)
+        sensitive = inspector.groups.category if inspector.groups is not None else None
+        return reveals_unsafe_atom(counts, known, span, inspector, enough, sensitive=sensitive)
+
+    def _unsafe_sums(self, table: ReleasedTable, left: list[ReleasedTable], inspector: Inspector) -> bool:
+        """Whether the sum of an unsafe group that several filters cut out is in the span of a measure."""
+        known, measure = self.known.of(table.quantity), table.facts.measures[0].name
+        if known.empty or measure.startswith(WEIGHTED_PREFIX):
+            return False
+        same = [other for other in left if other.quantity == table.quantity]
+        span = known.with_tables(same, self.still_time)
+        return reveals_unsafe_atom(table, known, span, inspector, measures=(measure,))
 
 
 def _states(withheld: BoolArray) -> IntArray:

@@ -102,18 +102,34 @@ def expanded_region(dataset: Dataset, region: Region) -> Region:
     return Region(inside, outside)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _gathered(mask: int, occurring: int) -> int:
-    return sum(1 << place for place, bit in enumerate(_bits(occurring)) if mask >> bit & 1)
+    inside = mask & occurring
+    if inside == occurring:
+        return (1 << occurring.bit_count()) - 1
+    if inside.bit_count() == 1:
+        # Of many codes each has a mask of its own.
+        return 1 << (occurring & (inside - 1)).bit_count()
+    size = occurring.bit_length()
+    return _number(_bits(inside, size)[_bits(occurring, size)])
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _spread(mask: int, occurring: int) -> int:
-    return sum(1 << bit for place, bit in enumerate(_bits(occurring)) if mask >> place & 1)
+    bits = _bits(occurring, occurring.bit_length())
+    places = np.flatnonzero(bits)
+    bits[places] = _bits(mask, len(places))[: len(places)]
+    return _number(bits)
 
 
-def _bits(mask: int) -> list[int]:
-    return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
+def _bits(mask: int, size: int) -> BoolArray:
+    """The bits of a mask, the first code first, shape (size,)."""
+    raw = np.frombuffer((mask & ((1 << size) - 1)).to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(raw, bitorder="little", count=size).astype(np.bool_)
+
+
+def _number(bits: BoolArray) -> int:
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def as_if_published(plan: Plan, axes: tuple[Axis, ...], facts: Facts) -> list[ReleasedTable]:

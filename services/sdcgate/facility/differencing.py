@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdcgate.engine.queries import Region
+from sdcgate.facility.disclosed_groups import DisclosedGroups, without
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.methods.cells import Axis, BoolArray, Contributors, Facts, FloatArray, MeasureFacts
 from sdcgate.methods.rules import Finding, Rules
@@ -61,6 +62,8 @@ class Inspector:
     """Says of the same regions which are unsafe for another reason."""
     attrition: Set[str] = frozenset()
     """Variables that vary within units, where units must not tell how few are in one cell only."""
+    groups: DisclosedGroups | None = None
+    """Judges regions by group disclosure."""
 
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
         """Which regions break a rule, shape (regions,); contributors are counted for these measures."""
@@ -69,6 +72,8 @@ class Inspector:
         if regions:
             for finding in self.judge(self.count(regions, measures)):
                 unsafe[list(finding.cells)] = True
+            if self.groups is not None:
+                unsafe |= self.groups.unsafe(regions)
             if self.also is not None:
                 unsafe |= self.also(regions, measures)
         return unsafe
@@ -97,10 +102,15 @@ def unsafe_differences(
     by_detail = np.zeros(len(new.table), dtype=np.bool_)
     found: dict[tuple[int, int], _Difference] = {}
     earlier = released.facts()
-    pairs = released.nested(new.table, _near(new.facts, earlier, inspector))
+    sensitive = inspector.groups is not None and any(map(inspector.groups.category, new.boxes))
+    near = Near(np.inf) if sensitive else _near(new.facts, earlier, inspector)
+    pairs = released.nested(new.table, near)
     _note_attrition(new, released, pairs, inspector, by_filter, by_detail)
     own = {variable for variable, _ in new.table.axes}
-    for place in np.flatnonzero(candidates(new.facts, earlier, pairs, inspector)).tolist():
+    possible = candidates(new.facts, earlier, pairs, inspector)
+    if sensitive:
+        possible |= _perhaps_disclosing(new, released, pairs, inspector)
+    for place in np.flatnonzero(possible).tolist():
         cell, row = int(pairs.new_cells[place]), int(pairs.old_cells[place])
         mine, theirs = new.boxes[cell], released.box(row)
         inner, outer = (mine, theirs) if pairs.new_inside_old[place] else (theirs, mine)
@@ -116,7 +126,59 @@ def unsafe_differences(
     for place in np.flatnonzero(unsafe).tolist():
         by_filter[differences[place].by_filter] = True
         by_detail[differences[place].by_detail] = True
+    if sensitive:
+        found_unsafe = [differences[place] for place in np.flatnonzero(unsafe).tolist()]
+        by_detail[_beside_disclosed(new, found_unsafe, inspector)] = True
     return Differences(by_filter, by_detail)
+
+
+def _perhaps_disclosing(
+    new: ReleasedTable, released: ReleasedCells, pairs: Nested, inspector: Inspector
+) -> BoolArray:
+    """Pairs in a sensitive category of whose difference so many may have it that it is told; (pairs,)."""
+    found, groups = np.zeros(len(pairs), dtype=np.bool_), inspector.groups
+    if groups is None:
+        return found
+    of_new = dict(zip(new.boxes, new.table.records.tolist(), strict=True))
+    of_old, rows = released.facts().records, released.rows()
+    categories = [groups.category(box) for box in new.boxes]
+    columns = (pairs.new_cells.tolist(), pairs.old_cells.tolist(), pairs.difference_records.tolist())
+    for place, (cell, row, records) in enumerate(zip(*columns, strict=True)):
+        category, theirs = categories[cell], released.box(row)
+        if category is None or not records or dict(theirs).get(category[0]) != category[1]:
+            continue
+        mine = of_new.get(without(new.boxes[cell], category[0]))
+        other = rows.get(without(theirs, category[0]))
+        # Where the whole is not known it is counted.
+        found[place] = (
+            mine is None
+            or other is None
+            or (
+                records * inspector.records_per_respondent
+                >= groups.share * abs(mine - int(of_old[other])) * (1 - ROOM)
+            )
+        )
+    return found
+
+
+def _beside_disclosed(
+    new: ReleasedTable, differences: Sequence["_Difference"], inspector: Inspector
+) -> list[int]:
+    """Cells of lines of which a category is told: that nobody has the others says the same."""
+    groups = inspector.groups
+    if groups is None or not differences:
+        return []
+    told = groups.unsafe([difference.region for difference in differences])
+    cells = [cell for place in np.flatnonzero(told).tolist() for cell in differences[place].by_detail]
+    names = {
+        (category[0], new.boxes[cell]) for cell in cells if (category := groups.category(new.boxes[cell]))
+    }
+    lines = {(name, without(box, name)) for name, box in names}
+    return [
+        cell
+        for cell, box in enumerate(new.boxes)
+        if any(name in dict(box) and without(box, name) == line for name, line in lines)
+    ]
 
 
 def _note_attrition(

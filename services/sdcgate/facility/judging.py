@@ -10,6 +10,7 @@ from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.attempt import Attempt, FromVersions, Outcome
 from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis
+from sdcgate.facility.disclosed_groups import DisclosedGroups, harmful_codes
 from sdcgate.facility.implied_measures import Implied, judge_implied
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.noise import Noise
@@ -248,11 +249,16 @@ class Judge:
             found = [expanded_region(plan.dataset, region) for region in regions]
             return self._engine.region_facts(plan.dataset, found, tuple(measures), ranks, how)
 
+        def units(regions: Sequence[Region]) -> IntArray:
+            return count(regions, ()).units
+
         judge = self._judging_cells(rules, remaining)
         pulse = still_time(remaining)
         varying = plan.dataset.varying if plan.policy.attrition_hidden else None
-        most = plan.dataset.records_per_respondent
-        return Inspector(rules, most, count, judge, pulse, attrition=varying or frozenset())
+        most, group = plan.dataset.records_per_respondent, plan.policy.rules.group_disclosure
+        harmful = harmful_codes(plan.dataset) if group is not None else {}
+        groups = DisclosedGroups(group.share, harmful, units) if group is not None and harmful else None
+        return Inspector(rules, most, count, judge, pulse, attrition=varying or frozenset(), groups=groups)
 
     def _key(self, plan: Plan, computed: Computed) -> Key:
         """Units and weights of each identifying combination, before any suppression.

@@ -1,6 +1,6 @@
 """The options of a model query: what is wrong with them, and what they name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.model_vocabulary import vocabulary
@@ -36,9 +36,12 @@ def fit_options(request: pb.QueryModelRequest) -> FitOptions:
 
 
 def wrong_options(
-    dataset: Dataset, request: pb.QueryModelRequest, options: FitOptions
+    dataset: Dataset, request: pb.QueryModelRequest, options: FitOptions, points: Sequence[float]
 ) -> Iterator[FieldProblem]:
-    """What is wrong with weights, errors and quantile."""
+    """What is wrong with weights, errors and quantile; `points` are the quantiles that the policy has.
+
+    Of any quantile two that lie a record apart would tell that record by their difference.
+    """
     if request.weighted and not dataset.weighted:
         yield FieldProblem("weighted", f"{dataset.name} has no weights; leave it out.")
     if request.weighted and options.family in WITHOUT_WEIGHTS:
@@ -51,8 +54,9 @@ def wrong_options(
         message = f"{options.family.name} has errors of its own; leave it out."
         yield FieldProblem("standard_errors", message)
     if options.family is Family.QUANTILE:
-        if not 0 < options.quantile < 1:
-            yield FieldProblem("quantile", "Name a quantile between 0 and 1, such as 0.5.")
+        if options.quantile not in points:
+            listed = ", ".join(f"{point:g}" for point in points)
+            yield FieldProblem("quantile", f"The policy has the quantiles {listed}; name one of them.")
     elif request.quantile:
         yield FieldProblem("quantile", "Only QUANTILE has one; leave it out.")
 

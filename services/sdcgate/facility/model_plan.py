@@ -24,6 +24,7 @@ from sdcgate.facility.model_options import (
 from sdcgate.facility.model_vocabulary import vocabulary
 from sdcgate.facility.plan import FigureAsked, Plan, conditions_asked
 from sdcgate.methods.cells import MISSING
+from sdcgate.methods.outputs.design import MOST_COLUMNS
 from sdcgate.methods.outputs.fits import Family, FitOptions
 from sdcgate.methods.outputs.formula import Classes, Factor, Formula, Numeric, Survival, Term
 from sdcgate.methods.outputs.formula_parser import parse_formula
@@ -203,7 +204,7 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
     options = fit_options(request)
     if formula is not None:
         problems.extend(unfit(formula, options.family))
-    problems.extend(wrong_options(dataset, request, options))
+    problems.extend(wrong_options(dataset, request, options, policy.statistics.points))
     groups = groups_asked(dataset, request, options.family, problems)
     instruments = instruments_asked(dataset, request, options.family, problems)
     if problems or formula is None:
@@ -220,6 +221,7 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
         instruments,
     )
     problems += _several_levels(plan)
+    problems += _many_codes(plan)
     for condition in plan.population:
         if not condition.codes:
             message = f"Only missing values of {condition.variable} are chosen, which the formula needs."
@@ -227,6 +229,20 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
     if problems:
         raise InvalidRequest(problems)
     return plan
+
+
+def _many_codes(plan: ModelPlan) -> list[FieldProblem]:
+    """Factors of more codes than a model may have columns: no table is computed for them."""
+    sizes = {(f.variable, f.level): len(plan.dataset.level(f.variable, f.level).codes) for f in plan.factors}
+    return [
+        FieldProblem(
+            "formula",
+            f"{variable} has {size} codes at the level {level or variable}, and a model at most "
+            f"{MOST_COLUMNS} columns: take a coarser level.",
+        )
+        for (variable, level), size in sizes.items()
+        if size > MOST_COLUMNS
+    ]
 
 
 def _several_levels(plan: ModelPlan) -> list[FieldProblem]:

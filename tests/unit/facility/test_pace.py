@@ -52,7 +52,7 @@ def test_however_long_it_took_only_whole_steps_are_seen_and_none_after_the_deadl
     clock.now += worked
     at = pace.visible()
     if at == NEVER:
-        last = int(seconds * 1000 / step_ms + 1e-3) * step_ms / 1000
+        last = int((seconds + 1e-7) * 1000 / step_ms) * step_ms / 1000
         assert worked > last - 1e-3
     else:
         steps = (at - ARRIVED) * 1000 / step_ms

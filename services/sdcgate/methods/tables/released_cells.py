@@ -5,7 +5,7 @@ whose difference may be unsafe are few, and bounds that need no data find them. 
 often they left, so that a query costs what is different in what left before, not how many tables there were.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -80,6 +80,10 @@ class ReleasedCells:
     def box(self, row: int) -> Box:
         """The box of a cell."""
         return self._store.boxes[row]
+
+    def rows(self) -> Mapping[Box, int]:
+        """The first row of each box; later ones of `facts` may be of cells that came after these."""
+        return self._store.row_of
 
     def axes(self, row: int) -> frozenset[str]:
         """Variables on the axes of the table that the cell stood in."""
