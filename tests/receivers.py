@@ -1,10 +1,13 @@
 """Real HTTP servers that keep what they are sent, and are down, slow or unwilling as a test wants."""
 
 import json
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -18,6 +21,12 @@ class Receiver:
         """What the request of this number, counted from 1, is answered; a status, or a status and a body."""
         self.before: Callable[[], None] = lambda: None
         """Done before a request is answered."""
+        self.pair: dict[str, Path] | None = None
+        """Certificate and key that the next connection is shown; none: it speaks plain HTTP."""
+        self.client_ca: Path | None = None
+        """Authority that the next caller's certificate must be of."""
+        self.unmade = 0
+        """Connections on which TLS failed."""
         self.port = 0
         self._asked = 0
         self._changed = threading.Condition()
@@ -25,11 +34,11 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.pair else ''}://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         """Listen: at first on a free port, after a stop on the same one."""
-        self._server = _Server(("127.0.0.1", self.port), _handler(self))
+        self._server = _Server(("127.0.0.1", self.port), _handler(self), self)
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -53,6 +62,21 @@ class Receiver:
             self._changed.notify_all()
         return status, said
 
+    def secured(self, connection: socket.socket) -> socket.socket:
+        """A connection that came in, after the handshake."""
+        if self.pair is None:
+            return connection
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=self.client_ca)
+        context.load_cert_chain(self.pair["certificate"], self.pair["key"])
+        if self.client_ca is not None:
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context.wrap_socket(connection, server_side=True)
+
+    def failed(self) -> None:
+        with self._changed:
+            self.unmade += 1
+            self._changed.notify_all()
+
     def wait_until(self, reached: Callable[[], bool], seconds: float = 60.0) -> None:
         with self._changed:
             assert self._changed.wait_for(reached, seconds)
@@ -70,6 +94,21 @@ class Receiver:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
+
+    def __init__(
+        self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], receiver: Receiver
+    ) -> None:
+        super().__init__(address, handler)
+        self._receiver = receiver
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        try:
+            secured = self._receiver.secured(request)
+        except OSError:
+            self._receiver.failed()
+            return
+        with secured:
+            super().finish_request(secured, client_address)
 
 
 def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:

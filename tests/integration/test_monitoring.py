@@ -11,6 +11,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
+from certificate_authority import CertificateAuthority
 from receivers import Receiver, running_receiver
 from sdcgate.servers.tracing import ATTRIBUTES
 from served_house import ServedHouse
@@ -19,25 +20,37 @@ SERVICES = ("gateway", "facility", "risk", "protection")
 
 
 @pytest.fixture(scope="module")
-def collector() -> Iterator[Receiver]:
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def collector(authority: CertificateAuthority) -> Iterator[Receiver]:
     with running_receiver() as receiver:
+        receiver.pair = authority.make("collector")
         yield receiver
 
 
 @pytest.fixture(scope="module")
-def siem() -> Iterator[Receiver]:
+def siem(authority: CertificateAuthority) -> Iterator[Receiver]:
     with running_receiver() as receiver:
+        receiver.pair = authority.make("siem")
         yield receiver
 
 
 @pytest.fixture(scope="module")
 def house(
-    tmp_path_factory: pytest.TempPathFactory, collector: Receiver, siem: Receiver
+    tmp_path_factory: pytest.TempPathFactory,
+    authority: CertificateAuthority,
+    collector: Receiver,
+    siem: Receiver,
 ) -> Iterator[ServedHouse]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("SDCGATE_TRACING__URL", collector.url)
+        environment.setenv("SDCGATE_TRACING__CA", str(authority.ca))
         environment.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
         environment.setenv("SDCGATE_DECISION_LOG__WEBHOOK__URL", f"{siem.url}/decisions")
+        environment.setenv("SDCGATE_DECISION_LOG__WEBHOOK__CA", str(authority.ca))
         environment.setenv("SDCGATE_DECISION_LOG__POLL_SECONDS", "0.05")
         environment.setenv("SDCGATE_DECISION_LOG__LONGEST_WAIT_SECONDS", "0.2")
         house = ServedHouse(tmp_path_factory.mktemp("house"), facility={"standing_poll_seconds": 0.1})

@@ -1,9 +1,5 @@
 """DuckDB and Spark with two worker processes answer every question with the same figures, to the last bit."""
 
-import os
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +12,7 @@ from house import cells, reasons, table_request, verdict, with_randhie
 from sdcgate.engine import CellQuery, Engine, Region
 from sdcgate.engine.database import ComputationFailed
 from sdcgate.facility.pace import Pace
+from spark_connect_server import running_connect_server
 from two_roads import Asked, agree, by_both, frame_of, registered
 
 pytestmark = pytest.mark.spark
@@ -104,38 +101,8 @@ def test_what_spark_says_of_a_failure_is_neither_told_nor_logged(engines, capfd)
 
 @pytest.fixture
 def connect_server() -> Iterator[str]:
-    """Address of a Spark Connect server in a process of its own."""
-    import pyspark
-
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    home = Path(pyspark.__file__).parent
-    settings = {"grpc.binding.port": str(port), "grpc.binding.address": "127.0.0.1"}
-    given = [part for name, value in settings.items() for part in ("--conf", f"spark.connect.{name}={value}")]
-    server = subprocess.Popen(
-        [home / "bin" / "spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
-         "--master", "local[2]", "--conf", "spark.ui.enabled=false", *given, "spark-internal"],
-        env={**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        _wait_for(port)
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(60)
-
-
-def _wait_for(port: int) -> None:
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.5)
-    raise TimeoutError("the Spark Connect server did not come up")
+    with running_connect_server() as address:
+        yield address
 
 
 def test_a_spark_connect_server_gives_the_same_too(connect_server, engines, tmp_path):

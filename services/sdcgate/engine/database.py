@@ -18,6 +18,13 @@ class ComputationFailed(RuntimeError):
     """A query could not be run. The database's own words are left out: they may hold values."""
 
 
+class ComputationInterrupted(ComputationFailed):
+    """The time of whoever asked was over, or he had gone, before the query ended."""
+
+    def __init__(self) -> None:
+        super().__init__("The time for this query is over; nothing was decided. Try again with more.")
+
+
 class Database(Protocol):
     """A database that many threads may use at once."""
 
@@ -32,7 +39,12 @@ class Database(Protocol):
         """SQL of an Ibis expression; built and compiled once for a key."""
 
     def run(self, sql: str, tables: Mapping[str, "pa.Table"] | None = None) -> "pa.Table":
-        """The rows of a query; `tables`, of 64-bit numbers, can be named in it. Raises ComputationFailed."""
+        """The rows of a query; `tables`, of 64-bit numbers, can be named in it.
+
+        Raises:
+            ComputationFailed: the query could not be run.
+            ComputationInterrupted: nobody waits for it any more (`patience.waiting`); the next one runs.
+        """
 
     def close(self) -> None:
         """End all connections."""

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdcgate.engine.aggregation import view_name
-from sdcgate.engine.database import CompiledQueries, ComputationFailed
+from sdcgate.engine.database import CompiledQueries, ComputationFailed, ComputationInterrupted
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.dialects import Dialect
+from sdcgate.engine.patience import Interrupter
 from sdcgate.engine.snapshot_files import data_file
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class DuckdbDatabase:
         self._connection: Any = None
         self._views: set[str] = set()
         self._queries = CompiledQueries(Dialect.DUCKDB)
+        self._interrupter = Interrupter()
         self._lock = threading.RLock()
         self._local = threading.local()
 
@@ -64,17 +66,20 @@ class DuckdbDatabase:
         import duckdb
 
         cursor = self._cursor()
-        for name, table in (tables or {}).items():
-            cursor.register(name, table)
-        try:
-            return cursor.execute(sql).to_arrow_table()
-        except duckdb.Error as error:
-            # A cursor with a broken result refuses all that follows.
-            self._local.cursor = None
-            raise ComputationFailed(f"the engine's query failed: {type(error).__name__}") from None
-        finally:
-            for name in tables or {}:
-                cursor.unregister(name)
+        with self._interrupter.over(cursor.interrupt) as interrupted:
+            for name, table in (tables or {}).items():
+                cursor.register(name, table)
+            try:
+                return cursor.execute(sql).to_arrow_table()
+            except duckdb.Error as error:
+                # A cursor with a broken result refuses all that follows.
+                self._local.cursor = None
+                if interrupted():
+                    raise ComputationInterrupted() from None
+                raise ComputationFailed(f"the engine's query failed: {type(error).__name__}") from None
+            finally:
+                for name in tables or {}:
+                    cursor.unregister(name)
 
     def close(self) -> None:
         """Ends the instance and all its cursors."""

@@ -32,6 +32,7 @@ from sdcgate.engine.lineage import lineage_problem
 from sdcgate.engine.linear_records import LinearQuery
 from sdcgate.engine.linear_sums import LinearSums
 from sdcgate.engine.margins import CellArrays, facts_of
+from sdcgate.engine.patience import to_the_end
 from sdcgate.engine.queries import CellQuery, Computed, Records, RecordsQuery, Region
 from sdcgate.engine.record_keys import with_cell_keys
 from sdcgate.engine.records import read_records
@@ -105,9 +106,14 @@ class Engine:
     def register(self, descriptor: Descriptor) -> Registration:
         """Checks a dataset and copies it into a snapshot, as the next version if anything changed.
 
+        It is not given up with the time of whoever asked: a large file would be begun anew again and again.
         Raises DescriptorInvalid with all problems.
         """
-        prepared = prepare(descriptor, self._data_root, self._secret)
+        with to_the_end():
+            return self._register(prepare(descriptor, self._data_root, self._secret))
+
+    def _register(self, prepared: Prepared) -> Registration:
+        descriptor = prepared.descriptor
         with self._lock:
             self._check_lineage(prepared)
             while True:

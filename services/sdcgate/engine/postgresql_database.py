@@ -1,29 +1,37 @@
-"""PostgreSQL as the engine's database: rows come and go as Arrow, over a connection for each thread."""
+"""PostgreSQL as the engine's database: rows come and go as Arrow, over as many connections as are in use."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from sdcgate.engine.database import CompiledQueries, ComputationFailed
+from sdcgate.engine.database import CompiledQueries, ComputationFailed, ComputationInterrupted
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.dialects import Dialect
+from sdcgate.engine.patience import seconds_left, still_waited_for, to_the_end
+from sdcgate.engine.postgresql_connections import UNSETTLED_SECONDS, Connection, Errand, Errands
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _WIDE_DIGITS = 38
+_QUERY_CANCELED = "57014"
 
 
 class PostgresqlDatabase:
-    """A PostgreSQL by its libpq address; a connection that broke is opened again."""
+    """A PostgreSQL by its libpq address; a connection that broke is opened again.
+
+    Queries end with the time of whoever asked (`patience.waiting`), also where the server is frozen; what it
+    is told in a transaction does not.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._queries = CompiledQueries(Dialect.POSTGRESQL)
-        self._local = threading.local()
-        self._open: list[Any] = []
+        self._errands = Errands()
+        self._idle: list[Connection] = []
+        self._closed = False
         self._lock = threading.Lock()
 
     @property
@@ -42,56 +50,68 @@ class PostgresqlDatabase:
         """The rows of a query; `tables`, of 64-bit numbers, can be named in it. Raises ComputationFailed."""
         given = dict(tables or {})
         asked, arguments = _with_tables(sql, given), _as_arguments(given)
-        again = getattr(self._local, "connection", None) is not None
-        while True:
-            try:
-                return _answer(self._connection(), asked, arguments)
-            except _errors() as error:
-                self._drop()
-                if not again:
-                    raise _failed(error) from None
-                # The server may have been started again since this thread asked last; nothing was changed.
-                again = False
+        rows: pa.Table = self._errands.run(lambda errand: self._computed(errand, asked, arguments))
+        return rows
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         """A cursor whose changes are all made at the end, or none. Raises ComputationFailed."""
         try:
-            with _connect(self._url, autocommit=False) as connection, connection.cursor() as cursor:
+            with (
+                to_the_end(),
+                closing(Connection(self._url, autocommit=False)) as connection,
+                connection.raw.cursor() as cursor,
+            ):
+                connection.limit(cursor)
                 yield cursor
-                connection.commit()
+                connection.raw.commit()
         except _errors() as error:
             raise _failed(error) from None
 
     def close(self) -> None:
-        """End all connections."""
+        """End the connections that nobody uses; the others end with what they compute."""
         with self._lock:
-            for connection in self._open:
-                connection.close()
-            self._open.clear()
-            self._local = threading.local()
-
-    def _connection(self) -> Any:
-        connection = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = _connect(self._url, autocommit=True)
-            with self._lock:
-                self._open.append(connection)
-        return connection
-
-    def _drop(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        self._local.connection = None
-        if connection is not None:
-            with self._lock:
-                self._open.remove(connection)
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
             connection.close()
 
+    def _computed(self, errand: Errand, sql: str, arguments: "pa.RecordBatch | None") -> "pa.Table":
+        try:
+            if (idle := self._idle_one()) is not None:
+                try:
+                    return self._asked(idle, errand, sql, arguments)
+                except _errors() as error:
+                    if _was_cancelled(error):
+                        raise
+                # The server may have been started again since it was used last; nothing was changed.
+                still_waited_for()
+            return self._asked(Connection(self._url), errand, sql, arguments)
+        except _errors() as error:
+            raise _failed(error) from None
 
-def _connect(url: str, autocommit: bool) -> Any:
-    from adbc_driver_postgresql import dbapi
+    def _asked(
+        self, connection: Connection, errand: Errand, sql: str, arguments: "pa.RecordBatch | None"
+    ) -> "pa.Table":
+        try:
+            with errand.using(connection):
+                rows = _answer(connection, sql, arguments)
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(connection, errand)
+        return rows
 
-    return dbapi.connect(url, autocommit=autocommit)
+    def _idle_one(self) -> Connection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _give_back(self, connection: Connection, errand: Errand) -> None:
+        with self._lock:
+            if not (self._closed or errand.is_left):
+                self._idle.append(connection)
+                return
+        connection.close()
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -102,8 +122,17 @@ def _errors() -> tuple[type[Exception], ...]:
     return Error, ArrowException
 
 
+def _was_cancelled(error: Exception) -> bool:
+    return getattr(error, "sqlstate", None) == _QUERY_CANCELED
+
+
 def _failed(error: Exception) -> ComputationFailed:
-    return ComputationFailed(f"the engine's query failed: {type(error).__name__}")
+    if not _was_cancelled(error):
+        return ComputationFailed(f"the engine's query failed: {type(error).__name__}")
+    # By us or by the server's limit: the time is over, or the operator allows no more.
+    if seconds_left() <= UNSETTLED_SECONDS:
+        return ComputationInterrupted()
+    return ComputationFailed("the engine's query took longer than its database allows")
 
 
 def _with_tables(sql: str, tables: Mapping[str, "pa.Table"]) -> str:
@@ -134,10 +163,11 @@ def _as_arguments(tables: Mapping[str, "pa.Table"]) -> "pa.RecordBatch | None":
     return pa.record_batch(arrays, names=[f"argument{place}" for place in range(len(arrays))])
 
 
-def _answer(connection: Any, sql: str, arguments: "pa.RecordBatch | None") -> "pa.Table":
+def _answer(connection: Connection, sql: str, arguments: "pa.RecordBatch | None") -> "pa.Table":
     import pyarrow as pa
 
-    with connection.cursor() as cursor:
+    with connection.raw.cursor() as cursor:
+        connection.limit(cursor)
         cursor.execute(sql, arguments)
         rows = cursor.fetch_arrow_table()
     return pa.table(

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sdcgate.engine.aggregation import column_in_order, view_name
 from sdcgate.engine.database import ComputationFailed
 from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.patience import to_the_end
 from sdcgate.engine.postgresql_database import PostgresqlDatabase
 from sdcgate.engine.registration import Prepared
 from sdcgate.engine.snapshot import (
@@ -119,7 +120,9 @@ class SnapshotTables:
             raise SnapshotDamaged(f"{dataset.name} v{dataset.version}: the data table is gone")
         if self._verified.get(table) == state:
             return
-        if _together(self._database.run(_HASHES.format(table=table))) != dataset.file_hash:
+        with to_the_end():
+            hashes = self._database.run(_HASHES.format(table=table))
+        if _together(hashes) != dataset.file_hash:
             raise SnapshotDamaged(f"{dataset.name} v{dataset.version}: the data table was changed")
         self._verified[table] = state
 

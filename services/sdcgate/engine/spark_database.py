@@ -3,13 +3,15 @@
 import logging
 import threading
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdcgate.engine.aggregation import view_name
-from sdcgate.engine.database import CompiledQueries, ComputationFailed
+from sdcgate.engine.database import CompiledQueries, ComputationFailed, ComputationInterrupted
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.dialects import Dialect
+from sdcgate.engine.patience import Interrupter
 from sdcgate.engine.snapshot_files import data_file
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class SparkDatabase:
         self._url = url
         self._store = store
         self._queries = CompiledQueries(Dialect.SPARK)
+        self._interrupter = Interrupter()
         self._first: Any = None
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -71,14 +74,19 @@ class SparkDatabase:
     def run(self, sql: str, tables: Mapping[str, "pa.Table"] | None = None) -> "pa.Table":
         """The rows of a query; `tables`, of 64-bit numbers, can be named in it. Raises ComputationFailed."""
         session = self._session()
-        try:
-            for name, table in (tables or {}).items():
-                session.createDataFrame(table).createOrReplaceTempView(name)
-            rows: pa.Table = session.sql(sql).toArrow()
-            for name in tables or {}:
-                session.catalog.dropTempView(name)
-        except Exception as error:
-            raise self._failed(error) from None
+        with self._interrupter.over(lambda: _interrupt(session)) as interrupted:
+            try:
+                for name, table in (tables or {}).items():
+                    session.createDataFrame(table).createOrReplaceTempView(name)
+                rows: pa.Table = session.sql(sql).toArrow()
+                for name in tables or {}:
+                    session.catalog.dropTempView(name)
+            except Exception as error:
+                failed = self._failed(error)
+                raise (ComputationInterrupted() if interrupted() else failed) from None
+        if interrupted():
+            # What is still on its way to end it must not end the next one.
+            self._local.session = None
         return rows
 
     def close(self) -> None:
@@ -130,6 +138,17 @@ class SparkDatabase:
         """What Spark, its JVM or the network said has no common type; a new session is opened next time."""
         self._local.session = None
         return ComputationFailed(f"the engine's query failed: {type(error).__name__}")
+
+
+def _interrupt(session: Any) -> None:
+    """End what the session runs; in a thread of its own, as it is a call that waits for Spark's driver."""
+    threading.Thread(target=_interrupted, args=(session,), name="engine-cancel", daemon=True).start()
+
+
+def _interrupted(session: Any) -> None:
+    # A driver that does not answer this has ended the query in any case, or is waited for like before.
+    with suppress(Exception):
+        session.interruptAll()
 
 
 def _signed(key: str) -> Any:

@@ -34,6 +34,7 @@ class Pace:
         seconds: How long the answer may take from now on.
         arrived: When the request arrived; now where it is not given.
         clock: Goes forward only.
+        gone: Whether nobody waits for the answer any more.
     """
 
     def __init__(
@@ -41,16 +42,19 @@ class Pace:
         seconds: float,
         arrived: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        gone: Callable[[], bool] = lambda: False,
     ) -> None:
         now = clock()
         self._clock = clock
+        self._gone = gone
         self._arrived = now if arrived is None else arrived
         self._end = now + seconds
         self._step = 0.0
 
     def left(self) -> float:
-        """Seconds that are left for deciding; negative when they are over."""
-        return self._end - self._clock()
+        """Seconds that are left for deciding; negative when they are over, none where nobody waits."""
+        left = self._end - self._clock()
+        return min(left, 0.0) if self._gone() else left
 
     def data_are_read(self, step_ms: int) -> None:
         """From now on time would tell something: the answer keeps to steps of `step_ms`, 0 for none.

@@ -1,4 +1,4 @@
-"""Certificates of a service's TLS: checked before they are shown, and read again when their files change.
+"""Certificates of TLS: checked before a service shows them, and read again when their files change.
 
 A pair that cannot be used keeps a service from starting, and is never taken in place of one that can.
 """
@@ -11,6 +11,7 @@ from threading import Lock
 import grpc
 
 from sdcgate.servers.logging import logger
+from sdcgate.servers.monitoring_settings import Receiver
 from sdcgate.servers.settings import Tls
 
 Stamp = tuple[tuple[int, int, int], ...]
@@ -40,6 +41,29 @@ def check_pair(certificate: bytes, key: bytes, name: str) -> None:
             f"{name}: the certificate is in force from {found.not_valid_before_utc:%Y-%m-%d %H:%M} until "
             f"{found.not_valid_after_utc:%Y-%m-%d %H:%M} UTC, and not today"
         )
+
+
+def stamp_of(*files: Path | None) -> Stamp:
+    """What tells whether another file stands in the place of one of them.
+
+    Raises:
+        OSError: one of them is not there.
+    """
+    found = (file.stat() for file in files if file is not None)
+    return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+
+
+def receiver_context(receiver: Receiver) -> ssl.SSLContext:
+    """TLS towards somebody who is sent to: believes his authority, or the machine's, and shows our pair.
+
+    Raises:
+        OSError: a file cannot be read, or what it holds cannot be used.
+    """
+    context = ssl.create_default_context(cafile=receiver.ca)
+    if receiver.certificate is not None:
+        # With a password a key that is encrypted is an error; without one it would be asked for.
+        context.load_cert_chain(receiver.certificate, receiver.key, password="")
+    return context
 
 
 class CertificateFiles:
@@ -80,9 +104,7 @@ class CertificateFiles:
         return found
 
     def _stamp(self) -> Stamp:
-        files: tuple[Path, ...] = tuple(filter(None, (self._key, self._certificate, self._authority)))
-        found = (file.stat() for file in files)
-        return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+        return stamp_of(self._key, self._certificate, self._authority)
 
 
 def server_credentials(tls: Tls) -> grpc.ServerCredentials:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from sdcgate.engine.database import ComputationFailed
+from sdcgate.engine.database import ComputationFailed, ComputationInterrupted
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
@@ -396,6 +396,8 @@ def _translated(request: Any, check: Callable[[Caller, Any], None] | None = None
         raise errors.FailedPrecondition(str(error)) from None
     except (NotReferred, SelfReview, TooManyComments) as error:
         raise errors.FailedPrecondition(str(error)) from None
+    except (house.TimeOver, ComputationInterrupted) as error:
+        raise errors.DeadlineExceeded(str(error)) from None
     except (house.Unavailable, LedgerError, ComputationFailed, SnapshotDamaged) as error:
         raise errors.Unavailable(str(error)) from None
 

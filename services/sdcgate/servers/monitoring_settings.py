@@ -20,6 +20,12 @@ class Receiver(BaseModel):
     """Where to send; nothing is sent where it is empty."""
     plaintext: bool = False
     """Send without TLS beyond the loopback (behind a mesh that encrypts)."""
+    ca: Path | None = None
+    """Authority of the receiver's certificate, PEM; those that the machine trusts where not given."""
+    certificate: Path | None = None
+    """Certificate that we show, PEM, where the receiver wants one."""
+    key: Path | None = None
+    """Its private key, PEM."""
 
     @model_validator(mode="after")
     def _not_in_the_open(self) -> Self:
@@ -31,12 +37,22 @@ class Receiver(BaseModel):
             raise ValueError("url must be http:// or https:// with a host")
         if address.scheme == "http" and not (self.plaintext or is_loopback(address.hostname)):
             raise ValueError("url is beyond the loopback: use https, or plaintext=true behind a mesh")
+        if address.scheme == "http" and (self.ca or self.certificate):
+            raise ValueError("ca, certificate and key are for an https url")
+        return self
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key must be given both or not at all")
         return self
 
 
 class Tracing(Receiver):
     """Traces of requests, to a collector of OpenTelemetry over HTTP (`http://collector:4318`)."""
 
+    ca: Path | None = None
+    """Authority of the collector's certificate, PEM; those of the package certifi where not given."""
     percent: int = Field(default=100, ge=0, le=100)
     """Of so many requests in a hundred."""
 
@@ -44,8 +60,6 @@ class Tracing(Receiver):
 class LogReceiver(Receiver):
     """Somebody who is sent the decision log over HTTP."""
 
-    ca: Path | None = None
-    """Authority of the receiver's certificate, PEM; those that the machine trusts where not given."""
     token_file: Path | None = None
     """File with a token that is shown as `Authorization: Bearer`."""
     timeout_seconds: float = Field(default=10.0, gt=0, le=300)

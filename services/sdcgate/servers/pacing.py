@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from sdcgate.engine.patience import waiting
 from sdcgate.facility.pace import NEVER, Pace
 from sdcgate.servers.errors import DeadlineExceeded, abort
 
@@ -33,10 +34,15 @@ class Pacing:
 
     def __call__(self, call: "Call", proceed: "Proceed") -> "Answer":
         """Answer the call, or let it fail, not before its time."""
-        own = Pace((call.context.time_remaining() or 0.0) - ANSWER_MARGIN, call.arrived)
+        own = Pace(
+            (call.context.time_remaining() or 0.0) - ANSWER_MARGIN,
+            call.arrived,
+            gone=lambda: not call.context.is_active(),
+        )
         _pace.set(own)
         try:
-            return proceed()
+            with waiting(own.left):
+                return proceed()
         finally:
             until = own.visible()
             if until == NEVER:

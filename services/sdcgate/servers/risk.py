@@ -24,6 +24,7 @@ from sdcgate.wire import model_facts, statistic_facts
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.tables import facts_problems
+from sdcgate.wire.unknown_fields import unknown_fields
 from sdcgate_proto.sdcgate.risk.v1 import (
     confidentiality_map_pb2,
     linkage_pb2,
@@ -68,6 +69,8 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         context: grpc.ServicerContext,
     ) -> models_pb2.AssessModelResponse:
         """Judge a fitted model by facts about it."""
+        if problems := unknown_fields(request):
+            raise InvalidArgument(problems)
         rules = model_facts.rules_from_message(request.rules)
         return model_facts.findings_to_message(
             assess_model(model_facts.facts_from_message(request.facts), rules)

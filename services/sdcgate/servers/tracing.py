@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from sdcgate.servers.certificates import receiver_context
 from sdcgate.servers.logging import REQUEST_ID
 
 if TYPE_CHECKING:
@@ -66,15 +67,30 @@ class Tracing:
 
         Raises:
             RuntimeError: they want some and the packages are not installed.
+            OSError: a file of the collector's TLS cannot be used.
         """
         if not settings.tracing.url:
             return cls()
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+            from sdcgate.servers.collector_session import CollectorSession
         except ImportError:
             raise RuntimeError("traces need more packages: pip install 'sdcgate[tracing]'") from None
         address = f"{settings.tracing.url.rstrip('/')}/v1/traces"
-        exporter = OTLPSpanExporter(endpoint=address, timeout=EXPORT_SECONDS)
+        receiver_context(settings.tracing)
+        authority, certificate, key = (
+            None if file is None else str(file)
+            for file in (settings.tracing.ca, settings.tracing.certificate, settings.tracing.key)
+        )
+        exporter = OTLPSpanExporter(
+            endpoint=address,
+            timeout=EXPORT_SECONDS,
+            certificate_file=authority,
+            client_certificate_file=certificate,
+            client_key_file=key,
+            session=CollectorSession(),
+        )
         return cls.to(exporter, service, settings.tracing.percent / 100)
 
     @classmethod

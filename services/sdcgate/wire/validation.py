@@ -1,4 +1,7 @@
-"""The constraints that stand in the protos (buf.validate), checked on envelopes; values by column are not."""
+"""The constraints that stand in the protos (buf.validate), checked on envelopes; values by column are not.
+
+An envelope with fields that this version does not know is not valid either.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,23 +13,25 @@ from google.protobuf.message import Message
 
 from sdcgate.wire.json import enum_names
 from sdcgate.wire.problems import FieldProblem, join
+from sdcgate.wire.unknown_fields import unknown_fields
 from sdcgate_proto.buf.validate import validate_pb2
 
 _VALIDATOR = protovalidate.Validator()
 
 
 def violations(message: Message) -> list[FieldProblem]:
-    """All violated constraints of a message, with paths such as `rows[0].variable`.
+    """All violated constraints of a message and its unknown fields, with paths such as `rows[0].variable`.
 
     Where lists are too long nothing else is looked for: a million empty items would be as many problems.
     """
     oversized = too_long(message)
     if oversized:
         return oversized
-    return [
+    found = [
         FieldProblem(_path(violation.proto), _words(violation.proto, message.DESCRIPTOR))
         for violation in _VALIDATOR.collect_violations(message)
     ]
+    return found + unknown_fields(message)
 
 
 def texts_with_nul(message: Message) -> list[FieldProblem]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdcgate.facility.errors import Unavailable
-from sdcgate.facility.pace import NEVER, Pace
+from sdcgate.facility.errors import TimeOver, Unavailable
+from sdcgate.facility.pace import NEVER, Pace, still_time
 from sdcgate.facility.query_ids import moment_of, new_query_id
 
 ARRIVED = 1000.0
@@ -110,3 +110,13 @@ def test_a_decision_is_dated_when_it_is_seen_and_so_is_its_id():
     assert moment - moment_of(new_query_id(moment)) < timedelta(milliseconds=1)
     pace, _ = paced(0)
     assert abs(pace.moment() - datetime.now(UTC)) < timedelta(seconds=5)
+
+
+def test_for_nobody_no_time_is_left():
+    gone = []
+    pace = Pace(10.0, clock=Clock(), gone=lambda: bool(gone))
+    assert pace.left() == 10.0
+    gone.append("away")
+    assert pace.left() == 0.0
+    with pytest.raises(TimeOver):
+        still_time(pace.left)()

@@ -5,98 +5,27 @@ import json
 import os
 import threading
 import time
-from itertools import count
 
 import pytest
 from google.protobuf import json_format
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from prometheus_client import CollectorRegistry
 
 from receivers import Receiver, running_receiver
 from sdcgate.ledger.credentials import Credentials
-from sdcgate.ledger.events import DecisionEvent, ReviewEvent
-from sdcgate.ledger.ledger import Ledger
+from sdcgate.ledger.events import ReviewEvent
 from sdcgate.ledger.records import StoredEvent
-from sdcgate.ledger.signing import KeyRing
 from sdcgate.servers.decision_log.cursor import Cursor, Place
 from sdcgate.servers.decision_log.entries import entry_of, pseudonyms
-from sdcgate.servers.decision_log.following import followers
 from sdcgate.servers.decision_log.sinks import FileSink, NotDelivered
 from sdcgate.servers.settings import Settings
-
-SECRET_FIGURE = "8675309"
-FAILURES = "sdcgate_decision_log_failures_total"
-
-
-class Place_:
-    """A ledger in a folder with followers that the settings of a test want."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.key_ring = KeyRing.open(folder / "keys" / "ledger")
-        self.ledger = self.opened()
-        self.registry = CollectorRegistry()
-        self.following = []
-        self._numbers = count(1)
-
-    def opened(self):
-        return Ledger.open(
-            f"sqlite:///{self.folder / 'ledger.sqlite'}", self.key_ring, self.folder / "heads.jsonl"
-        )
-
-    def decide(self, **changes):
-        """Record a decision as the facility does; returns its sequence."""
-        number = next(self._numbers)
-        answer = {
-            "query": f"q-{number}",
-            "reasons": [{"code": "MINIMUM_UNITS", "message": "m", "suggestion": "s"}],
-            "table": {"columns": {"units": [int(SECRET_FIGURE)]}},
-        }
-        usual = {
-            "query_id": f"q-{number}",
-            "source": "households",
-            "dataset": "survey",
-            "version": 1,
-            "canonical": b"table %d" % number,
-            "policy_name": "israel-cbs",
-            "policy_hash": "sha256:12",
-            "scope": "all-researchers",
-            "researcher": "Anna Amsel",
-            "project": "a project of Anna's",
-            "verdict": "REFUSED",
-            "request": b"what was asked",
-            "answer": json.dumps(answer).encode(),
-            "confidential": b"true cells",
-            "author": "key-of-anna",
-        }
-        return self.ledger.append_decision(DecisionEvent(**{**usual, **changes}), None).sequence
-
-    def follow(self, **section):
-        """Followers with short waits."""
-        usual = {"poll_seconds": 0.02, "longest_wait_seconds": 0.05, "batch_events": 3}
-        settings = Settings(state_dir=self.folder / "state", decision_log={**usual, **section})
-        self.registry = CollectorRegistry()
-        self.following = [*followers(settings, self.ledger, self.registry)]
-        return self.following
-
-    def start(self, **section):
-        for follower in self.follow(**section):
-            follower.start()
-
-    def stop(self):
-        for follower in self.following:
-            follower.stop()
-        self.following = []
-
-    def metric(self, name, **labels):
-        return self.registry.get_sample_value(name, labels)
+from told_ledger import FAILURES, SECRET_FIGURE, ToldLedger
 
 
 @pytest.fixture
 def place(tmp_path):
-    made = Place_(tmp_path)
+    made = ToldLedger(tmp_path)
     yield made
     made.stop()
     made.ledger.close()
@@ -225,7 +154,7 @@ def test_of_two_processes_one_tells_and_the_other_takes_over(place, receiver):
     place.start(**webhook(receiver))
     told = place.decide()
     arrived(receiver, told)
-    other = Place_.__new__(Place_)
+    other = ToldLedger.__new__(ToldLedger)
     other.__dict__.update(place.__dict__, ledger=place.opened(), following=[])
     other.start(**webhook(receiver))
     more = [place.decide() for _ in range(5)]

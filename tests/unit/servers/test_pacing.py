@@ -1,9 +1,11 @@
 """When the link that paces calls lets an answer go, by a context that says how much time is left."""
 
+import math
 import time
 
 import pytest
 
+from sdcgate.engine.patience import seconds_left
 from sdcgate.servers import errors
 from sdcgate.servers.interceptors import Call
 from sdcgate.servers.pacing import Pacing, pace
@@ -21,6 +23,10 @@ class Context:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.ended = 0
+        self.active = True
+
+    def is_active(self) -> bool:
+        return self.active
 
     def time_remaining(self) -> float:
         return self.seconds
@@ -76,3 +82,17 @@ def test_what_comes_after_the_last_whole_step_is_never_sent_not_even_at_the_dead
 def test_without_steps_nothing_rests():
     _, answer, rested = led(seconds=5.0, step_ms=0, arrived=0.4)
     assert (answer, rested) == ("an answer", [])
+
+
+def test_the_engine_knows_how_long_the_caller_waits_and_that_he_has_gone():
+    context, left = Context(10.0), []
+
+    def proceed():
+        left.append(seconds_left())
+        context.active = False
+        left.append(seconds_left())
+
+    Pacing(lambda seconds: None)(Call(METHOD, context, {}, time.monotonic()), proceed)
+    assert 0 < left[0] <= 10.0
+    assert left[1] == 0.0
+    assert seconds_left() == math.inf

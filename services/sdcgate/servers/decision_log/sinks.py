@@ -4,7 +4,6 @@ A sink takes a batch whole or says that it did not; it is then given the same ba
 """
 
 import os
-import ssl
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Protocol
 
 import httpx
 
+from sdcgate.servers.decision_log.connections import Connections, why_not_reached
 from sdcgate.servers.decision_log.entries import Entry, line_of
 from sdcgate.servers.decision_log.otlp import partly_refused
 from sdcgate.servers.monitoring_settings import LogReceiver
@@ -83,26 +83,24 @@ class HttpSink:
         self._url = url
         self._encode = encode
         self._token_file = receiver.token_file
-        authority = None if receiver.ca is None else str(receiver.ca)
-        self._client = httpx.Client(
-            timeout=receiver.timeout_seconds,
-            verify=ssl.create_default_context(cafile=authority),
-            follow_redirects=False,
-            trust_env=False,
-        )
+        self._connections = Connections(receiver)
 
     def deliver(self, entries: Sequence[Entry]) -> None:
         """Post a batch."""
         body, headers = self._encode(entries)
         try:
+            client = self._connections.client()
+        except OSError as error:
+            raise NotDelivered(f"a file of its TLS cannot be used: {type(error).__name__}") from None
+        try:
             shown = {**headers, **self._authorization()}
-            with self._client.stream("POST", self._url, content=body, headers=shown) as answer:
+            with client.stream("POST", self._url, content=body, headers=shown) as answer:
                 if not answer.is_success:
                     raise NotDelivered(f"the receiver answered {answer.status_code}")
                 if partly_refused(_beginning(answer)):
                     raise NotDelivered("the receiver refused a part")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise NotDelivered(f"the receiver was not reached: {type(error).__name__}") from None
+            raise NotDelivered(f"the receiver was not reached: {why_not_reached(error)}") from None
         except OSError as error:
             raise NotDelivered(f"the token cannot be read: {error.strerror}") from None
 
