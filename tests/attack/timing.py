@@ -1,13 +1,15 @@
 """Waiting times: does a stopwatch tell two files apart that differ by one person in a withheld cell?
 
-Each trial asks one new table of both, in random order. The classifier is the best that needs no model: of
-two answers the slower is said to come from the file with the person more. AUC is the share of all pairs of
-answers, one of each file, in which that is right (Mann and Whitney).
+Each trial asks one new table of both, in random order: of files that were asked before, so that most cells
+are known, or of files that were never asked, so that what to withhold has to be found and proved each time.
+The classifier is the best that needs no model: of two answers the slower is said to come from the file with
+the person more. AUC is the share of all pairs of answers, one of each file, in which that is right (Mann and
+Whitney).
 """
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -43,13 +45,16 @@ def questions(seed: int) -> Iterator[dict[str, Any]]:
     yield from asked
 
 
-def area_under_curve(apis: tuple[Api, Api], trials: int, seed: int = 11) -> tuple[float, float]:
-    """AUC of waiting times, and its standard error where nothing can be told."""
+def area_under_curve(
+    apis: Callable[[int], tuple[Api, Api]], trials: int, seed: int = 11
+) -> tuple[float, float]:
+    """AUC of waiting times, and its standard error where nothing can be told; `apis` of each trial."""
     rng = random.Random(seed)
     seconds: tuple[list[float], list[float]] = ([], [])
-    for question in itertools.islice(questions(seed), trials):
+    for trial, question in enumerate(itertools.islice(questions(seed), trials)):
+        asked = apis(trial)
         for place in rng.sample((0, 1), 2):
-            seconds[place].append(apis[place].ask(**question).seconds)
+            seconds[place].append(asked[place].ask(**question).seconds)
     without, with_one = (np.array(one) for one in seconds)
     statistic = mannwhitneyu(with_one, without).statistic
     return float(statistic / trials**2), float(np.sqrt((2 * trials + 1) / (12 * trials**2)))
