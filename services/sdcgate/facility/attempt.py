@@ -285,11 +285,10 @@ class Attempt:
                 must = found.secret | more
             except (SpanBudgetExceeded, JointlyUnproved):
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
-        if found.impossible and not self.known.of(self.new[0].quantity).empty:
+        hopeless = found.impossible and not self.known.of(self.new[0].quantity).empty
+        if found.in_time and (hopeless or must is not first):
             return self._refused(found)
-        if must is first:
-            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
-        return self._refused(found)
+        return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
 
     def _tells_nothing_new(self, problem: Problem) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.
