@@ -229,12 +229,18 @@ class Attempt:
             told = self._would_tell()
         except SpanBudgetExceeded:
             told = True
-        if told or (ReasonCode.MINIMUM_BASE in codes and self._limit_tells(remaining)):
-            return self.held(worst, ReasonCode.DIFFERENCING)
-        return self.held(worst, *codes)
+        try:
+            told = told or (ReasonCode.MINIMUM_BASE in codes and self._limit_tells(remaining))
+        except JointlyUnproved:
+            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+        return self.held(worst, ReasonCode.DIFFERENCING) if told else self.held(worst, *codes)
 
     def _limit_tells(self, remaining: Callable[[], float]) -> bool:
-        """Whether that the population is too small would tell a withheld count too closely."""
+        """Whether that the population is too small would tell a withheld count too closely.
+
+        Raises:
+            JointlyUnproved: it cannot be told in time.
+        """
         limit, known = self._limit(), self.known.of(COUNTS)
         if limit is None:
             return False

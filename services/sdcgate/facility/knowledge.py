@@ -271,7 +271,8 @@ class KnownQuantity:
     def limited(self, limit: PopulationLimit) -> "KnownQuantity":
         """With a group that is known to have so many units at most."""
         shapes = replace(self.shapes, full={**limit.full, **self.shapes.full})
-        return replace(self, boxes=self.boxes.limited(limit.box, limit.units), shapes=shapes)
+        boxes = self.boxes.limited(limit.box, limit.units)
+        return replace(self, boxes=boxes, shapes=shapes, told=dict(self.told))
 
     def _add(self, span: Span, new: ReleasedTable) -> None:
         """Add the published cells of a table and watch those that are withheld for the first time."""
