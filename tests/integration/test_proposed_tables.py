@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from house import build, cells, reasons, table_request, verdict, with_randhie
+from sdcgate.facility import redesign
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.in_process import LocalRisk
 from sdcgate.facility.pace import Pace
+from sdcgate.methods.tables.solver import Deadline
 from sdcgate.policy.loading import load_policies
 from sdcgate.policy.model import RedesignProposals
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -129,6 +131,20 @@ def test_no_more_are_judged_than_the_policy_allows(tmp_path):
     assert len(house.ask(**SITE_BY_PLAN).decision.alternatives) <= 1
 
 
+class Ending(Deadline):
+    """Over once it was looked at so often."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(60.0)
+        self._looks = looks
+
+    @property
+    def over(self) -> bool:
+        self._looks -= 1
+        self.missed = self._looks <= 0
+        return self.missed
+
+
 class RiskOnce(LocalRisk):
     """Answers for the first table only."""
 
@@ -145,7 +161,21 @@ def test_a_service_that_fails_meanwhile_costs_the_proposals_and_not_the_answer(t
     house = house_with(tmp_path, risk=RiskOnce(), consequence="refuse")
     answered = house.ask(**SITE_BY_PLAN)
     assert verdict(answered) == "REFUSED"
-    assert not answered.decision.alternatives
+    assert not any(one.judged for one in answered.decision.alternatives)
+
+
+@pytest.mark.parametrize("looks", [1, 3, 5, 1000])
+def test_a_search_that_the_clock_ends_proposes_nothing_and_not_a_part(looks, tmp_path, monkeypatch):
+    house = house_with(tmp_path, consequence="refuse")
+    monkeypatch.setattr(redesign, "Deadline", lambda _: Ending(looks))
+    proposed = [one.judged for one in house.ask(**SITE_BY_PLAN).decision.alternatives]
+    released = list(house.ledger.releases("randhie", after_sequence=0))
+    if looks == 1000:
+        assert all(proposed)
+        assert len(released) == 1
+    else:
+        assert not any(proposed)
+        assert not released
 
 
 def test_percentages_keep_the_dimensions_that_they_rest_on(tmp_path):

@@ -229,12 +229,18 @@ class Attempt:
             told = self._would_tell()
         except SpanBudgetExceeded:
             told = True
-        if told or (ReasonCode.MINIMUM_BASE in codes and self._limit_tells(remaining)):
-            return self.held(worst, ReasonCode.DIFFERENCING)
-        return self.held(worst, *codes)
+        try:
+            told = told or (ReasonCode.MINIMUM_BASE in codes and self._limit_tells(remaining))
+        except JointlyUnproved:
+            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+        return self.held(worst, ReasonCode.DIFFERENCING) if told else self.held(worst, *codes)
 
     def _limit_tells(self, remaining: Callable[[], float]) -> bool:
-        """Whether that the population is too small would tell a withheld count too closely."""
+        """Whether that the population is too small would tell a withheld count too closely.
+
+        Raises:
+            JointlyUnproved: it cannot be told in time.
+        """
         limit, known = self._limit(), self.known.of(COUNTS)
         if limit is None:
             return False
@@ -285,11 +291,10 @@ class Attempt:
                 must = found.secret | more
             except (SpanBudgetExceeded, JointlyUnproved):
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
-        if found.impossible and not self.known.of(self.new[0].quantity).empty:
+        hopeless = found.impossible and not self.known.of(self.new[0].quantity).empty
+        if found.in_time and (hopeless or must is not first):
             return self._refused(found)
-        if must is first:
-            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
-        return self._refused(found)
+        return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
 
     def _tells_nothing_new(self, problem: Problem) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.

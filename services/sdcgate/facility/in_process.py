@@ -12,7 +12,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Facility
-from sdcgate.facility.ports import Pattern
+from sdcgate.facility.ports import Pattern, answered_in
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.cells import Axis, BoolArray, Facts
@@ -76,12 +76,12 @@ class LocalProtection:
         problem: Problem,
         unsafe: BoolArray,
         time_limit: float,
-        timeout: float,  # noqa: ARG002
+        timeout: float,
         known: Witnesses | None = None,
     ) -> Pattern:
         """A pattern that withholds the unsafe cells and others that would reveal them."""
-        found = protect(problem, unsafe, time_limit, known)
-        return Pattern(np.asarray(found.withheld), found.proof, found.witnesses)
+        found = protect(problem, unsafe, time_limit, known, left=answered_in(timeout))
+        return Pattern(np.asarray(found.withheld), found.proof, found.witnesses, found.in_time)
 
 
 @contextmanager

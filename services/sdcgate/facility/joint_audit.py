@@ -63,10 +63,9 @@ def telling(
     group = _group(tables)
     for those, first, news, units in looks:
         look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline)
-        told = known.told.setdefault((width, units), set())
         domain = joint_domain(first, those, full, extent.atoms)
         found = scopes(those, domain, full, group, news, units)
-        blamed = [box_set for scope in found for box_set in look.blamed(scope, told)]
+        blamed = [box_set for scope in found for box_set in look.noted(scope, known.told, (width, units))]
         which = [{cells[box] for box in box_set} for box_set in blamed]
         kept_back[covering(which, tables[0].table.records)] = True
     return kept_back

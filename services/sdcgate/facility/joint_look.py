@@ -1,6 +1,6 @@
 """What fresh boxes tell, together with all that left, of withheld ones: of counts, or of a measure's sums."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -58,6 +58,24 @@ class Look:
     room: float = 0.0
     """By how much published amounts may be off; 0 for counts."""
 
+    def noted(
+        self, scope: Scope, notes: dict[Hashable, frozenset[Box]], required: Hashable
+    ) -> list[set[Box]]:
+        """As `blamed`, with what is noted as told of a scope, and noting what is found.
+
+        Each scope has its own notes: what follows in one need not in another, and which tables a process has
+        judged before must not count.
+
+        Raises:
+            JointlyUnproved: it cannot be told in time.
+        """
+        key = (required, scope.extent)
+        told = set(notes.get(key, ()))
+        found = self.blamed(scope, told)
+        if told:
+            notes[key] = frozenset(told)
+        return found
+
     def blamed(self, scope: Scope, told: set[Box]) -> list[set[Box]]:
         """For each withheld box that fresh ones help to bound too closely: these.
 
@@ -78,8 +96,12 @@ class Look:
             narrow &= ~before
         if not narrow.any():
             return []
+        if not self.floor:
+            # Others tell nothing; and prices must not rest on which of them were noted before.
+            secrets, narrow = [secrets[place] for place in np.flatnonzero(narrow).tolist()], narrow[narrow]
         system = self._system(scope, secrets)
-        found = _settled(joint_intervals(system, self.widths(secrets), self.floor, self.deadline, narrow))
+        widths = self.widths(secrets)
+        found = self._settled(joint_intervals(system, widths, self.floor, self.deadline, narrow))
         blamed = [
             {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
             for secret in np.flatnonzero(found.narrow).tolist()
@@ -108,7 +130,7 @@ class Look:
             np.array([box in self.hidden for box in secrets], dtype=np.bool_),
         )
         widths = self.widths(secrets)
-        return _settled(joint_bounds(system, widths, self.floor, self.deadline, question)).narrow
+        return self._settled(joint_bounds(system, widths, self.floor, self.deadline, question)).narrow
 
     def _before(self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray) -> BoolArray:
         """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
@@ -118,13 +140,13 @@ class Look:
         system = joint_system(scope.domain, before, secrets, scope.full, room=self.room, limits=limits)
         question = replace(everything_of(system), asked=narrow)
         widths = self.widths(secrets)
-        return _settled(joint_bounds(system, widths, floors, self.deadline, question)).narrow
+        return self._settled(joint_bounds(system, widths, floors, self.deadline, question)).narrow
 
-
-def _settled(found: JointIntervals) -> JointIntervals:
-    if found.unproved.any():
-        raise JointlyUnproved
-    return found
+    def _settled(self, found: JointIntervals) -> JointIntervals:
+        """What was found, if it is everything and no time was short: another way leads to other prices."""
+        if found.unproved.any() or self.deadline.missed:
+            raise JointlyUnproved
+        return found
 
 
 def covering(blamed: list[set[int]], records: IntArray) -> list[int]:

@@ -173,7 +173,7 @@ def telling_sums(
     fresh = {box for box in found.published if of_all_parts(box) in told_first}
     look = Look(fresh, set(), lambda those: as_array(found.widths, those), 0, deadline, ROOM)
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
-    blamed = look.blamed(scope, known.told.setdefault(("sums", share), set()))
+    blamed = look.noted(scope, known.told, ("sums", share, *found.rest_on))
     which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
     kept_back[covering(which, first.records)] = True
     return kept_back

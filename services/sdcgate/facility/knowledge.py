@@ -142,10 +142,12 @@ class KnownQuantity:
     populations: Seen = field(default_factory=Seen, repr=False)
     """Records and marks of cells that were withheld: the same people under two names count once."""
     shapes: Shapes = field(default_factory=Shapes)
-    told: dict[Hashable, set[Box]] = field(default_factory=dict, repr=False)
-    """Withheld boxes that this knowledge was found to tell too closely, by what was required; noted as found.
+    told: dict[Hashable, frozenset[Box]] = field(default_factory=dict, repr=False)
+    """Withheld boxes that were found to be told too closely, by what was required and what was looked at
+    together; noted as found.
 
-    They are so for ever: knowledge only grows. Each knowledge notes its own, as some are only on trial.
+    They are so for ever: knowledge only grows. So no answer depends on what a process has noted, only how
+    soon it comes. Each knowledge notes its own, as some are only on trial.
     """
 
     @property
@@ -263,13 +265,14 @@ class KnownQuantity:
             {**self.amounts, **dict(known.amounts())},
             self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),
             self.shapes.grown(known.table),
-            {required: set(boxes) for required, boxes in self.told.items()},
+            dict(self.told),
         )
 
     def limited(self, limit: PopulationLimit) -> "KnownQuantity":
         """With a group that is known to have so many units at most."""
         shapes = replace(self.shapes, full={**limit.full, **self.shapes.full})
-        return replace(self, boxes=self.boxes.limited(limit.box, limit.units), shapes=shapes)
+        boxes = self.boxes.limited(limit.box, limit.units)
+        return replace(self, boxes=boxes, shapes=shapes, told=dict(self.told))
 
     def _add(self, span: Span, new: ReleasedTable) -> None:
         """Add the published cells of a table and watch those that are withheld for the first time."""

@@ -25,6 +25,8 @@ class Pattern:
     withheld: BoolArray = field(repr=False)
     proof: Proof = Proof.UNSPECIFIED
     witnesses: Witnesses | None = field(default=None, repr=False)
+    in_time: bool = True
+    """False where the clock ended the search: with more time a pattern may be found."""
 
 
 class RiskService(Protocol):
@@ -80,11 +82,18 @@ class ProtectionService(Protocol):
     ) -> Pattern:
         """A pattern that withholds the unsafe cells and others that would reveal them.
 
-        What the `known` witnesses of a smaller pattern prove need not be proved again.
+        Which one is found depends on `time_limit`, seconds, and on nothing else. Where these, or the
+        `timeout` of the caller, end the search it is not proved, and not `in_time`. What the `known`
+        witnesses of a smaller pattern prove need not be proved again.
 
         Raises:
             Unavailable: the service did not answer, or not sensibly.
         """
+
+
+def answered_in(timeout: float) -> float:
+    """Seconds that a proof may take of a caller's, so that there is time for the answer."""
+    return max(timeout - 0.5, 0.05)
 
 
 def nothing_withheld(cells: int) -> Pattern:

@@ -16,7 +16,7 @@ from sdcgate.facility.differencing import Inspector
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.knowledge import COUNTS
 from sdcgate.facility.plan import Plan
-from sdcgate.facility.ports import Pattern, ProtectionService, nothing_withheld
+from sdcgate.facility.ports import Pattern, ProtectionService, answered_in, nothing_withheld
 from sdcgate.facility.unions import surely_safe
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.facility.weights import WEIGHTED_PREFIX
@@ -56,6 +56,8 @@ class Protected:
     """Of the last pattern that was proved on the way here."""
     impossible: bool = False
     """Whether the protection service found that no pattern protects these cells: a reason to refuse, only."""
+    in_time: bool = True
+    """Whether it came to an end before the clock did."""
 
 
 def make_problem(
@@ -147,12 +149,12 @@ def protect(
 
     `witnesses` are of an earlier pattern that these cells go beyond.
     """
-    must, known, impossible = unsafe, problem.wholly_known, False
+    must, known, impossible, in_time = unsafe, problem.wholly_known, False, True
     for _ in range(ROUNDS):
         pattern = _pattern(problem, must & ~known, plan, service, remaining, witnesses)
         withheld = pattern.withheld | must
         if pattern.proof is not Proof.PROVED:
-            impossible = pattern.proof is Proof.REFUTED
+            impossible, in_time = pattern.proof is Proof.REFUTED, pattern.in_time
             break
         witnesses = pattern.witnesses
         residuals = _residuals_to_break(plan, problem, withheld, inspector)
@@ -164,7 +166,7 @@ def protect(
         if not (residuals & ~withheld & ~known).any():
             break
         must = withheld | residuals
-    return Protected(must, must, impossible=impossible)
+    return Protected(must, must, impossible=impossible, in_time=in_time)
 
 
 def as_before(plan: Plan, problem: Problem, withheld: BoolArray) -> Protected:
@@ -192,12 +194,18 @@ def _pattern(
     if not must.any():
         return nothing_withheld(len(must))
     with watcher().stage(Stage.PROTECT):
-        return service.protect_table(problem, must, seconds_to_prove(plan, remaining), remaining(), witnesses)
+        # The policy's time, whatever is left of the caller's: it is what patterns depend on.
+        return service.protect_table(problem, must, _seconds(plan), remaining(), witnesses)
+
+
+def _seconds(plan: Plan) -> float:
+    """What the policy allows a proof."""
+    return plan.policy.protection_time_limit_ms / 1000.0
 
 
 def seconds_to_prove(plan: Plan, remaining: Callable[[], float]) -> float:
     """What the policy allows a proof, and no more than leaves time for the answer."""
-    return min(plan.policy.protection_time_limit_ms / 1000.0, max(remaining() - 0.5, 0.05))
+    return min(_seconds(plan), answered_in(remaining()))
 
 
 def _proved(problem: Problem, withheld: BoolArray, pattern: Pattern) -> bool:

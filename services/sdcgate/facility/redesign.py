@@ -7,7 +7,6 @@ a proposal what later answers do not reckon with, its whole table counts as rele
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -52,6 +51,10 @@ class _NotWhole(Exception):
     """A cell of the table would have to be withheld."""
 
 
+class _NotJudged(Exception):
+    """Whether a table leaves whole could not be told."""
+
+
 class _NothingWithheld:
     """Stands for the protection service: what is proposed needs none."""
 
@@ -71,9 +74,11 @@ class Redesigner:
     def propose(
         self, plan: Plan, computed: Computation, outcome: Outcome, known: Knowledge, left: Callable[[], float]
     ) -> tuple[Proposal, ...] | None:
-        """Up to three tables for the researcher; None where none are looked for.
+        """Up to three tables for the researcher; None where none are looked for, or not all could be judged.
 
-        `known` is what has left before the outcome. What cannot be judged in time is not proposed.
+        `known` is what has left before the outcome. What is proposed counts as released, so that later
+        answers rest on it: a search that time or a service cuts short proposes nothing, and not what it had
+        found.
         """
         limits = plan.policy.redesign
         if not (limits.proposals and _needed(plan, computed, outcome)):
@@ -87,6 +92,9 @@ class Redesigner:
         """What becomes known of a table all of which leaves whenever it is asked; None of another one.
 
         The answer of one that was asked before is what it was, and is known.
+
+        Raises:
+            _NotJudged: it could not be told, maybe for lack of time.
         """
         left_whole = self._answered(plan)
         if left_whole is not None:
@@ -95,6 +103,8 @@ class Redesigner:
             outcome = self._judge.judge(plan, self._judge.compute(plan), known, left)
         except _NotWhole:
             return None
+        if ReasonCode.UNPROVED in outcome.codes:
+            raise _NotJudged
         whole = outcome.consequence is None and bool((outcome.states == State.PUBLISHED).all())
         return outcome.released if whole else None
 
@@ -129,20 +139,21 @@ class _Search:
         self._tried = 0
         self._found: list[Proposal] = []
 
-    def run(self) -> tuple[Proposal, ...]:
-        """What is found before the deadline, and by judging no more than the policy allows."""
+    def run(self) -> tuple[Proposal, ...] | None:
+        """What is found by judging no more than the policy allows; None if something ended it before."""
         limits = self._plan.policy.redesign
-        # No time, or a service that does not answer: what is not judged is not proposed.
-        with suppress(Unavailable):
+        try:
             search_designs(
                 self._ladders,
                 code_entropy,
                 self._passes,
                 limits.proposals,
                 self._hopeless,
-                over=lambda: self._deadline.over or self._tried >= limits.judged,
+                over=lambda: self._tried >= limits.judged or self._deadline.over,
             )
-        return tuple(self._found)
+        except (Unavailable, _NotJudged):
+            return None
+        return None if self._deadline.missed else tuple(self._found)
 
     def _passes(self, design: Design) -> bool:
         coarser = self._coarser(design)

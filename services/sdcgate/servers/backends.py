@@ -128,7 +128,8 @@ def _pattern(response: protection_pb2.ProtectTableResponse, problem: Problem) ->
     cells = len(problem.facts)
     withheld = mask(response.withheld, cells, "withheld")
     witnesses = witnesses_from_message(response.witnesses, len(problem.facts.measures))
-    return Pattern(np.asarray(withheld), proof_from_message(response.proof), witnesses)
+    proof = proof_from_message(response.proof)
+    return Pattern(np.asarray(withheld), proof, witnesses, not response.out_of_time)
 
 
 def _answer(service: str, call: Callable[[], T]) -> T:

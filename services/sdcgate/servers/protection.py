@@ -72,7 +72,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
             counts = "units" if request.problem.facts.units else "records"
             return _perturbed(table, _perturb(table, method, seconds, counts))
         deadline = Deadline(seconds)
-        found = _pattern(table, request, seconds * (1 - INTERVALS_SHARE * request.intervals))
+        found = _pattern(table, request, seconds)
         intervals = withheld_intervals(table.problem, found.withheld, deadline) if request.intervals else ()
         return pattern_to_message(found, table, request.exact, intervals)
 
@@ -115,10 +115,12 @@ def _forgetful_protector() -> FileProtector:
 
 
 def _pattern(table: TableToProtect, request: pb.ProtectTableRequest, seconds: float) -> Protection:
-    """A pattern, found as it is asked for."""
+    """A pattern, found as it is asked for; `seconds` that the caller waits, no more than he asked."""
+    share = 1 - INTERVALS_SHARE * request.intervals
+    asked, left = request.time_limit_ms / 1000 * share, seconds * share
     if request.exact:
-        return protect_exactly(table.problem, table.cells, seconds, table.known_witnesses)
-    return protect(table.problem, table.cells, seconds, table.known_witnesses, request.thorough)
+        return protect_exactly(table.problem, table.cells, left, table.known_witnesses)
+    return protect(table.problem, table.cells, asked, table.known_witnesses, request.thorough, left)
 
 
 def _perturb(

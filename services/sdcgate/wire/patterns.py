@@ -49,6 +49,7 @@ def pattern_to_message(
         optimal=bounded and found.optimal,
         intervals=intervals_to_messages(intervals, table),
         linked=linked_to_messages(table, found.withheld, found.unprotected),
+        out_of_time=not found.in_time,
     )
 
 

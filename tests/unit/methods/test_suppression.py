@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intruder_by_scipy import Intruder
+from looked_at_clock import seconds_a_look
 from made_tables import (
     at,
     axis,
@@ -271,6 +272,68 @@ def test_whoever_has_time_has_less_withheld(monkeypatch):
     assert quick.proof is thorough.proof is Proof.PROVED
     assert thorough.price < quick.price
     assert not verify(of, thorough.withheld, thorough.witnesses).any()
+
+
+SECONDS = 20.0
+LOOKS = (5, 20, 60, 100, 140, 180, 220, 260, 300, 400, 600, 5000)
+"""How often a deadline of so many seconds is looked at before it is over."""
+
+
+@pytest.mark.parametrize("dimensions", [("site", "plan", "female"), ("site", "plan")], ids="-".join)
+def test_a_search_that_the_clock_ends_proves_nothing_and_takes_no_other_pattern(dimensions, monkeypatch):
+    of = rand_problem(dimensions)
+    unsafe = (of.facts.units < 30) & (of.facts.units > 0)
+    patterns, in_time = set(), []
+    for looks in LOOKS:
+        seconds_a_look(monkeypatch, SECONDS / looks)
+        found = protect(of, unsafe, SECONDS)
+        in_time.append(found.in_time)
+        if found.in_time:
+            assert found.proof is Proof.PROVED
+            patterns.add(found.withheld.tobytes())
+        else:
+            assert found.proof is Proof.UNPROVED
+            assert verify(of, found.withheld, found.witnesses).any()
+            assert np.array_equal(found.unprotected, found.withheld)
+    assert len(patterns) == 1
+    assert in_time == sorted(in_time)
+    assert not in_time[0]
+
+
+def test_how_long_the_caller_waits_decides_whether_there_is_a_pattern_and_not_which(monkeypatch):
+    of = rand_problem(("site", "plan", "female"))
+    unsafe = (of.facts.units < 10) & (of.facts.units > 0)
+    whole = proved(of, unsafe)
+    seconds_a_look(monkeypatch, 0.01)
+    early, late = (protect(of, unsafe, 20.0, left=left) for left in (0.5, 15.0))
+    assert (early.proof, early.in_time) == (Proof.UNPROVED, False)
+    assert (late.proof, late.in_time) == (Proof.PROVED, True)
+    assert np.array_equal(late.withheld, whole.withheld)
+
+
+def test_a_thorough_search_takes_what_it_has_when_the_time_is_over(monkeypatch):
+    of = rand_problem(("site", "plan", "female"))
+    unsafe = (of.facts.units < 10) & (of.facts.units > 0)
+    prices = []
+    for looks in LOOKS:
+        seconds_a_look(monkeypatch, SECONDS / looks)
+        found = protect(of, unsafe, SECONDS, thorough=True)
+        if found.proof is Proof.PROVED:
+            assert not verify(of, found.withheld, found.witnesses).any()
+            prices.append(found.price)
+    assert prices[0] > prices[-1]
+
+
+def test_little_time_is_not_spent_on_cheaper_patterns(monkeypatch):
+    of = rand_problem(("site", "plan", "female"))
+    unsafe = (of.facts.units < 10) & (of.facts.units > 0)
+    much = protect(of, unsafe, 20.0)
+    # So fast a machine ends everything in time; what is allowed decides how much is tried.
+    seconds_a_look(monkeypatch, 1e-9)
+    little = protect(of, unsafe, 0.05)
+    assert much.proof is little.proof is Proof.PROVED
+    assert little.price >= much.price
+    assert np.array_equal(little.withheld, protect(of, unsafe, 0.05).withheld)
 
 
 def test_witnesses_that_contradict_the_table_or_are_malformed_prove_nothing():

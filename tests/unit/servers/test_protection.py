@@ -4,6 +4,7 @@ import grpc
 import numpy as np
 import pytest
 
+from looked_at_clock import seconds_a_look
 from protection_server import served_protection
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.tables.problem import Problem
@@ -65,6 +66,15 @@ def test_a_proved_pattern_passes_the_audit(stub):
         problem=problem_to_message(PROBLEM), withheld=protected(stub).withheld, time_limit_ms=5000
     )
     assert stub.AuditTable(request).proof == pb.PROOF_PROVED
+
+
+def test_a_search_that_the_time_ended_says_so(stub, monkeypatch):
+    assert not protected(stub).out_of_time
+    seconds_a_look(monkeypatch, 1.0)
+    found = protected(stub)
+    assert found.out_of_time
+    assert found.proof == pb.PROOF_UNPROVED
+    assert list(found.unprotected) == list(found.withheld)
 
 
 def test_the_cheapest_pattern_comes_with_its_bound_and_intervals(stub):

@@ -19,7 +19,7 @@ from sdcgate.methods.tables.pattern import could_be_withheld
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.protection_cuts import Attacker, Cut, attackers
 from sdcgate.methods.tables.solver import Deadline
-from sdcgate.methods.tables.suppression import Protection, protect, protection, repaired
+from sdcgate.methods.tables.suppression import Protection, best_in_time, protection, repaired
 from sdcgate.methods.tables.witnesses import Witnesses, no_tables, required
 
 HEURISTIC_SHARE = 0.2
@@ -41,18 +41,21 @@ def protect_exactly(
 ) -> Protection:
     """Find the cheapest pattern that can be proved, or the best one found and a bound of all prices.
 
-    As `protect`, which finds the first pattern, in `time_limit` seconds all together. The result is optimal
-    where its `gap` is 0. Prices are bounded for patterns that `audit` can prove. Raises ValueError if
-    `unsafe` does not have one flag a cell.
+    As `best_in_time`, which finds the first pattern, in `time_limit` seconds all together: how far it comes
+    depends on the machine. The result is optimal where its `gap` is 0. Prices are bounded for patterns that
+    `audit` can prove. Raises ValueError if `unsafe` does not have one flag a cell.
     """
     deadline = Deadline(time_limit)
-    found = protect(problem, unsafe, HEURISTIC_SHARE * time_limit, known_witnesses)
+    first = Deadline(HEURISTIC_SHARE * time_limit)
+    found = best_in_time(problem, unsafe, first, known_witnesses)
     unsafe = unsafe.astype(np.bool_)
     if problem.unbounded or np.any(unsafe & problem.wholly_known):
         return found
     search = _Bounding(problem, unsafe, found, deadline)
     search.run()
     best = search.best
+    if best.proof is Proof.UNPROVED:
+        return replace(best, in_time=not (first.missed or deadline.missed))
     if best.proof is not Proof.PROVED:
         return best
     least = best.price if search.least >= best.price * (1 - EXACTNESS) else search.least

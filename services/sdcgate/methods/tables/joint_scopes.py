@@ -31,6 +31,11 @@ class Scope:
     limits: Mapping[Box, float] = field(default_factory=dict, repr=False)
     """Boxes of which only a most is known."""
 
+    @property
+    def extent(self) -> tuple[tuple[str, int], ...]:
+        """Variables with their codes: of two scopes with the same, the later one knows all of the earlier."""
+        return tuple((name, self.full[name]) for name in sorted(self.domain))
+
 
 def scopes(
     boxes: JointBoxes,

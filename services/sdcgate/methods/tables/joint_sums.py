@@ -71,6 +71,8 @@ class Amounts:
     """What a part is of a sum of 1."""
     least: Mapping[Box, float] = field(repr=False)
     """What each secret is at least, by the least that single values are taken to be."""
+    rest_on: tuple[float, float, float] = field(repr=False)
+    """Least and greatest value and least width taken; while they are the same, what is told stays told."""
 
 
 def amounts(
@@ -100,7 +102,8 @@ def amounts(
         part = scale * (amount.total - low * amount.records) / (high - low)
         published[of_part(box, P)] = part
         published[of_part(box, Q)] = scale * amount.records - part
-    published |= {of_part(box, LACKING): 0.0 for box in boxes.complete}
+    # In an order that is the same in every process: which programs blame which sums may rest on it.
+    published |= {of_part(box, LACKING): 0.0 for box in sorted(boxes.complete)}
     if low != 0.0:
         published |= {of_part(box, P | Q): scale * amount.records for box, amount in boxes.secrets.items()}
     unit = scale / (high - low)
@@ -110,7 +113,7 @@ def amounts(
     }
     whole = {**full, PART: P | Q | LACKING}
     least_sums = {of_part(box, P): low * amount.records for box, amount in boxes.secrets.items()}
-    return Amounts(whole, published, tuple(widths), widths, unit, least_sums)
+    return Amounts(whole, published, tuple(widths), widths, unit, least_sums, (low, high, least))
 
 
 def of_part(box: Box, part: int) -> Box:

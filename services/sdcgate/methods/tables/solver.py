@@ -24,12 +24,16 @@ PIVOTS = 20
 class Deadline:
     """The moment after which no solver is started; what it stops is unproved, never proved.
 
-    `effort` is what the solvers did so far: about milliseconds, and the same on every machine.
+    `effort` is what the solvers did so far: about milliseconds, and the same on every machine. `missed` is
+    whether anything was stopped, or not begun, as the time was over: what was found then depends on the
+    machine. What can be left out is begun up to an effort of `spare` only, so that it depends on work alone.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, spare: float = INFINITY) -> None:
         self._end = time.monotonic() + seconds
         self.effort = 0.0
+        self.spare = spare
+        self.missed = False
 
     def left(self) -> float:
         """Seconds left, at least 0."""
@@ -37,8 +41,9 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether no time is left."""
-        return self.left() <= 0
+        """Whether no time is left; who asks does less then, which is noted."""
+        self.missed = self.missed or self.left() <= 0
+        return self.missed
 
 
 @dataclass(slots=True)
@@ -137,6 +142,7 @@ class Program:
         if rough:
             self._enough.add(highspy.HighsModelStatus.kSolutionLimit)
         self._feasible = highspy.SolutionStatus.kSolutionStatusFeasible
+        self._late = highspy.HighsModelStatus.kTimeLimit
         self._failed = {
             highspy.HighsModelStatus.kIterationLimit,
             highspy.HighsModelStatus.kUnknown,
@@ -286,7 +292,9 @@ class Program:
         self._solver.run()
         pivots = max(0, int(self._solver.getInfo().simplex_iteration_count))
         deadline.effort += self._start_effort + pivots * self._pivot_effort
-        return self._solver.getModelStatus()
+        status = self._solver.getModelStatus()
+        deadline.missed = deadline.missed or status == self._late
+        return status
 
     def _perturb(self, perturbed: bool) -> None:
         self._solver.setOptionValue("dual_simplex_cost_perturbation_multiplier", float(perturbed))

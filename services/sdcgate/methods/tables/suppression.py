@@ -26,6 +26,7 @@ from sdcgate.methods.tables.witnesses import (
     agreeing,
     agreeing_tables,
     no_tables,
+    no_witnesses,
 )
 
 LEAST_EFFORT, EFFORT_SHARE = 150.0, 0.25
@@ -37,6 +38,9 @@ SECOND_EFFORT = 95.0
 """What took more effort is grown in one order only, the rest in two, and the cheaper is taken."""
 SEARCH_EFFORT = 100.0
 """Up to this effort patterns without one of the cells beside are tried as well."""
+SPARE_SHARE, LEAST_SHARE = 0.5, 0.05
+"""Effort, as shares of the milliseconds allowed, up to which a cheaper pattern is looked for, and that is
+spent on giving back cells of the widest one: less than there is time for, so that a busy machine ends it."""
 ANSWERING, ANSWERING_SHARE = 0.03, 0.1
 """Seconds, and at most share of the time, that are kept for choosing and verifying witnesses."""
 
@@ -48,7 +52,8 @@ class Protection:
     `withheld` are the unsafe cells and those withheld beside them, `unprotected` those for which no
     protection was found or proved, each shape (cells,); `cost` is the records in cells withheld beside the
     unsafe ones, `price` what these cost. No pattern that could be proved has a price below `least_price`,
-    which is 0 where that was not looked into.
+    which is 0 where that was not looked into. `in_time` is False where the clock ended the search: with more
+    time a pattern may be found.
     """
 
     withheld: BoolArray
@@ -58,6 +63,7 @@ class Protection:
     cost: int = field(default=0, repr=False)
     price: float = field(default=0.0, repr=False)
     least_price: float = field(default=0.0, repr=False)
+    in_time: bool = True
 
     @property
     def gap(self) -> float:
@@ -76,19 +82,46 @@ def protect(
     time_limit: float,
     known_witnesses: Witnesses | None = None,
     thorough: bool = False,
+    left: float = INFINITY,
 ) -> Protection:
     """Find a pattern that withholds the unsafe cells, shape (cells,), and prove it in `time_limit` seconds.
 
     Cells that are known, and empty cells unless zeros may be withheld, are never withheld beside the unsafe
     ones. `known_witnesses` are of a pattern that these cells go beyond: what they prove need not be proved
-    again; those that do not agree are left out. `thorough` spends all of the time on withholding less, if it
-    takes that long; a little is spent on it in any case. Only a pattern whose proof is PROVED may leave;
-    REFUTED says that there is none for these cells. Raises ValueError if `unsafe` does not have one flag a
-    cell.
+    again; those that do not agree are left out. Only a pattern whose proof is PROVED may leave; REFUTED says
+    that there is none for these cells.
+
+    What is found depends on the time limit, and not on how fast the machine is: a search that the clock ends,
+    of which no more than `left` seconds may be left, is UNPROVED, and not `in_time`. But `thorough` spends
+    all of the time on withholding less, if it takes that long, and the best pattern found by then counts.
+
+    Raises ValueError if `unsafe` does not have one flag a cell.
     """
+    seconds = min(time_limit, left)
+    seconds -= min(ANSWERING, ANSWERING_SHARE * seconds)
+    deadline = Deadline(seconds, SPARE_SHARE * 1000 * time_limit)
+    found = best_in_time(problem, unsafe, deadline, known_witnesses, thorough)
+    if not deadline.missed or (thorough and found.proof is not Proof.UNPROVED):
+        return found
+    return replace(
+        found,
+        proof=Proof.UNPROVED,
+        witnesses=no_witnesses(problem),
+        unprotected=found.withheld,
+        in_time=False,
+    )
+
+
+def best_in_time(
+    problem: Problem,
+    unsafe: BoolArray,
+    deadline: Deadline,
+    known_witnesses: Witnesses | None = None,
+    thorough: bool = False,
+) -> Protection:
+    """As `protect`, but the best pattern found before the deadline, wherever that ended the search."""
     if np.shape(unsafe) != (len(problem.facts),):
         raise ValueError(f"unsafe: {np.shape(unsafe)} flags for {len(problem.facts)} cells")
-    deadline = Deadline(time_limit - min(ANSWERING, ANSWERING_SHARE * time_limit))
     pattern = Pattern(problem, unsafe.astype(np.bool_))
     tables = no_tables(problem)
     if known_witnesses is not None:
@@ -97,13 +130,15 @@ def protect(
     if impossible is not None:
         return impossible
     best = _protected(pattern, deadline, tables, thorough)
-    if best.proof is Proof.PROVED and (deadline.effort > SECOND_EFFORT or len(tables)):
+    if best.proof is Proof.PROVED and (
+        deadline.effort > min(SECOND_EFFORT, deadline.spare / 2) or len(tables)
+    ):
         return best
     best = min(best, _protected(pattern.afresh(largest_first=True), deadline), key=_worth)
     if best.proof is not Proof.PROVED:
         return _from_above(pattern.afresh(), best, deadline)
     tried: BoolArray = pattern.unsafe
-    while deadline.effort < SEARCH_EFFORT and not deadline.over:
+    while deadline.effort < min(SEARCH_EFFORT, deadline.spare) and not deadline.over:
         beside = np.flatnonzero(best.withheld & ~tried)
         if len(beside) == 0:
             break
@@ -133,9 +168,9 @@ def _from_above(pattern: Pattern, best: Protection, deadline: Deadline) -> Prote
         return _not_protected(pattern, found)
     if not found.proved:
         return replace(best, proof=Proof.UNPROVED)
-    began = deadline.effort
     pattern.withheld = found.withheld
-    given, search = _given_back(pattern, found.search, began + LEAST_EFFORT, deadline)
+    most = min(LEAST_EFFORT, LEAST_SHARE / SPARE_SHARE * deadline.spare)
+    given, search = _given_back(pattern, found.search, deadline.effort + most, deadline)
     return protection(pattern.problem, pattern.unsafe, given.withheld, search.verdict())
 
 
@@ -152,8 +187,8 @@ def _protected(
     search = _proved_pattern(pattern, no_tables(pattern.problem) if tables is None else tables, deadline)
     if not search.narrow().any():
         spent = deadline.effort - began
-        enough = INFINITY if thorough else deadline.effort + max(EFFORT_SHARE * spent, LEAST_EFFORT)
-        pattern, search = _given_back(pattern, search, enough, deadline)
+        enough = min(deadline.effort + max(EFFORT_SHARE * spent, LEAST_EFFORT), deadline.spare)
+        pattern, search = _given_back(pattern, search, INFINITY if thorough else enough, deadline)
     return protection(pattern.problem, pattern.unsafe, pattern.withheld, search.verdict())
 
 
@@ -245,7 +280,7 @@ def _given_back(
     """
     pattern = pattern.alone()
     problem, needed, most = pattern.problem, pattern.unsafe, len(pattern.withheld)
-    while not deadline.over and deadline.effort < enough:
+    while deadline.effort < enough and not deadline.over:
         beside = np.flatnonzero(pattern.withheld & ~needed)
         dearest = beside[np.argsort(-problem.prices[beside], kind="stable")]
         given = superfluous(problem, pattern.withheld, dearest, most)
