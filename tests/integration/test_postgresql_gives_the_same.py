@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from engines_compared import LEVELS, TwoEngines, files, records, regions, tables
 from house import cells, reasons, verdict, with_randhie
 from postgresql_server import empty_database, running_server
+from powers_two_ways import agree as agree_on_powers
+from powers_two_ways import by_records, by_sums, queries, regions_of, same_of_regions
 from sdcgate.engine import Engine
 from sdcgate.methods.risk.file_numbers import NumberWidth
 from two_roads import Asked, agree, by_both, frame_of, registered
@@ -69,6 +71,19 @@ def test_records_for_models_and_units_for_risks(engines, data):
     engines.agree(datasets, "release")
     if datasets[0].records_per_unit == 1:
         engines.agree(datasets, "numbers", [LEVELS[0]], [NumberWidth("y", 1.0)])
+
+
+@FEW
+@given(data=st.data())
+def test_sums_of_powers_and_what_regions_tell_of_those_farthest_out(engines, data):
+    here, there = engines.register(*data.draw(files()))
+    on_files, in_tables = engines.engines
+    for query in data.draw(st.lists(queries(), min_size=2, max_size=2)):
+        found = by_sums(in_tables, there, query)
+        agree_on_powers(by_records(in_tables, there, query), found)
+        agree_on_powers(by_sums(on_files, here, query), found)
+    order, share = data.draw(st.integers(2, 4)), data.draw(st.sampled_from([0.02, 0.1, 0.5]))
+    same_of_regions(in_tables, there, regions_of(there, data.draw), order, share)
 
 
 @FEW
