@@ -16,8 +16,12 @@ from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.power_regions import PowerRegions
 from sdcgate.facility.region_moments import MomentsByRecords, MomentsBySums
 from sdcgate.facility.region_records import RegionRecords, measures_of, variables_of_boxes
+from sdcgate.facility.statistic_computing import Done
+from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.methods.outputs.power_sums import PowerSums, power_sums
 from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.outputs.statistic_assessment import assess_statistic
+from sdcgate.methods.outputs.statistic_facts import StatisticFacts
 
 NEVER = 10**9
 """Records from which on sums are computed, so many that none are."""
@@ -78,6 +82,45 @@ def agree_on_tables(one: Sequence[ReleasedTable], other: Sequence[ReleasedTable]
         for name in ("sums", "absolute_sums", "largest"):
             np.testing.assert_allclose(getattr(of_other, name), getattr(of_one, name), rtol=1e-12)
         assert (of_one.lower_bound, of_one.upper_bound) == (of_other.lower_bound, of_other.upper_bound)
+
+
+def agree_on_statistics(plan: StatisticPlan, one: Done | None, other: Done | None) -> None:
+    """The same facts, findings and figures; of loadings but for signs, which equal ones leave open."""
+    if one is None or other is None:
+        assert one is other
+        return
+    agree_on_facts(one.computed.facts, other.computed.facts)
+    rules = plan.policy.statistics.rules(plan.policy.rules)
+    findings = [assess_statistic(plan.statistic, done.computed.facts, rules) for done in (one, other)]
+    assert findings[0] == findings[1]
+    assert [figure.name for figure in one.computed.figures] == [f.name for f in other.computed.figures]
+    for mine, theirs in zip(one.computed.figures, other.computed.figures, strict=True):
+        values = [
+            np.abs(values) if "loading" in mine.name else values for values in (theirs.values, mine.values)
+        ]
+        np.testing.assert_allclose(*values, rtol=1e-6, atol=1e-9, err_msg=mine.name)
+    for power, same in zip(one.powers, other.powers, strict=True):
+        assert power.measure == same.measure
+        agree((power.whole,), (same.whole,))
+        agree((power.of_samples,), (same.of_samples,))
+
+
+def agree_on_facts(one: StatisticFacts, other: StatisticFacts) -> None:
+    """The same counts, and sums and closeness as in `agree`."""
+    np.testing.assert_array_equal(one.table.units, other.table.units)
+    np.testing.assert_array_equal(one.table.records, other.table.records)
+    for mine, theirs in zip(one.table.measures, other.table.measures, strict=True):
+        assert mine.name == theirs.name
+        for name in ("valid_records", "valid_units", "minima", "maxima"):
+            np.testing.assert_array_equal(getattr(theirs, name), getattr(mine, name))
+        for name in ("sums", "absolute_sums", "largest"):
+            np.testing.assert_allclose(getattr(theirs, name), getattr(mine, name), rtol=1e-12, atol=1e-9)
+    for bound, same in zip(one.bounds, other.bounds, strict=True):
+        assert bound.name == same.name
+        np.testing.assert_allclose(same.closeness, bound.closeness, rtol=1e-9, atol=1e-12)
+    assert [table.name for table in one.implied] == [table.name for table in other.implied]
+    for table, same_ in zip(one.implied, other.implied, strict=True):
+        np.testing.assert_array_equal(same_.units, table.units)
 
 
 def regions_of(dataset: Dataset, draw: Any) -> list[Region]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from engines_compared import files
@@ -17,6 +17,7 @@ from house import House, build, verdict
 from powers_two_ways import (
     NEVER,
     agree,
+    agree_on_statistics,
     agree_on_tables,
     by_records,
     by_sums,
@@ -29,19 +30,31 @@ from sdcgate.engine import engine as engines
 from sdcgate.engine.database import ComputationFailed
 from sdcgate.engine.moment_sums import MomentQuery, MomentSums
 from sdcgate.engine.queries import Region
-from sdcgate.facility import models
+from sdcgate.facility import models, statistic_records, statistics
 from sdcgate.facility.model_powers import audited_powers
 from sdcgate.facility.model_records import read_population
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.statistic_computing import Done, Task, compute_task
+from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_power_audit import UNPROVED
+from sdcgate.facility.statistic_powers import highest_power
+from sdcgate.facility.statistic_sums import computed_by_sums
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import model_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
 from two_roads import frame_of, registered
 
 SECRET = b"s" * 32
 SOME = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-FEW = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+# A smaller example would cost more than it tells: each registers a file and asks many questions.
+FEW = settings(
+    max_examples=6,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 PLACES = ("city", "town", "village", "hill")
+MEASURES = ("income", "points", "few", "same")
+TOLD = ("CORRELATIONS", "PRINCIPAL_COMPONENTS")
 FORMULAS = (
     "income ~ 1",
     "income ~ sex",
@@ -220,6 +233,85 @@ def _no_records(*_: object) -> None:
     raise AssertionError("records were read")
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_correlations_of_random_populations_are_those_of_their_records(
+    tmp_path_factory, monkeypatch, most: int
+) -> None:
+    """Figures, facts, findings and sums of powers; one after the other, so that verdicts vary."""
+    said: Counter[str] = Counter()
+
+    def both(of: Engine, plan: StatisticPlan, in_time: Callable[[], None]) -> Done | None:
+        found = computed_by_sums(of, plan, in_time)
+        agree_on_statistics(plan, _by_records(of, plan), found)
+        said["implied"] += found is not None and bool(found.computed.facts.implied)
+        return found
+
+    monkeypatch.setattr(statistics, "computed_by_sums", both)
+    monkeypatch.setattr(engines, "SUMS_FROM", 0)
+    measures = st.lists(st.sampled_from(MEASURES), min_size=2, max_size=4, unique=True)
+    kinds = st.sampled_from(["CORRELATIONS", "PRINCIPAL_COMPONENTS"])
+    asked = st.lists(st.tuples(kinds, measures, _filters()), min_size=8, max_size=8, unique_by=str)
+
+    @FEW
+    @given(st.integers(0, 2**32 - 1), asked)
+    def same(seed: int, questions: list[tuple[str, list[str], dict[str, list[str]]]]) -> None:
+        house = _house(tmp_path_factory.mktemp("house"), seed, most)
+        for kind, names, filters in questions:
+            said[verdict(_statistic(house, kind, names, **filters))] += 1
+        house.facility.close()
+
+    same()
+    assert said["RELEASED"] > 2
+    assert said["REFUSED"] > 2
+    assert said["implied"] > 5
+
+
+def test_no_record_leaves_the_engine_for_correlations_and_their_audit(tmp_path, monkeypatch) -> None:
+    house = _house(tmp_path, seed=3, most=1)
+    other = _house(_folder(tmp_path, "other"), seed=3, most=1)
+    by_records = [_statistic(house, kind, ["income", "points"]) for kind in TOLD]
+    monkeypatch.setattr(engines, "SUMS_FROM", 0)
+    monkeypatch.setattr(Engine, "records", _no_records)
+    monkeypatch.setattr(Engine, "_columns", _no_records)
+
+    by_sums_ = [_statistic(other, kind, ["income", "points"]) for kind in TOLD]
+    part = [_statistic(other, kind, ["income", "points"], place=PLACES[1:]) for kind in TOLD]
+
+    assert [verdict(one) for one in (*by_sums_, *part)] == ["RELEASED"] * 4
+    figures = [
+        [(one.name, list(one.values)) for one in answered.decision.statistic.figures]
+        for answered in (*by_records, *by_sums_)
+    ]
+    assert figures[0] == figures[2]
+    assert [name for name, _ in figures[1]] == [name for name, _ in figures[3]]
+    for one in (house, other):
+        one.facility.close()
+
+
+def _folder(folder: Path, name: str) -> Path:
+    made = folder / name
+    made.mkdir()
+    return made
+
+
+def _by_records(engine: Engine, plan: StatisticPlan) -> Done | None:
+    people = statistic_records.read_population(engine, plan, ())
+    if people is None:
+        return None
+    rules = plan.policy.statistics.rules(plan.policy.rules)
+    return compute_task(
+        Task(plan.statistic, people, rules, 1, plan.errors, plan.measures, highest_power(plan))
+    )
+
+
+def _statistic(house: House, kind: str, measures: list[str], **filters: Any) -> Any:
+    named = statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}")
+    asked = pb.QueryStatisticRequest(dataset="people", kind=named, measures=measures)
+    for name, codes in filters.items():
+        asked.filter.add(variable=name, codes=codes)
+    return house.facility.query_statistic(house.researcher, asked, Pace(60.0))
+
+
 def _or_error(audit: Callable[[], Any]) -> Any:
     try:
         return audit()
@@ -244,6 +336,7 @@ def _house(folder: Path, seed: int, most: int) -> House:
     frame = pd.DataFrame(
         {"id": persons, "place": place, "sex": persons % 2, "points": points, "income": income}
     )
+    frame = frame.assign(few=rng.integers(0, 3, len(persons)), same=7)
     frame.to_csv(folder / "people.csv", index=False)
     made = build(folder, policy="five-safes")
     codes = {"place": PLACES, "sex": ("0", "1")}
@@ -261,6 +354,8 @@ def _house(folder: Path, seed: int, most: int) -> House:
                 "measures": [
                     {"name": "income", "decimals": 1, "lower_bound": 0.1, "upper_bound": 10000},
                     {"name": "points", "lower_bound": 0, "upper_bound": 100},
+                    {"name": "few", "lower_bound": 0, "upper_bound": 2},
+                    {"name": "same", "lower_bound": 0, "upper_bound": 7},
                 ],
             }
         )
