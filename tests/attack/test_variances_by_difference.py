@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from house import House, build, reasons, verdict
+from sdcgate.engine import engine as engines
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.ledger_audit import audit_source
 from sdcgate.facility.pace import Pace
@@ -59,8 +60,10 @@ def opened(folder) -> House:
     return made
 
 
-@pytest.fixture
-def house(tmp_path) -> Iterator[House]:
+@pytest.fixture(params=["by records", "by sums"])
+def house(tmp_path, request, monkeypatch) -> Iterator[House]:
+    if request.param == "by sums":
+        monkeypatch.setattr(engines, "SUMS_FROM", 0)
     made = opened(tmp_path)
     yield made
     made.facility.close()

@@ -18,7 +18,6 @@ from sdcgate.engine import engine as engines
 from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.model_fitting import Fitted
 from sdcgate.facility.model_sums import fit_by_sums
-from sdcgate.facility.models import ModelWay
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
@@ -282,10 +281,7 @@ def test_no_statement_begins_when_the_time_is_over(engine, tmp_path) -> None:
 
 
 def test_the_road_is_that_of_sums_from_many_records_on(tmp_path, monkeypatch) -> None:
-    """The facility's answer is the same by both roads, and where sums suffice the fit reads no record.
-
-    The audit of what the model tells of sums of squares does.
-    """
+    """The facility's answer is the same by both roads, and where sums suffice no record is read."""
     house = with_randhie(tmp_path)
     request = pb.QueryModelRequest(
         dataset="randhie", kind=model_pb2.MODEL_KIND_LINEAR, formula="meddol ~ site + female * numeric(age)"
@@ -295,7 +291,6 @@ def test_the_road_is_that_of_sums_from_many_records_on(tmp_path, monkeypatch) ->
     other = with_randhie(tmp_path_of(tmp_path))
     monkeypatch.setattr(engines, "SUMS_FROM", 0)
     monkeypatch.setattr(Engine, "records", _no_records)
-    monkeypatch.setattr(ModelWay, "_audited", lambda _, hand, outcome, *others: outcome)
     by_sums = other.facility.query_model(other.researcher, request, Pace(60.0)).decision
     other.facility.close()
 

@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from engines_compared import LEVELS, TwoEngines, files, records, regions, tables
 from house import cells, reasons, verdict, with_randhie
 from postgresql_server import empty_database, running_server
+from powers_two_ways import agree as agree_on_powers
+from powers_two_ways import by_records, by_sums, queries, regions_of, same_of_regions
 from sdcgate.engine import Engine
+from sdcgate.facility.pace import Pace
 from sdcgate.methods.risk.file_numbers import NumberWidth
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 from two_roads import Asked, agree, by_both, frame_of, registered
 
 SECRET = bytes(range(32))
@@ -72,6 +77,19 @@ def test_records_for_models_and_units_for_risks(engines, data):
 
 
 @FEW
+@given(data=st.data())
+def test_sums_of_powers_and_what_regions_tell_of_those_farthest_out(engines, data):
+    here, there = engines.register(*data.draw(files()))
+    on_files, in_tables = engines.engines
+    for query in data.draw(st.lists(queries(), min_size=2, max_size=2)):
+        found = by_sums(in_tables, there, query)
+        agree_on_powers(by_records(in_tables, there, query), found)
+        agree_on_powers(by_sums(on_files, here, query), found)
+    order, share = data.draw(st.integers(2, 4)), data.draw(st.sampled_from([0.02, 0.1, 0.5]))
+    same_of_regions(in_tables, there, regions_of(there, data.draw), order, share)
+
+
+@FEW
 @given(first=files(), second=files())
 def test_units_that_changed_between_versions(engines, first, second):
     (frame, declared), (changed, _) = first, second
@@ -105,6 +123,25 @@ def test_a_facility_on_postgresql_decides_as_one_on_files(server, tmp_path):
         assert (verdict(here), reasons(here)) == (verdict(there), reasons(there))
         assert cells(here) == cells(there)
     assert verdict(here) == "REFUSED"
+
+
+def test_correlations_by_sums_in_the_database_are_those_of_records_in_files(server, tmp_path):
+    on_files = with_randhie(tmp_path / "files", data_root=tmp_path)
+    engine = Engine(tmp_path, tmp_path, SECRET, url=empty_database(server))
+    elsewhere = with_randhie(tmp_path / "tables", data_root=tmp_path, engine=engine)
+    asked = pb.QueryStatisticRequest(
+        dataset="randhie",
+        kind=statistic_pb2.STATISTIC_KIND_CORRELATIONS,
+        measures=["meddol", "outpdol", "mdvis"],
+    )
+    asked.filter.add(variable="female", codes=["1"])
+    here, there = (
+        house.facility.query_statistic(house.researcher, asked, Pace(60.0)).decision
+        for house in (on_files, elsewhere)
+    )
+    assert (verdict(here), reasons(here)) == (verdict(there), reasons(there))
+    assert here.statistic == there.statistic
+    assert len(here.statistic.figures) == 6
 
 
 @pytest.mark.parametrize("most", [1, 2])

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from engines_compared import LEVELS, TwoEngines, files, records, regions, same, tables
 from house import cells, reasons, table_request, verdict, with_randhie
+from powers_two_ways import agree as agree_on_powers
+from powers_two_ways import by_records, by_sums, queries, regions_of, same_of_regions
 from sdcgate.engine import CellQuery, Engine, Region
 from sdcgate.engine.database import ComputationFailed
 from sdcgate.facility.pace import Pace
@@ -60,6 +62,18 @@ def test_records_for_models_and_units_for_risks(engines, data):
     engines.agree(datasets, "records", data.draw(records()))
     for levels in ([LEVELS[0], LEVELS[1]], [LEVELS[1], LEVELS[3]]):
         engines.agree(datasets, "counted_units", levels)
+
+
+@FEW
+@given(data=st.data())
+def test_sums_of_powers_and_what_regions_tell_of_those_farthest_out(engines, data):
+    here, there = engines.register(*data.draw(files()))
+    on_files, on_spark = engines.engines
+    query = data.draw(queries())
+    found = by_sums(on_spark, there, query)
+    agree_on_powers(by_records(on_spark, there, query), found)
+    agree_on_powers(by_sums(on_files, here, query), found)
+    same_of_regions(on_spark, there, regions_of(there, data.draw), data.draw(st.integers(2, 4)), 0.1)
 
 
 def test_a_facility_on_spark_decides_as_one_on_files(engines, tmp_path):

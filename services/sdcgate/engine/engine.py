@@ -1,7 +1,7 @@
 """The engine: registers datasets, computes cells of tables and facts of regions where the data lie."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -32,6 +32,7 @@ from sdcgate.engine.lineage import lineage_problem
 from sdcgate.engine.linear_records import LinearQuery
 from sdcgate.engine.linear_sums import LinearSums
 from sdcgate.engine.margins import CellArrays, facts_of
+from sdcgate.engine.moment_sums import MomentSums
 from sdcgate.engine.patience import to_the_end
 from sdcgate.engine.queries import CellQuery, Computed, Records, RecordsQuery, Region
 from sdcgate.engine.record_keys import with_cell_keys
@@ -285,6 +286,14 @@ class Engine:
         """
         self._attach(dataset)
         return LinearSums(self._database, dataset, query)
+
+    def moment_sums(self, dataset: Dataset, in_time: Callable[[], None]) -> MomentSums:
+        """What moments of measures tell, computed where the records lie; `in_time` before each statement.
+
+        Raises SnapshotDamaged.
+        """
+        self._attach(dataset)
+        return MomentSums(self._database, dataset, in_time)
 
     def sums_rather_than_records(self, dataset: Dataset) -> bool:
         """Whether sums cost less than the records they are of: always where these would leave a database."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdcgate.engine.engine import Engine
+from sdcgate.engine.moment_sums import MomentQuery
 from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.model_plan import ModelPlan
@@ -18,12 +19,10 @@ from sdcgate.facility.model_records import Population
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_power_audit import PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower
-from sdcgate.facility.statistic_records import Population as People
 from sdcgate.methods.outputs.fits import Family
 from sdcgate.methods.outputs.power_sums import power_sums
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_facts import Statistic
-from sdcgate.methods.outputs.statistics import Columns
 from sdcgate.methods.rules import ReasonCode
 from sdcgate.methods.tables.sensitivity import CLOSE
 
@@ -36,7 +35,7 @@ ORDERS = {"": 2, "square": 4}
 def audited_powers(
     engine: Engine,
     plan: ModelPlan,
-    people: Population,
+    people: Population | None,
     outcomes: Sequence[Outcome],
     known: Knowledge,
     still_time: Callable[[], None],
@@ -45,9 +44,9 @@ def audited_powers(
     """Why a model must not leave, and the sums of powers that become known where it may.
 
     Args:
-        engine: reads the records of differences.
+        engine: computes the sums, and those of differences.
         plan: the model.
-        people: its population.
+        people: its population; None where its sums are computed where the data lie.
         outcomes: of its tables.
         known: what has left.
         still_time: raises once the caller has gone.
@@ -56,46 +55,64 @@ def audited_powers(
     Raises:
         SpanBudgetExceeded, JointlyUnproved, TooManyDifferences: it cannot be told in time.
     """
-    powers = _told(plan, people)
+    powers = _told_by_sums(engine, plan, still_time) if people is None else _told(plan, people)
     tables = [table for outcome in outcomes for table in outcome.released[:1]]
     if not powers or not tables:
         return None, ()
     rule = plan.policy.rules.p_percent
     bound = rule.share * (1 + CLOSE) if rule is not None else -1.0
-    if any(bool(told.whole.closeness[0] <= bound) for told in powers):
+    # A comparison with a NaN is not "safe".
+    if not all(bool(told.whole.closeness[0] > bound) for told in powers):
         return ReasonCode.INFLUENCE, ()
     measures = tuple(dict.fromkeys(told.measure for told in powers))
     asked = _as_correlations(plan, measures)
-    nowhere = np.zeros(len(people.unit), dtype=np.int64)
-    columns = Columns(measures=tuple((name, people.records.measures[name]) for name in measures))
-    sample = Sample(people.records.measures[measures[0]], nowhere, people.unit, 1)
     audit = PowerAudit(engine, asked, known, still_time, left)
     sums = [replace(tables[0], quantity=name) for name in measures]
-    found = audit.audited(powers, People(sample, columns), (), sums, np.ones(1, dtype=np.bool_))
+    found = audit.audited(powers, None, (), sums, np.ones(1, dtype=np.bool_))
     if found.kept_back.any():
         return ReasonCode.DIFFERENCING, ()
     return None, found.released
 
 
 def _told(plan: ModelPlan, people: Population) -> tuple[ToldPower, ...]:
-    """The powers of measures of which a model tells the sums in its population."""
-    if plan.options.family not in LEAST_SQUARES or not len(people.unit):
+    """The powers of measures of which a model tells the sums in its population, from its records."""
+    if not len(people.unit):
         return ()
-    rule = plan.policy.rules.p_percent
-    coalition = rule.coalition if rule is not None else 1
+    nowhere, found = np.zeros(len(people.unit), dtype=np.int64), []
+    for measure, most in _highest(plan):
+        sample = Sample(people.records.measures[measure], nowhere, people.unit, 1)
+        for order in range(2, most + 1):
+            sums = power_sums(sample, order, _coalition(plan))
+            found.append(ToldPower(measure, sums, sums))
+    return tuple(found)
+
+
+def _told_by_sums(engine: Engine, plan: ModelPlan, still_time: Callable[[], None]) -> tuple[ToldPower, ...]:
+    """The same, computed where the records lie."""
+    sums = engine.moment_sums(plan.dataset, still_time)
+    found = []
+    for measure, most in _highest(plan):
+        query = MomentQuery(measure, most, _coalition(plan), plan.valid, plan.population)
+        found += [ToldPower(measure, one, one) for one in sums.of_population(query)]
+    return tuple(found)
+
+
+def _highest(plan: ModelPlan) -> list[tuple[str, int]]:
+    """The measures of whose powers a model tells the sums, each with the highest power."""
+    if plan.options.family not in LEAST_SQUARES:
+        return []
     highest: dict[str, int] = {}
     for formula in plan.formulas:
         for part in formula.numerics:
             if part.measure in plan.valid and part.transformation in ORDERS:
                 highest[part.measure] = max(ORDERS[part.transformation], highest.get(part.measure, 2))
-    nowhere = np.zeros(len(people.unit), dtype=np.int64)
-    found = []
-    for measure, most in sorted(highest.items()):
-        sample = Sample(people.records.measures[measure], nowhere, people.unit, 1)
-        for order in range(2, most + 1):
-            sums = power_sums(sample, order, coalition)
-            found.append(ToldPower(measure, sums, sums))
-    return tuple(found)
+    return sorted(highest.items())
+
+
+def _coalition(plan: ModelPlan) -> int:
+    """Units that put together what they know, beside the one that is estimated."""
+    rule = plan.policy.rules.p_percent
+    return rule.coalition if rule is not None else 1
 
 
 def _as_correlations(plan: ModelPlan, measures: tuple[str, ...]) -> StatisticPlan:

@@ -67,7 +67,7 @@ def look_at(sums: LinearSums, query: LinearQuery, dataset: Dataset, design: Desi
         positions,
         design,
         columns,
-        tuple(_scaling(query, dataset, ranges, a, records) for a in range(len(query.numbers))),
+        tuple(scaling_of(query, dataset, ranges, a, records) for a in range(len(query.numbers))),
         records,
         records if sums.single or not records else int(sums.units_by(Grouping(by_cell=False))[0]),
     )
@@ -132,7 +132,9 @@ def _occurring(design: Design, columns: CellColumns, ranges: CellRanges) -> tupl
     return kept, CellColumns(columns.numbers[there], columns.on[:, there])
 
 
-def _scaling(query: LinearQuery, dataset: Dataset, ranges: CellRanges, number: int, records: int) -> Scaling:
+def scaling_of(
+    query: LinearQuery, dataset: Dataset, ranges: CellRanges, number: int, records: int
+) -> Scaling:
     """The number at the means of its measures for centre, and the farthest from it for reach."""
     if not records:
         return Scaling(0.0, 0.0)

@@ -150,7 +150,8 @@ class ModelWay:
         self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
     ) -> ModelOutcome:
         """The model, unless its sums of squares tell too much, beside all that has left."""
-        people, outcomes = self._people(hand), outcome.outcomes
+        # What was fitted by sums is audited by sums, too: nobody has read its records.
+        people, outcomes = hand.people, outcome.outcomes
         try:
             with watcher().stage(Stage.PROOF):
                 why, powers = audited_powers(

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.engine.queries import Records, Region
+from sdcgate.engine.queries import Region
 from sdcgate.facility.differencing import TooManyDifferences
+from sdcgate.facility.region_moments import MomentsByRecords, MomentsBySums, RegionMoments
 from sdcgate.facility.region_records import RegionRecords, measures_of, variables_of_boxes
 from sdcgate.methods.cells import BoolArray
-from sdcgate.methods.outputs.power_sums import closest
-from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.tables.sensitivity import CLOSE
 
 MOST_MEMBERS = 100_000_000
@@ -23,7 +23,7 @@ AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class PowerRegions:
-    """Judges regions by the moments of a measure; reads the records, which do not leave the house."""
+    """Judges regions by the moments of a measure: by sums where these cost less than the records."""
 
     engine: Engine
     dataset: Dataset
@@ -49,8 +49,8 @@ class PowerRegions:
         del measures
         found = np.zeros(len(regions), dtype=np.bool_)
         boxes = [box for region in regions for box in (*region.inside, *region.outside)]
-        variables = variables_of_boxes(boxes)
-        waiting: list[tuple[int, Records, BoolArray]] = []
+        moments = self._moments(variables_of_boxes(boxes))
+        waiting: list[tuple[int, Any]] = []
         members = looked_at = 0
         for place, region in enumerate(regions):
             self.pulse()
@@ -60,36 +60,29 @@ class PowerRegions:
                 found[place] = True
                 continue
             (names,) = with_measures
-            records = self._reader.having(variables, names)
-            inside = self._members(records, region)
-            waiting.append((place, records, inside))
-            members += int(np.count_nonzero(inside))
+            records, chosen = moments.chosen(region, names)
+            if records:
+                waiting.append((place, chosen))
+            members += records
             if members > AT_ONCE:
-                self._judge(waiting, found)
+                self._judge(moments, waiting, found)
                 looked_at, members, waiting = looked_at + members, 0, []
             if looked_at > MOST_MEMBERS:
                 raise TooManyDifferences(f"more than {MOST_MEMBERS} records to look at")
-        self._judge(waiting, found)
+        self._judge(moments, waiting, found)
         return found
 
-    def _judge(self, waiting: Sequence[tuple[int, Records, BoolArray]], found: BoolArray) -> None:
-        occupied = [(place, records, inside) for place, records, inside in waiting if inside.any()]
-        if not occupied:
-            return
-        sample = Sample(
-            np.concatenate([records.measures[self.measure][inside] for _, records, inside in occupied]),
-            np.repeat(np.arange(len(occupied)), [np.count_nonzero(inside) for *_, inside in occupied]),
-            np.concatenate([records.unit[inside] for _, records, inside in occupied]),
-            len(occupied),
-        )
-        apart = closest(sample, self.order, self.coalition) > self.share * (1 + CLOSE)
-        found[[place for place, *_ in occupied]] |= ~apart
+    def _moments(self, variables: tuple[str, ...]) -> RegionMoments[Any]:
+        if self.engine.sums_rather_than_records(self.dataset):
+            return MomentsBySums(
+                self.engine, self.dataset, self.measure, variables, self.order, self.coalition, self.pulse
+            )
+        return MomentsByRecords(self._reader, variables, self.order, self.coalition)
 
-    def _members(self, records: Records, region: Region) -> BoolArray:
-        """Which records lie in a region."""
-        inside = np.zeros(len(records.unit), dtype=np.bool_)
-        for box in region.inside:
-            inside |= self._reader.within(records, box)
-        for box in region.outside:
-            inside &= ~self._reader.within(records, box)
-        return inside
+    def _judge(
+        self, moments: RegionMoments[Any], waiting: Sequence[tuple[int, Any]], found: BoolArray
+    ) -> None:
+        if waiting:
+            apart = moments.closest([chosen for _, chosen in waiting]) > self.share * (1 + CLOSE)
+            # A comparison with a NaN is not "safe".
+            found[[place for place, _ in waiting]] |= ~apart

@@ -1,12 +1,13 @@
 """The records of a measure, and which of them lie in boxes; they do not leave the house."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.engine.queries import MEASURE_PREFIX, Records, RecordsQuery
+from sdcgate.engine.queries import MEASURE_PREFIX, Records, RecordsQuery, Region
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.methods.cells import BoolArray, IntArray
 from sdcgate.methods.tables.boxes import Box
@@ -35,12 +36,31 @@ class RegionRecords:
     def within(self, records: Records, box: Box, places: IntArray | None = None) -> BoolArray:
         """Which records lie in a box but for what it asks of measures; only those at places where given."""
         chosen = slice(None) if places is None else places
-        found = np.ones(len(records.unit[chosen]), dtype=np.bool_)
-        for name, mask in expanded(self.dataset, without_measures(box)):
-            codes = records.codes[name, ""][chosen]
-            bits = np.array([mask >> bit & 1 for bit in range(int(codes.max(initial=0)) + 1)], dtype=np.bool_)
-            found &= bits[codes]
-        return found
+        count = len(records.unit[chosen])
+        return in_box(self.dataset, box, lambda name: records.codes[name, ""][chosen], count)
+
+
+def in_box(dataset: Dataset, box: Box, codes: Callable[[str], IntArray], count: int) -> BoolArray:
+    """Which of `count` combinations of finest codes lie in a box but for what it asks of measures.
+
+    `codes` has those of a variable, shape (count,).
+    """
+    found = np.ones(count, dtype=np.bool_)
+    for name, mask in expanded(dataset, without_measures(box)):
+        own = codes(name)
+        bits = np.array([mask >> bit & 1 for bit in range(int(own.max(initial=0)) + 1)], dtype=np.bool_)
+        found &= bits[own]
+    return found
+
+
+def in_region(region: Region, within: Callable[[Box], BoolArray], count: int) -> BoolArray:
+    """Which of `count` records or combinations of codes lie in a region, as `within` says of a box."""
+    inside = np.zeros(count, dtype=np.bool_)
+    for box in region.inside:
+        inside |= within(box)
+    for box in region.outside:
+        inside &= ~within(box)
+    return inside
 
 
 def without_measures(box: Box) -> Box:

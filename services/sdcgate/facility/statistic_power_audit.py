@@ -40,7 +40,7 @@ from sdcgate.methods.tables.span import SpanBudgetExceeded
 TURNS = 20
 """How often samples are kept back that would tell of others, before all are."""
 MOST_PAIRS = 2_000
-"""Differences that are looked at in the records for one statistic."""
+"""Differences whose records are looked at for one statistic."""
 UNPROVED = (SpanBudgetExceeded, JointlyUnproved, TooManyDifferences)
 """What says that it cannot be told in time."""
 
@@ -59,8 +59,8 @@ class _Look:
     """One quantity of a statistic beside what is known of it."""
 
     table: PowerTable
-    sample: Sample = field(repr=False)
-    """The values of its samples."""
+    sample: Sample | None = field(repr=False)
+    """The values of its samples; None where nothing is told but of the whole."""
     squares: FloatArray = field(repr=False)
     """Sums of squares of the same measure, shape (cells,)."""
     known: KnownQuantity
@@ -98,7 +98,7 @@ class PowerAudit:
     """One statistic at one head of the ledger.
 
     Args:
-        engine: reads the records of differences.
+        engine: looks at the records of differences.
         plan: the statistic.
         known: what has left.
         still_time: raises once the caller has gone.
@@ -124,7 +124,7 @@ class PowerAudit:
     def audited(
         self,
         powers: Sequence[ToldPower],
-        people: Population,
+        people: Population | None,
         axes: tuple[Axis, ...],
         sums: Sequence[ReleasedTable],
         groups: BoolArray,
@@ -133,7 +133,7 @@ class PowerAudit:
 
         Args:
             powers: the sums of powers that it tells.
-            people: its population.
+            people: its population; None where it tells of the whole only.
             axes: of its table.
             sums: what its table releases.
             groups: those that it would show, shape (groups,).
@@ -143,16 +143,22 @@ class PowerAudit:
         """
         own = {table.quantity: table for table in sums}
         tables = [power_table(self._plan, axes, own[told.measure], told) for told in powers]
-        sample = samples_of(self._plan.statistic, people)
-        values = values_of(people, self._plan.measures)
-        samples = [sample.with_values(values[told.measure]) for told in powers]
-        of_group = sample.number_of_groups // len(groups)
-        shown = np.repeat(groups, of_group) & (sample.units_of_groups > 0)
+        units = powers[0].of_samples.units
+        of_group = len(units) // len(groups)
+        shown = np.repeat(groups, of_group) & (units > 0)
+        samples = self._samples(powers, people)
         leaving, released = self._left_of(tables, shown, samples)
         return PowersLeft(groups & (shown & ~leaving).reshape(-1, of_group).any(axis=1), released)
 
+    def _samples(self, powers: Sequence[ToldPower], people: Population | None) -> list[Sample | None]:
+        if people is None:
+            return [None] * len(powers)
+        sample = samples_of(self._plan.statistic, people)
+        values = values_of(people, self._plan.measures)
+        return [sample.with_values(values[told.measure]) for told in powers]
+
     def _left_of(
-        self, tables: Sequence[PowerTable], shown: BoolArray, samples: Sequence[Sample]
+        self, tables: Sequence[PowerTable], shown: BoolArray, samples: Sequence[Sample | None]
     ) -> tuple[BoolArray, tuple[ReleasedTable, ...]]:
         """The samples that may leave, shape (samples,), and the tables as they would."""
         squares = {
@@ -183,7 +189,7 @@ class PowerAudit:
             released = [look.leaving(leaving, own) for look, own in zip(looks, secret, strict=True)]
         return leaving, tuple(released)
 
-    def _look(self, table: PowerTable, sample: Sample, squares: FloatArray) -> _Look:
+    def _look(self, table: PowerTable, sample: Sample | None, squares: FloatArray) -> _Look:
         known, order = self._known.of(table.released.quantity), table.told.of_samples.order
         regions = PowerRegions(
             self._engine,
@@ -302,6 +308,8 @@ class PowerAudit:
 
     def _is_apart(self, look: _Look, samples: BoolArray) -> bool:
         """Whether some samples together keep the rule; nobody does."""
+        if look.sample is None:
+            raise TypeError("without a population nothing is told but of the whole")
         members = samples[look.sample.groups]
         if not members.any():
             return True

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from time import monotonic
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from sdcgate.facility.statistic_png import Font, rendered
 from sdcgate.facility.statistic_power_audit import UNPROVED, PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower, highest_power
 from sdcgate.facility.statistic_records import Population, read_population
+from sdcgate.facility.statistic_sums import computed_by_sums, sums_suffice
 from sdcgate.facility.statistic_windows import audited_windows, told_windows
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray, State, shape_of
@@ -55,7 +57,7 @@ class StatisticInHand:
     table: Plan
     cells: Computation = field(repr=False)
     people: Population | None = field(repr=False)
-    """None where nobody is in the population."""
+    """None where nobody is in the population, or its sums were computed where the data lie."""
     computed: Computed | None = field(repr=False)
     second: Percentiles | None = field(default=None, repr=False)
     """Of hexagonal bins the percentiles of the second measure."""
@@ -121,6 +123,12 @@ class StatisticWay:
         """
         table = plan.table(_lacked(self._engine, plan))
         cells = self._judge.compute(table)
+        if sums_suffice(self._engine, plan):
+            ends = monotonic() + min(left(), STATISTIC_SECONDS)
+            with watcher().stage(Stage.COMPUTE):
+                by_sums = computed_by_sums(self._engine, plan, still_time(lambda: ends - monotonic()))
+            computed, powers = (by_sums.computed, by_sums.powers) if by_sums is not None else (None, ())
+            return StatisticInHand(plan, table, cells, None, computed, powers=powers)
         with watcher().stage(Stage.COMPUTE):
             people = read_population(self._engine, plan, cells.table.axes)
         if people is None:
@@ -195,7 +203,7 @@ class StatisticWay:
         left: Callable[[], float],
     ) -> StatisticOutcome:
         """Without the groups whose sums of powers would tell others, beside all that has left."""
-        if hand.people is None or outcome.withheld is None:
+        if outcome.withheld is None:
             return outcome
         shown = ~outcome.withheld & (computed.facts.table.units > 0)
         audit = PowerAudit(self._engine, hand.plan, known, still_time(left), left)

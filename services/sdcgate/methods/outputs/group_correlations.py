@@ -5,14 +5,14 @@ tells theirs. Each measure is therefore judged as its variance and its sum would
 the table of these, too: a correlation with a measure of two values compares two groups.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.correlation import CorrelationMatrix, correlation_matrix, principal_components
-from sdcgate.methods.outputs.cross_products import cross_products_of
+from sdcgate.methods.outputs.cross_products import CrossProducts, cross_products_of
 from sdcgate.methods.outputs.implied_tables import few_values, units_by_group
 from sdcgate.methods.outputs.moments import moment_bounds
 from sdcgate.methods.outputs.problems import ModelProblemError
@@ -37,7 +37,6 @@ def group_correlations(
     Figures are `correlation(a,b)` and `p_value(a,b)` of each pair, or `variance(1)` and `loading(1,a)`.
     A group in which a measure does not vary has none.
     """
-    tell = _pairs if statistic is Statistic.CORRELATIONS else _components
     coalition = rules.table.p_percent.coalition if rules.table.p_percent else 1
     names = tuple(name for name, _ in columns.measures)
     values = tuple(values for _, values in columns.measures)
@@ -56,7 +55,8 @@ def group_correlations(
             if (units := _units_of_values(sample, column)) is not None
         ),
     )
-    return Computed(statistic, _figures(sample, columns, tell), facts)
+    groups = [_products(sample, columns, records) for records in sample.members]
+    return Computed(statistic, _figures(groups, names, _TOLD[statistic]), facts)
 
 
 def _units_of_values(sample: Sample, column: FloatArray) -> IntArray | None:
@@ -69,17 +69,22 @@ def _units_of_values(sample: Sample, column: FloatArray) -> IntArray | None:
     return units_by_group(sample.groups * values + places, cells, sample.units).reshape(-1, values)
 
 
+def correlations_of_sums(
+    statistic: Statistic, sums: CrossProducts, names: tuple[str, ...], facts: StatisticFacts
+) -> Computed:
+    """As `group_correlations`, of one group whose facts and cross-products (`names` in order) are known."""
+    return Computed(statistic, _figures([sums], names, _TOLD[statistic]), facts)
+
+
 def _figures(
-    sample: Sample, columns: Columns, tell: Callable[[CorrelationMatrix], Told]
+    groups: Sequence[CrossProducts | None], names: tuple[str, ...], tell: Callable[[CorrelationMatrix], Told]
 ) -> tuple[Figure, ...]:
-    names = tuple(name for name, _ in columns.measures)
+    """The figures of groups by their cross-products; None of an empty one."""
     identity = CorrelationMatrix(names, np.eye(len(names)), np.zeros((len(names), len(names))), 0, 0)
-    found = {name: np.full(sample.number_of_groups, np.nan) for name, _ in tell(identity)}
-    for group, records in enumerate(sample.members):
-        if not len(records):
+    found = {name: np.full(len(groups), np.nan) for name, _ in tell(identity)}
+    for group, sums in enumerate(groups):
+        if sums is None:
             continue
-        values = np.column_stack([column[records] for _, column in columns.measures])
-        sums = cross_products_of(values[:, :-1], values[:, -1], sample.units[records])
         try:
             matrix = correlation_matrix(sums, names)
         except ModelProblemError:
@@ -87,6 +92,14 @@ def _figures(
         for name, value in tell(matrix):
             found[name][group] = value
     return tuple(Figure(name, values) for name, values in found.items())
+
+
+def _products(sample: Sample, columns: Columns, records: IntArray) -> CrossProducts | None:
+    """Cross-products of some records."""
+    if not len(records):
+        return None
+    values = np.column_stack([column[records] for _, column in columns.measures])
+    return cross_products_of(values[:, :-1], values[:, -1], sample.units[records])
 
 
 def _pairs(matrix: CorrelationMatrix) -> Told:
@@ -102,3 +115,9 @@ def _components(matrix: CorrelationMatrix) -> Told:
         yield f"variance({number + 1})", float(found.variances[number])
         for row, name in enumerate(found.names):
             yield f"loading({number + 1},{name})", float(found.loadings[row, number])
+
+
+_TOLD: Mapping[Statistic, Callable[[CorrelationMatrix], Told]] = {
+    Statistic.CORRELATIONS: _pairs,
+    Statistic.PRINCIPAL_COMPONENTS: _components,
+}

@@ -135,6 +135,17 @@ def _closeness(sample: Sample, target: IntArray, known: BoolArray, order: int) -
     widest = _largest(sample, apart)
     sums = sample.sums((apart / np.where(widest > 0, widest, 1.0)[sample.groups]) ** order)
     reach = widest * (room * sums) ** (1 / order)
+    return np.where(target >= 0, beyond(reach, own, value), 0.0)
+
+
+def beyond(reach: FloatArray, own: FloatArray, value: FloatArray) -> FloatArray:
+    """How far bounds lie beyond values, as shares of these, or of their deviations where larger.
+
+    Args:
+        reach: how far from the mean a value can lie at most, shape (groups,).
+        own: how far it lies.
+        value: the value itself.
+    """
     scale = np.maximum(np.abs(value), own)
     closeness: FloatArray = np.maximum(reach - own, 0.0) / np.where(scale > 0, scale, 1.0)
-    return np.where(target >= 0, closeness, 0.0)
+    return closeness

@@ -1,0 +1,303 @@
+"""Sums of powers of a measure, and how closely they tell its outermost values, where the records lie."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdcgate.engine import moment_statements as statements
+from sdcgate.engine.aggregation import MEMBERS, RECORDS, view_name
+from sdcgate.engine.database import ComputationFailed, Database
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
+from sdcgate.engine.moment_statements import ENDS, UNIT, MomentShape
+from sdcgate.engine.queries import Condition, Region
+from sdcgate.engine.regions import involved_columns, region_members
+from sdcgate.engine.table_plan import plan_conditions
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.outputs.moments import beyond
+from sdcgate.methods.outputs.power_sums import PowerSums
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class MomentQuery:
+    """A measure of the records that have it and all of `valid`, its moments up to the `highest`.
+
+    `coalition` units beside the one that is estimated put together what they know.
+    """
+
+    measure: str
+    highest: int
+    coalition: int
+    valid: tuple[str, ...] = ()
+    filters: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """The groups that occur, ascending; whole numbers of the snapshot."""
+
+    numbers: IntArray
+    records: list[int] = field(repr=False)
+    sums: list[int] = field(repr=False)
+    least: list[int] = field(repr=False)
+    most: list[int] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Means:
+    """Means of groups, each as a whole number and a rest."""
+
+    centres: list[int] = field(repr=False)
+    shifts: FloatArray = field(repr=False)
+
+    def distances(self, values: Sequence[int]) -> FloatArray:
+        """How far a value of each group lies from its mean, shape (groups,)."""
+        whole = [value - centre for value, centre in zip(values, self.centres, strict=True)]
+        found: FloatArray = np.abs(np.array(whole, dtype=np.float64) - self.shifts)
+        return found
+
+
+class MomentSums:
+    """The statements about one dataset's moments; what they return is sums and extremes, not records.
+
+    `in_time` is called before each statement; what it raises ends the work. All methods raise UnknownName and
+    ComputationFailed.
+    """
+
+    def __init__(self, database: Database, dataset: Dataset, in_time: Callable[[], None]) -> None:
+        self._database = database
+        self._dataset = dataset
+        self._in_time = in_time
+        # Sums of a unit's records fit in 64 bits by these.
+        self._step = 2.0 ** (UNIT_BITS - (dataset.records_per_unit - 1).bit_length())
+
+    def of_population(self, query: MomentQuery) -> tuple[PowerSums, ...]:
+        """Sums of powers, from the second to the highest, of all records together; none of no records."""
+        asked = self._asked(query)
+        groups = self._ranges(asked)
+        if not groups.records:
+            return ()
+        return self._powers(asked, groups, self._closeness(asked, groups))
+
+    def of_regions(self, query: MomentQuery, regions: Sequence[Region]) -> FloatArray:
+        """How closely the moments of each region's records tell the value farthest out, shape (regions,).
+
+        The least of all orders, infinite of a region without records. Raises ValueError for a mask with bits
+        beyond a variable's codes.
+        """
+        columns = involved_columns(self._dataset, regions)
+        self._in_time()
+        members = region_members(self._database, self._dataset, regions, columns)
+        asked = self._asked(query, tuple(columns.values()), {MEMBERS: members})
+        groups = self._ranges(asked)
+        found = np.full(len(regions), np.inf)
+        if groups.records:
+            found[groups.numbers] = self._closeness(asked, groups).min(axis=0)
+        return found
+
+    def _asked(
+        self,
+        query: MomentQuery,
+        columns: tuple[str, ...] | None = None,
+        tables: Mapping[str, "pa.Table"] | None = None,
+    ) -> "_Asked":
+        dataset, measure = self._dataset, query.measure
+        conditions = plan_conditions(dataset, query.filters)
+        valid = tuple(sorted({measure, *query.valid}))
+        projection = self._database.compiled(
+            ("moments of", view_name(dataset), measure, conditions, valid, columns),
+            lambda: statements.projection(dataset, measure, conditions, valid, columns),
+        )
+        single = dataset.records_per_unit == 1
+        shape = MomentShape(single, columns is not None, query.coalition, query.highest)
+        return _Asked(projection, shape, dataset.profiles[measure].scale, tables or {})
+
+    def _ranges(self, asked: "_Asked") -> _Groups:
+        dialect = self._database.dialect
+        rows = self._run("ranges", lambda: statements.ranges(dialect), asked)
+        numbers = np.array(_whole(rows, "g"), dtype=np.int64)
+        return _Groups(numbers, *(_whole(rows, name) for name in _OF_GROUPS))
+
+    def _powers(self, asked: "_Asked", groups: _Groups, closeness: FloatArray) -> tuple[PowerSums, ...]:
+        """Of each order, with the closeness of all orders up to it."""
+        dialect, shape, scale = self._database.dialect, asked.shape, asked.scale
+        greatest = np.array([max(-a, b) for a, b in zip(groups.least, groups.most, strict=True)], np.float64)
+        settings = _table(groups, {"factor": _inverse(greatest), "step": self._steps(groups)})
+        rows = self._run("powers", lambda: statements.powers(shape, dialect), asked, settings)
+        self._same_groups(rows, groups)
+        greatest = greatest / scale
+        counted = np.array(groups.records, dtype=np.int64)
+        units = counted if shape.single else np.array(_whole(rows, "units"), dtype=np.int64)
+        totals = np.array([total / scale for total in groups.sums])
+        found = []
+        for order in range(2, shape.highest + 1):
+            sums = _doubles(rows, f"sum{order}") / UNIT * greatest**order
+            found.append(
+                PowerSums(
+                    order,
+                    totals=totals,
+                    sums=sums,
+                    absolute_sums=_doubles(rows, f"absolute{order}") / UNIT * greatest**order
+                    if order % 2
+                    else sums,
+                    largest=greatest**order
+                    if shape.single
+                    else _doubles(rows, f"largest{order}") / self._step * greatest**order,
+                    closeness=closeness[: order - 1].min(axis=0),
+                    units=units,
+                    records=counted,
+                )
+            )
+        return tuple(found)
+
+    def _closeness(self, asked: "_Asked", groups: _Groups) -> FloatArray:
+        """By order from the second, the nearer of both ends, shape (orders, groups)."""
+        scale, every = asked.scale, _means(groups.records, groups.sums)
+        settings = self._settings_of_all(groups, every)
+        ends = self._left(asked, groups, settings)
+        rows = self._spread(asked, groups, every, settings, ends)
+        found = []
+        for end, left, values in zip(ENDS, ends, (groups.least, groups.most), strict=True):
+            n, value = (np.array(one, dtype=np.float64) for one in (left.records, values))
+            squares = _doubles(rows, f"squares{end}") / UNIT
+            widest, mean = left.farthest(left.mean), left.mean
+            bounds = [(widest * np.sqrt((n - 1) / n * squares), mean.distances(values))]
+            for order in range(3, asked.shape.highest + 1):
+                sums = _doubles(rows, f"power{order}_{end}") / UNIT
+                bounds.append((left.farthest(every) * sums ** (1 / order), every.distances(values)))
+            found.append([beyond(reach / scale, own / scale, value / scale) for reach, own in bounds])
+        closeness: FloatArray = np.min(found, axis=0)
+        if not np.isfinite(closeness).all():
+            raise ComputationFailed("the audit of powers found what is no number")
+        return closeness
+
+    def _left(self, asked: "_Asked", groups: _Groups, settings: "_Settings") -> list["_Left"]:
+        """Who is left beside the coalition of each end."""
+        shape, dialect = asked.shape, self._database.dialect
+        rows = self._run("left", lambda: statements.left(shape, dialect), asked, _table(groups, settings))
+        self._same_groups(rows, groups)
+        found = [_Left(*(_whole(rows, f"{name}{end}") for name in _OF_GROUPS)) for end in ENDS]
+        if min(count for left in found for count in left.records) < 1:
+            # The unit of an end is in no coalition beside it.
+            raise ComputationFailed("the audit of powers did not see all units")
+        return found
+
+    def _spread(
+        self,
+        asked: "_Asked",
+        groups: _Groups,
+        every: _Means,
+        settings: "_Settings",
+        ends: Sequence["_Left"],
+    ) -> "pa.Table":
+        """Sums of squares and powers of those who are left."""
+        shape, dialect = asked.shape, self._database.dialect
+        more = dict(settings)
+        for end, left in zip(ENDS, ends, strict=True):
+            more |= {f"centre{end}": left.mean.centres, f"shift{end}": left.mean.shifts}
+            more[f"factor{end}"] = _inverse(left.farthest(left.mean))
+            more[f"far{end}"] = _inverse(left.farthest(every))
+        rows = self._run("spread", lambda: statements.spread(shape, dialect), asked, _table(groups, more))
+        self._same_groups(rows, groups)
+        return rows
+
+    def _settings_of_all(self, groups: _Groups, every: _Means) -> "_Settings":
+        widest = np.maximum(every.distances(groups.least), every.distances(groups.most))
+        return {
+            "centre": every.centres,
+            "least": groups.least,
+            "most": groups.most,
+            "shift": every.shifts,
+            "factor": _inverse(widest),
+            "step": self._steps(groups),
+        }
+
+    def _steps(self, groups: _Groups) -> FloatArray:
+        return np.full(len(groups.numbers), self._step)
+
+    def _same_groups(self, rows: "pa.Table", groups: _Groups) -> None:
+        if _whole(rows, "g") != groups.numbers.tolist():
+            raise ComputationFailed("the audit of powers did not see all groups")
+
+    def _run(
+        self, kind: str, build: Callable[[], Any], asked: "_Asked", settings: "pa.Table | None" = None
+    ) -> "pa.Table":
+        """The rows of a statement, by group."""
+        self._in_time()
+        sql = self._database.compiled(("moments", kind, asked.shape), build)
+        tables = {**asked.tables, **({} if settings is None else {SETTINGS: settings})}
+        # A statement may begin with tables of its own, so it stands inside.
+        text = f"WITH {RECORDS} AS ({asked.projection}) SELECT * FROM ({sql}) AS found"  # noqa: S608
+        return self._database.run(text, tables).sort_by("g")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """The records of a question, and what decides the text of its statements."""
+
+    projection: str
+    shape: MomentShape
+    scale: int
+    """What values are multiplied by in the snapshot."""
+    tables: Mapping[str, "pa.Table"] = field(repr=False)
+    """Those that the projection names."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Left:
+    """Those of each group who are left beside a coalition; whole numbers of the snapshot."""
+
+    records: list[int] = field(repr=False)
+    sums: list[int] = field(repr=False)
+    least: list[int] = field(repr=False)
+    most: list[int] = field(repr=False)
+
+    @cached_property
+    def mean(self) -> _Means:
+        """Their own mean."""
+        return _means(self.records, self.sums)
+
+    def farthest(self, mean: _Means) -> FloatArray:
+        """How far they lie from a mean at most, shape (groups,)."""
+        found: FloatArray = np.maximum(mean.distances(self.least), mean.distances(self.most))
+        return found
+
+
+_Settings = Mapping[str, list[int] | FloatArray]
+_OF_GROUPS = ("records", "sum", "least", "most")
+
+
+def _means(records: Sequence[int], sums: Sequence[int]) -> _Means:
+    centres = [(2 * total + n) // (2 * n) for n, total in zip(records, sums, strict=True)]
+    rests = [(total - n * centre) / n for n, total, centre in zip(records, sums, centres, strict=True)]
+    return _Means(centres, np.array(rests, dtype=np.float64))
+
+
+def _inverse(values: FloatArray) -> FloatArray:
+    """1 over each, 0 of none."""
+    found: FloatArray = np.divide(1.0, values, out=np.zeros(len(values)), where=values > 0)
+    return found
+
+
+def _table(groups: _Groups, settings: "_Settings") -> "pa.Table":
+    """Settings by group; lists are of whole numbers."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {"g": groups.numbers}
+    for name, values in settings.items():
+        columns[name] = np.array(values, dtype=np.int64) if isinstance(values, list) else values
+    return pa.table(columns)
+
+
+def _whole(rows: "pa.Table", name: str) -> list[int]:
+    return [int(value) for value in rows[name].to_pylist()]
+
+
+def _doubles(rows: "pa.Table", name: str) -> FloatArray:
+    return np.array(_whole(rows, name), dtype=np.float64)
