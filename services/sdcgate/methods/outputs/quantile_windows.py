@@ -9,7 +9,7 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.cross_products import number_of_units
-from sdcgate.methods.outputs.design import Design
+from sdcgate.methods.outputs.design import Design, Indicator
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
 
 
@@ -33,7 +33,9 @@ def smallest_category(design: Design, values: FloatArray, units: IntArray) -> in
     least = number_of_units(units)
     of_terms: dict[int, list[int]] = {}
     for place, column in enumerate(design.columns):
-        of_terms.setdefault(column.term, []).append(place)
+        # A measure that is 0 for a few people makes no category of them.
+        if any(isinstance(part, Indicator) for part in column.parts):
+            of_terms.setdefault(column.term, []).append(place)
     for places in of_terms.values():
         patterns = values[:, places] != 0
         rest = ~patterns.any(axis=1)

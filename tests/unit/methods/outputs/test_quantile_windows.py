@@ -65,6 +65,15 @@ def test_the_reference_of_a_factor_is_a_category_too() -> None:
     assert smallest_category(data.design, data.values, data.units) == 12
 
 
+def test_a_measure_that_is_nothing_for_a_few_people_makes_no_category_of_them() -> None:
+    words = Vocabulary((), (Measured("y"), Measured("x")))
+    design = build_design(parse_formula("y ~ x", words), words, {})
+    records = Records({}, {"x": np.r_[0.0, 0.0, np.arange(1.0, 99.0)]}, 100)
+    values = matrix(design, words, records)
+    assert (values == 0).sum() == 2
+    assert smallest_category(design, values, np.arange(100)) == 100
+
+
 @given(st.floats(0.01, 0.99), st.integers(2, 30), st.integers(2, 2000))
 def test_a_window_has_units_enough_within_and_beside_it(quantile: float, units: int, smallest: int) -> None:
     try:
