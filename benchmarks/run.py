@@ -81,6 +81,7 @@ def main() -> None:
     from model_fits import model_fits
     from processes import processes
     from query_stream import FEW, LONG, SHORT, query_stream
+    from released_cells import released_cells
     from risk_of_files import risk_of_files
     from special_uniques import suda
     from suppression import suppression
@@ -104,6 +105,7 @@ def main() -> None:
         "dependent_keys": dependent_keys,
         "large_files": large_files,
         "suppression": suppression,
+        "released_cells": released_cells,
         "query_stream": query_stream,
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
