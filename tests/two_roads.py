@@ -25,6 +25,7 @@ from sdcgate.methods.outputs.model_rules import (
     NoImpliedTable,
 )
 from sdcgate.methods.rules import Consequence
+from sdcgate.policy.loading import load_policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
 
@@ -124,7 +125,7 @@ class Asked:
     filters: dict[str, list[str]] = field(default_factory=dict)
 
     def plan(self, dataset: Dataset) -> ModelPlan:
-        """Resolved; no policy plays a part."""
+        """Resolved; what a policy says of models plays no part but for the quantiles it has."""
         request = pb.QueryModelRequest(
             dataset=dataset.name,
             kind=model_pb2.MODEL_KIND_LINEAR,
@@ -134,8 +135,7 @@ class Asked:
         )
         for name, codes in self.filters.items():
             request.filter.add(variable=name, codes=codes)
-        policy: Any = None
-        return make_model_plan(dataset, policy, request)
+        return make_model_plan(dataset, load_policy("israel-cbs").effective("remote", dataset.name), request)
 
 
 def by_both(
