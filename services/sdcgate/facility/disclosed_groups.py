@@ -14,9 +14,7 @@ from sdcgate.engine.queries import Region
 from sdcgate.facility.boxes import compressed
 from sdcgate.methods.cells import MISSING, BoolArray, IntArray
 from sdcgate.methods.tables.boxes import NOBODY, Box
-
-CLOSE = 1e-9
-"""By how much a share may miss its bound and still count as reaching it."""
+from sdcgate.methods.tables.sensitivity import CLOSE
 
 
 @dataclass(frozen=True, slots=True)
