@@ -82,6 +82,31 @@ def test_every_setting_that_the_templates_name_exists() -> None:
     assert {f"SDCGATE_RISK__FACILITY__{name}" for name in peers} - SETTINGS == set()
 
 
+def test_nobody_asks_unregistered_or_without_end_where_the_chart_is_installed_as_it_comes(defaults) -> None:
+    assert defaults["settings"] == {"IDENTITY__REQUIRE_ADMISSION": True}
+    given = defaults["gateway"]["settings"]
+    assert {f"SDCGATE_GATEWAY__{name}" for name in given} - SETTINGS == set()
+    assert 0 < given["EDGE__CALLS_PER_MINUTE"] < given["EDGE__ADDRESS_CALLS_PER_MINUTE"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"settings": {"IDENTITY__REQUIRE_ADMISSION": "yes"}}, "/settings/IDENTITY__REQUIRE_ADMISSION"),
+        (
+            {"gateway": {"settings": {"EDGE__CALLS_PER_MINUTE": -1}}},
+            "/gateway/settings/EDGE__CALLS_PER_MINUTE",
+        ),
+        (
+            {"gateway": {"settings": {"EDGE__ADDRESS_CALLS_PER_MINUTE": "many"}}},
+            "/gateway/settings/EDGE__ADDRESS_CALLS_PER_MINUTE",
+        ),
+    ],
+)
+def test_limits_that_are_none_are_refused(schema, defaults, change, expected: str) -> None:
+    assert expected in where(schema, merged(defaults, change))
+
+
 def test_ports_are_those_that_the_services_have_by_default() -> None:
     settings = Settings()
     helpers = TEMPLATES["_helpers.tpl"]
@@ -105,10 +130,12 @@ def test_the_readme_has_a_row_for_every_value_and_for_nothing_else(defaults) -> 
             }
         return {path}
 
-    expected = set()
+    # Settings that are given are named beside the row for further ones.
+    expected = {"settings"}
     for leaf in leaves(defaults, ""):
         service, _, field = leaf.partition(".")
-        common = service in SERVICES and field.split(".")[0] in of_services
+        given = field.startswith("settings.")
+        common = service in SERVICES and field.split(".")[0] in of_services and not given
         expected.add(f"service.{field}" if common else leaf)
     # A row stands for what lies beneath it, where that is Kubernetes' own.
     for group in [name for name in expected if re.search(r"resources\.|metricsFrom", name)]:

@@ -30,6 +30,13 @@ from served_house import table_body
 
 FOLDER = Path(__file__).parents[2] / "deploy/compose"
 PEER = ("ca", "certificate", "key")
+ADMISSION = {
+    "researchers": ["researcher"],
+    "datasets": ["randhie"],
+    "label": "somebody",
+    "valid_from": "2020-01-01",
+    "valid_until": "2100-12-31",
+}
 SETTINGS = set(re.findall(r"`(SDCGATE_\w+)`", settings_page()))
 
 
@@ -91,6 +98,16 @@ def test_services_run_without_rights_and_drain_before_they_are_killed(compose) -
         2,
         2,
     ]
+
+
+def test_nobody_asks_unregistered_or_without_end(compose) -> None:
+    services = compose["services"]
+    assert services["facility"]["environment"]["SDCGATE_IDENTITY__REQUIRE_ADMISSION"] == "true"
+    edge = "SDCGATE_GATEWAY__EDGE__"
+    calls, of_address = (
+        int(services["gateway"]["environment"][f"{edge}{name}CALLS_PER_MINUTE"]) for name in ("", "ADDRESS_")
+    )
+    assert 0 < calls < of_address
 
 
 def test_health_is_asked_and_metrics_are_read_where_they_are_served(compose) -> None:
@@ -220,8 +237,13 @@ def test_the_services_are_a_house_that_answers_over_tls_with_certificates_of_eac
 
         descriptor = yaml.safe_load(RANDHIE.read_text(encoding="utf-8"))
         assert ask("steward", "/v1/datasets", {"descriptor": descriptor}).status_code == 201
+        asked = table_body(["plan"], ["site"], ["female"])
+        assert ask("researcher", "/v1/datasets/randhie/tables", asked).status_code == 403
+        requested = ask("researcher", "/v1/admissions", ADMISSION)
+        review = f"/v1/admissions/{requested.json()['admission']}:review"
+        assert ask("steward", review, {"approve": True, "note": "contract signed"}).status_code == 200
         # The facility asks risk and, as there are small cells, protection.
-        table = ask("researcher", "/v1/datasets/randhie/tables", table_body(["plan"], ["site"], ["female"]))
+        table = ask("researcher", "/v1/datasets/randhie/tables", asked)
         assert table.status_code == 201
         assert table.json()["verdict"] == "RELEASED_PROTECTED"
         # The gateway asks them itself, and they ask the facility whose key it is.

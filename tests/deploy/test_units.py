@@ -61,3 +61,21 @@ def test_the_socket_that_outlives_the_gateway_is_where_its_settings_say() -> Non
     section = Settings().gateway
     assert f"\nListenStream={section.host}:{section.port}\n" in text
     assert "PartOf=sdcgate.target" in text
+
+
+def test_the_file_of_settings_lets_nobody_ask_unregistered_or_without_end(monkeypatch) -> None:
+    text = (UNITS / "sdcgate.env").read_text(encoding="utf-8")
+    assert "EnvironmentFile=-/etc/sdcgate/sdcgate.env\n" in HARDENING
+    # What is there as an example, too, must be a setting.
+    named = set(re.findall(r"^(?:# )?(SDCGATE_[A-Z_]+)=", text, re.MULTILINE))
+    assert named - SETTINGS == set()
+    for name, value in re.findall(r"^(SDCGATE_\w+)=(.+)$", text, re.MULTILINE):
+        monkeypatch.setenv(name, value)
+    settings = Settings()
+    assert settings.identity.require_admission
+    assert 0 < settings.gateway.edge.calls_per_minute < settings.gateway.edge.address_calls_per_minute
+
+
+def test_without_files_for_deployment_the_loopback_is_as_open_as_ever() -> None:
+    assert not Settings().identity.require_admission
+    assert Settings().gateway.edge.calls_per_minute == 0
