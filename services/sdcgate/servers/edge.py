@@ -26,13 +26,15 @@ from sdcgate.servers.errors import (
 )
 from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
-from sdcgate.servers.rate_limits import RateLimits
+from sdcgate.servers.rate_limits import Counted, RateLimits
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.tracing import Tracing
 
 OPEN_PATHS = ("/openapi.json",)
 PROBLEM_JSON = "application/problem+json"
 UNKNOWN_ROUTE = "other"
+ANSWERED_BY = "answered_by"
+"""In a request's state the service that took its key or token and answered the call."""
 _TOKEN = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,6000})")
 """A key or a token. With what else goes along, a longer one would not fit into gRPC's 8 KiB of metadata."""
 
@@ -106,15 +108,23 @@ class Edge:
 
     async def _led(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         """To the routes, for whoever shows a key or token and does not ask too often."""
+        state: dict[str, Any] = scope["state"]
+        counted: Counted | None = None
         try:
             self._limits.arrived(_address(scope))
             if scope["path"] not in OPEN_PATHS:
-                scope["state"]["shown"] = found = shown(headers)
-                self._limits.called(str(found[0][1]))
+                state["shown"] = found = shown(headers)
+                named = headers.get(ON_BEHALF_OF_KEY)
+                counted = self._limits.called(str(found[0][1]), researcher_named(named) if named else "")
         except Problem as problem:
-            await problem_response(problem, scope["state"][REQUEST_ID])(scope, receive, send)
+            await problem_response(problem, state[REQUEST_ID])(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            if counted is not None and ANSWERED_BY in state:
+                # Only the facility looks whether a portal may act for whom it names.
+                self._limits.accepted(counted, name_checked=state[ANSWERED_BY] == "facility")
 
     def _ended(self, scope: Scope, state: dict[str, Any], status: int, seconds: float) -> None:
         # The route's pattern, never the path: names of people's choosing stay out of logs and metrics.

@@ -33,7 +33,7 @@ from sdcgate.servers.bodies import (
 )
 from sdcgate.servers.certificates import HttpsCertificate
 from sdcgate.servers.channels import Metadata, channel_credentials, channel_options
-from sdcgate.servers.edge import Edge, problem_response
+from sdcgate.servers.edge import ANSWERED_BY, Edge, problem_response
 from sdcgate.servers.entity_tags import tagged
 from sdcgate.servers.errors import (
     ERROR_BYTES_KEY,
@@ -237,6 +237,7 @@ class Gateway:
             if isinstance(message, FileMessages | FormMessages):
                 call = while_connected(request, message.ended, call)
             response = await call
+            setattr(request.state, ANSWERED_BY, route.service)
         finally:
             if isinstance(message, FileMessages | FormMessages) and message.problem is not None:
                 # Whatever was made of the part that could be read.

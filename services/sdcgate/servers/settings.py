@@ -200,7 +200,8 @@ class Edge(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     calls_per_minute: int = Field(default=0, ge=0)
-    """Requests that one key or token may make; more are answered with 429. 0: any number."""
+    """Requests of one caller: a key, a person over all his tokens, or a researcher for whom a portal acts;
+    more are answered with 429. 0: any number."""
     address_calls_per_minute: int = Field(default=0, ge=0)
     """Requests that may come from one address (of IPv6, one network of 64 bits). 0: any number."""
     failures_per_minute: int = Field(default=0, ge=0)

@@ -1,5 +1,7 @@
 """What the gateway takes from outside: how often, from whom, from which websites, and how fast."""
 
+import base64
+import json
 import socket
 
 import httpx
@@ -76,6 +78,96 @@ def test_keys_are_not_kept_in_memory():
     limits = RateLimits(Edge(calls_per_minute=5))
     limits.called("Bearer sdcg_secret")
     assert "secret" not in repr(vars(limits._limiter.storage))
+
+
+def token(subject, serial, issuer="https://id.agency.example"):
+    """What a JWT looks like; nobody has signed it."""
+    claims = {"iss": issuer, "sub": subject, "jti": serial}
+    body = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    return f"Bearer e30.{body}.c2ln"
+
+
+def answered(limits, shown, name="", name_checked=True):
+    """A call that a service answers."""
+    limits.accepted(limits.called(shown, name), name_checked=name_checked)
+
+
+def test_a_renewed_token_is_the_same_person():
+    limits = RateLimits(Edge(calls_per_minute=5))
+    for serial in (1, 1, 1, 2, 2):
+        answered(limits, token("ada", serial))
+    for serial in (1, 2, 3):
+        assert turned_away(limits.called, token("ada", serial))[0] == 0
+    limits.called(token("bob", 1))
+    limits.called(token("ada", 1, issuer="https://elsewhere.example"))
+
+
+def test_whoever_shows_a_new_token_with_every_call_is_counted():
+    limits = RateLimits(Edge(calls_per_minute=5))
+    for serial in range(5):
+        answered(limits, token("ada", serial))
+    assert turned_away(limits.called, token("ada", 99))[0] == 0
+
+
+def test_calls_that_came_before_a_token_was_taken_count_for_the_person_once_it_is():
+    limits = RateLimits(Edge(calls_per_minute=5))
+    for call in [limits.called(token("ada", 1)) for _ in range(4)]:
+        limits.accepted(call, name_checked=True)
+    answered(limits, token("ada", 1))
+    assert turned_away(limits.called, token("ada", 1))[0] == 0
+
+
+def test_forged_tokens_use_up_nothing_of_whom_they_name():
+    limits = RateLimits(Edge(calls_per_minute=5))
+    answered(limits, token("ada", 1))
+    for serial in range(100, 200):
+        limits.called(token("ada", serial))
+    assert turned_away(limits.called, token("ada", 500))[0] == 5
+    for _ in range(4):
+        answered(limits, token("ada", 1))
+    assert turned_away(limits.called, token("ada", 1))[0] == 0
+
+
+def test_each_researcher_of_a_portal_has_a_count_of_his_own():
+    limits = RateLimits(Edge(calls_per_minute=5))
+    for shown in ("Bearer portal", token("portal", 1)):
+        for name in ("ada", "bob", "cleo"):
+            answered(limits, shown, name)
+        assert turned_away(limits.called, shown, "ada")[0] == 5
+        assert turned_away(limits.called, shown, "bob")[0] == 5
+    # The portal's renewed token knows them, and that they have asked.
+    answered(limits, token("portal", 2), "cleo")
+    assert turned_away(limits.called, token("portal", 2), "ada")[0] == 0
+
+
+@pytest.mark.parametrize("checked", [False, None])
+def test_names_that_nobody_has_looked_at_share_one_count(checked):
+    limits = RateLimits(Edge(calls_per_minute=5))
+    for number in range(5):
+        call = limits.called("Bearer a", f"name {number % 2}")
+        if checked is not None:
+            limits.accepted(call, name_checked=checked)
+    assert turned_away(limits.called, "Bearer a", "name 0")[0] == 0
+    assert turned_away(limits.called, "Bearer a", "another")[0] == 0
+    assert turned_away(limits.called, "Bearer a")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "body", ["[]", "[" * 4000, "nothing", '{"iss": 1, "sub": "ada"}', '{"sub": "ada"}', "7" * 5000]
+)
+def test_a_token_that_names_nobody_is_counted_for_itself(body):
+    limits = RateLimits(Edge(calls_per_minute=5))
+    shown = f"Bearer e30.{base64.urlsafe_b64encode(body.encode()).decode().rstrip('=')}.c2ln"
+    for _ in range(5):
+        answered(limits, shown)
+    assert turned_away(limits.called, shown)[0] == 0
+
+
+def test_neither_names_nor_tokens_are_kept_in_memory():
+    limits = RateLimits(Edge(calls_per_minute=5))
+    answered(limits, token("subject-ada", 1), "researcher-bob")
+    kept = repr(vars(limits._limiter.storage)) + repr(limits._accepted)
+    assert not any(word in kept for word in ("ada", "bob", "e30."))
 
 
 def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path):
