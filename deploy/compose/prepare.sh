@@ -11,7 +11,8 @@ once() { # file, command: what the command prints, unless the file is there
     shift
     [ -s "$file" ] || { "$@" > "$file.new" && mv "$file.new" "$file"; }
 }
-ledger_url() { printf 'postgresql://sdcgate:%s@postgres:5432/sdcgate\n' "$(cat secrets/postgres.password)"; }
+# Without TLS: the network `database` is within this host, and nobody else is on it.
+ledger_url() { printf 'postgresql://sdcgate:%s@postgres:5432/sdcgate?sslmode=disable\n' "$(cat secrets/postgres.password)"; }
 
 once service.token openssl rand -hex 32
 once postgres.password openssl rand -hex 32

@@ -107,6 +107,15 @@ def test_limits_that_are_none_are_refused(schema, defaults, change, expected: st
     assert expected in where(schema, merged(defaults, change))
 
 
+def test_the_ledger_is_not_reached_in_plaintext_unless_somebody_says_so(schema, defaults) -> None:
+    assert defaults["ledger"]["postgresql"]["sslMode"] == "verify-full"
+    # The job that migrates connects like the facility.
+    for part in ("Environment", "Mounts", "Volumes"):
+        assert f'include "sdcgate.ledger{part}"' in TEMPLATES["migrations.yaml"]
+    prefers = {"ledger": {"postgresql": {"sslMode": "prefer"}}}
+    assert "/ledger/postgresql/sslMode" in where(schema, merged(defaults, prefers))
+
+
 def test_ports_are_those_that_the_services_have_by_default() -> None:
     settings = Settings()
     helpers = TEMPLATES["_helpers.tpl"]

@@ -100,6 +100,12 @@ def test_services_run_without_rights_and_drain_before_they_are_killed(compose) -
     ]
 
 
+def test_the_ledger_is_reached_in_plaintext_within_the_host_only_and_the_url_says_so(compose) -> None:
+    assert "sdcgate?sslmode=disable" in (FOLDER / "prepare.sh").read_text(encoding="utf-8")
+    assert compose["networks"]["database"] == {"internal": True}
+    assert compose["services"]["postgres"]["networks"] == ["database"]
+
+
 def test_nobody_asks_unregistered_or_without_end(compose) -> None:
     services = compose["services"]
     assert services["facility"]["environment"]["SDCGATE_IDENTITY__REQUIRE_ADMISSION"] == "true"

@@ -55,6 +55,15 @@
 - {name: SDCGATE_POLICY_DIR, value: /etc/sdcgate/policies}
 {{- end }}
 {{- if eq .Values.ledger.database "postgresql" }}
+{{ include "sdcgate.ledgerEnvironment" . }}
+{{- end }}
+{{- end }}
+
+{{/* Where PostgreSQL is, and how its certificate is checked; what the URL says itself goes before. */}}
+{{- define "sdcgate.ledgerEnvironment" -}}
 - {name: SDCGATE_SECRETS_DIR, value: /etc/sdcgate/ledger}
+- {name: PGSSLMODE, value: {{ .Values.ledger.postgresql.sslMode }}}
+{{- if .Values.ledger.postgresql.caSecret }}
+- {name: PGSSLROOTCERT, value: /etc/sdcgate/ledger-ca/ca.crt}
 {{- end }}
 {{- end }}

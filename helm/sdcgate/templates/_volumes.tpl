@@ -45,16 +45,29 @@
   configMap: {name: {{ include "sdcgate.fullname" . }}-policies}
 {{- end }}
 {{- if eq .Values.ledger.database "postgresql" }}
-- name: ledger
-{{- include "sdcgate.ledgerSecret" . | nindent 2 }}
+{{ include "sdcgate.ledgerVolumes" . }}
 {{- end }}
 {{- end }}
 
-{{- define "sdcgate.ledgerSecret" -}}
-secret:
-  secretName: {{ .Values.ledger.postgresql.existingSecret }}
-  defaultMode: 0440
-  items: [{key: {{ .Values.ledger.postgresql.key }}, path: sdcgate_ledger_url}]
+{{- define "sdcgate.ledgerVolumes" -}}
+- name: ledger
+  secret:
+    secretName: {{ .Values.ledger.postgresql.existingSecret }}
+    defaultMode: 0440
+    items: [{key: {{ .Values.ledger.postgresql.key }}, path: sdcgate_ledger_url}]
+{{- with .Values.ledger.postgresql }}
+{{- if .caSecret }}
+- name: ledger-ca
+  secret: {secretName: {{ .caSecret }}, defaultMode: 0440, items: [{key: {{ .caKey }}, path: ca.crt}]}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "sdcgate.ledgerMounts" -}}
+- {name: ledger, mountPath: /etc/sdcgate/ledger, readOnly: true}
+{{- if .Values.ledger.postgresql.caSecret }}
+- {name: ledger-ca, mountPath: /etc/sdcgate/ledger-ca, readOnly: true}
+{{- end }}
 {{- end }}
 
 {{/* Where they are mounted: (list $ "risk"). */}}
@@ -81,7 +94,7 @@ secret:
 - {name: policies, mountPath: /etc/sdcgate/policies, readOnly: true}
 {{- end }}
 {{- if eq $root.Values.ledger.database "postgresql" }}
-- {name: ledger, mountPath: /etc/sdcgate/ledger, readOnly: true}
+{{ include "sdcgate.ledgerMounts" $root }}
 {{- end }}
 {{- end }}
 {{- with (get $root.Values $name).extraVolumeMounts }}

@@ -24,6 +24,7 @@ from sdcgate.servers import errors
 from sdcgate.servers.authentication import Authenticate, caller, on_behalf_of, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
 from sdcgate.servers.channels import connect
+from sdcgate.servers.database_encryption import doubt
 from sdcgate.servers.decision_log.following import Follower, followers
 from sdcgate.servers.facility_metrics import FittingMetrics, LedgerMetrics, QueryMetrics
 from sdcgate.servers.lifecycle import serve
@@ -292,6 +293,7 @@ def main(settings: Settings) -> None:
     background: list[StandingWatch | Follower] = [watch, *followers(settings, ledger, metrics.registry)]
 
     def begin() -> None:
+        warn_of_databases(settings)
         warm_up(engine, facility)
         for one in background:
             one.start()
@@ -321,6 +323,13 @@ def main(settings: Settings) -> None:
     places.close()
     if lock is not None:
         lock.close()
+
+
+def warn_of_databases(settings: Settings) -> None:
+    """Say in the log where a database is connected to over a network without being checked."""
+    for name, url in (("ledger_url", settings.ledger_address()), ("engine_url", settings.engine_url)):
+        if url.startswith("postgres") and (what := doubt(url)):
+            logger("facility").warning("database not verified", setting=name, detail=what)
 
 
 def tokens_of(settings: Settings) -> "Tokens | None":
