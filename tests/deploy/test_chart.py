@@ -8,9 +8,12 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from generators.settings import settings_page
-from sdcgate.servers.settings import Settings
+from sdcgate.servers.metrics import Metrics
+from sdcgate.servers.rooms import CheckLane, ReadLane, Rooms
+from sdcgate.servers.settings import FacilityServer, ProtectionServer, RiskServer, Settings
 
 CHART = Path(__file__).parents[2] / "helm/sdcgate"
 TEMPLATES = {path.name: path.read_text(encoding="utf-8") for path in CHART.glob("templates/**/*.*")}
@@ -163,10 +166,45 @@ def test_rules_and_dashboards_are_those_of_every_installation() -> None:
     assert rules == [*texts(deploy / "prometheus", "*.rules.yaml").values()]
 
 
-def test_replicas_are_made_by_a_metric_that_exists(defaults) -> None:
-    known = (CHART.parents[1] / "docs/reference/metrics.md").read_text(encoding="utf-8")
-    for service in SERVICES:
-        assert f"`{defaults[service]['autoscaling']['queue']['metric']}`" in known
+def series(service: str) -> dict[str, list[dict[str, str]]]:
+    """What a service that runs shows, as labels of each series by the metric's name."""
+    metrics = Metrics(service)
+    check, read = CheckLane(4, 32, lambda token: True), ReadLane(4, 32, frozenset())
+    rooms = {
+        "risk": lambda: Rooms("risk", RiskServer(), check=check),
+        "protection": lambda: Rooms("protection", ProtectionServer(), check=check),
+        "facility": lambda: Rooms("facility", FacilityServer(), read=read),
+    }
+    if service in rooms:
+        metrics.watch(rooms[service]())
+    families = text_string_to_metric_families(metrics.exposition().decode())
+    found: dict[str, list[dict[str, str]]] = {}
+    for sample in (sample for family in families for sample in family.samples):
+        found.setdefault(sample.name, []).append(sample.labels)
+    return found
+
+
+@pytest.mark.parametrize("values", ["ci/minimal.yaml", "ci/postgresql.yaml"])
+@pytest.mark.parametrize("service", SERVICES)
+def test_replicas_are_made_by_series_that_the_service_shows(defaults, service: str, values: str) -> None:
+    changed = merged(defaults, yaml.safe_load((CHART / values).read_text()))
+    queue = changed[service]["autoscaling"]["queue"]
+    shown = series(service).get(queue["metric"], [])
+    assert [one for one in shown if queue["labels"].items() <= one.items()]
+    assert all(one["service"] == service for one in shown)
+
+
+def test_replicas_come_before_calls_are_turned_away(defaults) -> None:
+    settings = Settings()
+    for service in ("risk", "protection", "facility"):
+        queue = defaults[service]["autoscaling"]["queue"]
+        assert queue["metric"] == "sdcgate_calls_waiting"
+        assert 0 < queue["average"] < getattr(settings, service).waiting_calls
+    assert defaults["gateway"]["autoscaling"]["queue"]["metric"] == "sdcgate_calls_running"
+
+
+def test_the_labels_of_a_queue_are_in_what_is_asked_of_the_adapter() -> None:
+    assert "selector: {matchLabels: {{ toJson . }}}" in TEMPLATES["autoscaling.yaml"]
 
 
 def test_the_chart_has_the_version_of_the_software() -> None:
