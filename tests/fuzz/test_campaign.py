@@ -40,6 +40,7 @@ def test_files_that_another_process_leaves_open_are_a_leak(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(campaign, "SHARE", 4)
+    monkeypatch.setattr(campaign, "SECONDS", 0)
     opening = f"""
 import sys
 kept = []
