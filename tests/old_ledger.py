@@ -20,13 +20,14 @@ def write_new_ledger(state: Path) -> None:
     """Events in a state folder, of kinds that the first migration knows; the database is at the newest."""
     with opened(Settings(state_dir=state, data_root=state)) as ledger:
         for number in range(EVENTS):
-            draft = draft_decision(_decision(number), 0)
+            draft = draft_decision(decision(number), 0)
             # Decisions of then did not say what they cost.
             fields = {name: value for name, value in draft.fields.items() if name != "cells"}
             ledger.append(replace(draft, fields=fields), lambda _: None)
 
 
-def _decision(number: int) -> DecisionEvent:
+def decision(number: int) -> DecisionEvent:
+    """A decision about a source of its own."""
     return DecisionEvent(
         query_id=f"q-{number:04}",
         source=f"households-{number}",
@@ -48,15 +49,15 @@ def _decision(number: int) -> DecisionEvent:
     )
 
 
-def copy_as_old(state: Path, url: str) -> None:
-    """The events of a state folder's own database in an empty one, at the first migration."""
+def copy_as_old(state: Path, url: str, migration: str = FIRST) -> None:
+    """The events of a state folder's own database in an empty one, at an earlier migration."""
     source = database.connect(f"sqlite:///{state / 'ledger.sqlite'}")
     target = database.connect(url)
     configuration = Config()
     configuration.set_main_option("script_location", database.SCRIPTS)
     with database.writing(target) as connection:
         configuration.attributes["connection"] = connection
-        command.upgrade(configuration, FIRST)
+        command.upgrade(configuration, migration)
     old = sqlalchemy.MetaData()
     old.reflect(target)
     with source.connect() as given, database.writing(target) as taken:

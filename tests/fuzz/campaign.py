@@ -7,12 +7,13 @@ import faulthandler
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import psutil
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
+
+from load.held import held as held_by
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
 """Seconds for each target; 0 for the few examples of `make test`, which are always the same."""
@@ -24,7 +25,7 @@ ROUND = 500
 HANGS = 600.0
 """Seconds after which an input that is still looked at ends the process, with what it is doing."""
 LEAKED_MEGABYTES, LEAKED_FILES = 300.0, 40
-"""What a process may add in the second half of a target; caches and the ledger under fire grow."""
+"""What processes may add in the second half of a target; caches and the ledger under fire grow."""
 FUZZ_SEED = int(os.environ.get("FUZZ_SEED", "0")) or time.time_ns() % 2**32
 
 
@@ -35,8 +36,13 @@ class Campaign:
         self.inputs = 0
         self.outcomes: dict[str, int] = {}
         self.grown = ""
-        """What the process added in the second half."""
+        """What the processes added in the second half."""
+        self._processes: tuple[int, ...] = (os.getpid(),)
         self._held: tuple[float, int] | None = None
+
+    def watch(self, processes: Iterable[int]) -> None:
+        """Look for leaks in these processes, and not in the one that makes the inputs."""
+        self._processes = tuple(processes)
 
     def seeded(self, check: Callable[[random.Random], str | None], examples: int) -> None:
         """Check what `check` makes of seeds; of the one that fails the seed is told. For quick targets."""
@@ -49,7 +55,7 @@ class Campaign:
                 error.add_note(f"of random.Random({number})")
                 raise
             if self.inputs == SHARE // 2:
-                self._held = held()
+                self._held = held(self._processes)
         self._no_leak()
 
     def _counted(self, check: Callable[[Any], str | None], made: Any) -> None:
@@ -61,7 +67,9 @@ class Campaign:
     def _no_leak(self) -> None:
         faulthandler.cancel_dump_traceback_later()
         if self._held is not None:
-            megabytes, files = (now - before for now, before in zip(held(), self._held, strict=True))
+            megabytes, files = (
+                now - before for now, before in zip(held(self._processes), self._held, strict=True)
+            )
             self.grown = f"; {megabytes:+.0f} MB, {files:+} files"
             assert megabytes < LEAKED_MEGABYTES, f"{megabytes:.0f} MB were added"
             assert files < LEAKED_FILES, f"{files} files were left open"
@@ -84,7 +92,7 @@ class Campaign:
                 if time.monotonic() < deadline:
                     counted(made)
                 if self._held is None and time.monotonic() > began + SECONDS / 2:
-                    self._held = held()
+                    self._held = held(self._processes)
 
             _hypothesis(strategy, in_time, ROUND, FUZZ_SEED + number)
             number += 1
@@ -102,17 +110,20 @@ class Campaign:
             chosen = _settings(examples, derandomize=not SECONDS)
             machine.run(settings=settings(chosen, stateful_step_count=8))
             if time.monotonic() >= deadline:
-                return
+                break
+            if self._held is None and time.monotonic() > deadline - SECONDS / 2:
+                self._held = held(self._processes)
+        self._no_leak()
 
     def __str__(self) -> str:
         reached = ", ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
         return f"{self.inputs} inputs" + (f" ({reached})" if reached else "") + self.grown
 
 
-def held() -> tuple[float, int]:
-    """Megabytes in memory and open files of this process."""
-    process = psutil.Process()
-    return process.memory_info().rss / 2**20, process.num_fds()
+def held(processes: Iterable[int]) -> tuple[float, int]:
+    """Megabytes in memory and open files of processes and of those that they started."""
+    each = [held_by(process) for process in processes]
+    return sum(megabytes for megabytes, _, _ in each), sum(files for _, files, _ in each)
 
 
 def _settings(examples: int, derandomize: bool) -> settings:

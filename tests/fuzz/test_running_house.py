@@ -261,6 +261,7 @@ def test_whatever_is_sent_the_answer_is_documented(place: Place, campaign: Campa
     def check(made: tuple[Any, int]) -> str:
         return place.answer(made[0], KEYS.get(route.rpc, "ada"), random.Random(made[1]))
 
+    campaign.watch(place.house.supervisor.processes.values())
     campaign.run(st.tuples(st.one_of(cases), st.integers(0, 2**32)), check, examples=25)
 
 
@@ -301,6 +302,7 @@ def test_what_one_answer_names_the_next_call_takes(place: Place, campaign: Campa
             case.validate_response(response, checks=CHECKS)
             campaign.reached(f"{case.operation.label} {response.status_code}")
 
+    campaign.watch(place.house.supervisor.processes.values())
     campaign.walk(Walk, examples=5)
 
 
@@ -316,4 +318,5 @@ def test_every_grpc_call_is_answered_or_clearly_refused(place: Place, campaign: 
         call = partial(place.call, service, method, KEYS.get(method.name, "ada"))
         return outcome(method, content, call, lambda: place.faults()[-1:])
 
+    campaign.watch(place.house.supervisor.processes.values())
     campaign.run(st.one_of([given(*call) for call in CALLS]), check, examples=150)

@@ -1,5 +1,7 @@
 """Checkers write to each other about a referred query; its researcher reads only what is for him."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from typer.testing import CliRunner
 
@@ -121,3 +123,66 @@ def test_checkers_comment_by_command_and_researchers_read_it_in_python(house):
         ("", "Say its base.", True)
     ]
     assert f"comment of an output checker, {answer.comments[0].written}\n  Say its base." in str(answer)
+
+
+def head(house):
+    with house.ledger() as ledger:
+        return ledger.head()
+
+
+def test_a_comment_that_comes_again_is_recorded_once_even_after_the_query_was_decided(house):
+    query = referred(house, "i.png")
+    first, before = comment(house, query, "is it a map?"), head(house)
+    assert comment(house, query, "is it a map?").json() == first.json()
+    assert head(house) == before
+    # Other words, another reader or another person: another comment.
+    for text, key, more in (
+        ("is it a map", "grace", {}),
+        ("is it a map?", "grace", {"to_researcher": True}),
+        ("is it a map?", "henry", {}),
+    ):
+        comment(house, query, text, key, **more).raise_for_status()
+    assert len(read(house, query, "grace")) == 4
+    review = {"approve": False, "note": "no"}
+    house.send("POST", f"/v1/queries/{query}:review", review, "grace").raise_for_status()
+    late = comment(house, query, "is it a map?")
+    assert (late.status_code, late.json()) == (200, first.json())
+
+
+def test_a_comment_that_is_sent_twice_at_one_instant_is_recorded_once(house):
+    query = referred(house, "j.png")
+    with ThreadPoolExecutor(8) as threads:
+        sent = [threads.submit(comment, house, query, "twice?") for _ in range(8)]
+        answers = {future.result().text for future in sent}
+    assert len(answers) == 1
+    assert read(house, query, "grace") == [("grace", "twice?")]
+
+
+def test_a_review_that_comes_again_has_the_outcome_that_was_recorded(house):
+    query = referred(house, "k.png")
+    path, refusal = f"/v1/queries/{query}:review", {"approve": False, "note": "no", "returned": "a table"}
+    first, before = house.send("POST", path, refusal, "grace"), head(house)
+    assert first.json()["verdict"] == "REFUSED"
+    again = house.send("POST", path, refusal, "grace")
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert head(house) == before
+    for body, key in (
+        (refusal, "henry"),
+        ({**refusal, "note": "no!"}, "grace"),
+        ({**refusal, "returned": "a list"}, "grace"),
+        ({"approve": True, "note": "no", "exception": True}, "grace"),
+    ):
+        other = house.send("POST", path, body, key)
+        assert (other.status_code, "only referred queries" in other.json()["detail"]) == (409, True)
+    assert head(house) == before
+
+
+def test_a_review_that_is_sent_twice_at_one_instant_is_recorded_once(house):
+    query = referred(house, "l.png")
+    path, approval = f"/v1/queries/{query}:review", {"approve": True, "note": "fine", "exception": True}
+    with ThreadPoolExecutor(8) as threads:
+        sent = [threads.submit(house.send, "POST", path, approval, "grace") for _ in range(8)]
+        answers = [future.result() for future in sent]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.text for answer in answers}) == 1
+    assert answers[0].json()["verdict"] == "RELEASED"

@@ -29,8 +29,8 @@ def submitted(house, content=CHART):
     return answer.outputs[0].decision
 
 
-def review(house, query, checker, approve=True, exception=True):
-    request = pb.ReviewQueryRequest(query=query, approve=approve, note="seen", exception=exception)
+def review(house, query, checker, approve=True, exception=True, note="seen"):
+    request = pb.ReviewQueryRequest(query=query, approve=approve, note=note, exception=exception)
     return house.facility.review_query(person("checker", checker), request, Pace(60))
 
 
@@ -51,7 +51,7 @@ def test_nobody_is_both_pairs_of_eyes_and_both_approve_the_same(house):
     query = submitted(house, CHART + b"2").query
     assert verdict(review(house, query, "grace")) == "REFERRED"
     with pytest.raises(Conflict, match="a second checker"):
-        review(house, query, "grace")
+        review(house, query, "grace", note="seen again")
     with pytest.raises(Conflict, match="with `exception`"):
         review(house, query, "henry", exception=False)
     assert verdict(house.facility.get_query(house.checker, query).decision) == "REFERRED"
@@ -62,3 +62,12 @@ def test_one_checker_is_enough_to_refuse(house):
     assert verdict(review(house, query, "grace")) == "REFERRED"
     assert verdict(review(house, query, "henry", approve=False)) == "REFUSED"
     assert verdict(review(house, submitted(house, CHART + b"4").query, "grace", approve=False)) == "REFUSED"
+
+
+def test_a_first_approval_that_comes_again_is_recorded_once_and_is_still_the_first(house):
+    query = submitted(house, CHART + b"5").query
+    assert verdict(review(house, query, "grace")) == "REFERRED"
+    head = house.ledger.head()
+    assert verdict(review(house, query, "grace")) == "REFERRED"
+    assert house.ledger.head() == head
+    assert verdict(review(house, query, "henry")) == "RELEASED"

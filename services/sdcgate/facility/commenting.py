@@ -20,7 +20,7 @@ class Commenting:
         self._comments = Comments(ledger)
 
     def write(self, caller: Caller, request: pb.CommentQueryRequest) -> pb.CommentQueryResponse:
-        """Record a comment on a referred query.
+        """Record a comment on a referred query; one that comes again is not recorded again.
 
         Raises:
             InvalidRequest: it says nothing.
@@ -37,11 +37,14 @@ class Commenting:
             raise NotFound(f"There is no query {request.query}.")
         if _is_his_own(caller, stored):
             raise Forbidden("Nobody comments on his own query as a checker.")
-        if stored.verdict != "REFERRED":
-            raise Conflict(f"The query is {stored.verdict}; only referred queries are commented on.")
         comment = Comment(
             request.query, caller.researcher, caller.key_id, request.text, request.to_researcher
         )
+        written = self._comments.written(comment)
+        if written is not None:
+            return pb.CommentQueryResponse(comment=_message(comment, written))
+        if stored.verdict != "REFERRED":
+            raise Conflict(f"The query is {stored.verdict}; only referred queries are commented on.")
         return pb.CommentQueryResponse(comment=_message(comment, self._comments.append(comment)))
 
     def seen(self, caller: Caller, stored: StoredQuery) -> list[pb.Comment]:

@@ -33,6 +33,7 @@ from sdcgate.facility.published import enterable, entered, everything_known, tab
 from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.recording import Answered, Found, Recorder, record_of
 from sdcgate.facility.redesign import Redesigner
+from sdcgate.facility.repeated_reviews import is_repeated
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.road import Road
 from sdcgate.facility.scope import within
@@ -46,9 +47,9 @@ from sdcgate.facility.versions import Versions
 from sdcgate.ledger.admissions import Admissions as AdmissionRecords
 from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller, Role
-from sdcgate.ledger.errors import ContentRemoved
+from sdcgate.ledger.errors import ContentRemoved, NotReferred
 from sdcgate.ledger.events import RegistrationEvent
-from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredSummary
+from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredQuery, StoredSummary
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
@@ -373,7 +374,8 @@ class Facility:
     def review_query(self, caller: Caller, request: pb.ReviewQueryRequest, pace: Pace) -> pb.Decision:
         """Approve or refuse a referred query. Approving repeats steps 4 to 8 at the present head.
 
-        Where the policy wants two pairs of eyes, the first approval leaves it referred.
+        Where the policy wants two pairs of eyes, the first approval leaves it referred. A review that comes
+        again has the outcome that was recorded.
 
         Raises:
             Conflict: the query is not referred (any more).
@@ -388,6 +390,21 @@ class Facility:
         within(caller, stored.dataset)
         if stored.researcher == caller.researcher:
             raise Forbidden("Nobody reviews his own query.")
+        if is_repeated(caller, request, stored):
+            return self._recorder.decision_of(stored)
+        try:
+            return self._review(caller, request, stored, pace)
+        except (Conflict, NotReferred):
+            # It may have been recorded meanwhile, by another replica.
+            now = self._ledger.query(request.query)
+            if now is None or not is_repeated(caller, request, now):
+                raise
+            return self._recorder.decision_of(now)
+
+    def _review(
+        self, caller: Caller, request: pb.ReviewQueryRequest, stored: StoredQuery, pace: Pace
+    ) -> pb.Decision:
+        """Record a review of a query that nobody has decided."""
         if stored.verdict != "REFERRED":
             raise Conflict(f"The query is {stored.verdict}; only referred queries are reviewed.")
         dataset = datasets.find(self._engine, stored.dataset)

@@ -10,10 +10,10 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 def waits_for_another(
     approvals: Approvals, caller: Caller, request: pb.ReviewQueryRequest, policy: EffectivePolicy
 ) -> bool:
-    """Whether an approval is the first of two; then it is recorded, and the query stays referred.
+    """Whether an approval is the first of two; then it is recorded, once, and the query stays referred.
 
     Raises:
-        Conflict: the checker approved it before, or the first one approved something else.
+        Conflict: the checker approved it before in other words, or the first one approved something else.
     """
     if not request.approve or policy.pairs_of_eyes == 1:
         return False
@@ -22,6 +22,8 @@ def waits_for_another(
         approvals.append(
             Approval(request.query, caller.researcher, caller.key_id, request.note, request.exception)
         )
+        return True
+    if (caller.researcher, request.note, request.exception) == (first.reviewer, first.note, first.exception):
         return True
     if caller.researcher == first.reviewer or caller.key_id == first.author:
         raise Conflict(

@@ -54,8 +54,21 @@ class Comments:
             LedgerDamaged: one is not what was signed.
         """
         with self._ledger.reading() as connection:
-            rows = connection.execute(_COMMENTS, {"query_id": query_id}).mappings().all()
-            return [self._comment(connection, dict(row), query_id) for row in rows]
+            return self._of(connection, query_id)
+
+    def _of(self, connection: Connection, query_id: str) -> list[tuple[Comment, datetime]]:
+        rows = connection.execute(_COMMENTS, {"query_id": query_id}).mappings().all()
+        return [self._comment(connection, dict(row), query_id) for row in rows]
+
+    def written(self, comment: Comment) -> datetime | None:
+        """When the same person wrote the same of the query; None where he did not. Raises as `of`."""
+        with self._ledger.reading() as connection:
+            return self._written(connection, comment)
+
+    def _written(self, connection: Connection, comment: Comment) -> datetime | None:
+        return next(
+            (moment for one, moment in self._of(connection, comment.query_id) if _same(one, comment)), None
+        )
 
     def _comment(
         self, connection: Connection, row: Mapping[str, Any], query_id: str
@@ -69,7 +82,7 @@ class Comments:
         return comment, timestamp_of(body["recorded_at"])
 
     def append(self, comment: Comment) -> datetime:
-        """Record a comment; returns when.
+        """Record a comment, unless the same person wrote the same of the query; returns when it was recorded.
 
         Raises:
             NotReferred: the query was reviewed a moment ago.
@@ -77,6 +90,9 @@ class Comments:
         """
 
         def check(connection: Connection) -> None:
+            moment = self._written(connection, comment)
+            if moment is not None:
+                raise _AlreadyWritten(moment)
             if connection.scalar(_REVIEWED, {"query_id": comment.query_id}) is not None:
                 raise NotReferred(f"query {comment.query_id} was reviewed a moment ago")
             if connection.execute(_NUMBER, {"query_id": comment.query_id}).scalar_one() >= MOST:
@@ -89,6 +105,21 @@ class Comments:
             "text": "",
             "to_researcher": comment.to_researcher,
         }
-        return self._ledger.append(Draft(COMMENT, fields, attach(text=comment.text.encode())), check)[
-            0
-        ].recorded_at
+        draft = Draft(COMMENT, fields, attach(text=comment.text.encode()))
+        try:
+            return self._ledger.append(draft, check)[0].recorded_at
+        except _AlreadyWritten as earlier:
+            return earlier.moment
+
+
+class _AlreadyWritten(Exception):
+    """The comment is in the ledger: whoever sent it did not hear so."""
+
+    def __init__(self, moment: datetime) -> None:
+        super().__init__()
+        self.moment = moment
+
+
+def _same(one: Comment, other: Comment) -> bool:
+    """Whether two comments on a query are one that was sent twice, be it with another key."""
+    return (one.reviewer, one.text, one.to_researcher) == (other.reviewer, other.text, other.to_researcher)

@@ -18,11 +18,14 @@ from sdcgate.servers.tracing import carried
 
 _ATTEMPTS = {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2}
 _QUESTIONS = (
-    *("QueryTable", "QueryStatistic", "QueryModel", "SubmitOutput", "AssessDataset"),
+    *("QueryTable", "QueryStatistic", "QueryModel", "SubmitOutput", "SubmitResults"),
+    *("EnterKnowledge", "AssessDataset"),
     *("GetQuery", "ListQueries", "ListDatasets", "GetDataset", "GetPolicy", "GetBudget"),
     *("ListAdmissions", "GetCaller", "GetStatus"),
 )
 """What only reads, and what has the same answer in the ledger when it is asked again."""
+KEPT_TO_ASK_AGAIN = 4 * MEBIBYTE
+"""What is kept of a call for another replica; one that has sent more is not asked again."""
 SERVICE_CONFIG = json.dumps(
     {
         "loadBalancingConfig": [{"round_robin": {}}],
@@ -57,6 +60,7 @@ def channel_options(maximum_message_bytes: int) -> list[tuple[str, int | str]]:
         ("grpc.service_config", SERVICE_CONFIG),
         # Replicas that are replaced one by one are elsewhere within seconds; half a minute is too late.
         ("grpc.dns_min_time_between_resolutions_ms", 2000),
+        ("grpc.per_rpc_retry_buffer_size", KEPT_TO_ASK_AGAIN),
         ("grpc.max_receive_message_length", maximum_message_bytes),
         ("grpc.max_send_message_length", maximum_message_bytes),
         ("grpc.enable_http_proxy", 0),

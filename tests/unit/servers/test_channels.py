@@ -1,3 +1,4 @@
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -6,9 +7,12 @@ import grpc
 import pytest
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY, service_authenticator
-from sdcgate.servers.channels import channel_options, connect
+from sdcgate.servers.channels import KEPT_TO_ASK_AGAIN, bare_channel, channel_options, connect
 from sdcgate.servers.lifecycle import Running
 from sdcgate.servers.settings import MEBIBYTE, GrpcServer, Peer
+from sdcgate.servers.streamed_calls import StreamedCall
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2_grpc
 from sdcgate_proto.sdcgate.risk.v1 import risk_pb2, risk_pb2_grpc
 
 TOKEN = "t" * 43
@@ -144,3 +148,87 @@ def test_a_connection_that_is_old_is_replaced_and_no_call_is_lost():
     counting = Counting()
     with replica(counting, connection_seconds=1) as one, called(one) as stub:
         until(lambda: len(set(counting.callers)) == 3, stub, most=200_000)
+
+
+class GivingUp(facility_pb2_grpc.FacilityServiceServicer):
+    """A facility of two replicas: the first call of each method is given up, as at the end of a drain."""
+
+    def __init__(self):
+        self.took = []
+
+    def _take(self, method, size, context):
+        self.took.append((method, size))
+        if len(self.took) == 1:
+            context.abort(grpc.StatusCode.CANCELLED, "the drain is over")
+
+    def SubmitResults(self, request_iterator, context):
+        self._take("SubmitResults", sum(len(one.results) for one in request_iterator), context)
+        return pb.SubmitResultsResponse(not_outputs=["a.txt"])
+
+    def EnterKnowledge(self, request, context):
+        self._take("EnterKnowledge", 0, context)
+        return pb.EnterKnowledgeResponse(query="q")
+
+    def ReviewQuery(self, request, context):
+        self._take("ReviewQuery", 0, context)
+        return pb.ReviewQueryResponse()
+
+
+@contextmanager
+def facility(servicer):
+    running = Running(
+        "facility",
+        lambda server: facility_pb2_grpc.add_FacilityServiceServicer_to_server(servicer, server),
+        ["sdcgate.facility.v1.FacilityService"],
+        GrpcServer(),
+        service_authenticator(TOKEN),
+    )
+    running.start()
+    try:
+        with bare_channel(running.address, Peer(plaintext=True)) as channel:
+            yield channel
+    finally:
+        running.stop(0)
+
+
+def send_results(channel, size):
+    """Results of so many bytes, as the gateway sends them."""
+
+    async def messages():
+        yield pb.SubmitResultsRequest(options=pb.ResultsOptions(dataset="survey"))
+        for start in range(0, size, MEBIBYTE // 2):
+            yield pb.SubmitResultsRequest(results=bytes(min(MEBIBYTE // 2, size - start)))
+
+    path = "/sdcgate.facility.v1.FacilityService/SubmitResults"
+    call = StreamedCall(channel, path, pb.SubmitResultsRequest, pb.SubmitResultsResponse)
+    metadata = ((AUTHORIZATION_KEY, f"Bearer {TOKEN}"),)
+    return asyncio.run(call(messages(), 20, metadata))
+
+
+def test_a_folder_of_results_that_a_replica_gave_up_is_sent_again_whole():
+    servicer, size = GivingUp(), 3 * MEBIBYTE + 1
+    with facility(servicer) as channel:
+        assert send_results(channel, size).not_outputs == ["a.txt"]
+    assert servicer.took == [("SubmitResults", size)] * 2
+
+
+def test_results_that_are_too_large_to_be_kept_are_sent_once():
+    servicer, size = GivingUp(), KEPT_TO_ASK_AGAIN + MEBIBYTE
+    with facility(servicer) as channel, pytest.raises(grpc.RpcError) as raised:
+        send_results(channel, size)
+    assert raised.value.code() == grpc.StatusCode.CANCELLED
+    assert servicer.took == [("SubmitResults", size)]
+
+
+def test_knowledge_is_entered_again_and_a_review_is_not():
+    metadata = ((AUTHORIZATION_KEY, f"Bearer {TOKEN}"),)
+    entering, reviewing = GivingUp(), GivingUp()
+    with facility(entering) as channel:
+        stub = facility_pb2_grpc.FacilityServiceStub(channel)
+        assert stub.EnterKnowledge(pb.EnterKnowledgeRequest(), timeout=20, metadata=metadata).query == "q"
+    with facility(reviewing) as channel, pytest.raises(grpc.RpcError) as raised:
+        facility_pb2_grpc.FacilityServiceStub(channel).ReviewQuery(
+            pb.ReviewQueryRequest(), timeout=20, metadata=metadata
+        )
+    assert raised.value.code() == grpc.StatusCode.CANCELLED
+    assert (len(entering.took), len(reviewing.took)) == (2, 1)
