@@ -140,24 +140,21 @@ def _perhaps_disclosing(
     if groups is None:
         return found
     of_new = dict(zip(new.boxes, new.table.records.tolist(), strict=True))
-    of_old, rows = released.facts().records, released.rows()
+    of_old = released.facts().records
     categories = [groups.category(box) for box in new.boxes]
-    columns = (pairs.new_cells.tolist(), pairs.old_cells.tolist(), pairs.difference_records.tolist())
-    for place, (cell, row, records) in enumerate(zip(*columns, strict=True)):
-        category, theirs = categories[cell], released.box(row)
-        if category is None or not records or dict(theirs).get(category[0]) != category[1]:
+    restricted = np.array([category is not None for category in categories], dtype=np.bool_)
+    for place in np.flatnonzero(restricted[pairs.new_cells] & (pairs.difference_records > 0)).tolist():
+        cell, theirs = int(pairs.new_cells[place]), released.box(int(pairs.old_cells[place]))
+        category = categories[cell]
+        if category is None or dict(theirs).get(category[0]) != category[1]:
             continue
         mine = of_new.get(without(new.boxes[cell], category[0]))
-        other = rows.get(without(theirs, category[0]))
-        # Where the whole is not known it is counted.
-        found[place] = (
-            mine is None
-            or other is None
-            or (
-                records * inspector.records_per_respondent
-                >= groups.share * abs(mine - int(of_old[other])) * (1 - ROOM)
-            )
-        )
+        other = released.row(without(theirs, category[0]))
+        if mine is None or other is None:
+            found[place] = True  # the whole is not known: it is counted
+            continue
+        at_most = int(pairs.difference_records[place]) * inspector.records_per_respondent
+        found[place] = at_most >= groups.share * abs(mine - int(of_old[other])) * (1 - ROOM)
     return found
 
 

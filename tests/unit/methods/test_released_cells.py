@@ -157,3 +157,14 @@ def test_a_withheld_cell_is_not_among_the_cells_and_nobody_is_where_it_was_publi
     assert cells.among([NOBODY, (("b", 0b11),), ()]).tolist() == [True, True, False]
     assert len(cells) == 1
     assert NOBODY not in ReleasedCells()
+
+
+def test_a_box_that_others_added_since_is_none_of_these():
+    first = counted([("a", LEVELS["a"][0])])
+    before = grown(ReleasedCells(), first)
+    second = counted([("b", LEVELS["b"][0])])
+    after = grown(before, second)
+    added = second.boxes()[0]
+    assert after.row(added) is not None
+    assert before.row(added) is None
+    assert before.row(first.boxes()[0]) == after.row(first.boxes()[0]) == 0

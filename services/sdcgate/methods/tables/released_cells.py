@@ -5,7 +5,7 @@ whose difference may be unsafe are few, and bounds that need no data find them. 
 often they left, so that a query costs what is different in what left before, not how many tables there were.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -58,8 +58,7 @@ class ReleasedCells:
     def __contains__(self, box: Box) -> bool:
         if box == NOBODY:
             return self._nobody
-        row = self._store.row_of.get(box)
-        return row is not None and row < self._rows
+        return self.row(box) is not None
 
     def among(self, boxes: Sequence[Box]) -> BoolArray:
         """Which boxes are among the cells, shape (boxes,)."""
@@ -81,9 +80,10 @@ class ReleasedCells:
         """The box of a cell."""
         return self._store.boxes[row]
 
-    def rows(self) -> Mapping[Box, int]:
-        """The first row of each box; later ones of `facts` may be of cells that came after these."""
-        return self._store.row_of
+    def row(self, box: Box) -> int | None:
+        """The first row of a box; None where it is not among the cells."""
+        row = self._store.row_of.get(box)
+        return row if row is not None and row < self._rows else None
 
     def axes(self, row: int) -> frozenset[str]:
         """Variables on the axes of the table that the cell stood in."""
