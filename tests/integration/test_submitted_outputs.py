@@ -11,7 +11,10 @@ import sdcgate_client
 from house import cells, person, reasons, table_request, verdict, with_randhie
 from sdcgate.cli import main
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest
+from sdcgate.facility.ledger_audit import audit_source
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.policies import Policies
+from sdcgate.policy.loading import load_policies
 from sdcgate_client import Client, output_request
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
@@ -260,6 +263,17 @@ def test_an_output_that_cannot_be_bound_leaves_only_by_an_exception_that_the_led
     assert not release_pb2.Release.FromString(release.payload).tables
     with pytest.raises(Conflict):
         review(house, query, approve=False)
+
+
+def test_the_ledger_audit_lists_what_left_by_an_exception_and_no_refusal(house, people):
+    request = output_of(people, "site")
+    request.rows[0].variable = "region"
+    query = submit(house, request).decision.query
+    review(house, query, approve=True, exception=True)
+    assert reasons(house.ask(rows=["female"], site=["2"], plan=["17"])) == ["MINIMUM_BASE"]
+    policies = Policies(house.ledger, load_policies(), "israel-cbs")
+    found = audit_source(house.ledger, house.engine, policies, "randhie", 100, 10.0)
+    assert (found.tables, found.overrides) == (0, (query,))
 
 
 def test_a_refused_output_stays_refused(house, people):
