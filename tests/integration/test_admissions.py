@@ -224,6 +224,17 @@ def test_researchers_request_for_themselves_and_see_their_own(house):
     assert (sorted(listed), last.next_page_token) == (sorted(everything), "")
 
 
+def test_a_request_that_is_sent_again_is_the_one_that_waits_and_after_its_decision_a_new_one(house):
+    admissions = house.facility.admissions
+    first = admissions.request(ADA, asked())
+    assert admissions.request(ADA, asked()).admission == first.admission
+    others = [asked(label="somebody else"), asked(valid_until="2026-07-01"), asked(datasets=[])]
+    assert len({admissions.request(ADA, one).admission for one in others} | {first.admission}) == 4
+    assert admissions.request(OLGA, asked()).admission != first.admission
+    approve(house, first.admission)
+    assert admissions.request(ADA, asked()).admission != first.admission
+
+
 def test_a_researcher_gives_up_his_own_admission_only(house):
     admissions = house.facility.admissions
     mine, project = admit(house), admit(house, project="p")

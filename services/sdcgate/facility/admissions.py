@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from typing import cast
 
@@ -91,8 +92,18 @@ class Admissions:
             requested_by=caller.portal or caller.researcher,
             author=caller.key_id,
         )
-        self._records.request(asked)
-        return self._told(asked.admission_id)
+        waiting = self._waiting(asked)
+        if waiting is None:
+            self._records.request(asked)
+        return self._told(waiting or asked.admission_id)
+
+    def _waiting(self, asked: records.AdmissionRequest) -> str | None:
+        """The same request that came before and is not decided yet: who heard no answer sends it again."""
+        for one in self._records.of(researcher=asked.researchers[0], project=asked.project):
+            before = replace(one.request, admission_id=asked.admission_id, author=asked.author)
+            if one.state is records.AdmissionState.REQUESTED and before == asked:
+                return one.request.admission_id
+        return None
 
     def listed(self, caller: Caller, request: pb.ListAdmissionsRequest) -> pb.ListAdmissionsResponse:
         """One's own admissions and those one has requested; to who may see all of them, all."""
