@@ -38,7 +38,7 @@ from sdcgate.policy import loading  # noqa: E402
 from served_house import ServedHouse  # noqa: E402
 
 PAIRED = "Waiting times"
-MOST_FRESH = 300
+MOST_FRESH = 100
 """Trials on files that were never asked before, each of which registers two."""
 
 
