@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 from census_people import REGIONS, census, counted, with_census
@@ -115,8 +116,9 @@ def test_a_sum_is_missing_where_few_seem_to_have_one(house):
     few = [count for count, defined in zip(units.values, sums.defined, strict=True) if not defined]
     many = [count for count, defined in zip(units.values, sums.defined, strict=True) if defined]
     assert few
-    assert min(many) > 0
     assert all(count < 40 for count in few)
+    # How many people there are, and how many of them have an income, get noise of their own.
+    assert np.median(few) < 15 < np.median(many)
 
 
 @pytest.mark.parametrize(
