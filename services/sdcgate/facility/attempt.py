@@ -396,7 +396,7 @@ class Attempt:
     def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
         """Released, unless an unsafe group that no table shows would be in the span."""
         try:
-            if self._unsafe_atoms(left, inspector):
+            if self._unsafe_sums(left, inspector) or self._unsafe_atoms(left, inspector):
                 return self._refused(found)
         except TooManyDifferences:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
@@ -423,8 +423,6 @@ class Attempt:
 
     def _unsafe_atoms(self, left: list[ReleasedTable], inspector: Inspector) -> bool:
         """Whether counts of an unsafe group that several filters cut out are in the span."""
-        if any(self._unsafe_sums(table, left, inspector) for table in left if table.facts.measures):
-            return True
         counts, *others = [table for table in left if table.quantity == left[0].quantity]
         known = self.known.of(counts.quantity)
         if known.empty:
@@ -436,14 +434,15 @@ class Attempt:
         sensitive = inspector.groups.category if inspector.groups is not None else None
         return reveals_unsafe_atom(counts, known, span, inspector, enough, sensitive=sensitive)
 
-    def _unsafe_sums(self, table: ReleasedTable, left: list[ReleasedTable], inspector: Inspector) -> bool:
+    def _unsafe_sums(self, left: list[ReleasedTable], inspector: Inspector) -> bool:
         """Whether the sum of an unsafe group that several filters cut out is in the span of a measure."""
-        known, measure = self.known.of(table.quantity), table.facts.measures[0].name
-        if known.empty or measure.startswith(WEIGHTED_PREFIX):
-            return False
-        same = [other for other in left if other.quantity == table.quantity]
-        span = known.with_tables(same, self.still_time)
-        return reveals_unsafe_atom(table, known, span, inspector, measures=(measure,))
+        for table in left:
+            known = self.known.of(table.quantity)
+            if table.facts.measures and not known.empty and not table.quantity.startswith(WEIGHTED_PREFIX):
+                span = known.with_tables([table], self.still_time)
+                if reveals_unsafe_atom(table, known, span, inspector, measures=(table.quantity,)):
+                    return True
+        return False
 
 
 def _states(withheld: BoolArray) -> IntArray:

@@ -162,19 +162,19 @@ def _beside_disclosed(
     new: ReleasedTable, differences: Sequence["_Difference"], inspector: Inspector
 ) -> list[int]:
     """Cells of lines of which a category is told: that nobody has the others says the same."""
-    groups = inspector.groups
-    if groups is None or not differences:
+    groups, detailed = inspector.groups, [one for one in differences if one.by_detail]
+    if groups is None:
         return []
-    told = groups.unsafe([difference.region for difference in differences])
-    cells = [cell for place in np.flatnonzero(told).tolist() for cell in differences[place].by_detail]
-    names = {
-        (category[0], new.boxes[cell]) for cell in cells if (category := groups.category(new.boxes[cell]))
-    }
-    lines = {(name, without(box, name)) for name, box in names}
+    told, lines = groups.unsafe([one.region for one in detailed]), set[tuple[str, Box]]()
+    for place in np.flatnonzero(told).tolist():
+        for cell in detailed[place].by_detail:
+            category = groups.category(new.boxes[cell])
+            if category is not None:
+                lines.add((category[0], without(new.boxes[cell], category[0])))
     return [
         cell
         for cell, box in enumerate(new.boxes)
-        if any(name in dict(box) and without(box, name) == line for name, line in lines)
+        if any((name, without(box, name)) in lines for name, _ in box)
     ]
 
 

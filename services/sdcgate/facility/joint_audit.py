@@ -54,12 +54,9 @@ def telling(
     fresh = {box for new in tables for box, _ in new.published() if box not in known.published}
     cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
     hidden = {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
-    # What is known at most is known of units.
-    of_records = boxes if varying is None else boxes.without_limits()
-    looks = [(of_records, names, fresh - computable(known, tables), False)]
+    looks = [(boxes.adding_up(varying, False), names, fresh - computable(known, tables), False)]
     if varying is not None:
-        # Units add up over what no unit is in twice.
-        looks.append((boxes.without(varying), names - varying, fresh, True))
+        looks.append((boxes.adding_up(varying, True), names - varying, fresh, True))
     group = _group(tables)
     for those, first, news, units in looks:
         look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline)

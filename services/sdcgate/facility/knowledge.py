@@ -315,14 +315,10 @@ class Knowledge:
 
     def limited(self, limits: Iterable[PopulationLimit]) -> "Knowledge":
         """With what refusals told of groups."""
-        counts = self.of(COUNTS)
+        quantities = dict(self.quantities)
         for limit in limits:
-            counts = counts.limited(limit)
-        return (
-            self
-            if counts is self.of(COUNTS)
-            else replace(self, quantities={**self.quantities, COUNTS: counts})
-        )
+            quantities[COUNTS] = quantities.get(COUNTS, self.nothing).limited(limit)
+        return replace(self, quantities=quantities)
 
 
 class KnowledgeOfSources:

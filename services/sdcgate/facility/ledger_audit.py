@@ -168,9 +168,7 @@ def _counts(
     deadline: Deadline,
 ) -> AuditedQuantity:
     full = known.shapes.full
-    boxes = known.boxes.without(dataset.varying or set()) if units else known.boxes
-    if not units and dataset.varying is not None:
-        boxes = boxes.without_limits()
+    boxes = known.boxes.adding_up(dataset.varying, units)
     floor = 0 if policy.zeros_withheld else 1
     found = audit_history(boxes, full, policy.count_width, floor, most_atoms, deadline, units)
     computable = _computable([audited.box for audited in found], known)

@@ -82,7 +82,7 @@ def _told(plan: ModelPlan, people: Population) -> tuple[ToldPower, ...]:
     for measure, most in _highest(plan):
         sample = Sample(people.records.measures[measure], nowhere, people.unit, 1)
         for order in range(2, most + 1):
-            sums = power_sums(sample, order, _coalition(plan))
+            sums = power_sums(sample, order, plan.policy.rules.coalition)
             found.append(ToldPower(measure, sums, sums))
     return tuple(found)
 
@@ -92,7 +92,7 @@ def _told_by_sums(engine: Engine, plan: ModelPlan, still_time: Callable[[], None
     sums = engine.moment_sums(plan.dataset, still_time)
     found = []
     for measure, most in _highest(plan):
-        query = MomentQuery(measure, most, _coalition(plan), plan.valid, plan.population)
+        query = MomentQuery(measure, most, plan.policy.rules.coalition, plan.valid, plan.population)
         found += [ToldPower(measure, one, one) for one in sums.of_population(query)]
     return tuple(found)
 
@@ -107,12 +107,6 @@ def _highest(plan: ModelPlan) -> list[tuple[str, int]]:
             if part.measure in plan.valid and part.transformation in ORDERS:
                 highest[part.measure] = max(ORDERS[part.transformation], highest.get(part.measure, 2))
     return sorted(highest.items())
-
-
-def _coalition(plan: ModelPlan) -> int:
-    """Units that put together what they know, beside the one that is estimated."""
-    rule = plan.policy.rules.p_percent
-    return rule.coalition if rule is not None else 1
 
 
 def _as_correlations(plan: ModelPlan, measures: tuple[str, ...]) -> StatisticPlan:

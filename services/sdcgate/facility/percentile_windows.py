@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 
@@ -20,10 +20,11 @@ class ReleasedWindow:
 
     def message(self) -> release_pb2.PercentileWindow:
         """As the ledger keeps it."""
+        variables, masks = as_texts(self.box)
         return release_pb2.PercentileWindow(
             measure=self.measure,
-            variables=[name for name, _ in self.box],
-            masks=[f"{mask:x}" for _, mask in self.box],
+            variables=variables,
+            masks=masks,
             lowest=self.lowest,
             highest=self.highest,
             skipped=self.skipped,
@@ -33,5 +34,5 @@ class ReleasedWindow:
     @classmethod
     def of(cls, kept: release_pb2.PercentileWindow) -> "ReleasedWindow":
         """What the ledger kept."""
-        box = zip(kept.variables, (int(mask, 16) for mask in kept.masks), strict=True)
-        return cls(kept.measure, tuple(box), kept.lowest, kept.highest, kept.skipped, kept.records)
+        box = from_texts(kept.variables, kept.masks)
+        return cls(kept.measure, box, kept.lowest, kept.highest, kept.skipped, kept.records)

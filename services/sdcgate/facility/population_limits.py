@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Look, Width
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
 from sdcgate.methods.tables.joint_boxes import JointBoxes, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_scopes import scopes
@@ -22,19 +22,15 @@ class PopulationLimit:
 
     def message(self) -> release_pb2.PopulationLimit:
         """As the ledger keeps it."""
-        return release_pb2.PopulationLimit(
-            variables=[name for name, _ in self.box],
-            masks=[f"{mask:x}" for _, mask in self.box],
-            full=[f"{self.full[name]:x}" for name, _ in self.box],
-            units=self.units,
-        )
+        variables, masks = as_texts(self.box)
+        _, full = as_texts(tuple((name, self.full[name]) for name in variables))
+        return release_pb2.PopulationLimit(variables=variables, masks=masks, full=full, units=self.units)
 
     @classmethod
     def of(cls, kept: release_pb2.PopulationLimit) -> "PopulationLimit":
         """What the ledger kept."""
-        masks, full = ([int(mask, 16) for mask in masks] for masks in (kept.masks, kept.full))
-        box = zip(kept.variables, masks, strict=True)
-        return cls(tuple(box), dict(zip(kept.variables, full, strict=True)), kept.units)
+        full = from_texts(kept.variables, kept.full)
+        return cls(from_texts(kept.variables, kept.masks), dict(full), kept.units)
 
 
 def limit_tells(
@@ -58,8 +54,7 @@ def limit_tells(
     Raises:
         JointlyUnproved: the time was too short: what is said must not depend on how busy the machine is.
     """
-    if varying is not None:
-        boxes = boxes.without(varying)
+    boxes = boxes.adding_up(varying, True)
     names = variables_of(limit.box)
     if not boxes.secret or names & (varying or frozenset()):
         return False

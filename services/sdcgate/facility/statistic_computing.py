@@ -60,9 +60,7 @@ def compute_task(task: Task) -> Done:
         second = other.released(assess_statistic(other.statistic, other.facts, rules))
         return Done(compute(Statistic.PERCENTILES, people.sample, rules), second)
     found = compute_statistic(task.statistic, people.sample, rules, people.columns, task.largest, task.errors)
-    rule = rules.table.p_percent
-    coalition = rule.coalition if rule is not None else 1
-    powers = told_powers(task.statistic, people, task.measures, task.highest_power, coalition)
+    powers = told_powers(task.statistic, people, task.measures, task.highest_power, rules.table.coalition)
     return Done(found, None, powers)
 
 

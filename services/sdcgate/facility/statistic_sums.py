@@ -49,22 +49,21 @@ def computed_by_sums(engine: Engine, plan: StatisticPlan, in_time: Callable[[], 
     facts = _facts(engine, plan, max(2, rules.ranks))
     if not facts.records[0]:
         return None
-    coalition = rules.p_percent.coalition if rules.p_percent is not None else 1
     moments, powers = engine.moment_sums(plan.dataset, in_time), []
     for name in plan.measures:
-        query = MomentQuery(name, 2, coalition, plan.measures, plan.population)
+        query = MomentQuery(name, 2, rules.coalition, plan.measures, plan.population)
         powers += [ToldPower(name, one, one) for one in moments.of_population(query)]
     numbers = tuple((Transformed(name, ""),) for name in plan.measures)
-    query_ = LinearQuery((), numbers, plan.population, plan.measures)
-    sums = engine.linear_sums(plan.dataset, query_)
-    products = _products(sums, query_, plan, in_time)
+    linear = LinearQuery((), numbers, plan.population, plan.measures)
+    sums = engine.linear_sums(plan.dataset, linear)
+    products = _products(sums, linear, plan, in_time)
     if {(products.records, products.units)} != {(int(facts.records[0]), int(facts.units[0]))}:
         raise ComputationFailed("a statistic did not see all units")
     in_time()
     told = StatisticFacts(
         facts,
         bounds=tuple(ClosestBound(f"variance of {one.measure}", one.whole.closeness) for one in powers),
-        implied=_implied(sums, query_, plan),
+        implied=_implied(sums, linear, plan),
     )
     found = correlations_of_sums(plan.statistic, products, plan.measures, told)
     return Done(found, None, tuple(powers))

@@ -192,6 +192,11 @@ class Rules:
         of_linear = [len(rule.weights) for rule in self.linear_sensitivity]
         return max([rule.largest for rule in self.dominance] + of_coalitions + of_linear, default=0)
 
+    @property
+    def coalition(self) -> int:
+        """Units that put together what they know to estimate the contribution of one more."""
+        return self.p_percent.coalition if self.p_percent is not None else 1
+
 
 @dataclass(frozen=True, slots=True)
 class ProtectionLevels:

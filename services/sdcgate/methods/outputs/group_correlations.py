@@ -37,7 +37,7 @@ def group_correlations(
     Figures are `correlation(a,b)` and `p_value(a,b)` of each pair, or `variance(1)` and `loading(1,a)`.
     A group in which a measure does not vary has none.
     """
-    coalition = rules.table.p_percent.coalition if rules.table.p_percent else 1
+    coalition = rules.table.coalition
     names = tuple(name for name, _ in columns.measures)
     values = tuple(values for _, values in columns.measures)
     ranks = max(2, rules.table.ranks)

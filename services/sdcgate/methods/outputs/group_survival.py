@@ -55,7 +55,7 @@ def group_survival(statistic: Statistic, sample: Sample, rules: StatisticRules, 
     if np.any(sample.values < 0):
         raise FactsError([FactProblem("values", "must not be below 0: they are times")])
     events, fewest = given(columns.has), rules.implied.units
-    coalition = rules.table.p_percent.coalition if rules.table.p_percent else 1
+    coalition = rules.table.coalition
     found = [_steps(sample, records, events, fewest, coalition) for records in sample.members]
     bounds = np.array([np.inf if one is None else one.closeness for one in found])
     facts = StatisticFacts(

@@ -175,7 +175,7 @@ def _cell_bounds(
     sample: Sample, rules: StatisticRules, cell: IntArray, number: int
 ) -> tuple[ClosestBound, ...]:
     """How closely the variance within a cell tells its outermost value, in the worst cell of each group."""
-    coalition = rules.table.p_percent.coalition if rules.table.p_percent else 1
+    coalition = rules.table.coalition
     by_cell = Sample(
         sample.values, sample.groups * number + cell, sample.units, sample.number_of_groups * number
     )

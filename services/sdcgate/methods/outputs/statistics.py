@@ -122,7 +122,7 @@ class _Asked:
 
     @property
     def coalition(self) -> int:
-        return self.rules.table.p_percent.coalition if self.rules.table.p_percent else 1
+        return self.rules.table.coalition
 
     def facts(self, **measures: FloatArray) -> StatisticFacts:
         """Groups as cells with the sums that a statistic tells of."""

@@ -48,6 +48,16 @@ def make_box(masks: Iterable[tuple[str, int]], full: Mapping[str, int]) -> Box:
     return tuple(sorted((variable, mask) for variable, mask in merged.items() if mask != full[variable]))
 
 
+def as_texts(box: Box) -> tuple[list[str], list[str]]:
+    """The variables that a box restricts, and their masks as hexadecimal numbers."""
+    return [name for name, _ in box], [f"{mask:x}" for _, mask in box]
+
+
+def from_texts(variables: Iterable[str], masks: Iterable[str]) -> Box:
+    """The box of `as_texts`. Raises ValueError for texts that are none of a box."""
+    return tuple((name, int(mask, 16)) for name, mask in zip(variables, masks, strict=True))
+
+
 def is_inside(inner: Box, outer: Box) -> bool:
     """Whether every record of one box is in the other by description (equal boxes are)."""
     if inner == NOBODY:

@@ -55,9 +55,14 @@ class JointBoxes:
         limits = {**self.limits, box: min(units, self.limits.get(box, units))}
         return replace(self, masks=masks, limits=limits)
 
-    def without_limits(self) -> "JointBoxes":
-        """The same boxes, of none of which a most is known."""
-        return replace(self, limits={}) if self.limits else self
+    def adding_up(self, varying: Set[str] | None, units: bool) -> "JointBoxes":
+        """What tells of records, or of units: these add up over what does not vary within them.
+
+        `varying` are variables that do, None where units are records. Limits are known of units.
+        """
+        if varying is None:
+            return self
+        return self.without(varying) if units else replace(self, limits={})
 
     def withheld(self, box: Box) -> bool:
         """Whether a box was ever withheld."""
