@@ -1,13 +1,13 @@
 """A whole facility in one process: real engine, ledger and methods, without servers between them."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
-from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.engine.descriptor import Descriptor, parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Answered, Facility
 from sdcgate.facility.in_process import LocalProtection, LocalRisk
@@ -79,6 +79,26 @@ def with_randhie(folder: Path, **options) -> House:
     house = build(folder, **options)
     house.engine.register(parse_descriptor(yaml.safe_load(RANDHIE.read_text())))
     return house
+
+
+def people_descriptor(
+    codes: Mapping[str, Iterable[str]], measures: Iterable[Mapping] = (), variables=(), **more
+) -> Descriptor:
+    """A census in people.csv, whose variables have these codes; `variables` are others, written out."""
+    plain = [
+        {"name": name, "identifying": "NO", "levels": [{"codes": [{"code": code} for code in listed]}]}
+        for name, listed in codes.items()
+    ]
+    return parse_descriptor(
+        {
+            "name": "people",
+            "data": {"path": "people.csv"},
+            "design": {"coverage": "CENSUS"},
+            "variables": [*plain, *variables],
+            "measures": [*measures],
+            **more,
+        }
+    )
 
 
 def table_request(

@@ -9,8 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from house import build, cells
-from sdcgate.engine.descriptor import parse_descriptor
+from house import build, cells, people_descriptor
 
 CODES = {"town": ("t0", "t1", "t2"), "age": ("young", "middle", "old"), "sex": ("f", "m")}
 ILLNESSES = ("none", "flu", "gout")
@@ -35,14 +34,9 @@ def house_of(folder, persons):
         lines += [",".join(codes[code] for codes, code in zip(names, place, strict=True))] * int(number)
     (folder / "people.csv").write_text("\n".join(lines) + "\n")
     house = build(folder)
-    variables = [
-        {"name": name, "identifying": "NO", "levels": [{"codes": [{"code": code} for code in codes]}]}
-        for name, codes in CODES.items()
-    ]
     of_illness = [{"code": code, "harmless": code == "none"} for code in ILLNESSES]
     illness = {"name": "illness", "identifying": "NO", "sensitive": True, "levels": [{"codes": of_illness}]}
-    declared = {"name": "people", "data": {"path": "people.csv"}, "design": {"coverage": "CENSUS"}}
-    house.engine.register(parse_descriptor({**declared, "variables": [*variables, illness]}))
+    house.engine.register(people_descriptor(CODES, variables=[illness]))
     return house
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from house import House, build, reasons, verdict
-from sdcgate.engine.descriptor import parse_descriptor
+from house import House, build, people_descriptor, reasons, verdict
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
@@ -28,21 +27,9 @@ def house(tmp_path) -> Iterator[House]:
     frame["half"] = np.arange(PEOPLE) % 2
     frame.sample(frac=1, random_state=1).to_csv(tmp_path / "people.csv", index=False)
     made = build(tmp_path, policy="five-safes")
-    made.engine.register(
-        parse_descriptor(
-            {
-                "name": "people",
-                "data": {"path": "people.csv"},
-                "unit": {"column": "id"},
-                "design": {"coverage": "CENSUS"},
-                "variables": [
-                    {"name": name, "identifying": "NO", "levels": [{"codes": [{"code": c} for c in "01"]}]}
-                    for name in ("tag", "half")
-                ],
-                "measures": [{"name": "income", "lower_bound": 0, "upper_bound": 10000}],
-            }
-        )
-    )
+    income = {"name": "income", "lower_bound": 0, "upper_bound": 10000}
+    codes = dict.fromkeys(("tag", "half"), "01")
+    made.engine.register(people_descriptor(codes, [income], unit={"column": "id"}))
     yield made
     made.facility.close()
 

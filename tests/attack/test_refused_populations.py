@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from house import build, cells, reasons, verdict
-from sdcgate.engine.descriptor import parse_descriptor
+from house import build, cells, people_descriptor, reasons, verdict
 
 TOWNS, TRADES = ("t0", "t1", "t2"), ("k0", "k1", "k2", "k3")
 LEAST_POPULATION, WIDTH = 50, 10
@@ -31,12 +30,7 @@ def house_of(folder, persons):
     rows = [f"{TOWNS[t]},{TRADES[k]}" for (t, k), number in np.ndenumerate(persons) for _ in range(number)]
     (folder / "people.csv").write_text("\n".join(["town,trade", *rows]) + "\n")
     house = build(folder)
-    variables = [
-        {"name": name, "identifying": "NO", "levels": [{"codes": [{"code": code} for code in codes]}]}
-        for name, codes in (("town", TOWNS), ("trade", TRADES))
-    ]
-    declared = {"name": "people", "data": {"path": "people.csv"}, "design": {"coverage": "CENSUS"}}
-    house.engine.register(parse_descriptor({**declared, "variables": variables}))
+    house.engine.register(people_descriptor({"town": TOWNS, "trade": TRADES}))
     return house
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from house import House, build, reasons, verdict
+from house import House, build, people_descriptor, reasons, verdict
 from sdcgate.engine import engine as engines
-from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.ledger_audit import audit_source
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
@@ -38,25 +37,12 @@ def people() -> pd.DataFrame:
 def opened(folder) -> House:
     people().to_csv(folder / "people.csv", index=False)
     made = build(folder, policy="five-safes")
-    codes = {"place": PLACES, "sex": ("0", "1")}
-    made.engine.register(
-        parse_descriptor(
-            {
-                "name": "people",
-                "data": {"path": "people.csv"},
-                "unit": {"column": "id"},
-                "design": {"coverage": "CENSUS"},
-                "variables": [
-                    {"name": name, "identifying": "NO", "levels": [{"codes": [{"code": c} for c in listed]}]}
-                    for name, listed in codes.items()
-                ],
-                "measures": [
-                    {"name": "income", "decimals": 1, "lower_bound": 0, "upper_bound": 10000},
-                    {"name": "points", "lower_bound": 0, "upper_bound": 100},
-                ],
-            }
-        )
-    )
+    measures = [
+        {"name": "income", "decimals": 1, "lower_bound": 0, "upper_bound": 10000},
+        {"name": "points", "lower_bound": 0, "upper_bound": 100},
+    ]
+    codes = {"place": PLACES, "sex": "01"}
+    made.engine.register(people_descriptor(codes, measures, unit={"column": "id"}))
     return made
 
 

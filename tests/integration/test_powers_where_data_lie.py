@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from engines_compared import files
-from house import House, build, verdict
+from house import House, build, people_descriptor, verdict
 from powers_two_ways import (
     NEVER,
     agree,
@@ -339,27 +339,14 @@ def _house(folder: Path, seed: int, most: int) -> House:
     frame = frame.assign(few=rng.integers(0, 3, len(persons)), same=7)
     frame.to_csv(folder / "people.csv", index=False)
     made = build(folder, policy="five-safes")
-    codes = {"place": PLACES, "sex": ("0", "1")}
-    made.engine.register(
-        parse_descriptor(
-            {
-                "name": "people",
-                "data": {"path": "people.csv"},
-                "unit": {"column": "id"},
-                "design": {"coverage": "CENSUS"},
-                "variables": [
-                    {"name": name, "identifying": "NO", "levels": [{"codes": [{"code": c} for c in listed]}]}
-                    for name, listed in codes.items()
-                ],
-                "measures": [
-                    {"name": "income", "decimals": 1, "lower_bound": 0.1, "upper_bound": 10000},
-                    {"name": "points", "lower_bound": 0, "upper_bound": 100},
-                    {"name": "few", "lower_bound": 0, "upper_bound": 2},
-                    {"name": "same", "lower_bound": 0, "upper_bound": 7},
-                ],
-            }
-        )
-    )
+    measures = [
+        {"name": "income", "decimals": 1, "lower_bound": 0.1, "upper_bound": 10000},
+        {"name": "points", "lower_bound": 0, "upper_bound": 100},
+        {"name": "few", "lower_bound": 0, "upper_bound": 2},
+        {"name": "same", "lower_bound": 0, "upper_bound": 7},
+    ]
+    codes = {"place": PLACES, "sex": "01"}
+    made.engine.register(people_descriptor(codes, measures, unit={"column": "id"}))
     return made
 
 
