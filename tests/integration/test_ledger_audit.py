@@ -44,6 +44,14 @@ def test_what_left_under_the_policy_is_refuted_nowhere(installation: Installatio
     assert re.search(sums, result.stdout)
 
 
+def test_everything_is_proved_over_all_tables_together(installation: Installation) -> None:
+    result = installation.run("ledger", "audit", "randhie", "--atoms", "30", "--strict")
+    assert result.exit_code == 0, result.output
+    found = re.findall(r"(\d+) refuted, (\d+) proved, (\d+) wide .*, (\d+) unproved", result.stdout)
+    assert len(found) >= 3
+    assert all((refuted, wide, unproved) == ("0", "0", "0") for refuted, _, wide, unproved in found)
+
+
 def test_what_is_told_too_closely_comes_with_arithmetic_that_adds_up(installation: Installation) -> None:
     result = installation.run("ledger", "audit", "randhie", **wider(installation, "count_width: 500"))
     assert result.exit_code == 1, result.output

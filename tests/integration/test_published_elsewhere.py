@@ -2,7 +2,7 @@
 
 import pytest
 
-from house import reasons, verdict, with_randhie
+from house import build, people_descriptor, reasons, verdict, with_randhie
 from sdcgate.facility.errors import Forbidden, InvalidRequest
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.published import request_of
@@ -61,6 +61,42 @@ def test_what_is_unsafe_stays_withheld_though_it_was_published_elsewhere(tmp_pat
     alone = with_randhie(tmp_path / "other").ask(rows=["plan"], columns=["site"])
     # Nothing has to be withheld to protect what everybody knows.
     assert 0 < withheld(answer) < withheld(alone)
+
+
+SURVEY = {"name": "people", "weight": {"column": "weight", "decimals": 1}}
+PLACES = {"a": (40, 40), "b": (50, 3), "c": (45, 38)}
+"""Women and men of each place."""
+
+
+def survey(folder):
+    """A sample whose weights were calibrated to the people of each place: few men answered in one."""
+    folder.mkdir(exist_ok=True)
+    lines = ["place,sex,weight"]
+    for place, (women, men) in PLACES.items():
+        weight = 10_000 / (women + men)
+        lines += [
+            f"{place},{sex},{weight:.1f}" for sex, many in (("f", women), ("m", men)) for _ in range(many)
+        ]
+    (folder / "people.csv").write_text("\n".join(lines) + "\n")
+    house = build(folder, data_root=folder)
+    codes = {"place": tuple(PLACES), "sex": ("f", "m")}
+    sampled = {"design": {"coverage": "SAMPLE", "population_size": 30_000}}
+    house.engine.register(people_descriptor(codes, **SURVEY, **sampled))
+    return house
+
+
+def test_calibration_margins_are_entered_as_the_weighted_counts_that_they_are(tmp_path):
+    women = {"rows": ["place"], "figures": ["WEIGHTED_UNITS"], "margins": False, "sex": ["f"]}
+    house = survey(tmp_path)
+    assert verdict(house.ask(dataset="people", **women)) == "RELEASED"
+    informed = survey(tmp_path / "informed")
+    request = {"dataset": "people", "published": "Weighting report 2024, margins by place"}
+    margins = {"rows": by("place"), "figures": [{"statistic": "WEIGHTED_UNITS"}]}
+    asked = from_value({**request, **margins}, pb.EnterKnowledgeRequest)
+    assert informed.facility.enter_knowledge(STEWARD, asked, Pace(60.0)).cells == 5
+    answer = informed.ask(dataset="people", **women)
+    # The people of b less its women are three men.
+    assert (verdict(answer), reasons(answer)) == ("REFUSED", ["DIFFERENCING"])
 
 
 def withheld(answer) -> int:

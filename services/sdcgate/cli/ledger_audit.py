@@ -22,6 +22,9 @@ def audit(
     ] = 20_000,
     time_limit: Annotated[float, typer.Option(help="Seconds for it.", min=1)] = 600.0,
     every: Annotated[bool, typer.Option("--all", help="List every withheld cell.")] = False,
+    strict: Annotated[
+        bool, typer.Option(help="End with an error where anything is not proved, too.")
+    ] = False,
 ) -> None:
     """Say of every cell ever withheld what all releases of its source together tell of it.
 
@@ -47,6 +50,8 @@ def audit(
     typer.echo(describe(found, every))
     if found.refuted:
         give_up("something that was withheld is told by what has left", FAILED)
+    if strict and not found.proved:
+        give_up("not everything that was withheld is proved not to be told by what has left", FAILED)
 
 
 def describe(found: "SourceAudit", every: bool = False) -> str:

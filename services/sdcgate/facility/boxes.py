@@ -89,6 +89,12 @@ def compressed(dataset: Dataset, variable: str, mask: int) -> int:
     return _gathered(mask, dataset.occurring(variable))
 
 
+def occurring_places(dataset: Dataset, variable: str) -> IntArray:
+    """The finest codes of a variable that occur, in order: bit k of a box's mask is the kth of them."""
+    occurring = dataset.occurring(variable)
+    return np.flatnonzero(_bits(occurring, occurring.bit_length()))
+
+
 def expanded(dataset: Dataset, box: Box) -> Box:
     """A box as the engine takes it, over all finest codes."""
     return tuple((name, _spread(mask, dataset.occurring(name))) for name, mask in box)

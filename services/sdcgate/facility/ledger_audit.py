@@ -10,7 +10,7 @@ import numpy as np
 
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
+from sdcgate.facility.boxes import MEASURE_PRESENT, expanded, occurring_places
 from sdcgate.facility.joint_sums import MeasureHistory
 from sdcgate.facility.knowledge import COUNTS, Knowledge, KnowledgeOfSources, KnownQuantity
 from sdcgate.facility.noise import Noise
@@ -23,6 +23,7 @@ from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_history import AuditedBox, Standing, audit_history, audit_sums
 from sdcgate.methods.tables.joint_sums import PART, Amounts, P, Q, amounts, of_all_parts
+from sdcgate.methods.tables.joint_witnesses import Combinations
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 from sdcgate.policy.effective import EffectivePolicy
@@ -94,6 +95,12 @@ class SourceAudit:
         """Whether anything withheld is told."""
         return any(quantity.of(Standing.REFUTED) for quantity in self.quantities)
 
+    @property
+    def proved(self) -> bool:
+        """Whether nothing withheld is told, whatever is combined."""
+        of_figures = all(quantity.of(Standing.PROVED) == len(quantity.cells) for quantity in self.quantities)
+        return of_figures and not any(noise.unproved is None or noise.unproved for noise in self.noise)
+
 
 def audit_source(
     ledger: Ledger, engine: Engine, policies: Policies, name: str, most_atoms: int, seconds: float
@@ -119,11 +126,12 @@ def audit_source(
     quantities, noise = [], []
     for dataset in (engine.dataset(*version) for version in versions):
         known, policy = knowledge.of(source, dataset.name, dataset.version), policies.of(dataset)
-        quantities.append(_counts(dataset, False, known.of(COUNTS), policy, most_atoms, deadline))
+        look = _Look(engine, dataset, most_atoms, deadline)
+        quantities.append(_counts(look, False, known.of(COUNTS), policy))
         if dataset.varying is not None:
-            quantities.append(_counts(dataset, True, known.of(COUNTS), policy, most_atoms, deadline))
+            quantities.append(_counts(look, True, known.of(COUNTS), policy))
         quantities += [
-            _sums(dataset, quantity, known, policy.sum_width, most_atoms, deadline)
+            _sums(look, quantity, known, policy.sum_width)
             for quantity in sorted(known.quantities)
             if quantity != COUNTS
         ]
@@ -159,18 +167,32 @@ def _release(payload: bytes) -> release_pb2.Release:
     return release_pb2.Release.FromString(payload)
 
 
-def _counts(
-    dataset: Dataset,
-    units: bool,
-    known: KnownQuantity,
-    policy: EffectivePolicy,
-    most_atoms: int,
-    deadline: Deadline,
-) -> AuditedQuantity:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """At what, and how far."""
+
+    engine: Engine
+    dataset: Dataset
+    most_atoms: int
+    deadline: Deadline
+
+    def occurring(self, variables: tuple[str, ...]) -> Combinations:
+        """The joint codes that people have, as boxes tell them: by the codes that occur."""
+        codes, _ = self.engine.occurring_codes(self.dataset, variables)
+        places = [
+            np.searchsorted(occurring_places(self.dataset, name), codes[:, column])
+            for column, name in enumerate(variables)
+        ]
+        return Combinations(variables, np.array(places, dtype=np.int64).reshape(len(variables), -1).T)
+
+
+def _counts(look: _Look, units: bool, known: KnownQuantity, policy: EffectivePolicy) -> AuditedQuantity:
+    dataset = look.dataset
     full = known.shapes.full
     boxes = known.boxes.adding_up(dataset.varying, units)
     floor = 0 if policy.zeros_withheld else 1
-    found = audit_history(boxes, full, policy.count_width, floor, most_atoms, deadline, units)
+    width, atoms = policy.count_width, look.most_atoms
+    found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring)
     computable = _computable([audited.box for audited in found], known)
     return AuditedQuantity(
         dataset,
@@ -181,10 +203,9 @@ def _counts(
     )
 
 
-def _sums(
-    dataset: Dataset, quantity: str, known: Knowledge, share: float, most_atoms: int, deadline: Deadline
-) -> AuditedQuantity:
+def _sums(look: _Look, quantity: str, known: Knowledge, share: float) -> AuditedQuantity:
     """What stands of a measure; without public bounds only what can be computed is told."""
+    dataset = look.dataset
     of_measure, bounds = known.of(quantity), bounds_of(dataset, quantity)
     history = MeasureHistory.of(quantity, of_measure, known.of(COUNTS))
     hidden = of_measure.boxes.secrets_within(set(history.full))
@@ -196,7 +217,8 @@ def _sums(
         def parts(domain: Variables) -> Amounts:
             return amounts(history.within(domain), bounds, history.codes(domain), share)
 
-        found = audit_sums(of_measure.boxes, history.full, history.having, parts, most_atoms, deadline)
+        those, atoms = of_measure.boxes, look.most_atoms
+        found = audit_sums(those, history.full, history.having, parts, atoms, look.deadline, look.occurring)
     return AuditedQuantity(
         dataset,
         power_words(quantity),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.joint_boxes import JointBoxes
@@ -13,24 +12,12 @@ from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
 from sdcgate.methods.tables.joint_reduction import everything_of, reduced
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
-from three_variables import FULL, box, boxes, inside
+from three_variables import FULL, bounds, box, boxes, inside
 
 
 def audited(published, secret, width=3, floor=0, seconds=10.0, told_apart=frozenset(), limits=None):
     system = joint_system(set(FULL), published, secret, FULL, told_apart, limits=limits or {})
     return system, joint_intervals(system, width, floor, Deadline(seconds))
-
-
-def bounds(published, secret, floors=(), limits=None):
-    """Least and greatest sum of one box, by SciPy over all codes."""
-    known = np.array([inside(cell) for cell in published], dtype=float)
-    rows = [-inside(cell).astype(float) for cell in floors] + [inside(cell) for cell in limits or {}]
-    most = [-1.0] * len(floors) + [*(limits or {}).values()]
-    ends = {"A_ub": np.array(rows), "b_ub": most} if rows else {}
-    found = [
-        linprog(way * inside(secret), A_eq=known, b_eq=list(published.values()), **ends) for way in (1, -1)
-    ]
-    return found[0].fun, -found[1].fun if found[1].status == 0 else np.inf
 
 
 @settings(max_examples=120, deadline=None)

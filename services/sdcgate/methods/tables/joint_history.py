@@ -1,7 +1,8 @@
 """The joint audit of a whole history: every box ever withheld, within as many variables as can be.
 
 Nothing is about to leave here, so it may take its time, and says of each withheld box what stands: refuted,
-with the sums that bound it; proved; wide within the variables looked at; or unproved.
+with the sums that bound it; proved; wide within the variables looked at; or unproved. What is wide within
+some variables is looked at once more over all of them (`joint_witnesses`), which proves and cannot refute.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,16 +21,20 @@ from sdcgate.methods.tables.joint_intervals import (
     joint_bounds,
     joint_intervals,
 )
-from sdcgate.methods.tables.joint_sums import PART, ROOM, Amounts, as_array, of_all_parts
+from sdcgate.methods.tables.joint_sums import PART, PARTS, ROOM, Amounts, as_array, of_all_parts
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
+from sdcgate.methods.tables.joint_witnesses import Combinations, Everything, wide_over_everything
 from sdcgate.methods.tables.solver import Deadline
+
+Occurring = Callable[[tuple[str, ...]], Combinations]
+"""The joint codes that people have, of some variables."""
 
 
 class Standing(IntEnum):
     """What all releases together tell of a withheld box, the worst last."""
 
     PROVED = 0
-    """It can be two values a width apart, and no released box reaches beyond the variables looked at."""
+    """It can be two values a width apart, whatever of all that left is combined."""
     WIDE = 1
     """It can within the variables looked at; there are boxes of others as well."""
     UNPROVED = 2
@@ -89,6 +94,19 @@ class _Looked:
         """How far apart two values of each must be able to lie."""
         return as_array(self.width, secrets) if isinstance(self.width, Mapping) else self.width
 
+    def everything(self, secrets: Sequence[Box]) -> Everything:
+        """What is known of some secrets, where these variables are all that there are."""
+        asked = set(secrets)
+        return Everything(
+            self.published,
+            self.limits,
+            secrets,
+            np.broadcast_to(np.asarray(self.widths(secrets), dtype=np.float64), (len(secrets),)),
+            self.floor,
+            [box for box in self.secrets if box not in asked],
+            self.room,
+        )
+
 
 def audit_history(
     boxes: JointBoxes,
@@ -98,6 +116,7 @@ def audit_history(
     most_atoms: int,
     deadline: Deadline,
     units: bool = False,
+    occurring: Occurring | None = None,
 ) -> list[AuditedBox]:
     """What stands of each box whose count was withheld and never left.
 
@@ -109,6 +128,7 @@ def audit_history(
         most_atoms: joint codes that are looked at together.
         deadline: what is not settled by then is unproved.
         units: look at units, which add up over these boxes, rather than at records.
+        occurring: which joint codes of variables people have; nothing is looked at over all of them without.
     """
     secrets = boxes.secrets_within(set(full))
 
@@ -119,6 +139,8 @@ def audit_history(
 
     firsts = {variables_of(box) for box in secrets}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
+    if occurring is not None:
+        standing |= _over_everything(looked(frozenset(full)), standing, occurring, deadline)
     return [standing[box] for box in secrets]
 
 
@@ -129,6 +151,7 @@ def audit_sums(
     parts: Callable[[Variables], Amounts],
     most_atoms: int,
     deadline: Deadline,
+    occurring: Occurring | None = None,
 ) -> list[AuditedBox]:
     """What stands of each box of which a measure's sum was withheld and never left, its bounds as sums.
 
@@ -141,6 +164,7 @@ def audit_sums(
         parts: what is known of the measure within some variables.
         most_atoms: joint codes that are looked at together; each has three parts.
         deadline: what is not settled by then is unproved.
+        occurring: which joint codes of variables people have; nothing is looked at over all of them without.
     """
     found: dict[Variables, Amounts] = {}
 
@@ -152,6 +176,8 @@ def audit_sums(
 
     firsts = {variables_of(box) | {having} for box in boxes.secrets_within(set(full))}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
+    if occurring is not None:
+        standing |= _over_everything(looked(frozenset(full)), standing, occurring, deadline)
     by_names = {domain - {having} | {PART}: amounts for domain, amounts in found.items()}
     return [_as_sum(audited, by_names[audited.variables]) for audited in standing.values()]
 
@@ -200,6 +226,24 @@ def _standings(
             if before is None or _outweighs(audited, before):
                 standing[audited.box] = audited
     return standing
+
+
+def _over_everything(
+    look: _Looked, standing: Mapping[Box, AuditedBox], occurring: Occurring, deadline: Deadline
+) -> dict[Box, AuditedBox]:
+    """Boxes that are shown to be wide whatever is combined, of those of which it is not settled."""
+    unsettled = [box for box in look.secrets if standing[box].standing in (Standing.WIDE, Standing.UNPROVED)]
+    if not unsettled or deadline.over:
+        return {}
+    everything = look.everything(unsettled)
+    names = frozenset[str]().union(*map(variables_of, (*look.published, *look.limits, *look.secrets)))
+    combinations = occurring(tuple(sorted(names - {PART})))
+    if PART in names:
+        combinations = combinations.with_codes(PART, PARTS)
+    # The draws are for columns that may help; the same audit draws the same ones.
+    wide = wide_over_everything(everything, combinations, np.random.default_rng(0), deadline)
+    proved = [box for box, shown in zip(unsettled, wide, strict=True) if shown]
+    return {box: AuditedBox(box, Standing.PROVED, look.domain) for box in proved}
 
 
 def _domains(

@@ -128,6 +128,13 @@ def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -
     return JointIntervals(narrow, asked & ~narrow, nothing, nothing, used)
 
 
+def distance(lowest: FloatArray, highest: FloatArray, whole: bool) -> FloatArray:
+    """How far apart two values can be that lie between bounds; of whole numbers, where all is whole."""
+    if not whole:
+        return highest - lowest
+    return np.asarray(np.floor(highest + TOLERANCE) - np.ceil(lowest - TOLERANCE), dtype=np.float64)
+
+
 class _Search:
     def __init__(
         self,
@@ -140,7 +147,6 @@ class _Search:
         self._system, self._deadline, self._asked = system, deadline, asked
         self.secrets = system.secret.shape[0]
         self._width = np.broadcast_to(np.asarray(width, dtype=np.float64), (self.secrets,))
-        self._near = TOLERANCE if system.whole else 0.0
         self._lowest = np.full(self.secrets, np.inf)
         self._highest = np.full(self.secrets, -np.inf)
         self._narrow = np.zeros(self.secrets, dtype=np.bool_)
@@ -160,8 +166,8 @@ class _Search:
     @property
     def close(self) -> BoolArray:
         """Asked secrets that have not been seen far enough apart."""
-        far = self._highest - self._lowest >= self._width - self._near
-        close: BoolArray = self._asked & ~far & ~self._narrow
+        apart = distance(self._lowest, self._highest, self._system.whole)
+        close: BoolArray = self._asked & (apart < self._width) & ~self._narrow
         return close
 
     def sweep_all(self) -> None:
@@ -205,10 +211,7 @@ class _Search:
             if not self.close[secret]:
                 return True
             prices.append(self._program.prices[: len(self._system.counts)])
-        low, high = self._lowest[secret], self._highest[secret]
-        if self._system.whole:
-            low, high = np.ceil(low - TOLERANCE), np.floor(high + TOLERANCE)
-        if high - low < self._width[secret]:
+        if self.close[secret]:
             self._narrow[secret] = True
             self._used[secret] = np.array(prices)
         return bool(self._narrow[secret])

@@ -21,6 +21,7 @@ from sdcgate.methods.tables.problem import SMALLEST_WIDTH
 PART = "*part"
 """The variable of the parts; no variable of a dataset is called so."""
 P, Q, LACKING = 1, 2, 4
+PARTS = 3
 LARGEST, MOST_RECORDS = 1e5, 1e6
 """What the largest part p is scaled to, unless records would become more than so many.
 

@@ -1,0 +1,293 @@
+"""Proof over all variables at once: complete tables that agree with everything that ever left.
+
+The joint audit looks at every joint code of few variables. Of all variables there are too many; here only
+some joint codes have people: those that occur together in the data, which agree with everything as they are,
+and others that the prices of the linear programs ask for (columns as they are needed: Gilmore and Gomory,
+Operations Research 9, 1961). That nobody has the others is more than an intruder knows. So what is wide here
+is wide for him, whatever he combines; of what is not nothing is said.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.audit import directions
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.joint_intervals import TOLERANCE, distance
+from sdcgate.methods.tables.joint_reduction import Subtracted, subtracted
+from sdcgate.methods.tables.joint_system import JointSystem, Sums, one_of_each
+from sdcgate.methods.tables.solver import Deadline, Program, Rows
+
+MOST_ENTRIES = 20_000_000
+"""Beyond so many combinations in published boxes, each counted in every box, nothing is tried."""
+ROUNDS = 12
+IDLE = 3
+"""After so many rounds that neither settled anything nor found a column it is over."""
+SWEEPS = 4
+"""Programs of a round, every second the other way."""
+FEW = 10
+"""So many secrets are moved one by one."""
+MOVED, CHANGED = 60, 40_000
+"""Combinations tried as columns in a round: for each secret that is left, and beside."""
+MOST_NEW = 4_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combinations:
+    """Joint codes: `codes[k, v]` is the code of variable v that combination k has, a bit of boxes' masks."""
+
+    variables: tuple[str, ...]
+    codes: IntArray = field(repr=False)
+
+    def inside(self, box: Box) -> BoolArray:
+        """Which of them lie in a box of these variables, shape (combinations,)."""
+        found = np.ones(len(self.codes), dtype=np.bool_)
+        for name, mask in box:
+            codes = self.codes[:, self.variables.index(name)]
+            found &= _bits(mask, int(codes.max(initial=0)) + 1)[codes]
+        return found
+
+    def of(self, which: IntArray | BoolArray) -> "Combinations":
+        """Some of them."""
+        return replace(self, codes=self.codes[which])
+
+    def entries(self, boxes: Sequence[Box]) -> tuple[IntArray, IntArray]:
+        """Which lie in each of some boxes, as the boxes' numbers and the combinations'."""
+        parts = [np.flatnonzero(self.inside(box)) for box in boxes]
+        rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        return rows, np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+    def with_codes(self, variable: str, codes: int) -> "Combinations":
+        """Each with every one of so many codes of one variable more."""
+        repeated = np.repeat(self.codes, codes, axis=0)
+        more = np.tile(np.arange(codes), len(self.codes))
+        return Combinations((*self.variables, variable), np.column_stack([repeated, more]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Everything:
+    """All that has left of one quantity, whatever variables it takes."""
+
+    published: Mapping[Box, float] = field(repr=False)
+    """Boxes with their amounts."""
+    limits: Mapping[Box, float] = field(repr=False)
+    """Other boxes with the most that they may have."""
+    secrets: Sequence[Box] = field(repr=False)
+    widths: FloatArray = field(repr=False)
+    """How far apart two values of each secret must be able to lie, shape (secrets,)."""
+    floor: float = 0.0
+    """What everybody knows every withheld box to have at least, those that are not among the secrets too."""
+    withheld: Sequence[Box] = ()
+    """These others."""
+    room: float = 0.0
+    """By how much published amounts may be off; 0 for counts."""
+
+
+def wide_over_everything(
+    known: Everything, occurring: Combinations, rng: np.random.Generator, deadline: Deadline
+) -> BoolArray:
+    """Secrets of which two complete tables show that they can be two values a width apart; (secrets,).
+
+    Args:
+        known: all that has left.
+        occurring: the combinations that people have. Boxes may restrict these variables only.
+        rng: draws the further combinations that are tried.
+        deadline: what is not shown by then is not.
+    """
+    search = _Search(known, deadline)
+    pool = search.possible(occurring)
+    idle = 0
+    for turn in range(ROUNDS):
+        system = search.system(pool)
+        before = np.count_nonzero(search.open)
+        if system is None or not before or deadline.over:
+            break
+        prices = search.sweep(system, turn)
+        if not prices:
+            break
+        own = pool.of(system.columns)
+        pool = search.priced(own, prices, rng)
+        nothing = np.count_nonzero(search.open) == before and len(pool.codes) == len(own.codes)
+        idle = idle + 1 if nothing else 0
+        if idle == IDLE:
+            break
+    return ~search.open
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _System:
+    """A program over some combinations."""
+
+    subtracted: Subtracted
+    columns: IntArray
+    """The combinations that are its columns: one of all that lie in the same boxes."""
+    original: JointSystem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prices:
+    weights: FloatArray
+    """By which withheld boxes were moved, shape (withheld,)."""
+    prices: FloatArray
+    """Of published boxes, shape (published,)."""
+
+
+class _Search:
+    def __init__(self, known: Everything, deadline: Deadline) -> None:
+        self._known, self._deadline = known, deadline
+        self._shown = [*(box for box, amount in known.published.items() if amount), *known.limits]
+        self._empty = [box for box, amount in known.published.items() if not amount]
+        amounts = [amount for amount in known.published.values() if amount]
+        self._amounts = np.array([*amounts, *known.limits.values()], dtype=np.float64)
+        self._hidden = [*known.secrets, *known.withheld]
+        self._lowest = np.full(len(known.secrets), np.inf)
+        self._highest = np.full(len(known.secrets), -np.inf)
+
+    @property
+    def open(self) -> BoolArray:
+        """Secrets that have not been seen far enough apart, shape (secrets,)."""
+        apart = distance(self._lowest, self._highest, self._known.room == 0.0)
+        close: BoolArray = apart < self._known.widths
+        return close
+
+    def possible(self, pool: Combinations) -> Combinations:
+        """Those that no published zero empties, each once."""
+        pool = pool.of(np.unique(pool.codes, axis=0, return_index=True)[1])
+        empty = np.zeros(len(pool.codes), dtype=np.bool_)
+        for box in self._empty:
+            empty |= pool.inside(box)
+        return pool.of(~empty)
+
+    def system(self, pool: Combinations) -> _System | None:
+        """The program over some combinations; None where it is too large."""
+        rows, columns = pool.entries([*self._shown, *self._hidden])
+        if len(rows) > MOST_ENTRIES:
+            return None
+        chosen = one_of_each(rows, columns, len(pool.codes))
+        kept, place = chosen[columns], np.cumsum(chosen) - 1
+        rows, columns, size = rows[kept], place[columns[kept]], int(chosen.sum())
+        shown, lacking = rows < len(self._shown), np.arange(len(self._known.limits))
+        first = len(self._shown) - len(lacking)
+        # What a limited box lacks of the most that it may have is an amount by itself.
+        sums = Sums(
+            np.concatenate([rows[shown], first + lacking]),
+            np.concatenate([columns[shown], size + lacking]),
+            (len(self._shown), size + len(lacking)),
+        )
+        hidden = Sums(rows[~shown] - len(self._shown), columns[~shown], (len(self._hidden), sums.shape[1]))
+        original = JointSystem(tuple(self._shown), self._amounts, sums, hidden, self._known.room)
+        return _System(subtracted(original), np.flatnonzero(chosen), original)
+
+    def sweep(self, system: _System, turn: int) -> list[_Prices]:
+        """Move what is open, up and down; the prices of each time. None where a program failed.
+
+        What a program says counts only if it keeps to all that is known.
+        """
+        smaller = system.subtracted.system
+        program = self._program(smaller)
+        least = np.zeros(smaller.columns)
+        # Known sums are to bound the columns, so that their prices tell what does; others lie far away.
+        far = 10.0 * (self._amounts.max(initial=1.0) + self._known.widths.max(initial=0.0))
+        most = np.full(smaller.columns, far)
+        found: list[_Prices] = []
+        few = np.count_nonzero(self.open) <= FEW
+        for step in range(2 * FEW if few else SWEEPS):
+            if not self.open.any():
+                break
+            weights = self._way(turn, step)
+            values = program.from_inside(
+                smaller.secret.spread(weights), least, most, self._deadline, corner=False
+            )
+            if values is None or not self._agrees(system.original, values):
+                return []
+            self._note(system.original.secret.of(values))
+            prices = system.subtracted.prices(program.prices[: len(self._shown)])
+            found.append(_Prices(weights, prices))
+        return found
+
+    def _way(self, turn: int, step: int) -> FloatArray:
+        """In which direction each withheld box is moved, shape (withheld,): 1, -1, or 0."""
+        weights, still = np.zeros(len(self._hidden)), np.flatnonzero(self.open)
+        if len(still) <= FEW:
+            weights[still[step // 2 % len(still)]] = 1.0
+        else:
+            weights[still] = directions(len(self._hidden), turn * SWEEPS + step // 2)[still]
+        return -weights if step % 2 else weights
+
+    def _program(self, system: JointSystem) -> Program:
+        rows, room = Rows(), self._known.room
+        first = rows.start(system.counts - room, system.counts + room)
+        rows.put(first + system.known.rows, system.known.columns, 1.0)
+        if self._known.floor > 0:
+            floors = np.full(len(self._hidden), self._known.floor)
+            first = rows.start(floors, np.full(len(self._hidden), np.inf))
+            rows.put(first + system.secret.rows, system.secret.columns, 1.0)
+        return Program(rows, system.columns, primal=True)
+
+    def _agrees(self, system: JointSystem, values: FloatArray) -> bool:
+        """Whether a solution keeps to all that is known."""
+        least = min(values.min(initial=0.0), (system.secret.of(values) - self._known.floor).min(initial=0.0))
+        off = np.abs(system.known.of(values) - system.counts).max(initial=0.0)
+        return bool(least >= -TOLERANCE and off <= TOLERANCE + self._known.room)
+
+    def _note(self, amounts: FloatArray) -> None:
+        """Note what secrets amount to in a solution."""
+        asked = amounts[: len(self._known.secrets)]
+        self._lowest = np.minimum(self._lowest, asked)
+        self._highest = np.maximum(self._highest, asked)
+
+    def priced(self, pool: Combinations, prices: Sequence[_Prices], rng: np.random.Generator) -> Combinations:
+        """The combinations and more of them, by which secrets may be moved further."""
+        tried = self.possible(self._tried(pool, rng))
+        # What each would add to what a program moved, less what it takes from what is known.
+        worth = np.zeros((len(prices), len(tried.codes)))
+        for place, box in enumerate(self._shown):
+            cost = np.array([one.prices[place] for one in prices])
+            if np.abs(cost).max() > TOLERANCE:
+                worth[:, tried.inside(box)] -= cost[:, None]
+        for place, box in enumerate(self._known.secrets):
+            gain = np.array([one.weights[place] for one in prices])
+            if gain.any():
+                worth[:, tried.inside(box)] += gain[:, None]
+        best = worth.max(axis=0)
+        order = np.argsort(-best, kind="stable")[:MOST_NEW]
+        new = tried.codes[order[best[order] > TOLERANCE]]
+        return replace(pool, codes=np.concatenate([pool.codes, new]))
+
+    def _tried(self, pool: Combinations, rng: np.random.Generator) -> Combinations:
+        """Combinations moved into the boxes that are open, changed within them, and changed anywhere."""
+        tried = [_changed(pool.codes[rng.integers(0, len(pool.codes), CHANGED)], pool, rng)]
+        for place in np.flatnonzero(self.open).tolist():
+            box = self._known.secrets[place]
+            tried.append(_moved(pool.codes[rng.integers(0, len(pool.codes), MOVED)], pool, box, rng))
+            within = np.flatnonzero(pool.inside(box))
+            if len(within):
+                tried.append(_changed(pool.codes[rng.choice(within, MOVED)], pool, rng))
+        return replace(pool, codes=np.concatenate(tried))
+
+
+def _changed(codes: IntArray, pool: Combinations, rng: np.random.Generator) -> IntArray:
+    """Combinations with one variable's code taken from another combination."""
+    found, rows = codes.copy(), np.arange(len(codes))
+    variable = rng.integers(0, len(pool.variables), len(codes))
+    found[rows, variable] = pool.codes[rng.integers(0, len(pool.codes), len(codes)), variable]
+    return found
+
+
+def _moved(codes: IntArray, pool: Combinations, box: Box, rng: np.random.Generator) -> IntArray:
+    """Combinations with codes of a box in place of others."""
+    found = codes.copy()
+    for name, mask in box:
+        column = found[:, pool.variables.index(name)]
+        flags = _bits(mask, max(mask.bit_length(), int(column.max(initial=0)) + 1))
+        outside = np.flatnonzero(~flags[column])
+        column[outside] = rng.choice(np.flatnonzero(flags), len(outside))
+    return found
+
+
+def _bits(mask: int, size: int) -> BoolArray:
+    """The bits of a mask, the first code first, shape (size,)."""
+    raw = np.frombuffer(mask.to_bytes((max(size, mask.bit_length()) + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(raw, bitorder="little", count=size).astype(np.bool_)

@@ -1,0 +1,24 @@
+"""When the audit of a source says that everything is proved."""
+
+import pytest
+
+from sdcgate.facility.ledger_audit import AuditedNoise, AuditedQuantity, SourceAudit
+from sdcgate.methods.tables.joint_history import AuditedBox, Standing
+
+
+def of_one_cell(standing):
+    cell = AuditedBox((("region", 1),), standing, frozenset({"region"}))
+    return AuditedQuantity(None, "records", 10, 5, (cell,))
+
+
+@pytest.mark.parametrize("standing", list(Standing))
+def test_a_source_is_proved_where_every_cell_is(standing):
+    several = (of_one_cell(Standing.PROVED), of_one_cell(standing))
+    assert SourceAudit(2, (), several).proved is (standing is Standing.PROVED)
+    assert SourceAudit(2, (), several).refuted is (standing is Standing.REFUTED)
+
+
+@pytest.mark.parametrize(("unproved", "expected"), [(0, True), (3, False), (None, False)])
+def test_noise_that_is_not_shown_to_hide_what_it_must_is_not_proved(unproved, expected):
+    noise = AuditedNoise(None, 40, 6, unproved, 2, 1.5, 0.1)
+    assert SourceAudit(1, (), (), (noise,)).proved is expected
