@@ -19,7 +19,7 @@ from sdcgate.facility.findings import (
 )
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied, known_by_others
 from sdcgate.facility.joint_audit import telling
-from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
+from sdcgate.facility.joint_look import Extent, JointlyUnproved, Wide, Width
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
@@ -107,6 +107,8 @@ class Attempt:
     """Cells that must not leave; grows on the way."""
     differs: BoolArray = field(init=False, repr=False)
     """Cells in unsafe differences with earlier releases."""
+    wide: dict[str, Wide] = field(init=False, default_factory=dict)
+    """What the joint audit has seen of each quantity to be uncertain enough."""
     implied: Implied = field(init=False, default=NOTHING_IMPLIED)
     """What the table tells of measures that it does not show."""
 
@@ -376,14 +378,16 @@ class Attempt:
         counts = [table for table in left if table.quantity == left[0].quantity]
         extent = self._extent(remaining)
         known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
-        more = telling(known, counts, self._count_width(), extent, varying)
+        wide = self.wide.setdefault(COUNTS, {})
+        more = telling(known, counts, self._count_width(), extent, varying, wide)
         for quantity in self._watched_measures(left):
             if not more.any():
                 sums = [table for table in left if table.quantity == quantity]
                 bounds = bounds_of(self.plan.dataset, quantity)
                 known_sums = self.known.of(quantity)
+                wide = self.wide.setdefault(quantity, {})
                 more = telling_sums(
-                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, extent.deadline
+                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, extent.deadline, wide
                 )
         return more
 

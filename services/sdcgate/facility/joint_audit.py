@@ -11,7 +11,7 @@ from operator import or_
 
 import numpy as np
 
-from sdcgate.facility.joint_look import Extent, Look, Width, covering
+from sdcgate.facility.joint_look import Extent, Look, Wide, Width, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
@@ -27,6 +27,7 @@ def telling(
     width: Width,
     extent: Extent,
     varying: Set[str] | None = None,
+    wide: Wide | None = None,
 ) -> BoolArray:
     """Published cells of new tables without which nothing withheld is told too closely, shape (cells,).
 
@@ -36,6 +37,7 @@ def telling(
         width: what is required of records, and of units.
         extent: how many joint codes are looked at together, and when to give up.
         varying: variables that vary within a unit; None where units are the records.
+        wide: what earlier turns of the same table have seen to be uncertain enough.
 
     Raises:
         JointlyUnproved: it cannot be told in time.
@@ -59,7 +61,8 @@ def telling(
         looks.append((boxes.adding_up(varying, True), names - varying, fresh, True))
     group = _group(tables)
     for those, first, news, units in looks:
-        look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline)
+        seen = {} if wide is None else wide
+        look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline, wide=seen)
         domain = joint_domain(first, those, full, extent.atoms)
         found = scopes(those, domain, full, group, news, units)
         blamed = [box_set for scope in found for box_set in look.noted(scope, known.told, (width, units))]

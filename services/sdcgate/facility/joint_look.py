@@ -23,6 +23,14 @@ class JointlyUnproved(Exception):
     """What all releases tell together could not be found out in time."""
 
 
+Wide = dict[Hashable, set[Box]]
+"""Withheld boxes that were seen to be uncertain enough, scope by scope.
+
+It serves one table on its way: there each turn withholds more than the one before, so that what was uncertain
+enough stays so.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Width:
     """How uncertain a withheld count must stay."""
@@ -57,6 +65,8 @@ class Look:
     deadline: Deadline
     room: float = 0.0
     """By how much published amounts may be off; 0 for counts."""
+    wide: Wide = field(default_factory=dict, repr=False)
+    """What earlier turns of the same table have seen; it grows."""
 
     def noted(
         self, scope: Scope, notes: dict[Hashable, frozenset[Box]], required: Hashable
@@ -71,15 +81,16 @@ class Look:
         """
         key = (required, scope.extent)
         told = set(notes.get(key, ()))
-        found = self.blamed(scope, told)
+        found = self.blamed(scope, told, self.wide.setdefault(key, set()))
         if told:
             notes[key] = frozenset(told)
         return found
 
-    def blamed(self, scope: Scope, told: set[Box]) -> list[set[Box]]:
+    def blamed(self, scope: Scope, told: set[Box], wide: set[Box] | None = None) -> list[set[Box]]:
         """For each withheld box that fresh ones help to bound too closely: these.
 
-        `told` are boxes that were too close before, which are no more looked at; it grows.
+        `told` are boxes that were too close before, `wide` those that an earlier turn has seen far enough
+        apart: neither are looked at any more. Both grow.
 
         Raises:
             JointlyUnproved: it cannot be told in time.
@@ -89,7 +100,9 @@ class Look:
             return []
         # Of what is told already nothing is known but its sums, or that it is not empty.
         secrets = [box for box in scope.secrets if self.floor or box not in told]
-        narrow = self._narrow(scope, secrets, told)
+        wide = set() if wide is None else wide
+        narrow = self._narrow(scope, secrets, told | wide)
+        wide.update(box for box, close in zip(secrets, narrow, strict=True) if not close)
         if narrow.any():
             before = self._before(scope, secrets, narrow)
             told.update(secrets[place] for place in np.flatnonzero(before).tolist())
@@ -118,9 +131,9 @@ class Look:
             scope.domain, scope.published, secrets, scope.full, told_apart, self.room, scope.limits
         )
 
-    def _narrow(self, scope: Scope, secrets: Sequence[Box], told: Set[Box]) -> BoolArray:
-        """Boxes not told before that are told too closely, where fresh ones can be why; (secrets,)."""
-        asked = np.array([box not in told for box in secrets], dtype=np.bool_)
+    def _narrow(self, scope: Scope, secrets: Sequence[Box], settled: Set[Box]) -> BoolArray:
+        """Boxes not settled before that are told too closely, where fresh ones can be why; (secrets,)."""
+        asked = np.array([box not in settled for box in secrets], dtype=np.bool_)
         if not asked.any():
             return asked
         system = self._system(scope, secrets)

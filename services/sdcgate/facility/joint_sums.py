@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
-from sdcgate.facility.joint_look import Look, covering
+from sdcgate.facility.joint_look import Look, Wide, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
@@ -131,6 +131,7 @@ def telling_sums(
     bounds: Bounds,
     share: float,
     deadline: Deadline,
+    wide: Wide | None = None,
 ) -> BoolArray:
     """Published cells of new tables without which no withheld sum is told too closely, shape (cells,).
 
@@ -145,6 +146,7 @@ def telling_sums(
         bounds: what everybody knows single values to be at least and at most.
         share: least width of a withheld sum, as a share of it.
         deadline: when to give up.
+        wide: what earlier turns of the same table have seen of this measure to be uncertain enough.
 
     Raises:
         JointlyUnproved: it cannot be told in time.
@@ -171,7 +173,8 @@ def telling_sums(
     cells = {history.plain(box): cell for _, table in tables for cell, box in enumerate(table.boxes)}
     found = amounts(boxes, bounds, codes, share)
     fresh = {box for box in found.published if of_all_parts(box) in told_first}
-    look = Look(fresh, set(), lambda those: as_array(found.widths, those), 0, deadline, ROOM)
+    seen = {} if wide is None else wide
+    look = Look(fresh, set(), lambda those: as_array(found.widths, those), 0, deadline, ROOM, seen)
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
     blamed = look.noted(scope, known.told, ("sums", share, *found.rest_on))
     which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]

@@ -74,6 +74,26 @@ def test_what_was_too_close_before_is_noted_and_looked_at_no_more(monkeypatch):
     assert told(known, released({"region": (SOUTH | WEST,)}), width=CLOSE) == []
 
 
+def test_a_table_that_withholds_more_than_in_its_turn_before_is_asked_only_of_what_was_open(monkeypatch):
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
+    asked = []
+
+    def looked(system, width, floor, deadline, question):
+        asked.append(int(question.asked.sum()))
+        return joint_bounds(system, width, floor, deadline, question)
+
+    joint_bounds = joint_look.joint_bounds
+    monkeypatch.setattr(joint_look, "joint_bounds", looked)
+    extent, width = Extent(5_000, Deadline(10.0)), Width(least=2, floor=0)
+    wide = {}
+    first, second = released(BY_REGION, withheld=(0, 1)), released(BY_REGION, withheld=(0, 1, 2))
+    assert not telling(known, [first], width, extent, wide=wide).any()
+    assert not telling(known, [second], width, extent, wide=wide).any()
+    of_turns = asked.copy()
+    assert not telling(known, [second], width, extent).any()
+    assert (of_turns, asked[len(of_turns) :]) == ([4, 1], [5])
+
+
 def test_what_other_variables_tell_spares_no_table():
     """A process that looked at other tables before must decide as one that was started just now."""
     width = Width(least=8, floor=0)

@@ -200,7 +200,7 @@ class _Search:
             values = program.from_inside(
                 smaller.secret.spread(weights), least, most, self._deadline, corner=False
             )
-            if values is None or not self._agrees(system.original, values):
+            if values is None or not self._agrees(smaller, values):
                 return []
             self._note(system.original.secret.of(values))
             prices = system.subtracted.prices(program.prices[: len(self._shown)])
