@@ -23,9 +23,11 @@ from sdcgate.cli.demo import DESCRIPTOR
 from sdcgate.cli.key import create_keys
 from sdcgate.cli.supervisor import Supervisor
 from sdcgate.methods.cells import TOTAL, Axis, Facts
+from sdcgate.methods.tables.cheaper import ordinary_effort
 from sdcgate.methods.tables.exact_suppression import protect_exactly
 from sdcgate.methods.tables.problem import Problem, Proof
-from sdcgate.methods.tables.suppression import Protection, protect
+from sdcgate.methods.tables.proved_pattern import Protection
+from sdcgate.methods.tables.suppression import protect
 from sdcgate.servers.settings import Settings
 from sdcgate_client import Answer, Client
 
@@ -38,6 +40,13 @@ TABLES: tuple[tuple[tuple[int, ...], int, int | None], ...] = (
     ((8, 8, 8), 104, None),
 )
 """Shape, seed, and the optimum where it is known."""
+WITH_EFFORT: tuple[tuple[tuple[int, ...], int, int], ...] = (
+    ((10, 10), 101, 204),
+    ((20, 20), 102, 285),
+    ((50, 50), 103, 977),
+    ((8, 8, 8), 104, 1371),
+)
+"""Shape, seed, and the optimum or lower bound at a width of ten, where zeros are known not to be there."""
 LARGE = ((15, 15, 10), 105, 3778, 30.0)
 """Shape, seed, the cost of the cheapest safe pattern of a peer, and seconds."""
 EXACT = (
@@ -60,7 +69,26 @@ AIM = 300.0
 def suppression() -> list[Result]:
     """Cost and time of each table, and time at a width of ten; times of tables of a panel."""
     tables = [found for shape, seed, optimum in TABLES for found in _table(shape, seed, optimum)]
-    return [*tables, *_thorough(), *_exact(), *_panel()]
+    return [*tables, *_with_effort(), *_thorough(), *_exact(), *_panel()]
+
+
+def _with_effort() -> list[Result]:
+    """Patterns at a width of ten for the effort that `ProtectTable` takes where nothing is said."""
+    results = []
+    for shape, seed, least in WITH_EFFORT:
+        problem, unsafe = _problem(_generated(shape, seed))
+        prices = np.maximum(problem.facts.records, 1).astype(np.float64)
+        known = np.zeros_like(problem.known)
+        wide = replace(problem, count_width=10, zeros_withheld=False, known=known, costs=prices)
+        first = int(problem.facts.records[protect(wide, unsafe, 30).withheld].sum())
+        began = time.process_time()
+        found = protect(wide, unsafe, 30, effort=ordinary_effort(len(unsafe)))
+        took = time.process_time() - began
+        cost = int(problem.facts.records[found.withheld].sum())
+        name = f"suppression {'x'.join(map(str, shape))}, with effort: cost at width 10"
+        note = f"optimum or lower bound; {first} without; {took:.1f} s of CPU; {found.proof.name}"
+        results.append(result(name, len(unsafe), cost, least, note, COST))
+    return results
 
 
 def _exact() -> list[Result]:

@@ -105,7 +105,7 @@ class Lying(LocalProtection):
         self.lie = lie
         self.asked = 0
 
-    def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
+    def protect_table(self, problem, unsafe, time_limit, timeout, known=None, effort=0):
         self.asked += 1
         honest = super().protect_table(problem, unsafe, time_limit, timeout, known)
         return self.lie(problem, unsafe, honest)
@@ -211,7 +211,7 @@ def test_whatever_protection_says_an_unproved_table_does_not_leave(open_house, l
 class Hasty(LocalProtection):
     """Has no time for its solver."""
 
-    def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
+    def protect_table(self, problem, unsafe, time_limit, timeout, known=None, effort=0):
         return super().protect_table(problem, unsafe, 0.0, timeout, known)
 
 

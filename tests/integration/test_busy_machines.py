@@ -66,7 +66,7 @@ class LateAtTheSecondTurn(LocalProtection):
 
     turns = 0
 
-    def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
+    def protect_table(self, problem, unsafe, time_limit, timeout, known=None, effort=0):
         self.turns += 1
         found = super().protect_table(problem, unsafe, time_limit, timeout, known)
         return found if self.turns == 1 else replace(found, proof=Proof.UNPROVED, in_time=False)

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 import statsmodels
 
+from made_tables import with_margins
+from peers_tables import INNER
 from sdcgate.cli.supervisor import SERVICES
 from sdcgate.ledger.credentials import Credentials
 from sdcgate_client import (
@@ -80,6 +82,29 @@ def test_tables_with_common_totals_are_protected_and_audited_together(
     with pytest.raises(InvalidRequest) as caught:
         client.protect_table(table, [0], linked=[{"table": wrong, "unsafe": []}])
     assert "linked[0].problem.facts.units" in dict(caught.value.errors)
+
+
+def test_effort_makes_a_pattern_cheaper_and_is_not_for_patterns_that_have_all_time(client: Client) -> None:
+    inner, codes = INNER["10x10"], [*map(str, range(10)), "All"]
+    cells = [(row, column) for row in codes for column in codes]
+    frame = pd.DataFrame(cells, columns=["a", "b"]).assign(n=with_margins(inner).reshape(-1))
+    table = own_table(frame, ["a", "b"], {"units": "n"})
+    unsafe = np.flatnonzero((frame.n > 0) & (frame.n < 4)).tolist()
+    how = {"count_width": 10, "costs": np.maximum(frame.n, 1).astype(float).tolist()}
+    quick, usual, much, exact = (
+        client.protect_table(table, unsafe, **how, **asked)
+        for asked in ({"effort_ms": 0}, {}, {"effort_ms": 3000}, {"exact": True})
+    )
+    assert {found["proof"] for found in (quick, usual, much, exact)} == {"PROVED"}
+    assert quick["price"] > usual["price"] == much["price"] == exact["price"]
+    for wrong in (
+        {"exact": True},
+        {"thorough": True},
+        {"method": {"rounding": {"kind": "NEAREST", "base": 5}}},
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            client.protect_table(table, unsafe, effort_ms=100, **wrong)
+        assert "effort_ms" in dict(caught.value.errors)
 
 
 def test_a_crosstab_is_assessed_protected_and_audited(client: Client, sites: pd.DataFrame) -> None:

@@ -17,7 +17,7 @@ class NoPattern(LocalProtection):
     def __init__(self, proof: Proof = Proof.REFUTED) -> None:
         self.proof = proof
 
-    def protect_table(self, problem, unsafe, time_limit, timeout, known=None) -> Pattern:
+    def protect_table(self, problem, unsafe, time_limit, timeout, known=None, effort=0) -> Pattern:
         assert unsafe.any()
         return Pattern(np.ones_like(unsafe), self.proof, None)
 

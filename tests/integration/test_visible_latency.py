@@ -40,7 +40,7 @@ class Slow(LocalProtection):
     seconds = 0.0
     fails = False
 
-    def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
+    def protect_table(self, problem, unsafe, time_limit, timeout, known=None, effort=0):
         time.sleep(self.seconds)
         if self.fails:
             raise Unavailable("The protection service did not answer; nothing was decided. Try again.")

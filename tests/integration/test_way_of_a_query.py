@@ -342,7 +342,7 @@ def next_referred(house):
     """A query that the policy refers: its protection is forced to stay unproved."""
 
     class Unproving:
-        def protect_table(self, problem, unsafe, time_limit, timeout, known=None):
+        def protect_table(self, problem, unsafe, time_limit, timeout, known=None, effort=0):
             from sdcgate.facility.ports import Pattern
             from sdcgate.methods.tables.problem import Proof
 

@@ -222,6 +222,7 @@ class CheckCalls(Connection):
         thorough: bool = False,
         exact: bool = False,
         intervals: bool = False,
+        effort_ms: int | None = None,
         linked: Iterable[Mapping[str, Any]] = (),
         **how: Any,
     ) -> dict[str, Any]:
@@ -240,6 +241,8 @@ class CheckCalls(Connection):
             exact: Find the cheapest cells to withhold; if the time does not suffice, the answer's `gap` says
                 by which share they may be too dear.
             intervals: Tell between what each withheld fact can be known to lie.
+            effort_ms: Effort for withholding less once a pattern is proved: about milliseconds, counted so
+                that every machine finds the same; by the table's size if none is given.
             linked: Further tables that are protected together with this one, such as `[{"table": other,
                 "unsafe": [4]}]`. Cells with the same codes are withheld in all tables or in none.
             how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
@@ -252,6 +255,8 @@ class CheckCalls(Connection):
         """
         body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
         flags = {"thorough": thorough, "exact": exact, "intervals": intervals}
+        if effort_ms is not None:
+            body["effort_ms"] = effort_ms
         if others := own_linked(linked, "unsafe", **how):
             body["linked"] = others
         body |= own_method(method or {}) | {name: True for name, asked in flags.items() if asked}

@@ -27,10 +27,10 @@ from sdcgate.methods.tables.perturbation import (
     with_rounding,
 )
 from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.proved_pattern import Protection
 from sdcgate.methods.tables.ptable import NoiseParameters, PTable, ptable
 from sdcgate.methods.tables.ptable_checks import ptable_from_csv
 from sdcgate.methods.tables.rounding import Intervals
-from sdcgate.methods.tables.suppression import Protection
 from sdcgate.methods.tables.utility import Utility
 
 WITHHOLD, CELL_KEYS, RANDOM = "withhold", "cell-keys", "random"

@@ -78,9 +78,10 @@ class LocalProtection:
         time_limit: float,
         timeout: float,
         known: Witnesses | None = None,
+        effort: int = 0,
     ) -> Pattern:
         """A pattern that withholds the unsafe cells and others that would reveal them."""
-        found = protect(problem, unsafe, time_limit, known, left=answered_in(timeout))
+        found = protect(problem, unsafe, time_limit, known, left=answered_in(timeout), effort=effort)
         return Pattern(np.asarray(found.withheld), found.proof, found.witnesses, found.in_time)
 
 

@@ -79,12 +79,14 @@ class ProtectionService(Protocol):
         time_limit: float,
         timeout: float,
         known: Witnesses | None = None,
+        effort: int = 0,
     ) -> Pattern:
         """A pattern that withholds the unsafe cells and others that would reveal them.
 
-        Which one is found depends on `time_limit`, seconds, and on nothing else. Where these, or the
-        `timeout` of the caller, end the search it is not proved, and not `in_time`. What the `known`
-        witnesses of a smaller pattern prove need not be proved again.
+        Which one is found depends on `time_limit`, seconds, and on the `effort`, about milliseconds, that is
+        spent on a cheaper one, and on nothing else. Where the time, or the `timeout` of the caller, ends the
+        search it is not proved, and not `in_time`. What the `known` witnesses of a smaller pattern prove need
+        not be proved again.
 
         Raises:
             Unavailable: the service did not answer, or not sensibly.

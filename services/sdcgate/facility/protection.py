@@ -195,7 +195,9 @@ def _pattern(
         return nothing_withheld(len(must))
     with watcher().stage(Stage.PROTECT):
         # The policy's time, whatever is left of the caller's: it is what patterns depend on.
-        return service.protect_table(problem, must, _seconds(plan), remaining(), witnesses)
+        return service.protect_table(
+            problem, must, _seconds(plan), remaining(), witnesses, plan.policy.protection_effort_ms
+        )
 
 
 def _seconds(plan: Plan) -> float:

@@ -44,6 +44,14 @@ ADDED_RULES: dict[str, Any] = {
 }
 """Rules that the first policies did not have, with what stands for their absence."""
 JOINT_CODES = 5_000
+ADDED_SETTINGS: dict[str, Any] = {
+    "levels_of_rules": False,
+    "presence_hidden": False,
+    "attrition_hidden": False,
+    "joint_codes": JOINT_CODES,
+    "protection_effort_ms": 0,
+}
+"""Settings of protection that came later, and what they are where nothing is said of them."""
 """How many joint codes are looked at together where the policy does not say it."""
 NOT_HASHED = ("hash", "rules", "latency_step_ms", "budgets", "pairs_of_eyes")
 """When an answer leaves, or how many do, changes none: tuning must not make every query a new one."""
@@ -111,6 +119,9 @@ class EffectivePolicy:
     joint_codes: int = JOINT_CODES
     """How many joint codes the audit of counts over all tables looks at together, beyond a table's own."""
 
+    protection_effort_ms: int = 0
+    """Effort that is spent on a cheaper pattern once one is proved: milliseconds, counted and not timed."""
+
     cell_keys: CellKeyNoise | None = None
     """The noise that cells get in place of being withheld; None where they are withheld."""
 
@@ -163,6 +174,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         cell_keys=level.protection.cell_keys.effective() if level.protection.cell_keys else None,
         zeros_withheld=(protects_groups or hidden) if zeros_withheld is None else zeros_withheld,
         protection_time_limit_ms=level.protection.time_limit_ms,
+        protection_effort_ms=level.protection.effort_ms,
         unproved_consequence=Consequence[level.protection.unproved.upper()],
         differencing_consequence=_consequence(level.differencing),
         redesign=Redesign(**level.redesign.model_dump()),
@@ -194,14 +206,9 @@ def canonical_text(policy: EffectivePolicy) -> str:
         name: getattr(policy, name) for name in policy.__dataclass_fields__ if name not in NOT_HASHED
     }
     content["rules"] = _told(policy.rules)
-    if not policy.levels_of_rules:
-        del content["levels_of_rules"]
-    if not policy.presence_hidden:
-        del content["presence_hidden"]
-    if not policy.attrition_hidden:
-        del content["attrition_hidden"]
-    if policy.joint_codes == JOINT_CODES:
-        del content["joint_codes"]
+    for name, unused in ADDED_SETTINGS.items():
+        if getattr(policy, name) == unused:
+            del content[name]
     if policy.cell_keys is None:
         del content["cell_keys"]
     else:

@@ -195,6 +195,10 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         f"{policy.joint_codes} joint codes, or a table's own.",
         "protection.time_limit_ms": "Finding and proving what to withhold may take "
         f"{policy.protection_time_limit_ms} ms a round.",
+        "protection.effort_ms": "Once it is proved, withholding less is tried for an effort of "
+        f"{policy.protection_effort_ms} ms."
+        if policy.protection_effort_ms
+        else "Once it is proved, withholding less is tried for a moment only.",
         "protection.unproved": f"What cannot be proved safe is {_WORDS[policy.unproved_consequence]}.",
         "output.digits": f"Decimal places of sums, means and percentages: {policy.digits}.",
         "output.maximum_cells": f"At most {policy.maximum_cells} cells, margins included.",

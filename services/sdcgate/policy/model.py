@@ -120,6 +120,8 @@ class Protection(Model):
     """How many joint codes the audit of counts over all tables looks at together, beyond a table's own."""
     time_limit_ms: int = Field(ge=10, le=600_000)
     """Milliseconds for finding and proving a pattern, once a round."""
+    effort_ms: int = Field(default=0, ge=0, le=600_000)
+    """Effort for a cheaper pattern once one is proved: milliseconds, counted and not timed."""
     unproved: TableConsequence
     """What happens to a table that is not proved safe."""
 

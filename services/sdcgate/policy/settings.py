@@ -79,6 +79,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
             "attrition": "hidden" if policy.attrition_hidden else "shown",
             "joint_codes": policy.joint_codes,
             "time_limit_ms": policy.protection_time_limit_ms,
+            "effort_ms": policy.protection_effort_ms,
             "unproved": _name(policy.unproved_consequence),
         },
         "output": {

@@ -110,6 +110,7 @@ class RemoteProtection:
         time_limit: float,
         timeout: float,
         known: Witnesses | None = None,
+        effort: int = 0,
     ) -> Pattern:
         """A pattern with its witnesses."""
         request = protection_pb2.ProtectTableRequest(
@@ -117,6 +118,7 @@ class RemoteProtection:
             unsafe=listed(unsafe),
             time_limit_ms=max(1, int(time_limit * 1000)),
             known_witnesses=None if known is None else witnesses_to_message(known),
+            effort_ms=effort,
         )
         seconds = min(timeout, self._deadline)
         return _answer(

@@ -11,6 +11,7 @@ import numpy as np
 from sdcgate.methods.cells import Axis, Facts
 from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
 from sdcgate.methods.tables.audit import audit
+from sdcgate.methods.tables.cheaper import ordinary_effort
 from sdcgate.methods.tables.exact_suppression import protect_exactly
 from sdcgate.methods.tables.intervals import withheld_intervals
 from sdcgate.methods.tables.perturbation import (
@@ -22,9 +23,10 @@ from sdcgate.methods.tables.perturbation import (
     with_rounding,
 )
 from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.proved_pattern import Protection
 from sdcgate.methods.tables.redesigning import redesign_table
 from sdcgate.methods.tables.solver import Deadline
-from sdcgate.methods.tables.suppression import Protection, protect
+from sdcgate.methods.tables.suppression import protect
 from sdcgate.servers.authentication import service_token
 from sdcgate.servers.callers import CHECK, PROTECT_FILES, check_side, may, most_cells
 from sdcgate.servers.lifecycle import serve
@@ -120,7 +122,8 @@ def _pattern(table: TableToProtect, request: pb.ProtectTableRequest, seconds: fl
     asked, left = request.time_limit_ms / 1000 * share, seconds * share
     if request.exact:
         return protect_exactly(table.problem, table.cells, left, table.known_witnesses)
-    return protect(table.problem, table.cells, asked, table.known_witnesses, request.thorough, left)
+    effort = float(request.effort_ms) if request.HasField("effort_ms") else ordinary_effort(len(table.cells))
+    return protect(table.problem, table.cells, asked, table.known_witnesses, request.thorough, left, effort)
 
 
 def _perturb(

@@ -7,8 +7,8 @@ import numpy as np
 from sdcgate.methods.tables.audit import Audit
 from sdcgate.methods.tables.intervals import Interval
 from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.tables.proved_pattern import Protection
 from sdcgate.methods.tables.solver import Deadline
-from sdcgate.methods.tables.suppression import Protection
 from sdcgate.wire.arithmetic import fact_names, leaks_to_messages
 from sdcgate.wire.linked import linked_to_messages
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
@@ -16,17 +16,24 @@ from sdcgate.wire.protection import TableToProtect, proof_to_message, witnesses_
 from sdcgate.wire.tables import listed
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 
+NO_EFFORT = "is for a pattern that is neither thorough nor exact: these have all of the time; leave it out"
 ONLY_WITHHOLDING = "is for cells that are withheld, not for {method}"
 
 
 def check_search(request: pb.ProtectTableRequest) -> None:
-    """Raise InvalidMessageError where something is asked of a pattern, and values are to be changed."""
-    method = request.WhichOneof("method")
+    """Raise InvalidMessageError where something is asked of a pattern, and values are to be changed.
+
+    Or where effort is told for a pattern that has all the time there is.
+    """
+    method, effort, wrong = request.WhichOneof("method"), request.HasField("effort_ms"), []
     if method:
         text = ONLY_WITHHOLDING.format(method=method)
         wrong = [FieldProblem(name, text) for name in ("exact", "intervals") if getattr(request, name)]
-        if wrong:
-            raise InvalidMessageError(wrong)
+        wrong += [FieldProblem("effort_ms", text)] if effort else []
+    elif effort and (request.thorough or request.exact):
+        wrong = [FieldProblem("effort_ms", NO_EFFORT)]
+    if wrong:
+        raise InvalidMessageError(wrong)
 
 
 def pattern_to_message(

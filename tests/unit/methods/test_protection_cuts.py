@@ -78,6 +78,7 @@ def test_no_cut_excludes_a_pattern_that_the_audit_proves(seed):
                 found += attacker.cuts(other, Deadline(5))
                 shares = np.where(candidates, rng.random(len(of.facts)) * share, unsafe)
                 found += attacker.fractional_cuts(shares, Deadline(5))
+                found += attacker.cuts_of_ends(shares, Deadline(5))
             for cut in found:
                 assert cut.values @ withheld[cut.cells] >= withheld[cut.cell] - 1e-9
 
@@ -102,6 +103,20 @@ def test_a_cell_of_one_cannot_give_where_everybody_knows_that_it_is_not_empty():
         unsafe = flags(of, 0)
         (attacker,) = attackers(of, unsafe, ~unsafe)
         assert bool(attacker.cuts(flags(of, *square), Deadline(5))) is broken
+
+
+def test_what_a_cell_of_few_can_lose_counts_in_its_own_cut():
+    # Of its three persons two can be thought away, and its neighbours can lose one each: ten are asked.
+    of = counts([[3, 2, 90], [2, 60, 80], [90, 70, 80]], count_width=10)
+    unsafe = flags(of, 0)
+    (attacker,) = attackers(of, unsafe, ~unsafe)
+    square = unsafe | flags(of, at(of, 0, 1), at(of, 1, 0), at(of, 1, 1))
+    assert attacker.cuts(square, Deadline(5))
+    assert attacker.cuts_of_ends(square.astype(float), Deadline(5))
+    wide = unsafe | flags(of, at(of, 0, 2), at(of, 2, 0), at(of, 2, 2))
+    assert attacker.cuts(wide, Deadline(5)) == []
+    assert attacker.cuts_of_ends(wide.astype(float), Deadline(5)) == []
+    assert attacker.cuts_of_ends(np.where(unsafe, 1.0, 0.5 * wide), Deadline(5))
 
 
 def test_the_program_bounds_prices_and_says_where_nothing_obeys():

@@ -263,8 +263,8 @@ def proved_from(of, unsafe, witnesses):
 
 
 def test_whoever_has_time_has_less_withheld(monkeypatch):
-    monkeypatch.setattr("sdcgate.methods.tables.suppression.LEAST_EFFORT", 0.0)
-    monkeypatch.setattr("sdcgate.methods.tables.suppression.EFFORT_SHARE", 0.0)
+    monkeypatch.setattr("sdcgate.methods.tables.proved_pattern.LEAST_EFFORT", 0.0)
+    monkeypatch.setattr("sdcgate.methods.tables.proved_pattern.EFFORT_SHARE", 0.0)
     monkeypatch.setattr("sdcgate.methods.tables.suppression.SECOND_EFFORT", 0.0)
     of = rand_problem(("site", "plan", "female"))
     unsafe = (of.facts.units < 10) & (of.facts.units > 0)

@@ -70,8 +70,13 @@ def audit(problem: Problem, withheld: BoolArray, time_limit: float) -> Audit:
     """
     if np.shape(withheld) != (len(problem.facts),):
         raise ValueError(f"withheld: {np.shape(withheld)} flags for {len(problem.facts)} cells")
+    return audited(problem, withheld, Deadline(time_limit))
+
+
+def audited(problem: Problem, withheld: BoolArray, deadline: Deadline) -> Audit:
+    """As `audit`, until a deadline."""
     search = Search(problem, withheld, no_tables(problem))
-    search.run(Deadline(time_limit))
+    search.run(deadline)
     return search.verdict()
 
 

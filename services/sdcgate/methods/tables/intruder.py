@@ -139,13 +139,17 @@ class Possibilities:
         return self._maximise_in_two(gain, np.zeros(len(aims)), first, rest, deadline, whole=whole)
 
     def cheapest(
-        self, costs: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
+        self,
+        costs: FloatArray | tuple[FloatArray, FloatArray],
+        bounds: tuple[FloatArray, FloatArray],
+        deadline: Deadline,
     ) -> FloatArray | None:
-        """The table that costs least, each column paying for what it moves up or down; or None."""
+        """The table that costs least, or None: each column pays for what it moves, both ways alike or not."""
         lower, upper = bounds
+        up, down = costs if isinstance(costs, tuple) else (costs, costs)
         ups = (np.maximum(lower, 0.0), np.maximum(upper, 0.0))
         downs = (np.minimum(lower, 0.0), np.minimum(upper, 0.0))
-        return self._maximise_in_two(-costs, costs, ups, downs, deadline, afresh=self.size > MANY_CELLS)
+        return self._maximise_in_two(-up, down, ups, downs, deadline, afresh=self.size > MANY_CELLS)
 
     def _maximise_in_two(
         self,

@@ -17,9 +17,18 @@ THRIFTY_EFFORT = 100.0
 
 
 class Pattern:
-    """A growing pattern: the unsafe cells at first, shape (cells,)."""
+    """A growing pattern: the unsafe cells at first, shape (cells,).
 
-    def __init__(self, problem: Problem, unsafe: BoolArray, largest_first: bool = False) -> None:
+    It grows by what cells cost, or by `prices` where they are given.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        unsafe: BoolArray,
+        largest_first: bool = False,
+        prices: FloatArray | None = None,
+    ) -> None:
         self.problem = problem
         self.largest_first = largest_first
         self.unsafe = unsafe
@@ -28,7 +37,7 @@ class Pattern:
         self.stuck: list[int] = []
         self.closed = False
         self.thorough = True
-        self._costs = problem.prices
+        self._costs = problem.prices if prices is None else prices
         self._could_be: BoolArray = (could_be_withheld(problem) | unsafe) & ~problem.absent
         self._may_be = self._could_be
         self._models: dict[tuple[int, ...], Possibilities] = {}
@@ -146,7 +155,8 @@ class Pattern:
                 return []
             lower[column] = upper[column] = step
             costs = np.tile(np.where(free, 0.0, self._costs)[model.cells], len(quantities))
-            values = model.cheapest(costs, (lower, upper), deadline)
+            priced = _by_step(costs, lower, upper, abs(step)) if len(quantities) == 1 else costs
+            values = model.cheapest(priced, (lower, upper), deadline)
             if values is None:
                 return []
             move = np.zeros((len(quantities), len(self.withheld)))
@@ -185,6 +195,14 @@ def _steps(width: float, above: float, below: float) -> list[tuple[float, ...]]:
         return [tuple(step for step in (above, -below) if step)]
     ways = [(width - below, -below), (above, above - width)]
     return [tuple(step for step in way if step) for way in ways]
+
+
+def _by_step(
+    costs: FloatArray, lower: FloatArray, upper: FloatArray, size: float
+) -> tuple[FloatArray, FloatArray]:
+    """What each step up and down costs: who can carry only part of a move costs as much for that part."""
+    shares = [np.where(room > 0, np.minimum(room, size), size) / size for room in (upper, -lower)]
+    return costs / shares[0], costs / shares[1]
 
 
 def could_be_withheld(problem: Problem) -> BoolArray:

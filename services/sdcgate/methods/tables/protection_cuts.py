@@ -18,7 +18,7 @@ from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
 
 DENOMINATOR = 24
 """Duals are rounded to fractions of this: any dual bounds, and whole numbers add up without an error."""
-SPARE, LEAST_SPARE = 1e-5, 1e-7
+SPARE, LEAST_SPARE = 0.0, 1e-7
 """Share of what is required that a published cell may move in the search, so that duals spare cells that are
 not needed; for shares of withheld cells, and for patterns."""
 VIOLATED = 1e-4
@@ -64,6 +64,10 @@ class Attacker:
         rows.start(np.zeros(self._rows), np.zeros(self._rows))
         rows.put(self._row, self._column, self._sign)
         self._program = Program(rows, len(self.cells), primal=True)
+        # Bounds and costs change from cell to cell. Networks, cells of at most two sums, are mended fast from
+        # the last basis; others are sooner begun by what is feasible already.
+        self.network = bool(np.all(np.bincount(self._column, minlength=1) <= 2))
+        self._ends_program = Program(rows, len(self.cells), primal=not self.network)
 
     def fractional_cuts(self, shares: FloatArray, deadline: Deadline) -> list[Cut]:
         """Cuts that shares of withheld cells break, shape (cells,), none of which the pattern need be.
@@ -82,7 +86,8 @@ class Attacker:
                 continue
             need = float(self.needs[0][place])
             ends = np.minimum(room, need) * np.where(self._always, 1.0, held + SPARE)
-            moved, duals = self._farthest(int(place), 1.0, need, (-ends, ends), deadline)
+            most = min(need, float(room[place]))
+            moved, duals = self._farthest(self._program, int(place), 1.0, most, (-ends, ends), deadline)
             if moved is None or duals is None:
                 continue
             if self.quantity < SUMS:
@@ -92,23 +97,48 @@ class Attacker:
             found += [cut] if cut else []
         return found
 
+    def cuts_of_ends(self, shares: FloatArray, deadline: Deadline) -> list[Cut]:
+        """Cuts that shares of withheld cells break, shape (cells,), by how far each cell can go up and down.
+
+        They say more than differences where cells can go farther up than down, and take two programs each.
+        """
+        held = np.where(self._always, 1.0, shares[self.cells])
+        widest = max(float(need.max(initial=0.0)) for need in self.needs)
+        ends = -np.minimum(self._below, widest) * held, np.minimum(self._above, widest) * held
+        return self._two_sided(held, ends, self._ends_program, VIOLATED, deadline)
+
     def cuts(self, withheld: BoolArray, deadline: Deadline) -> list[Cut]:
         """Cuts that a pattern breaks, shape (cells,): none if real numbers do not speak against it."""
         held = np.where(self._always | withheld[self.cells], 1.0, 0.0)
         found = self._cuts_of_sums(held, deadline)
+        spare = LEAST_SPARE * max(float(need.max(initial=0.0)) for need in self.needs)
+        ends = (
+            -np.where(held > 0, self._below, np.minimum(spare, self._below)),
+            np.where(held > 0, self._above, np.minimum(spare, self._above)),
+        )
+        return found + self._two_sided(held, ends, self._program, 0.0, deadline)
+
+    def _two_sided(
+        self,
+        held: FloatArray,
+        ends: tuple[FloatArray, FloatArray],
+        program: Program,
+        least: float,
+        deadline: Deadline,
+    ) -> list[Cut]:
+        """Cuts of what is asked of each cell of which more than `least` is held, by its ends."""
+        found: list[Cut] = []
         reached = np.zeros((2, len(self.cells)))
-        for place in np.flatnonzero(self._asked & (held > 0)):
+        for place in np.flatnonzero(self._asked & (held > least)):
             width, above, below = (float(need[place]) for need in self.needs)
-            reach = reached[:, place]
-            met = reach.sum() >= width and reach[0] >= above and reach[1] >= below
+            reach, share = reached[:, place], float(held[place]) * (1 - VIOLATED * (held[place] < 1))
+            met = reach.sum() >= share * width and reach[0] >= share * above and reach[1] >= share * below
             if met or deadline.over or not max(width, above, below):
                 continue
             priced = []
-            for side in (0, 1):
-                need = max(width, above, below)
-                ends = self._ends(held, need)
-                direction = 1.0 - 2.0 * side
-                moved, duals = self._farthest(int(place), direction, need, ends, deadline)
+            for direction, room in ((1.0, self._above), (-1.0, self._below)):
+                most = min(max(width, above, below), float(room[place]))
+                moved, duals = self._farthest(program, int(place), direction, most, ends, deadline)
                 if moved is None or duals is None:
                     break
                 reached[0], reached[1] = np.maximum(reached[0], moved), np.maximum(reached[1], -moved)
@@ -138,29 +168,24 @@ class Attacker:
             found += [cut] if cut else []
         return found
 
-    def _ends(self, held: FloatArray, need: float) -> tuple[FloatArray, FloatArray]:
-        """How far each cell can go under a pattern, and a published one by next to nothing."""
-        spare = LEAST_SPARE * need
-        above = np.where(held > 0, self._above, np.minimum(spare, self._above))
-        return -np.where(held > 0, self._below, np.minimum(spare, self._below)), above
-
     def _farthest(
         self,
+        program: Program,
         place: int,
         direction: float,
-        need: float,
+        most: float,
         ends: tuple[FloatArray, FloatArray],
         deadline: Deadline,
     ) -> tuple[FloatArray | None, IntArray | None]:
-        """The move that takes a cell farthest, no farther than needed, and its duals in 24ths."""
+        """The move that takes a cell farthest, but no farther than `most`, and its duals in 24ths."""
         lower, upper = ends[0].copy(), ends[1].copy()
-        lower[place], upper[place] = (0.0, need) if direction > 0 else (-need, 0.0)
+        lower[place], upper[place] = (0.0, most) if direction > 0 else (-most, 0.0)
         cost = np.zeros(len(self.cells))
         cost[place] = direction
-        moved = self._program.maximise(cost, lower, upper, deadline)
+        moved = program.maximise(cost, lower, upper, deadline)
         if moved is None:
             return None, None
-        return moved, np.rint(DENOMINATOR * self._program.prices).astype(np.int64)
+        return moved, np.rint(DENOMINATOR * program.prices).astype(np.int64)
 
     def _reduced(self, place: int, direction: float, duals: IntArray) -> FloatArray:
         """What a step of each cell adds to the bound, exactly."""

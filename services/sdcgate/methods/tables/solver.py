@@ -27,13 +27,16 @@ class Deadline:
     `effort` is what the solvers did so far: about milliseconds, and the same on every machine. `missed` is
     whether anything was stopped, or not begun, as the time was over: what was found then depends on the
     machine. What can be left out is begun up to an effort of `spare` only, so that it depends on work alone.
+    With `most` effort it is over as well, on every machine at the same place.
     """
 
-    def __init__(self, seconds: float, spare: float = INFINITY) -> None:
+    def __init__(self, seconds: float, spare: float = INFINITY, most: float = INFINITY) -> None:
         self._end = time.monotonic() + seconds
         self.effort = 0.0
         self.spare = spare
+        self.most = most
         self.missed = False
+        self._whole: Deadline | None = None
 
     def left(self) -> float:
         """Seconds left, at least 0."""
@@ -41,9 +44,34 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether no time is left; who asks does less then, which is noted."""
-        self.missed = self.missed or self.left() <= 0
-        return self.missed
+        """Whether no time is left, which is noted as who asks does less then, or no effort."""
+        if not self.missed and self.left() <= 0:
+            self.miss()
+        return self.missed or self.effort >= self.most
+
+    def spend(self, effort: float) -> None:
+        """Count effort."""
+        self.effort += effort
+        if self._whole is not None:
+            self._whole.spend(effort)
+
+    def miss(self) -> None:
+        """Note that something was stopped by the clock."""
+        self.missed = True
+        if self._whole is not None:
+            self._whole.miss()
+
+    def within(self, effort: float) -> "Deadline":
+        """The same moment, but for no more than so much effort; what is spent and missed counts here too."""
+        part = Deadline(0.0, most=effort)
+        part._end, part._whole = self._end, self
+        return part
+
+    def share(self, share: float) -> "Deadline":
+        """A share of what is left: of the effort where that is limited, else of the time by itself."""
+        if self.most < INFINITY:
+            return self.within(share * max(0.0, self.most - self.effort))
+        return Deadline(share * self.left())
 
 
 @dataclass(slots=True)
@@ -291,9 +319,10 @@ class Program:
         self._solver.setOptionValue("time_limit", spent + deadline.left())
         self._solver.run()
         pivots = max(0, int(self._solver.getInfo().simplex_iteration_count))
-        deadline.effort += self._start_effort + pivots * self._pivot_effort
+        deadline.spend(self._start_effort + pivots * self._pivot_effort)
         status = self._solver.getModelStatus()
-        deadline.missed = deadline.missed or status == self._late
+        if status == self._late:
+            deadline.miss()
         return status
 
     def _perturb(self, perturbed: bool) -> None:
