@@ -11,7 +11,7 @@ from sdcgate.methods.tables.solver import INFINITY, Deadline
 
 ROUNDING = 1e-6
 """Share of a bound that the solver's tolerances may have added to it."""
-SHARES_EFFORT, PATTERN_EFFORT, BRANCH_EFFORT = 0.5, 20.0, 0.3
+SHARES_EFFORT, PATTERN_EFFORT, BRANCH_EFFORT = 0.5, 6.0, 0.3
 """Measured: milliseconds for shares, to begin with whole patterns, and for each pivot on the way to one."""
 FEW_NODES, MOST_NODES = 50, 2**31 - 1
 """Nodes after which a search for whole patterns ends, where effort is limited and where it is not."""
