@@ -84,6 +84,30 @@ def test_tables_with_common_totals_are_protected_and_audited_together(
     assert "linked[0].problem.facts.units" in dict(caught.value.errors)
 
 
+def test_respondents_who_are_alone_are_told_apart_and_protected_from(client: Client) -> None:
+    frame = pd.DataFrame({"a": ["n", "s", "w", "All"], "n": [1, 1, 6, 8], "x": [50.0, 40.0, 30.0, 120.0]})
+    table = own_table(frame, ["a"], {"units": "n"}, {"x": {"sums": "x", "lower_bound": 0.0}})
+    shown = {"known": [0, 1, 2, 3], "known_measures": [{"measure": "x", "cells": []}]}
+    how = {"sum_width": 0.1, **shown}
+    public = client.audit_table(table, [0, 1], **how)
+    assert (public["proof"], public["singletons"]) == ("PROVED", [])
+    told = client.audit_table(table, [0, 1], singletons=True, **how)
+    assert (told["proof"], told["unprotected"]) == ("REFUTED", [0, 1])
+    assert told["singletons"] == [
+        {"cells": [0], "unprotected": [1], "refuted": True},
+        {"cells": [1], "unprotected": [0], "refuted": True},
+    ]
+    assert client.protect_table(table, [0, 1], **how)["withheld"] == [0, 1]
+    found = client.protect_table(table, [0, 1], singletons=True, **how)
+    assert (found["proof"], found["withheld"]) == ("PROVED", [0, 1, 2])
+    assert client.audit_table(table, found["withheld"], singletons=True, **how)["proof"] == "PROVED"
+    uncounted = own_table(frame, ["a"], {}, {"x": {"sums": "x", "lower_bound": 0.0}})
+    for call in (client.audit_table, client.protect_table):
+        with pytest.raises(InvalidRequest) as caught:
+            call(uncounted, [0, 1], singletons=True, sum_width=0.1)
+        assert "singletons" in dict(caught.value.errors)
+
+
 def test_effort_makes_a_pattern_cheaper_and_is_not_for_patterns_that_have_all_time(client: Client) -> None:
     inner, codes = INNER["10x10"], [*map(str, range(10)), "All"]
     cells = [(row, column) for row in codes for column in codes]

@@ -223,6 +223,7 @@ class CheckCalls(Connection):
         exact: bool = False,
         intervals: bool = False,
         effort_ms: int | None = None,
+        singletons: bool = False,
         linked: Iterable[Mapping[str, Any]] = (),
         **how: Any,
     ) -> dict[str, Any]:
@@ -243,6 +244,8 @@ class CheckCalls(Connection):
             intervals: Tell between what each withheld fact can be known to lie.
             effort_ms: Effort for withholding less once a pattern is proved: about milliseconds, counted so
                 that every machine finds the same; by the table's size if none is given.
+            singletons: Protect from respondents, too, who are alone in a withheld cell and know what is in
+                it.
             linked: Further tables that are protected together with this one, such as `[{"table": other,
                 "unsafe": [4]}]`. Cells with the same codes are withheld in all tables or in none.
             how: Requirements, such as `count_width=3`, `sum_width=0.1`; see `own_problem`.
@@ -255,6 +258,7 @@ class CheckCalls(Connection):
         """
         body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
         flags = {"thorough": thorough, "exact": exact, "intervals": intervals}
+        flags["singletons"] = singletons
         if effort_ms is not None:
             body["effort_ms"] = effort_ms
         if others := own_linked(linked, "unsafe", **how):
@@ -269,6 +273,7 @@ class CheckCalls(Connection):
         *,
         time_limit_ms: int = 10_000,
         intervals: bool = False,
+        singletons: bool = False,
         linked: Iterable[Mapping[str, Any]] = (),
         **how: Any,
     ) -> dict[str, Any]:
@@ -279,6 +284,7 @@ class CheckCalls(Connection):
             withheld: Positions of the withheld cells.
             time_limit_ms: Milliseconds to spend.
             intervals: Tell between what each withheld fact can be known to lie.
+            singletons: Audit as respondents, too, who are alone in a withheld cell and know what is in it.
             linked: Further tables that left or shall leave beside this one, such as `[{"table": other,
                 "withheld": [4]}]`.
             how: Requirements; see `own_problem`.
@@ -291,7 +297,8 @@ class CheckCalls(Connection):
             "withheld": list(withheld),
             "time_limit_ms": time_limit_ms,
         }
-        body |= {"intervals": True} if intervals else {}
+        flags = {"intervals": intervals, "singletons": singletons}
+        body |= {name: True for name, asked in flags.items() if asked}
         if others := own_linked(linked, "withheld", **how):
             body["linked"] = others
         return object_of(self._call("POST", "/v1/protection:auditTable", body))

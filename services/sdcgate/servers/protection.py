@@ -8,7 +8,7 @@ from functools import partial
 import grpc
 import numpy as np
 
-from sdcgate.methods.cells import Axis, Facts
+from sdcgate.methods.cells import Axis, BoolArray, Facts
 from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.cheaper import ordinary_effort
@@ -22,9 +22,10 @@ from sdcgate.methods.tables.perturbation import (
     with_cell_keys,
     with_rounding,
 )
-from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.proved_pattern import Protection
 from sdcgate.methods.tables.redesigning import redesign_table
+from sdcgate.methods.tables.singletons import protect_from_singletons, singletons
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.servers.authentication import service_token
@@ -36,7 +37,7 @@ from sdcgate.servers.secret_files import SECRET_BYTES, secret
 from sdcgate.servers.settings import ProtectionServer, Settings
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.linked import tables_to_protect
-from sdcgate.wire.patterns import audit_to_message, check_search, pattern_to_message
+from sdcgate.wire.patterns import audit_to_message, check_search, check_singletons, pattern_to_message
 from sdcgate.wire.perturbation import method_from_message, perturbed_to_message
 from sdcgate.wire.protection import (
     TableToProtect,
@@ -50,8 +51,8 @@ from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 SERVICE = "sdcgate.protection.v1.ProtectionService"
 ANSWER_MARGIN = 0.1
 """Share of the caller's time that is kept for writing and sending the answer."""
-INTERVALS_SHARE = 0.2
-"""Share of the time that is kept for intervals where they are asked."""
+INTERVALS_SHARE, SINGLETONS_SHARE = 0.2, 0.5
+"""Shares of the time that are kept for intervals, and for respondents who are alone, where they are asked."""
 
 
 class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
@@ -69,6 +70,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         table = tables_to_protect(request, most_cells(self._maximum_check_cells))
         method = method_from_message(request, table)
         check_search(request)
+        check_singletons(request.singletons, table)
         seconds = _seconds(request.time_limit_ms, context)
         if method is not None:
             counts = "units" if request.problem.facts.units else "records"
@@ -84,11 +86,14 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         """Audit a given pattern."""
         may(CHECK)
         table = tables_to_protect(request, most_cells(self._maximum_check_cells))
+        check_singletons(request.singletons, table)
         seconds = _seconds(request.time_limit_ms, context)
         deadline = Deadline(seconds)
         found = audit(table.problem, table.cells, seconds * (1 - INTERVALS_SHARE * request.intervals))
         intervals = withheld_intervals(table.problem, table.cells, deadline) if request.intervals else ()
-        return audit_to_message(found, table, intervals, deadline)
+        asked = request.singletons and found.proof is Proof.PROVED
+        knowing = singletons(table.problem, table.cells, found, deadline) if asked else ()
+        return audit_to_message(found, table, intervals, deadline, knowing)
 
     def RedesignTable(
         self, request: redesign_pb2.RedesignTableRequest, context: grpc.ServicerContext
@@ -119,11 +124,19 @@ def _forgetful_protector() -> FileProtector:
 def _pattern(table: TableToProtect, request: pb.ProtectTableRequest, seconds: float) -> Protection:
     """A pattern, found as it is asked for; `seconds` that the caller waits, no more than he asked."""
     share = 1 - INTERVALS_SHARE * request.intervals
+    deadline = Deadline(seconds * share)
+    share *= 1 - SINGLETONS_SHARE * request.singletons
     asked, left = request.time_limit_ms / 1000 * share, seconds * share
-    if request.exact:
-        return protect_exactly(table.problem, table.cells, left, table.known_witnesses)
     effort = float(request.effort_ms) if request.HasField("effort_ms") else ordinary_effort(len(table.cells))
-    return protect(table.problem, table.cells, asked, table.known_witnesses, request.thorough, left, effort)
+
+    def search(problem: Problem, unsafe: BoolArray) -> Protection:
+        if request.exact:
+            return protect_exactly(problem, unsafe, left, table.known_witnesses)
+        return protect(problem, unsafe, asked, table.known_witnesses, request.thorough, left, effort)
+
+    if request.singletons:
+        return protect_from_singletons(table.problem, table.cells, deadline, search)
+    return search(table.problem, table.cells)
 
 
 def _perturb(

@@ -8,6 +8,7 @@ from sdcgate.methods.tables.audit import Audit
 from sdcgate.methods.tables.intervals import Interval
 from sdcgate.methods.tables.problem import Proof
 from sdcgate.methods.tables.proved_pattern import Protection
+from sdcgate.methods.tables.singletons import Singleton
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.wire.arithmetic import fact_names, leaks_to_messages
 from sdcgate.wire.linked import linked_to_messages
@@ -17,6 +18,7 @@ from sdcgate.wire.tables import listed
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 
 NO_EFFORT = "is for a pattern that is neither thorough nor exact: these have all of the time; leave it out"
+NO_UNITS = "needs the units of each cell, which tell where a respondent is alone: give facts.units"
 ONLY_WITHHOLDING = "is for cells that are withheld, not for {method}"
 
 
@@ -28,7 +30,11 @@ def check_search(request: pb.ProtectTableRequest) -> None:
     method, effort, wrong = request.WhichOneof("method"), request.HasField("effort_ms"), []
     if method:
         text = ONLY_WITHHOLDING.format(method=method)
-        wrong = [FieldProblem(name, text) for name in ("exact", "intervals") if getattr(request, name)]
+        wrong = [
+            FieldProblem(name, text)
+            for name in ("exact", "intervals", "singletons")
+            if getattr(request, name)
+        ]
         wrong += [FieldProblem("effort_ms", text)] if effort else []
     elif effort and (request.thorough or request.exact):
         wrong = [FieldProblem("effort_ms", NO_EFFORT)]
@@ -60,18 +66,43 @@ def pattern_to_message(
     )
 
 
+def check_singletons(asked: bool, table: TableToProtect) -> None:
+    """Raise InvalidMessageError where respondents are asked for who are alone, and units are not known."""
+    if asked and "units" in table.unchecked:
+        raise InvalidMessageError([FieldProblem("singletons", NO_UNITS)])
+
+
 def audit_to_message(
-    found: Audit, table: TableToProtect, intervals: Sequence[Interval], deadline: Deadline
+    found: Audit,
+    table: TableToProtect,
+    intervals: Sequence[Interval],
+    deadline: Deadline,
+    knowing: Sequence[Singleton] = (),
 ) -> pb.AuditTableResponse:
-    """Write what an audit found; the arithmetic of leaks as far as it is found before the deadline."""
+    """Write what an audit found; the arithmetic of leaks as far as it is found before the deadline.
+
+    `knowing` are respondents against whom a pattern does not hold that holds against everybody else.
+    """
+    proof, unprotected = found.proof, found.unprotected.copy()
+    for one in knowing:
+        unprotected[one.unprotected] = True
+        proof = Proof.REFUTED if one.refuted or proof is Proof.REFUTED else Proof.UNPROVED
     return pb.AuditTableResponse(
-        proof=proof_to_message(found.proof),
+        proof=proof_to_message(proof),
         witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
-        unprotected=listed(found.unprotected, table.order),
+        unprotected=listed(unprotected, table.order),
+        singletons=[
+            pb.Singleton(
+                cells=sorted(table.order.cells_at(one.own).tolist()),
+                unprotected=sorted(table.order.cells_at(one.unprotected).tolist()),
+                refuted=one.refuted,
+            )
+            for one in knowing
+        ],
         unchecked=table.unchecked,
         leaks=leaks_to_messages(found.leaks, table, deadline),
         intervals=intervals_to_messages(intervals, table),
-        linked=linked_to_messages(table, table.cells, found.unprotected),
+        linked=linked_to_messages(table, table.cells, unprotected),
     )
 
 
