@@ -161,7 +161,8 @@ class _Search:
         if (self._floor > 0).any():
             first = rows.start(self._floor, np.full(self.secrets, INFINITY))
             rows.put(first + system.secret.rows, system.secret.columns, 1.0)
-        self._program = Program(rows, system.columns, primal=True)
+        # Of sums that have room the dual method finds the first corner in half the time.
+        self._program = Program(rows, system.columns, primal=True, begun_dual=not system.whole)
 
     @property
     def close(self) -> BoolArray:

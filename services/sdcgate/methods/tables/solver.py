@@ -163,7 +163,9 @@ class Program:
         integer: BoolArray | None = None,
         rough: bool = False,
         primal: bool = False,
+        begun_dual: bool = False,
     ) -> None:
+        """`primal` suits costs that change, `begun_dual` finds the first feasible corner the other way."""
         import highspy
 
         self._enough = {highspy.HighsModelStatus.kOptimal}
@@ -192,7 +194,7 @@ class Program:
         if self._linear:
             self._solver.setOptionValue("presolve", "off")
             self._strategy = PRIMAL if primal else DUAL
-            self._solver.setOptionValue("simplex_strategy", self._strategy)
+            self._solver.setOptionValue("simplex_strategy", DUAL if begun_dual else self._strategy)
             self._solver.setOptionValue("simplex_iteration_limit", PIVOTS * (rows.count + columns + 10))
             self._perturb(False)
         self._start_effort = LINEAR_EFFORT if self._linear else INTEGER_EFFORT
@@ -245,6 +247,7 @@ class Program:
             self._perturb(True)
             status = self._run(deadline)
             self._perturb(False)
+        if self._linear:
             self._solver.setOptionValue("simplex_strategy", self._strategy)
         if status not in self._enough or not self._is_feasible:
             return None
