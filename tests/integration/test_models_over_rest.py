@@ -138,6 +138,24 @@ def test_formulas_that_blow_up_are_told_before_anything_is_computed(house: Serve
             assert answer.json()["reasons"][0]["code"] == "MAXIMUM_DIMENSIONS"
 
 
+def test_an_alternative_is_a_request_that_is_answered_as_it_stands(
+    client: Client, house: ServedHouse
+) -> None:
+    refused = client.model("randhie", "multinomial_logit", "household_size ~ female", project="mine")
+
+    assert refused.verdict == "REFUSED"
+    (alternative,) = refused.alternatives
+    coarser = 'C(household_size, level="groups") ~ 1 + female'
+    assert alternative["model"]["formula"] == coarser
+    assert not alternative["model"]["project"]
+    text = format_answer(refused)
+    assert f"MULTINOMIAL_LOGIT {coarser}" in text
+    assert ("would be released: " if alternative["judged"] else "could be asked: ") in text
+    answered = house.send("POST", MODELS, alternative["model"])
+    assert answered.status_code == 201
+    assert answered.json()["verdict"] == "RELEASED"
+
+
 def test_a_model_of_somebody_else_is_judged_without_a_trace(house: ServedHouse) -> None:
     answer = house.send("POST", "/v1/risk:assessModel", BODIES["AssessModel"])
 

@@ -40,8 +40,9 @@ def format_answer(answer: Answer, width: int = 110) -> str:
         if reason.suggestion:
             lines.append(f"    {_clean(reason.suggestion)}")
     for alternative in answer.alternatives:
-        what = "would be released" if alternative.get("judged") else "could be asked"
-        lines.append(f"  {what}: {describe_request(alternative)}")
+        lines.append(
+            f"  {_standing(alternative)}: {describe_request(alternative.get('model') or alternative)}"
+        )
     if answer.table is not None:
         lines += ["", format_table(answer.table, answer.request, width)]
     if answer.model is not None:
@@ -62,6 +63,15 @@ def format_answer(answer: Answer, width: int = 110) -> str:
             f"policy {answer.policy.get('name', '')} {str(answer.policy.get('hash', ''))[:15]}",
         ]
     return "\n".join(lines)
+
+
+def _standing(alternative: Mapping[str, Any]) -> str:
+    """What is known of an alternative."""
+    if alternative.get("judged"):
+        return "would be released"
+    if alternative.get("units_left_out"):
+        return "would be released without some units at random"
+    return "could be asked"
 
 
 def _comment(comment: Comment) -> list[str]:

@@ -24,6 +24,7 @@ from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import KnowledgeOfSources
 from sdcgate.facility.model_queries import ModelQueries
+from sdcgate.facility.model_redesign import ModelRedesigner
 from sdcgate.facility.models import ModelWay
 from sdcgate.facility.outputs import read_output
 from sdcgate.facility.pace import Pace
@@ -94,7 +95,8 @@ class Facility:
         self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))
         redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
-        self._models = ModelQueries(engine, self._fits, self._road)
+        coarser = ModelRedesigner(engine, risk, self.fitting_room, self._recorder.left_whole)
+        self._models = ModelQueries(engine, self._fits, coarser, self._road)
         # With workers of their own, so that no statistic waits for a model.
         self._computes = StatisticWay(engine, self._judge, risk, FittingRoom(), font)
         self._statistics = StatisticQueries(engine, self._computes, self._road)

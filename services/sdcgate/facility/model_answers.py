@@ -1,5 +1,6 @@
 """Decisions about models, in the words and figures that leave."""
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -10,6 +11,7 @@ from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.model_fitting import Fitted
 from sdcgate.facility.model_options import UNIT, WITH_GROUPS
 from sdcgate.facility.model_plan import ImpliedTable, ModelPlan
+from sdcgate.facility.model_redesign import ModelProposal
 from sdcgate.facility.models import ModelOutcome
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
@@ -91,8 +93,10 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
     return decision
 
 
-def found_model(plan: ModelPlan, outcome: ModelOutcome, sequence: int) -> Found:
-    """What the ledger keeps of it: the tables that its answer says something of count as known."""
+def found_model(
+    plan: ModelPlan, outcome: ModelOutcome, sequence: int, proposals: Sequence[ModelProposal] = ()
+) -> Found:
+    """What the ledger keeps of it: the tables that its answer, or a promise, says something of are known."""
     nothing = np.zeros(0, dtype=np.int64)
     of_tables = tuple(finding for table in outcome.outcomes for finding in table.findings)
     of_model = tuple(
@@ -100,16 +104,12 @@ def found_model(plan: ModelPlan, outcome: ModelOutcome, sequence: int) -> Found:
         for found in outcome.findings
     )
     judged = Outcome(outcome.consequence, outcome.codes, nothing, (*of_tables, *of_model))
-    held = outcome.about is not None
-    tables = [table.released for table in outcome.outcomes if table.released]
-    if tables:
-        # They are of boxes of which the first table has the total.
-        tables[0] = (*tables[0], *outcome.powers)
+    promised = (table for proposal in proposals for table in proposal.released)
     return Found(
         outcome=judged,
         sequence=sequence,
         inexact=outcome.left_out,
-        implied=() if held else tuple(tables),
+        implied=(*outcome.known_tables, *promised),
         fitted=told_model(plan, outcome.fitted) if outcome.fitted is not None else None,
         limit=outcome.outcomes[-1].limit if outcome.outcomes else None,
     )

@@ -8,9 +8,11 @@ from sdcgate.facility.asked import Asked, asked_model
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_answers import decided_model, found_model
 from sdcgate.facility.model_plan import ModelPlan, make_model_plan
+from sdcgate.facility.model_redesign import ModelRedesigner, alternatives, mendable, told
 from sdcgate.facility.models import ModelWay, cells_of
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import Answered
+from sdcgate.facility.refusals import Refusal
 from sdcgate.facility.results.comparison import Comparison
 from sdcgate.facility.road import Judged, Judging, Road
 from sdcgate.facility.turns import Turns
@@ -30,10 +32,12 @@ class ModelQueries:
         self,
         engine: Engine,
         way: ModelWay,
+        redesigner: ModelRedesigner,
         road: Road,
     ) -> None:
         self._engine = engine
         self._way = way
+        self._redesigner = redesigner
         self._road = road
         self._turns = Turns(MODELS_AT_ONCE, BUSY)
 
@@ -62,7 +66,7 @@ class ModelQueries:
             asked = replace(asked, canonical=printed.canonical)
         if (before := self._road.repeated(asked, pace)) is not None:
             return before
-        refusal = self._way.refuse_without_data(plan)
+        refusal = self._refused(plan, request)
         with self._turns.taken(caller.researcher):
             return self._road.answer(
                 caller,
@@ -70,7 +74,7 @@ class ModelQueries:
                 cells_of(plan),
                 pace,
                 refusal,
-                lambda paid: self._judging(paid, plan, pace, printed=printed),
+                lambda paid: self._judging(paid, request, plan, pace, printed=printed),
             )
 
     def review(
@@ -85,12 +89,28 @@ class ModelQueries:
         plan = self.plan(record.model_request, version)
         asked = asked_model(plan, record.model_request)
         return self._road.review(
-            caller, request, asked, record, pace, lambda: self._judging(asked, plan, pace, request.query)
+            caller,
+            request,
+            asked,
+            record,
+            pace,
+            lambda: self._judging(asked, record.model_request, plan, pace, request.query),
         )
+
+    def _refused(self, plan: ModelPlan, request: pb.QueryModelRequest) -> Refusal | None:
+        """That the policy refuses a model whatever the data are, with those that it does not."""
+        refusal = self._way.refuse_without_data(plan)
+        if refusal is None or plan.kind not in plan.policy.models.kinds:
+            return refusal
+        return replace(refusal, alternatives=tuple(alternatives(plan, request, self._allowed)))
+
+    def _allowed(self, plan: ModelPlan) -> bool:
+        return self._way.refuse_without_data(plan) is None
 
     def _judging(
         self,
         asked: Asked,
+        request: pb.QueryModelRequest,
         plan: ModelPlan,
         pace: Pace,
         approved: str = "",
@@ -102,7 +122,14 @@ class ModelQueries:
         def judged(known: Knowledge) -> Judged:
             outcome = self._way.judge(hand, known, pace.left, bool(approved))
             decision = decided_model(asked, plan, outcome, approved)
-            found = found_model(plan, outcome, known.sequence)
+            proposals = None
+            if printed is None and not approved and not known.other_versions:
+                proposals = self._redesigner.propose(hand, request, outcome, known, pace.left)
+            if proposals is not None:
+                decision.alternatives.extend(map(told, proposals))
+            elif printed is None and decision.reasons and not outcome.left_out and mendable(outcome):
+                decision.alternatives.extend(alternatives(plan, request, self._allowed))
+            found = found_model(plan, outcome, known.sequence, proposals or ())
             if printed is not None:
                 digits = plan.policy.models.significant_digits
                 decision, binding = printed.compared(asked, decision, digits)

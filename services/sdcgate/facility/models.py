@@ -56,6 +56,8 @@ class ModelInHand:
     people: Population | None = field(default=None, repr=False)
     fits: dict[Hashable, Fitted | NotEstimable] = field(default_factory=dict, repr=False)
     """By the references and codes of its factors."""
+    coarser: dict[bytes, "ModelInHand"] = field(default_factory=dict, repr=False)
+    """Models that were tried in its place, by their canonical requests."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +83,17 @@ class ModelOutcome:
     """Whether some units were left out, so that nothing of the tables is known exactly."""
     powers: tuple[ReleasedTable, ...] = field(default=(), repr=False)
     """The sums of powers that become known."""
+
+    @property
+    def known_tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
+        """What becomes known by its answer, table after table; nothing where it is held for one of them."""
+        if self.about is not None:
+            return ()
+        tables = [table.released for table in self.outcomes if table.released]
+        if tables:
+            # They are of boxes of which the first table has the total.
+            tables[0] = (*tables[0], *self.powers)
+        return tuple(tables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
+from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
@@ -101,8 +102,8 @@ class Recorder:
         )
         return None if stored is None else Answered(self.decision_of(stored), repeated=True)
 
-    def left_whole(self, plan: Plan) -> bool | None:
-        """Whether a table left as it was asked; None where it was not asked before."""
+    def left_whole(self, plan: Plan | ModelPlan) -> bool | None:
+        """Whether a table or model left as it was asked; None where it was not asked before."""
         earlier = self.answered(Asked(plan.dataset, plan.policy, plan.project, plan.canonical()))
         return None if earlier is None else earlier.decision.verdict == pb.VERDICT_RELEASED
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.attempt import Outcome
+from sdcgate.facility.coarser_levels import coarser_levels
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
@@ -24,10 +25,8 @@ from sdcgate.methods.rules import ReasonCode
 from sdcgate.methods.tables.redesign import (
     Design,
     Ladder,
-    Partition,
     code_entropy,
     collapsed,
-    partition,
     search_designs,
 )
 from sdcgate.methods.tables.redesigned_cells import finest_cells
@@ -47,20 +46,20 @@ class Proposal:
     """What counts as known from now on."""
 
 
-class _NotWhole(Exception):
+class NotWhole(Exception):
     """A cell of the table would have to be withheld."""
 
 
-class _NotJudged(Exception):
+class NotJudged(Exception):
     """Whether a table leaves whole could not be told."""
 
 
-class _NothingWithheld:
+class NothingWithheld:
     """Stands for the protection service: what is proposed needs none."""
 
     def protect_table(self, *_: object, **__: object) -> Pattern:
         """Never a pattern."""
-        raise _NotWhole
+        raise NotWhole
 
 
 class Redesigner:
@@ -68,7 +67,7 @@ class Redesigner:
 
     def __init__(self, engine: Engine, risk: RiskService, answered: Callable[[Plan], bool | None]) -> None:
         """`answered`: whether a table that was asked before left whole; None where it was not asked."""
-        self._judge = Judge(engine, risk, _NothingWithheld())
+        self._judge = Judge(engine, risk, NothingWithheld())
         self._answered = answered
 
     def propose(
@@ -94,17 +93,17 @@ class Redesigner:
         The answer of one that was asked before is what it was, and is known.
 
         Raises:
-            _NotJudged: it could not be told, maybe for lack of time.
+            NotJudged: it could not be told, maybe for lack of time.
         """
         left_whole = self._answered(plan)
         if left_whole is not None:
             return () if left_whole else None
         try:
             outcome = self._judge.judge(plan, self._judge.compute(plan), known, left)
-        except _NotWhole:
+        except NotWhole:
             return None
         if ReasonCode.UNPROVED in outcome.codes:
-            raise _NotJudged
+            raise NotJudged
         whole = outcome.consequence is None and bool((outcome.states == State.PUBLISHED).all())
         return outcome.released if whole else None
 
@@ -131,7 +130,7 @@ class _Search:
         self._units = np.asarray(finest.facts.units, dtype=np.float64).reshape(finest.shape)
         """Units of the inner cells, an axis a dimension."""
         steps = [
-            _levels(plan, *dimension, axis.codes)
+            coarser_levels(plan.dataset, *dimension, axis.codes)
             for dimension, axis in zip(plan.dimensions, finest.axes, strict=True)
         ]
         self._names = [dict(zip(partitions, names, strict=True)) for names, partitions in steps]
@@ -151,7 +150,7 @@ class _Search:
                 self._hopeless,
                 over=lambda: self._tried >= limits.judged or self._deadline.over,
             )
-        except (Unavailable, _NotJudged):
+        except (Unavailable, NotJudged):
             return None
         return None if self._deadline.missed else tuple(self._found)
 
@@ -195,23 +194,3 @@ class _Search:
             return None
         coarser = replace(plan, dimensions=dimensions, rows=rows, columns=columns)
         return None if refuse_without_data(coarser) is not None else coarser
-
-
-def _levels(
-    plan: Plan, variable: str, level: str, codes: tuple[str, ...]
-) -> tuple[list[str], list[Partition]]:
-    """The levels that a dimension may be asked by from the one asked on, as partitions of its codes.
-
-    `codes` are those in the table: a filter on the dimension's own variable leaves some of the level's.
-    """
-    levels = plan.dataset.levels(variable)
-    asked = plan.dataset.level(variable, level)
-    places = [asked.codes.index(code) for code in codes]
-    names, partitions = [level], [tuple(range(len(places)))]
-    for coarser in levels[plan.dataset.level_position(variable, level) + 1 :]:
-        above = dict(zip(asked.members, coarser.members, strict=True))
-        joined = partition([above.get(place, -1) for place in places])
-        if joined != partitions[-1]:
-            names.append(coarser.name)
-            partitions.append(joined)
-    return names, partitions

@@ -53,21 +53,31 @@ ADDED_SETTINGS: dict[str, Any] = {
 }
 """Settings of protection that came later, and what they are where nothing is said of them."""
 """How many joint codes are looked at together where the policy does not say it."""
+MODELS_TIME_LIMIT_MS = 5000
+"""How long coarser models are looked for where the policy does not say it."""
 NOT_HASHED = ("hash", "rules", "latency_step_ms", "budgets", "pairs_of_eyes")
 """When an answer leaves, or how many do, changes none: tuning must not make every query a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redesign:
-    """How coarser tables are proposed where one does not leave whole."""
+    """How coarser tables and models are proposed where one does not leave whole."""
 
     proposals: int = 0
     """How many at most; 0: none is judged."""
     judged: int = 12
-    """Designs that are judged for one table at most."""
+    """Designs that are judged for one table or model at most."""
     time_limit_ms: int = 1000
+    models_time_limit_ms: int = MODELS_TIME_LIMIT_MS
     withheld_share: float | None = 0.5
-    """From which share of withheld cells on they are proposed beside a table, too; None: never."""
+    """From which share of withheld cells, or coefficients, on they are proposed, too; None: never."""
+
+    def written(self) -> dict[str, Any]:
+        """As the text of a policy has it; what the first ones did not have stands there where it is used."""
+        content = asdict(self)
+        if self.models_time_limit_ms == MODELS_TIME_LIMIT_MS:
+            del content["models_time_limit_ms"]
+        return content
 
 
 class HasConsequence(Protocol):
@@ -222,7 +232,7 @@ def canonical_text(policy: EffectivePolicy) -> str:
     else:
         del content["statistics"]
     if policy.redesign.proposals:
-        content["redesign"] = asdict(policy.redesign)
+        content["redesign"] = policy.redesign.written()
     else:
         del content["redesign"]
     content["format"] = HASH_FORMAT

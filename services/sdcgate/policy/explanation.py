@@ -241,16 +241,17 @@ def budget_sentence(holder: Holder, budget: Budget) -> str:
 def _redesign(redesign: "Redesign") -> dict[str, str]:
     share = redesign.withheld_share
     return {
-        "redesign.proposals": "In place of a table that does not leave up to "
+        "redesign.proposals": "In place of a table or model that does not leave up to "
         f"{redesign.proposals} coarser ones are proposed, which will."
         if redesign.proposals
-        else "What could be asked in place of a table is told, not judged.",
-        "redesign.judged": f"To find them at most {redesign.judged} tables are judged.",
-        "redesign.time_limit_ms": f"Finding them may take {redesign.time_limit_ms} ms.",
-        "redesign.withheld_share": "They are not proposed beside a table that leaves."
+        else "What could be asked in place of a table or model is told, not judged.",
+        "redesign.judged": f"To find them at most {redesign.judged} are judged.",
+        "redesign.time_limit_ms": f"Finding tables may take {redesign.time_limit_ms} ms.",
+        "redesign.models_time_limit_ms": f"Finding models may take {redesign.models_time_limit_ms} ms.",
+        "redesign.withheld_share": "They are not proposed beside what leaves."
         if share is None
-        else f"They are proposed beside a table, too, of which {_percent(share)} of the cells or more are "
-        "withheld.",
+        else f"They are proposed beside what leaves, too, if {_percent(share)} or more of its cells or "
+        "coefficients are withheld.",
     }
 
 

@@ -154,19 +154,21 @@ class Differencing(Model):
 
 
 class RedesignProposals(Model):
-    """Coarser tables that are proposed where one is refused, referred or mostly withheld.
+    """Coarser tables and models that are proposed where one is refused, referred or mostly withheld.
 
     What is proposed is judged as if it were asked, and counts as released: asked later, it leaves.
     """
 
     proposals: int = Field(default=0, ge=0, le=3)
-    """How many tables are proposed at most; 0: none is judged, and what could be asked is told unjudged."""
+    """How many are proposed at most; 0: none is judged, and what could be asked is told unjudged."""
     judged: int = Field(default=12, ge=1, le=100)
-    """How many tables are judged to find them, at most."""
+    """How many are judged to find them, at most."""
     time_limit_ms: int = Field(default=1000, ge=10, le=60_000)
-    """Milliseconds for finding them."""
+    """Milliseconds for finding tables."""
+    models_time_limit_ms: int = Field(default=5000, ge=10, le=60_000)
+    """Milliseconds for finding models, each of which is fitted."""
     withheld_share: float | None = Field(default=0.5, gt=0, le=1)
-    """From which share of withheld cells on they are proposed with a protected table; null: never."""
+    """From which share of withheld cells, or coefficients, on they are proposed, too; null: never."""
 
 
 class ReviewSetting(Model):

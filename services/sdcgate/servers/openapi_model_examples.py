@@ -81,9 +81,20 @@ def assessed() -> models_pb2.AssessModelResponse:
     )
 
 
+def instead() -> pb.Alternative:
+    """A model that could be asked in place of another one."""
+    asked = pb.QueryModelRequest(
+        dataset="randhie",
+        kind=model_pb2.MODEL_KIND_LINEAR,
+        formula='meddol ~ 1 + C(household_size, level="groups")',
+    )
+    return pb.Alternative(model=asked, judged=True)
+
+
 def with_model(decision: pb.Decision) -> pb.Decision:
     """A decision that releases a model in place of its table."""
     decision.ClearField("table")
     decision.ClearField("alternatives")
+    decision.alternatives.append(instead())
     decision.model.CopyFrom(fitted())
     return decision

@@ -145,6 +145,19 @@ def test_an_answer_reads_as_verdict_reasons_table_and_certificate() -> None:
     assert text == str(answer())
 
 
+def test_models_in_place_of_another_are_told_with_what_would_become_of_them() -> None:
+    instead = {"kind": "LINEAR", "formula": "meddol ~ 1 + female"}
+    told = {
+        "would be released: LINEAR meddol ~ 1 + female": {"model": instead, "judged": True},
+        "would be released without some units at random: LINEAR": {"model": instead, "units_left_out": True},
+        "could be asked: LINEAR": {"model": instead},
+    }
+    decision = {**copy.deepcopy(DECISION), "verdict": "REFUSED", "alternatives": list(told.values())}
+    text = format_answer(Answer.from_json(decision, {}))
+    for words in told:
+        assert words in text
+
+
 def test_a_label_cannot_write_escape_sequences_to_a_terminal() -> None:
     decision = copy.deepcopy(DECISION)
     decision["table"]["dimensions"][0]["labels"][0] = "\x1b[2JDayton\n"
