@@ -10,6 +10,7 @@ import yaml
 from sdcgate.engine.descriptor import Descriptor, parse_descriptor
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.facility import Answered, Facility
+from sdcgate.facility.fitting_room import FittingLimits
 from sdcgate.facility.in_process import LocalProtection, LocalRisk
 from sdcgate.facility.pace import Pace
 from sdcgate.ledger.credentials import Caller
@@ -54,6 +55,7 @@ def build(
     engine: Engine | None = None,
     ledger_url: str = "",
     policies: Mapping[str, Policy] | None = None,
+    fitting: FittingLimits | None = None,
 ) -> House:
     """A house in a folder, fresh unless the folder, the engine or the ledger is another house's."""
     ledger = Ledger.open(
@@ -70,6 +72,7 @@ def build(
         load_policies() if policies is None else policies,
         policy,
         secrets.token_bytes(32),
+        fitting=fitting,
     )
     return House(facility, engine, ledger)
 

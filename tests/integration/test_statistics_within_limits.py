@@ -10,7 +10,7 @@ import pytest
 from house import person, verdict, with_randhie
 from sdcgate.facility import statistics
 from sdcgate.facility.errors import TimeOver, Unavailable
-from sdcgate.facility.fitting_room import FitFailed
+from sdcgate.facility.fitting_room import FitFailed, FittingLimits
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.statistic_computing import Task
 from sdcgate.facility.statistic_queries import STATISTICS_AT_ONCE
@@ -66,7 +66,7 @@ def test_what_exceeds_its_limits_or_fails_is_no_verdict_and_leaves_nothing(
     head = house.ledger.head()
     with monkeypatch.context() as patched:
         patched.setattr(statistics, "compute_task", computing)
-        patched.setattr(statistics, "STATISTIC_SECONDS", seconds)
+        patched.setattr(house.facility._computes._room, "limits", FittingLimits(seconds=seconds))
         with pytest.raises(error) as raised:
             ask(house, "STATISTIC_KIND_GINI")
     assert SECRET not in str(raised.value)

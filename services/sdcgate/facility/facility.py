@@ -19,7 +19,7 @@ from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
 from sdcgate.facility.commenting import Commenting
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
-from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.fitting_room import FittingLimits, FittingRoom
 from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import KnowledgeOfSources
@@ -75,6 +75,7 @@ class Facility:
         box_key: bytes,
         font: Font = OPEN_SANS,
         require_admission: bool = False,
+        fitting: FittingLimits | None = None,
     ) -> None:
         self.admissions = Admissions(AdmissionRecords(ledger), engine, require_admission)
         """Who may be let in."""
@@ -87,7 +88,7 @@ class Facility:
         self._comments = Commenting(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
-        self.fitting_room = FittingRoom()
+        self.fitting_room = FittingRoom(fitting)
         """Where models are fitted."""
         self._fits = ModelWay(engine, self._judge, risk, self.fitting_room)
         knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
@@ -98,7 +99,7 @@ class Facility:
         coarser = ModelRedesigner(engine, risk, self.fitting_room, self._recorder.left_whole)
         self._models = ModelQueries(engine, self._fits, coarser, self._road)
         # With workers of their own, so that no statistic waits for a model.
-        self._computes = StatisticWay(engine, self._judge, risk, FittingRoom(), font)
+        self._computes = StatisticWay(engine, self._judge, risk, FittingRoom(fitting), font)
         self._statistics = StatisticQueries(engine, self._computes, self._road)
         answers = Answers(
             self._tables.answer_output, self._tables.answer, self._models.answer, self._statistics.answer

@@ -8,13 +8,18 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from time import monotonic
 from typing import Any, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
 from sdcgate.facility.errors import TimeOver, Unavailable
+from sdcgate.facility.fair_places import FairPlaces
 
 T = TypeVar("T")
+
+LEAST_SECONDS = 0.001
+"""What is left to a function whose time ends as it begins."""
 
 
 class FitFailed(RuntimeError):
@@ -28,43 +33,89 @@ class Failed:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class FittingLimits:
+    """What fits, and statistics, may take of a machine."""
+
+    workers: int = 2
+    """How many run at the same time, each in a process of its own."""
+    seconds: float = 60.0
+    """No one takes longer, however much time its caller has."""
+    memory_bytes: int = 4 << 30
+    """Address space of each."""
+
+
 class FittingRoom:
     """Runs functions in worker processes, each within a time and a memory limit; started when first needed.
 
-    A worker that exceeds its time is killed with whatever it is doing, and another takes its place.
+    A worker that exceeds its time is killed with whatever it is doing, and another takes its place; so does
+    one that exceeds its memory or dies. Nothing else is harmed by that. Whose functions wait for which:
+    `FairPlaces`.
     """
 
-    def __init__(self, workers: int = 1, memory_bytes: int = 4 << 30) -> None:
-        self.workers = workers
-        """Fits that run at the same time."""
+    def __init__(self, limits: FittingLimits | None = None) -> None:
+        self.limits = limits or FittingLimits()
+        """Workers, time and memory."""
         self.asked = 0
         """Fits that run or wait for a worker."""
-        self._memory = memory_bytes
-        self._pool: ProcessPool | None = None
-        self._closed = False
+        self._workers = [_Worker(self.limits.memory_bytes) for _ in range(self.limits.workers)]
+        self._places = FairPlaces(self._workers)
         self._lock = threading.Lock()
 
+    @property
+    def workers(self) -> int:
+        """Fits that run at the same time."""
+        return self.limits.workers
+
     def run(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
-        """What a function of a module returns.
+        """What a function of a module returns, in so many seconds or those of the limits; waiting counts.
 
         Raises:
             TimeOver: it was not ready in time.
             Unavailable: its worker ran out of memory or died.
             FitFailed: the function raised something.
         """
+        seconds = min(seconds, self.limits.seconds)
         if seconds <= 0:
-            raise TimeOver()
-        with self._counted():
-            return self._ran(function, *given, seconds=seconds)
+            raise TimeOver
+        ends = monotonic() + seconds
+        with self._counted(), self._places.taken(seconds) as worker:
+            return worker.ran(function, *given, seconds=max(ends - monotonic(), LEAST_SECONDS))
 
-    def _ran(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
+    def close(self) -> None:
+        """End all workers."""
+        for worker in self._workers:
+            worker.close()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self.asked += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.asked -= 1
+
+
+class _Worker:
+    """A process, and another one in its place once it is ended."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory = memory_bytes
+        self._pool: ProcessPool | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def ran(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
+        """What a function returns; raises as `FittingRoom.run`."""
         future = self._started().schedule(_returned, args=(function, *given), timeout=seconds)
         try:
             # A little longer than the worker has: its end is told by whoever ends it.
             found: T | Failed = future.result(timeout=seconds + 1.0)
         except TimedOut:
             future.cancel()  # type: ignore[no-untyped-call]
-            raise TimeOver() from None
+            raise TimeOver from None
         except (ProcessExpired, BrokenProcessPool):
             raise Unavailable(
                 "The computation was ended from outside; nothing was decided. Try again."
@@ -77,23 +128,16 @@ class FittingRoom:
         raise FitFailed(f"a computation ended with {found.error}")
 
     def close(self) -> None:
-        """End all workers."""
+        """End it for good."""
         with self._lock:
             self._closed = True
-            if self._pool is not None:
-                self._pool.stop()  # type: ignore[no-untyped-call]
-                self._pool.join()
-                self._pool = None
+            self._end()
 
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        with self._lock:
-            self.asked += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self.asked -= 1
+    def _end(self) -> None:
+        if self._pool is not None:
+            self._pool.stop()  # type: ignore[no-untyped-call]
+            self._pool.join()
+            self._pool = None
 
     def _started(self) -> ProcessPool:
         with self._lock:
@@ -101,13 +145,12 @@ class FittingRoom:
                 raise Unavailable("The facility is ending; try again in a moment.")
             if self._pool is not None and not self._pool.active:
                 # A worker that cannot even take in what it is given ends the pool, which does not recover.
-                self._pool.stop()  # type: ignore[no-untyped-call]
-                self._pool.join()
-                self._pool = None
+                self._end()
             if self._pool is None:
-                # Not forked from here: the house has threads, and its workers must not have its memory.
+                # Not forked from here: the house has threads, and its workers must not have its memory. A
+                # pool for each worker, so that one that ends takes no other with it.
                 self._pool = ProcessPool(
-                    self.workers,
+                    1,
                     initializer=_limited,
                     initargs=[self._memory],
                     context=get_context("spawn"),

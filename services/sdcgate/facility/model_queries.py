@@ -5,6 +5,7 @@ from dataclasses import replace
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_model
+from sdcgate.facility.fair_places import working_for
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_answers import decided_model, found_model
 from sdcgate.facility.model_plan import ModelPlan, make_model_plan
@@ -67,7 +68,7 @@ class ModelQueries:
         if (before := self._road.repeated(asked, pace)) is not None:
             return before
         refusal = self._refused(plan, request)
-        with self._turns.taken(caller.researcher):
+        with self._turns.taken(caller.researcher), working_for(caller.researcher):
             return self._road.answer(
                 caller,
                 asked,

@@ -43,9 +43,6 @@ from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
 from sdcgate.methods.rules import Consequence, ReasonCode
 
-MODEL_SECONDS = 60.0
-"""No fit takes longer, however much time its caller has."""
-
 
 @dataclass(slots=True, eq=False)
 class ModelInHand:
@@ -122,7 +119,7 @@ class ModelWay:
     def warm_up(self) -> None:
         """Start the processes in which models are fitted."""
         with suppress(Unavailable):
-            self._room.run(warm_up, seconds=MODEL_SECONDS)
+            self._room.run(warm_up, seconds=self._room.limits.seconds)
 
     def close(self) -> None:
         """End the processes in which models are fitted."""
@@ -228,7 +225,7 @@ class ModelWay:
         plan, engine = hand.plan, self._engine
         if hand.people is not None or coding.together or not engine.sums_rather_than_records(plan.dataset):
             return None
-        ends = monotonic() + min(left(), MODEL_SECONDS)
+        ends = monotonic() + min(left(), self._room.limits.seconds)
         largest = plan.policy.models.rules.largest
         with watcher().stage(Stage.FIT):
             return fit_by_sums(
@@ -251,7 +248,7 @@ class ModelWay:
             plan.policy.models.rules.largest,
         )
         with watcher().stage(Stage.FIT):
-            return self._room.run(fit, task, seconds=min(left(), MODEL_SECONDS))
+            return self._room.run(fit, task, seconds=left())
 
     def _people(self, hand: ModelInHand) -> Population:
         if hand.people is None:

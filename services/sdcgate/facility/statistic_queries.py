@@ -6,6 +6,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_statistic
 from sdcgate.facility.charges import cells_told
+from sdcgate.facility.fair_places import working_for
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import Answered
@@ -66,7 +67,7 @@ class StatisticQueries:
             return before
         refusal = self._way.refuse_without_data(plan)
         cells = 0 if refusal is not None else cells_told(plan.table())
-        with self._turns.taken(caller.researcher):
+        with self._turns.taken(caller.researcher), working_for(caller.researcher):
             return self._road.answer(
                 caller,
                 asked,

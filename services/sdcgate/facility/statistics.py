@@ -44,8 +44,6 @@ from sdcgate.methods.outputs.statistics import Computed
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
-STATISTIC_SECONDS = 60.0
-"""No statistic takes longer to compute, however much time its caller has."""
 NOTHING_FOUND = StatisticAssessment(())
 
 
@@ -101,7 +99,7 @@ class StatisticWay:
     def warm_up(self) -> None:
         """Start the processes in which statistics are computed."""
         with suppress(Unavailable):
-            self._room.run(warm_up, seconds=STATISTIC_SECONDS)
+            self._room.run(warm_up, seconds=self._room.limits.seconds)
 
     def close(self) -> None:
         """End the processes in which statistics are computed."""
@@ -124,7 +122,7 @@ class StatisticWay:
         table = plan.table(_lacked(self._engine, plan))
         cells = self._judge.compute(table)
         if sums_suffice(self._engine, plan):
-            ends = monotonic() + min(left(), STATISTIC_SECONDS)
+            ends = monotonic() + min(left(), self._room.limits.seconds)
             with watcher().stage(Stage.COMPUTE):
                 by_sums = computed_by_sums(self._engine, plan, still_time(lambda: ends - monotonic()))
             computed, powers = (by_sums.computed, by_sums.powers) if by_sums is not None else (None, ())
@@ -138,7 +136,7 @@ class StatisticWay:
         task = Task(
             plan.statistic, people, rules, limits.largest, plan.errors, plan.measures, highest_power(plan)
         )
-        done = self._room.run(compute_task, task, seconds=min(left(), STATISTIC_SECONDS))
+        done = self._room.run(compute_task, task, seconds=left())
         return StatisticInHand(plan, table, cells, people, done.computed, done.second, done.powers)
 
     def judge(
@@ -230,8 +228,7 @@ class StatisticWay:
         """
         drawings = [picture.svg for picture in statistic.pictures]
         if drawings:
-            seconds = min(left(), STATISTIC_SECONDS)
-            made = self._room.run(rendered, drawings, self._font, seconds=seconds)
+            made = self._room.run(rendered, drawings, self._font, seconds=left())
             for picture, png in zip(statistic.pictures, made, strict=True):
                 picture.png = png
 
@@ -276,8 +273,7 @@ class StatisticWay:
         grids = grids_of(released, hand.second, shown, plan.policy.statistics.significant_digits)
         if not grids:
             return {}
-        seconds = min(left(), STATISTIC_SECONDS)
-        return self._room.run(bin_groups, hand.people, grids, rule.units, seconds=seconds)
+        return self._room.run(bin_groups, hand.people, grids, rule.units, seconds=left())
 
 
 def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:

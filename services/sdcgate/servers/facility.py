@@ -13,6 +13,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.snapshot import SnapshotDamaged
 from sdcgate.facility import errors as house
 from sdcgate.facility.facility import Facility
+from sdcgate.facility.fitting_room import FittingLimits
 from sdcgate.facility.results.folder import MAXIMUM_BYTES
 from sdcgate.facility.scope import acting_for
 from sdcgate.facility.statistic_png import Font
@@ -35,7 +36,7 @@ from sdcgate.servers.policy_reload import PolicyReload
 from sdcgate.servers.received_files import FileLane
 from sdcgate.servers.rooms import ReadLane
 from sdcgate.servers.secret_files import secret
-from sdcgate.servers.settings import Settings
+from sdcgate.servers.settings import MEBIBYTE, Settings
 from sdcgate.servers.standing_watch import StandingWatch
 from sdcgate.servers.state_folder import only_one, open_ledger, spill_folder
 from sdcgate.servers.tracing import Tracing
@@ -280,6 +281,11 @@ def main(settings: Settings) -> None:
         secret(keys / "boxes.key"),
         Font(section.font_file, section.font_family),
         settings.identity.require_admission,
+        FittingLimits(
+            section.fitting.workers,
+            section.fitting.seconds,
+            section.fitting.memory_mebibytes * MEBIBYTE,
+        ),
     )
 
     FittingMetrics(metrics.registry, facility.fitting_room)

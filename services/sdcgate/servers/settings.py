@@ -165,6 +165,19 @@ class ProtectionServer(CheckServer):
     Replicas need the same one."""
 
 
+class Fitting(BaseModel):
+    """What models and statistics that are computed from records may take, each in a process of its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    workers: int = Field(default=2, ge=1, le=64)
+    """Models that are fitted at once, and statistics beside them. Of several no researcher has all."""
+    seconds: float = Field(default=60.0, gt=0, le=1800)
+    """How long a model or a statistic may take, waiting for a worker included."""
+    memory_mebibytes: int = Field(default=4096, ge=512)
+    """Memory of each worker; one that needs more is ended, and harms no other."""
+
+
 class FacilityServer(GrpcServer):
     """The facility."""
 
@@ -182,6 +195,7 @@ class FacilityServer(GrpcServer):
     """How long the risk service may take for one call."""
     protection_deadline_seconds: float = Field(default=60.0, gt=0)
     """How long the protection service may take for one call."""
+    fitting: Fitting = Fitting()
     spill_dir: Path | None = None
     """Where what does not fit in memory is put, best a disk of this machine; `spill` in the state folder."""
     policy_poll_seconds: float = Field(default=5.0, ge=0, le=3600)

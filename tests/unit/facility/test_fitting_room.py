@@ -1,18 +1,23 @@
 """Fits take nobody else's time or memory: a worker is ended, and the next one is asked."""
 
 import os
+import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sdcgate.facility.errors import TimeOver, Unavailable
-from sdcgate.facility.fitting_room import FitFailed, FittingRoom
+from sdcgate.facility.fair_places import FairPlaces, working_for
+from sdcgate.facility.fitting_room import FitFailed, FittingLimits, FittingRoom
 
 
 @pytest.fixture(scope="module")
 def room():
-    made = FittingRoom(memory_bytes=2 << 30)
+    made = FittingRoom(FittingLimits(memory_bytes=2 << 30))
     yield made
     made.close()
 
@@ -68,7 +73,7 @@ def test_a_fit_that_needs_too_much_memory_or_dies_is_no_verdict(room) -> None:
 
 
 def test_a_question_too_large_to_be_taken_in_is_no_verdict_and_the_next_fit_runs() -> None:
-    small = FittingRoom(memory_bytes=900 << 20)
+    small = FittingRoom(FittingLimits(memory_bytes=900 << 20))
     try:
         with pytest.raises(Unavailable, match="ended"):
             small.run(len, np.ones(150_000_000), seconds=30)
@@ -82,3 +87,137 @@ def test_a_room_that_is_closed_starts_nothing_anew() -> None:
     closed.close()
     with pytest.raises(Unavailable, match="ending"):
         closed.run(doubled, 1, seconds=5)
+
+
+def until_there_is(begun: str, file: str) -> str:
+    """Long work: it says that it began, and ends when somebody makes the file."""
+    Path(begun).touch()
+    while not Path(file).exists():
+        time.sleep(0.02)
+    return "done"
+
+
+def for_caller(caller: str, room: FittingRoom, *work, seconds: float = 60.0):
+    with working_for(caller):
+        return room.run(*work, seconds=seconds)
+
+
+def kill_itself() -> None:
+    """As the kernel does where a machine has no memory left."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait_for(file: Path) -> None:
+    while not file.exists():
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def two():
+    made = FittingRoom(FittingLimits(workers=2, memory_bytes=2 << 30))
+    yield made
+    made.close()
+
+
+def test_long_work_of_one_leaves_a_worker_to_the_others(two, tmp_path) -> None:
+    begun, end = tmp_path / "begun", tmp_path / "end"
+    with ThreadPoolExecutor() as threads:
+        long = [
+            threads.submit(for_caller, "ada", two, until_there_is, str(begun), str(end)) for _ in range(3)
+        ]
+        wait_for(begun)
+        assert for_caller("eve", two, doubled, 4) == 8
+        assert for_caller("eve", two, doubled, 5) == 10
+        assert not any(one.done() for one in long)
+        end.touch()
+        assert [one.result() for one in long] == ["done"] * 3
+
+
+@pytest.mark.parametrize("ending", ["memory", "killed", "not taken in"])
+def test_a_worker_that_ends_takes_no_other_with_it(ending, tmp_path) -> None:
+    room = FittingRoom(FittingLimits(workers=2, memory_bytes=900 << 20))
+    begun, end = tmp_path / "begun", tmp_path / "end"
+    work = {
+        "memory": (bytearray, 2 << 30),
+        "killed": (kill_itself,),
+        "not taken in": (len, np.ones(150_000_000)),
+    }[ending]
+    try:
+        with ThreadPoolExecutor() as threads:
+            long = threads.submit(for_caller, "ada", room, until_there_is, str(begun), str(end))
+            wait_for(begun)
+            with pytest.raises(Unavailable):
+                for_caller("eve", room, *work)
+            assert for_caller("eve", room, doubled, 3) == 6
+            assert not long.done()
+            end.touch()
+            assert long.result() == "done"
+    finally:
+        room.close()
+
+
+def test_waiting_for_a_worker_counts(tmp_path) -> None:
+    room = FittingRoom(FittingLimits(workers=1))
+    begun, end = tmp_path / "begun", tmp_path / "end"
+    try:
+        with ThreadPoolExecutor() as threads:
+            long = threads.submit(for_caller, "ada", room, until_there_is, str(begun), str(end))
+            wait_for(begun)
+            with pytest.raises(TimeOver):
+                for_caller("eve", room, doubled, 1, seconds=0.2)
+            end.touch()
+            assert long.result() == "done"
+    finally:
+        room.close()
+
+
+def test_no_fit_has_more_time_than_the_room_gives() -> None:
+    room = FittingRoom(FittingLimits(workers=1, seconds=1.0))
+    try:
+        with pytest.raises(TimeOver):
+            room.run(time.sleep, 60, seconds=60.0)
+    finally:
+        room.close()
+
+
+def test_a_free_place_goes_to_who_has_fewest_and_then_to_who_waits_longest() -> None:
+    places, came, held = FairPlaces(["a", "b", "c"]), [], {}
+
+    def stay(caller: str) -> None:
+        held[caller] = held.get(caller, 0) + 1
+        number = f"{caller}{held[caller]}"
+        leave = leaves[number] = threading.Event()
+        with working_for(caller), places.taken(30.0):
+            came.append(number)
+            leave.wait(30.0)
+
+    def waiting(count: int) -> None:
+        while len(places._waiting) != count:
+            time.sleep(0.005)
+
+    def arrived(count: int) -> None:
+        while len(came) != count:
+            time.sleep(0.005)
+
+    leaves: dict[str, threading.Event] = {}
+    with ThreadPoolExecutor(8) as threads:
+        for turn, caller in enumerate(["ada", "ada", "ada"]):
+            threads.submit(stay, caller)
+            arrived(min(turn + 1, 2))
+        waiting(1)
+        assert came == ["ada1", "ada2"]
+        threads.submit(stay, "eve")
+        arrived(3)
+        threads.submit(stay, "eve")
+        waiting(2)
+        threads.submit(stay, "bob")
+        waiting(3)
+        leaves["ada1"].set()
+        arrived(4)
+        leaves["eve1"].set()
+        arrived(5)
+        leaves["ada2"].set()
+        arrived(6)
+        assert came == ["ada1", "ada2", "eve1", "bob1", "eve2", "ada3"]
+        for leave in leaves.values():
+            leave.set()
