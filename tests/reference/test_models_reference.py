@@ -84,7 +84,7 @@ def test_figures_of_fit_are_those_of_statsmodels() -> None:
 
 def test_a_negative_binomial_agrees_with_statsmodels() -> None:
     ours = fitted(Family.NEGATIVE_BINOMIAL, "visits ~ age + site")
-    peer = smf.negativebinomial("visits ~ age + site", FRAME).fit(disp=0, maxiter=200)
+    peer = smf.negativebinomial("visits ~ age + site", FRAME).fit(method="newton", disp=0, maxiter=200)
     same(ours, peer)
     assert ours.fit["pseudo_r_squared"] == pytest.approx(peer.prsquared, rel=1e-6)
     assert ours.names[-1] == "alpha"
@@ -105,10 +105,11 @@ def test_an_ordered_logit_agrees_with_statsmodels() -> None:
     model = OrderedModel.from_formula("state ~ age + site", FRAME, distr="logit")
     peer = model.fit(method="bfgs", disp=0, maxiter=500, gtol=1e-8)
     np.testing.assert_allclose(ours.estimates[:3], peer.params[:3], rtol=1e-7)
-    np.testing.assert_allclose(ours.standard_errors[:3], peer.bse[:3], rtol=1e-7)
+    # Theirs are of second differences, which have some six digits.
+    np.testing.assert_allclose(ours.standard_errors[:3], peer.bse[:3], rtol=5e-6)
     cuts = model.transform_threshold_params(peer.params.to_numpy())[1:-1]
     np.testing.assert_allclose(ours.estimates[3:], cuts, rtol=1e-7)
-    assert ours.standard_errors[3] == pytest.approx(peer.bse.iloc[3], rel=1e-6)
+    assert ours.standard_errors[3] == pytest.approx(peer.bse.iloc[3], rel=5e-6)
     assert ours.names[3:] == ("poor|fair", "fair|good")
     assert ours.fit["pseudo_r_squared"] == pytest.approx(peer.prsquared, rel=1e-6)
 
@@ -120,8 +121,8 @@ def test_errors_of_later_thresholds_do_not_depend_on_the_parametrization() -> No
     mirrored = fit_model(
         model_data(turned, "health ~ age + site"), turned.records, FitOptions(Family.ORDERED_LOGIT)
     )[0]
-    np.testing.assert_allclose(mirrored.estimates[3:], -ours.estimates[:2:-1], rtol=1e-5)
-    np.testing.assert_allclose(mirrored.standard_errors[3:], ours.standard_errors[:2:-1], rtol=1e-4)
+    np.testing.assert_allclose(mirrored.estimates[3:], -ours.estimates[:2:-1], rtol=1e-9)
+    np.testing.assert_allclose(mirrored.standard_errors[3:], ours.standard_errors[:2:-1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("quantile", [0.25, 0.5, 0.9])

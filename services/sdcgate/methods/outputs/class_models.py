@@ -4,12 +4,11 @@ Multinomial: McFadden (1974), Conditional logit analysis of qualitative choice b
 proportional odds: McCullagh (1980), Regression models for ordinal data, JRSS B 42(2).
 """
 
-from typing import Any
-
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.cross_products import number_of_units
+from sdcgate.methods.outputs.cumulative_odds import maximise
 from sdcgate.methods.outputs.estimates import inferred, information
 from sdcgate.methods.outputs.fits import (
     SEPARATED,
@@ -30,8 +29,6 @@ from sdcgate.methods.outputs.standardising import StandardColumns, standard_colu
 
 THRESHOLDS = "thresholds"
 MOST_CLASSES = 20
-FLAT = 1e-6
-"""Slope of the mean log-likelihood at which a search has arrived."""
 
 
 def fit_multinomial(data: ModelData, options: FitOptions) -> Fit:
@@ -79,18 +76,14 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
     standard = standard_columns(data.values, data.design.constant)
     values = standard.values[:, kept]
     with fitting():
-        from statsmodels.miscmodels.ordinal_model import OrderedModel
-
-        model = OrderedModel(data.outcome.astype(np.int64), values, distr="logit", hasconst=False)
-        result = model.fit(method="bfgs", disp=0, maxiter=500, gtol=1e-8)
-        slope = np.asarray(model.score(np.asarray(result.params)))
-        # the last digits of a flat likelihood may fail a search that has arrived
-        result.mle_retvals["converged"] |= bool(np.max(np.abs(slope)) < FLAT * len(data.outcome))
-        require_convergence(result)
-        thresholds, covariance = _thresholds(model, result, len(kept))
-    found = np.append(np.asarray(result.params)[: len(kept)], thresholds)
+        result = maximise(values, data.outcome.astype(np.int64), len(data.classes))
+        if result is None or not np.all(np.diag(result.covariance) > 0):
+            message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
+            raise ModelProblemError([ModelProblem("formula", message)])
+    thresholds, covariance = result.thresholds, result.covariance
+    found = np.append(result.slopes, thresholds)
     back = _back(standard, data.design.constant, kept, len(thresholds))
-    working, of_class = _ordered_working(data, values @ found[: len(kept)], thresholds)
+    working, of_class = _ordered_working(data, values @ result.slopes, thresholds)
     cuts = tuple(f"{below}|{above}" for below, above in zip(data.classes, data.classes[1:], strict=False))
     names = tuple(data.design.names[column] for column in kept)
     estimate = inferred(
@@ -101,7 +94,7 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
         records=len(data.outcome),
         units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - len(names) - len(cuts),
-        fit=_fit(data, float(result.llf), len(names) + len(cuts)),
+        fit=_fit(data, result.log_likelihood, len(names) + len(cuts)),
         confidence=options.confidence,
         equations=("",) * len(names) + (THRESHOLDS,) * len(cuts),
     )
@@ -124,19 +117,6 @@ def _refuse(data: ModelData, options: FitOptions, fewest: int) -> None:
         found.append("of several classes is fitted without weights and with classical errors")
     if found:
         raise ModelProblemError([ModelProblem("outcome", message) for message in found])
-
-
-def _thresholds(model: Any, result: Any, slopes: int) -> tuple[FloatArray, FloatArray]:
-    """Thresholds from the first and the logarithms of their distances, and the covariance by these."""
-    parameters = np.asarray(result.params)
-    found = np.asarray(model.transform_threshold_params(parameters))[1:-1]
-    steps = np.exp(parameters[slopes + 1 :])
-    jacobian = np.eye(len(parameters))
-    for row in range(len(found)):
-        jacobian[slopes + row, slopes] = 1.0
-        jacobian[slopes + row, slopes + 1 :] = np.where(np.arange(len(steps)) < row, steps, 0.0)
-    covariance = jacobian @ np.asarray(result.cov_params()) @ jacobian.T
-    return found, covariance
 
 
 def _back(standard: StandardColumns, constant: int | None, kept: IntArray, thresholds: int) -> FloatArray:

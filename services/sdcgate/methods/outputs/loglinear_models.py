@@ -32,6 +32,7 @@ from sdcgate.methods.outputs.standardising import standard_columns
 
 ALPHA = "alpha"
 MOST_STEPS = 200
+NEWTON_STEPS = 35
 
 
 def fit_loglinear(data: ModelData, options: FitOptions) -> Fit:
@@ -102,7 +103,12 @@ def _fitted(data: ModelData, values: FloatArray, family: Family) -> Any:
     if family is Family.NEGATIVE_BINOMIAL:
         from statsmodels.discrete.discrete_model import NegativeBinomial
 
-        return NegativeBinomial(data.outcome, values).fit(disp=0, maxiter=MOST_STEPS)
+        model = NegativeBinomial(data.outcome, values)
+        found = model.fit(method="newton", disp=0, maxiter=NEWTON_STEPS)
+        if found.mle_retvals["converged"] and np.all(np.isfinite(found.bse)) and found.params[-1] > 0:
+            return found
+        # The usual search arrives from farther, and stops at some five digits of the estimates.
+        return model.fit(disp=0, maxiter=MOST_STEPS)
     if family is Family.GAMMA:
         distribution = families.Gamma(families.links.Log())
         return GLM(data.outcome, values, distribution, freq_weights=data.weights).fit()
