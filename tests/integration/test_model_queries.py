@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from statsmodels.duration.hazard_regression import PHReg
-from statsmodels.sandbox.regression.gmm import IV2SLS
 
 from house import build, cells, person, reasons, verdict, with_randhie
 from sdcgate.engine.descriptor import parse_descriptor
@@ -299,31 +297,6 @@ def test_why_a_model_cannot_be_estimated_is_told_by_its_terms(house) -> None:
     (reason,) = answered.decision.reasons
     assert reasons(answered) == ["NOT_ESTIMABLE"]
     assert "hlthp" in reason.message
-
-
-def test_models_of_groups_times_and_instruments_are_those_of_statsmodels(exact_house, people) -> None:
-    own = people.assign(age=np.floor(people["xage"]))
-
-    within = own[["meddol", "age"]] - own.groupby("site")[["meddol", "age"]].transform("mean")
-    asked = request("meddol ~ numeric(age)", "FIXED_EFFECTS")
-    asked.groups = "site"
-    found = exact_house.facility.query_model(exact_house.researcher, asked, Pace(60.0))
-    slope = (within["meddol"] * within["age"]).sum() / (within["age"] ** 2).sum()
-    assert estimates(found) == {"numeric(age)": pytest.approx(slope, rel=1e-8)}
-
-    found = ask(exact_house, 'surv(mdvis, C(hlthp, event="1")) ~ female + numeric(age)', "COX", year=["1"])
-    first = own[own["year"] == 1]
-    theirs = PHReg(first["mdvis"], first[["female", "age"]], status=first["hlthp"], ties="efron").fit()
-    assert list(estimates(found).values()) == pytest.approx(list(theirs.params), rel=1e-6)
-
-    asked = request("meddol ~ outpdol + female", "TWO_STAGE")
-    asked.instruments = "female + numeric(age) + site"
-    found = exact_house.facility.query_model(exact_house.researcher, asked, Pace(60.0))
-    columns = pd.DataFrame({"one": 1.0, "female": own["female"], "outpdol": own["outpdol"]})
-    sites = pd.get_dummies(own["site"], drop_first=True, dtype=float)
-    instruments = pd.concat([columns[["one", "female"]], own["age"], sites], axis=1)
-    theirs = IV2SLS(own["meddol"], columns, instruments.set_axis(range(8), axis=1)).fit()
-    assert estimates(found)["outpdol"] == pytest.approx(theirs.params["outpdol"], rel=1e-8)
 
 
 def test_options_of_other_kinds_are_told_with_their_paths(house) -> None:
