@@ -161,6 +161,8 @@ def test_a_promise_holds_whatever_is_asked_meanwhile_and_the_others_pay(house_wi
     answered = ask(house, "meddol ~ female * plan * household_size", **here)
     assert formulas(answered)
     assert reasons(house.ask(**few)) == ["DIFFERENCING"]
+    assert reasons(ask(house, "meddol ~ female", **here, education=EDUCATED)) == ["DIFFERENCING"]
+    assert verdict(ask(house, "outpdol ~ female", **here)) == "RELEASED"
     for alternative in answered.decision.alternatives:
         assert verdict(ask_again(house, alternative)) == "RELEASED"
 

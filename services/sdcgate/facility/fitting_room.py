@@ -5,9 +5,10 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import TimeoutError as TimedOut
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -18,6 +19,8 @@ from sdcgate.facility.fair_places import FairPlaces
 
 T = TypeVar("T")
 
+OOM_SCORE = Path("/proc/self/oom_score_adj")
+"""How readily the kernel ends this process; proc(5). Linux only."""
 LEAST_SECONDS = 0.001
 """What is left to a function whose time ends as it begins."""
 
@@ -170,3 +173,6 @@ def _returned(function: Callable[..., T], *given: Any) -> T | Failed:
 
 def _limited(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    # Where the machine itself runs out of memory, the kernel is to end a worker and not the facility.
+    with suppress(OSError):
+        OOM_SCORE.write_text("1000")

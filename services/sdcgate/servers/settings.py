@@ -175,7 +175,7 @@ class Fitting(BaseModel):
     seconds: float = Field(default=60.0, gt=0, le=1800)
     """How long a model or a statistic may take, waiting for a worker included."""
     memory_mebibytes: int = Field(default=4096, ge=512)
-    """Memory of each worker; one that needs more is ended, and harms no other."""
+    """Memory of each worker of either kind; one that needs more is ended, and harms no other."""
 
 
 class FacilityServer(GrpcServer):

@@ -51,6 +51,12 @@ def test_work_is_done_in_another_process(room) -> None:
     assert room.run(os.getpid, seconds=30) != os.getpid()
 
 
+def test_a_machine_without_memory_ends_a_worker_rather_than_the_house(room) -> None:
+    score = Path("/proc/self/oom_score_adj")
+    assert room.run(Path.read_text, score, seconds=30).strip() == "1000"
+    assert score.read_text().strip() != "1000"
+
+
 def test_a_fit_that_takes_too_long_is_ended_and_the_next_one_runs(room) -> None:
     with pytest.raises(TimeOver):
         room.run(time.sleep, 60, seconds=0.5)
