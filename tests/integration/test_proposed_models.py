@@ -1,10 +1,12 @@
 """Coarser models in place of one that is held or loses coefficients: judged, promised, and known then."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from house import build, reasons, table_request, verdict, with_randhie
+from installation import Installation
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import model_redesign
 from sdcgate.facility.errors import Unavailable
@@ -258,3 +260,31 @@ def test_the_answer_is_the_same_again_and_the_proposals_survive_a_restart(house_
     for alternative in first.decision.alternatives:
         assert verdict(ask_again(again, alternative)) == "RELEASED"
     again.facility.close()
+
+
+def test_whatever_proposals_tell_gives_away_no_cell_that_was_withheld(tmp_path, monkeypatch):
+    """An intruder who has every promised table beside those that left: the ledger's audit is one."""
+    monkeypatch.setattr(model_redesign, "Deadline", lambda _: Deadline(60.0))
+    made = Installation(tmp_path)
+    assert verdict(made.house.ask(rows=["household_size"], columns=["site"])) == "RELEASED_PROTECTED"
+    assert verdict(made.house.ask(rows=["site"], columns=["plan"])) == "RELEASED_PROTECTED"
+    promised = 0
+    for formula, kind in (
+        ("household_size ~ female", "MULTINOMIAL_LOGIT"),
+        ("mdvis ~ age + household_size", "POISSON"),
+        (CROSSED, "LINEAR"),
+        ("meddol ~ plan * site", "LINEAR"),
+    ):
+        answered = ask(made.house, formula, kind)
+        assert verdict(answered) in ("REFUSED", "RELEASED_PROTECTED")
+        promised += sum(one.judged for one in answered.decision.alternatives)
+    assert promised > 1
+    made.house.facility.close()
+
+    result = made.run("ledger", "audit", "randhie", "--strict")
+
+    assert result.exit_code == 0, result.output
+    found = re.findall(r"(\d+) refuted, (\d+) proved, .*, (\d+) unproved", result.stdout)
+    assert found
+    assert all((refuted, unproved) == ("0", "0") for refuted, _, unproved in found)
+    made.house.ledger.close()
