@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,20 @@ def test_a_model_that_takes_too_long_is_no_verdict_and_the_next_one_is_answered(
             ask(house, "ada", "outpdol ~ site")
     assert house.ledger.head() == head
     assert verdict(ask(house, "ada", "outpdol ~ female")) == "RELEASED"
+
+
+def test_models_of_many_leave_threads_to_tables(made) -> None:
+    house, _ = made
+    with ExitStack() as answered:
+        for who in ("ada", "bob", "grace", "eve"):
+            answered.enter_context(house.facility._models._turns.taken(who))
+        with pytest.raises(Unavailable, match="As many models as may be"):
+            ask(house, "dan", "drugdol ~ female")
+        table = house.facility.query_table(
+            person("researcher", "dan"), table_request(rows=["site"]), Pace(60.0)
+        )
+        assert verdict(table) == "RELEASED"
+    assert verdict(ask(house, "dan", "drugdol ~ female")) == "RELEASED"
 
 
 def test_workers_time_and_memory_are_those_of_the_settings(tmp_path) -> None:

@@ -97,7 +97,7 @@ class Facility:
         redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
         coarser = ModelRedesigner(engine, risk, self.fitting_room, self._recorder.left_whole)
-        self._models = ModelQueries(engine, self._fits, coarser, self._road)
+        self._models = ModelQueries(engine, self._fits, coarser, self._road, self.fitting_room.limits.calls)
         # With workers of their own, so that no statistic waits for a model.
         self._computes = StatisticWay(engine, self._judge, risk, FittingRoom(fitting), font)
         self._statistics = StatisticQueries(engine, self._computes, self._road)

@@ -46,6 +46,8 @@ class FittingLimits:
     """No one takes longer, however much time its caller has."""
     memory_bytes: int = 4 << 30
     """Address space of each."""
+    calls: int = 4
+    """Models of all researchers that are answered at once: each takes a thread of the house meanwhile."""
 
 
 class FittingRoom:

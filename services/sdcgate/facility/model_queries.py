@@ -23,6 +23,7 @@ from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 MODELS_AT_ONCE = 3
 """Models of one researcher that are answered at once: all wait for the same fits."""
+CROWDED = "As many models as may be are being answered. Ask again in a moment."
 BUSY = f"You have {MODELS_AT_ONCE} models that are being answered. Ask again after one of them."
 
 
@@ -35,12 +36,14 @@ class ModelQueries:
         way: ModelWay,
         redesigner: ModelRedesigner,
         road: Road,
+        calls: int,
     ) -> None:
+        """`calls`: models of all researchers that are answered at once."""
         self._engine = engine
         self._way = way
         self._redesigner = redesigner
         self._road = road
-        self._turns = Turns(MODELS_AT_ONCE, BUSY)
+        self._turns = Turns(MODELS_AT_ONCE, BUSY, calls, CROWDED)
 
     def plan(self, request: pb.QueryModelRequest, version: int | None = None) -> ModelPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""
@@ -59,7 +62,7 @@ class ModelQueries:
         `printed` is what a job printed of the model; where it differs, an output checker decides.
 
         Raises:
-            Unavailable: the caller has other models that are being answered.
+            Unavailable: the caller, or all together, have many models that are being answered.
         """
         plan = self.plan(request)
         asked = asked_model(plan, request)

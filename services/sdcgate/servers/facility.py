@@ -285,6 +285,7 @@ def main(settings: Settings) -> None:
             section.fitting.workers,
             section.fitting.seconds,
             section.fitting.memory_mebibytes * MEBIBYTE,
+            min(section.fitting.calls, max(1, section.threads - 1)),
         ),
     )
 

@@ -176,6 +176,9 @@ class Fitting(BaseModel):
     """How long a model or a statistic may take, waiting for a worker included."""
     memory_mebibytes: int = Field(default=4096, ge=512)
     """Memory of each worker of either kind; one that needs more is ended, and harms no other."""
+    calls: int = Field(default=4, ge=1, le=255)
+    """Models that are answered at once, fewer than `threads` in any case, so that tables find one; more are
+    told to come again."""
 
 
 class FacilityServer(GrpcServer):

@@ -23,3 +23,14 @@ def test_a_turn_that_failed_is_given_back() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="fit"), turns.taken("ada"):
             raise ValueError("fit")
+
+
+def test_all_together_have_some_turns_and_no_more() -> None:
+    turns = Turns(2, "Later.", 3, "All are taken.")
+    with turns.taken("ada"), turns.taken("ada"), turns.taken("grace"):
+        with pytest.raises(Unavailable, match=r"^All are taken\.$"), turns.taken("eve"):
+            pass
+        with pytest.raises(Unavailable, match=r"^Later\.$"), turns.taken("ada"):
+            pass
+    with turns.taken("eve"):
+        pass
