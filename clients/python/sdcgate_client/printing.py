@@ -207,8 +207,13 @@ def _kind_asked(request: Mapping[str, Any]) -> str:
     if request.get("files"):
         return f"files {', '.join(str(file.get('name', '')) for file in request['files'])}"
     words = [str(request[name]) for name in ("kind", "formula", "measure", "second") if request.get(name)]
-    groups = _dimension_names(request.get("groups"))
-    return " ".join([*words, *([f"by {groups}"] if groups else [])])
+    groups = request.get("groups")
+    # Of a model they are one variable, of a statistic dimensions.
+    by = str(groups or "") if isinstance(groups, str) else _dimension_names(groups)
+    words += [f"by {by}"] if by else []
+    words += [f"with instruments {request['instruments']}"] if request.get("instruments") else []
+    words += [f"at {request['quantile']:g}"] if request.get("quantile") else []
+    return " ".join([*words, *(["weighted"] if request.get("weighted") and request.get("formula") else [])])
 
 
 def format_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:

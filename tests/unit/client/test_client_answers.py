@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from sdcgate_client import Answer, Table, UnexpectedAnswer, format_answer, format_table
+from sdcgate_client.printing import describe_request
 
 DECISION: dict[str, Any] = {
     "query": "q-01",
@@ -206,3 +207,18 @@ def test_half_a_table_is_no_table(spoil: Any) -> None:
     spoil(table)
     with pytest.raises(UnexpectedAnswer):
         Table.from_json(table)
+
+
+def test_a_model_request_is_told_in_a_line_with_all_its_options() -> None:
+    asked = {"kind": "FIXED_EFFECTS", "formula": "y ~ 1 + x", "groups": "site:region", "weighted": False}
+    years = {"filter": [{"variable": "year", "level": "year", "codes": ["1", "2"]}]}
+    assert describe_request({**asked, **years}) == "FIXED_EFFECTS y ~ 1 + x by site:region; where year in 1,2"
+    two_stage = {"kind": "TWO_STAGE", "formula": "y ~ x", "instruments": "1 + z", "groups": ""}
+    assert describe_request(two_stage) == "TWO_STAGE y ~ x with instruments 1 + z"
+    assert (
+        describe_request({"kind": "QUANTILE", "formula": "y ~ x", "quantile": 0.25})
+        == "QUANTILE y ~ x at 0.25"
+    )
+    assert (
+        describe_request({"kind": "LINEAR", "formula": "y ~ x", "weighted": True}) == "LINEAR y ~ x weighted"
+    )
