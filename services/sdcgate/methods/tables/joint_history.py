@@ -240,8 +240,9 @@ def _over_everything(
     combinations = occurring(tuple(sorted(names - {PART})))
     if PART in names:
         combinations = combinations.with_codes(PART, PARTS)
-    # The draws are for columns that may help; the same audit draws the same ones.
-    wide = wide_over_everything(everything, combinations, np.random.default_rng(0), deadline)
+    # Other quantities need time as well. The draws are for columns that may help, the same in every audit.
+    half, rng = Deadline(deadline.left() / 2), np.random.default_rng(0)
+    wide = wide_over_everything(everything, combinations, rng, half)
     proved = [box for box, shown in zip(unsettled, wide, strict=True) if shown]
     return {box: AuditedBox(box, Standing.PROVED, look.domain) for box in proved}
 
