@@ -10,12 +10,18 @@ from engines_compared import LEVELS, TwoEngines, files, records, regions, tables
 from house import cells, reasons, verdict, with_randhie
 from postgresql_server import empty_database, running_server
 from powers_two_ways import agree as agree_on_powers
-from powers_two_ways import by_records, by_sums, queries, regions_of, same_of_regions
+from powers_two_ways import (
+    by_records,
+    by_sums,
+    no_records,
+    queries,
+    questions_of_sums,
+    regions_of,
+    same_of_regions,
+)
 from sdcgate.engine import Engine
 from sdcgate.facility.pace import Pace
 from sdcgate.methods.risk.file_numbers import NumberWidth
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 from two_roads import Asked, agree, by_both, frame_of, registered
 
 SECRET = bytes(range(32))
@@ -125,23 +131,19 @@ def test_a_facility_on_postgresql_decides_as_one_on_files(server, tmp_path):
     assert verdict(here) == "REFUSED"
 
 
-def test_correlations_by_sums_in_the_database_are_those_of_records_in_files(server, tmp_path):
+def test_statistics_by_sums_in_the_database_are_those_of_records_in_files(server, tmp_path, monkeypatch):
     on_files = with_randhie(tmp_path / "files", data_root=tmp_path)
     engine = Engine(tmp_path, tmp_path, SECRET, url=empty_database(server))
     elsewhere = with_randhie(tmp_path / "tables", data_root=tmp_path, engine=engine)
-    asked = pb.QueryStatisticRequest(
-        dataset="randhie",
-        kind=statistic_pb2.STATISTIC_KIND_CORRELATIONS,
-        measures=["meddol", "outpdol", "mdvis"],
-    )
-    asked.filter.add(variable="female", codes=["1"])
-    here, there = (
-        house.facility.query_statistic(house.researcher, asked, Pace(60.0)).decision
-        for house in (on_files, elsewhere)
-    )
-    assert (verdict(here), reasons(here)) == (verdict(there), reasons(there))
-    assert here.statistic == there.statistic
-    assert len(here.statistic.figures) == 6
+    monkeypatch.setattr(elsewhere.engine, "records", no_records)
+    for question, figures in questions_of_sums():
+        here, there = (
+            house.facility.query_statistic(house.researcher, question, Pace(60.0)).decision
+            for house in (on_files, elsewhere)
+        )
+        assert (verdict(here), reasons(here)) == (verdict(there), reasons(there))
+        assert here.statistic == there.statistic
+        assert len(here.statistic.figures) == figures
 
 
 @pytest.mark.parametrize("most", [1, 2])

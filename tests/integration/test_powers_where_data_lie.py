@@ -1,7 +1,7 @@
 """The audit of sums of squares where the data lie: it says what records say, and none of them is moved."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from engines_compared import files
-from house import House, build, people_descriptor, verdict
+from house import House, build, people_descriptor, reasons, verdict
 from powers_two_ways import (
     NEVER,
     agree,
@@ -21,6 +21,7 @@ from powers_two_ways import (
     agree_on_tables,
     by_records,
     by_sums,
+    no_records,
     queries,
     regions_of,
     same_of_regions,
@@ -29,7 +30,9 @@ from sdcgate.engine import Engine, parse_descriptor
 from sdcgate.engine import engine as engines
 from sdcgate.engine.database import ComputationFailed
 from sdcgate.engine.moment_sums import MomentQuery, MomentSums
-from sdcgate.engine.queries import Region
+from sdcgate.engine.product_sums import ProductQuery
+from sdcgate.engine.queries import CellQuery, Region
+from sdcgate.engine.record_groups import GroupedLevel, RecordGroups
 from sdcgate.facility import models, statistic_records, statistics
 from sdcgate.facility.model_powers import audited_powers
 from sdcgate.facility.model_records import read_population
@@ -55,6 +58,7 @@ FEW = settings(
 PLACES = ("city", "town", "village", "hill")
 MEASURES = ("income", "points", "few", "same")
 TOLD = ("CORRELATIONS", "PRINCIPAL_COMPONENTS")
+TESTS = ("T_TEST", "ANALYSIS_OF_VARIANCE", "CHI_SQUARED_TEST")
 FORMULAS = (
     "income ~ 1",
     "income ~ sex",
@@ -143,17 +147,9 @@ def test_no_record_leaves_the_engine_for_a_model_and_its_audit(tmp_path, monkeyp
     """Two models of which one population lies in the other: all that is read are sums, a row a group."""
     house = _house(tmp_path, seed=3, most=1)
     monkeypatch.setattr(engines, "SUMS_FROM", 0)
-    monkeypatch.setattr(Engine, "records", _no_records)
-    monkeypatch.setattr(Engine, "_columns", _no_records)
-    returned: list[tuple[str, Any]] = []
-    run = house.engine._database.run
-
-    def spied(sql: str, tables: Any = None) -> Any:
-        rows = run(sql, tables)
-        returned.append((sql, rows))
-        return rows
-
-    monkeypatch.setattr(house.engine._database, "run", spied)
+    monkeypatch.setattr(Engine, "records", no_records)
+    monkeypatch.setattr(Engine, "_columns", no_records)
+    returned = _spied(house, monkeypatch)
 
     whole = _model(house, "income ~ sex + square(points)")
     part = _model(house, "income ~ sex + square(points)", place=PLACES[1:])
@@ -210,6 +206,42 @@ def _exact(values: list[int], coalition: int, end: Callable[[list[int]], int]) -
     return (reach - float(abs(value - own))) / max(abs(value), float(abs(value - own)))
 
 
+def test_products_of_groups_of_other_magnitudes_keep_their_digits(engine, folder) -> None:
+    """Amounts of 10^12 that differ by single units beside amounts of 1 to 7: exact fractions are met."""
+    large, small = [10**12 + at * at % 101 for at in range(60)], [1 + at % 7 for at in range(40)]
+    frame = frame_of(1, 100).assign(far=[*large, *small], site=["1"] * 60 + ["2"] * 40)
+    dataset = registered(engine, folder, frame, name="magnitudes")
+    groups = RecordGroups((GroupedLevel("site", "", (0, 1, -1, -1), 2),))
+    query = ProductQuery(("far", "cost"), groups)
+
+    found = engine.product_sums(dataset, query, lambda: None).products()
+
+    assert found.records.tolist() == found.units.tolist() == [60, 40]
+    cost = [Fraction(str(one)) for one in frame["cost"]]
+    for group, (own, of_cost) in enumerate(((large, cost[:60]), (small, cost[60:]))):
+        about = [[one - Fraction(sum(values)) / len(values) for one in values] for values in (own, of_cost)]
+        exact = [[float(sum(a * b for a, b in zip(x, y, strict=True))) for y in about] for x in about]
+        norms = np.sqrt(np.outer(*[np.diag(exact)] * 2))
+        np.testing.assert_allclose(found.centred[group] / norms, exact / norms, rtol=0, atol=1e-13)
+        assert found.means[group, 0] == float(Fraction(sum(own), len(own)))
+
+
+def test_a_sum_by_groups_that_lacks_one_is_an_error(tmp_path, monkeypatch) -> None:
+    house = _house(tmp_path, seed=4, most=1)
+    monkeypatch.setattr(engines, "SUMS_FROM", 0)
+    run = house.engine._database.run
+
+    def lost(sql: str, tables: Any = None) -> Any:
+        rows = run(sql, tables)
+        return rows.slice(1) if "product0_0" in rows.column_names else rows
+
+    monkeypatch.setattr(house.engine._database, "run", lost)
+
+    with pytest.raises(ComputationFailed, match="did not see all of them"):
+        _statistic(house, "CORRELATIONS", ["income", "points"], groups=["place"])
+    house.facility.close()
+
+
 def test_a_database_that_answers_of_too_few_is_an_error(engine, folder, monkeypatch) -> None:
     dataset = _of_values(engine, folder, list(range(50)))
     run = engine._database.run
@@ -229,12 +261,8 @@ def _of_values(engine: Engine, folder: Path, values: list[int]) -> Any:
     return registered(engine, folder, frame, name=f"people{len(values)}")
 
 
-def _no_records(*_: object) -> None:
-    raise AssertionError("records were read")
-
-
 @pytest.mark.parametrize("most", [1, 3])
-def test_correlations_of_random_populations_are_those_of_their_records(
+def test_statistics_of_random_populations_are_those_of_their_records(
     tmp_path_factory, monkeypatch, most: int
 ) -> None:
     """Figures, facts, findings and sums of powers; one after the other, so that verdicts vary."""
@@ -243,27 +271,58 @@ def test_correlations_of_random_populations_are_those_of_their_records(
     def both(of: Engine, plan: StatisticPlan, in_time: Callable[[], None]) -> Done | None:
         found = computed_by_sums(of, plan, in_time)
         agree_on_statistics(plan, _by_records(of, plan), found)
+        said[plan.statistic.name] += 1
         said["implied"] += found is not None and bool(found.computed.facts.implied)
         return found
 
     monkeypatch.setattr(statistics, "computed_by_sums", both)
     monkeypatch.setattr(engines, "SUMS_FROM", 0)
-    measures = st.lists(st.sampled_from(MEASURES), min_size=2, max_size=4, unique=True)
-    kinds = st.sampled_from(["CORRELATIONS", "PRINCIPAL_COMPONENTS"])
-    asked = st.lists(st.tuples(kinds, measures, _filters()), min_size=8, max_size=8, unique_by=str)
+    asked = st.lists(st.tuples(_questions(), _filters()), min_size=10, max_size=10, unique_by=str)
 
     @FEW
     @given(st.integers(0, 2**32 - 1), asked)
-    def same(seed: int, questions: list[tuple[str, list[str], dict[str, list[str]]]]) -> None:
+    def same(seed: int, questions: list[tuple[dict[str, Any], dict[str, list[str]]]]) -> None:
         house = _house(tmp_path_factory.mktemp("house"), seed, most)
-        for kind, names, filters in questions:
-            said[verdict(_statistic(house, kind, names, **filters))] += 1
+        for question, filters in questions:
+            said[verdict(_statistic(house, **question, **filters))] += 1
         house.facility.close()
 
     same()
-    assert said["RELEASED"] > 2
+    assert said["RELEASED"] + said["RELEASED_PROTECTED"] > 5
     assert said["REFUSED"] > 2
     assert said["implied"] > 5
+    assert min(said[kind] for kind in (*TOLD, *TESTS)) > 0
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_groups_that_are_withheld_by_sums_are_those_withheld_by_records(
+    tmp_path, monkeypatch, most: int
+) -> None:
+    """The same verdicts, reasons, groups and figures to the digits that leave, one after the other."""
+    houses = [_house(_folder(tmp_path, name), seed=4, most=most) for name in ("records", "sums")]
+    questions = [
+        {"kind": "CORRELATIONS", "measures": ["income", "points"], "groups": ["place"]},
+        {"kind": "PRINCIPAL_COMPONENTS", "measures": ["income", "few"], "groups": ["sex"]},
+        {"kind": "T_TEST", "measure": "income", "having": ("sex", ["1"]), "groups": ["place"]},
+        {"kind": "T_TEST", "measure": "income", "having": ("place", ["city", "town"])},
+        {"kind": "ANALYSIS_OF_VARIANCE", "measure": "income", "factors": ["place", "sex"]},
+        {"kind": "ANALYSIS_OF_VARIANCE", "measure": "points", "factors": ["place"], "groups": ["sex"]},
+        {"kind": "CHI_SQUARED_TEST", "factors": ["place", "sex"]},
+        {"kind": "CORRELATIONS", "measures": ["income", "points"], "groups": ["place"], "sex": ["0"]},
+    ]
+    verdicts = []
+    for asked in questions:
+        answers = []
+        for house, sums_from in zip(houses, (NEVER, 0), strict=True):
+            with monkeypatch.context() as patched:
+                patched.setattr(engines, "SUMS_FROM", sums_from)
+                answers.append(_statistic(house, **asked).decision)
+        assert [answers[0].statistic, reasons(answers[0])] == [answers[1].statistic, reasons(answers[1])]
+        verdicts.append(verdict(answers[0]))
+        assert verdicts[-1] == verdict(answers[1])
+    assert {"RELEASED", "RELEASED_PROTECTED"} <= set(verdicts)
+    for house in houses:
+        house.facility.close()
 
 
 def test_no_record_leaves_the_engine_for_correlations_and_their_audit(tmp_path, monkeypatch) -> None:
@@ -271,13 +330,25 @@ def test_no_record_leaves_the_engine_for_correlations_and_their_audit(tmp_path, 
     other = _house(_folder(tmp_path, "other"), seed=3, most=1)
     by_records = [_statistic(house, kind, ["income", "points"]) for kind in TOLD]
     monkeypatch.setattr(engines, "SUMS_FROM", 0)
-    monkeypatch.setattr(Engine, "records", _no_records)
-    monkeypatch.setattr(Engine, "_columns", _no_records)
+    monkeypatch.setattr(Engine, "records", no_records)
+    monkeypatch.setattr(Engine, "_columns", no_records)
 
+    returned = _spied(other, monkeypatch)
     by_sums_ = [_statistic(other, kind, ["income", "points"]) for kind in TOLD]
     part = [_statistic(other, kind, ["income", "points"], place=PLACES[1:]) for kind in TOLD]
+    by_groups = [
+        _statistic(other, "CORRELATIONS", ["points", "few"], groups=["sex"]),
+        _statistic(other, "T_TEST", measure="points", having=("sex", ["1"]), groups=["place"]),
+        _statistic(other, "ANALYSIS_OF_VARIANCE", measure="points", factors=["place", "sex"]),
+        _statistic(other, "CHI_SQUARED_TEST", factors=["place", "sex"]),
+    ]
 
     assert [verdict(one) for one in (*by_sums_, *part)] == ["RELEASED"] * 4
+    assert [verdict(one) for one in by_groups] == ["RELEASED"] * 4
+    assert len(returned) > 50
+    for _, rows in returned:
+        assert not {"unit", "unit_key", "record_mark", "x", "x0"}.intersection(rows.column_names)
+        assert rows.num_rows < 60
     figures = [
         [(one.name, list(one.values)) for one in answered.decision.statistic.figures]
         for answered in (*by_records, *by_sums_)
@@ -295,7 +366,8 @@ def _folder(folder: Path, name: str) -> Path:
 
 
 def _by_records(engine: Engine, plan: StatisticPlan) -> Done | None:
-    people = statistic_records.read_population(engine, plan, ())
+    axes = engine.compute(plan.dataset, CellQuery(plan.groups, plan.population)).axes
+    people = statistic_records.read_population(engine, plan, axes)
     if people is None:
         return None
     rules = plan.policy.statistics.rules(plan.policy.rules)
@@ -304,9 +376,24 @@ def _by_records(engine: Engine, plan: StatisticPlan) -> Done | None:
     )
 
 
-def _statistic(house: House, kind: str, measures: list[str], **filters: Any) -> Any:
+def _statistic(
+    house: House,
+    kind: str,
+    measures: Sequence[str] = (),
+    measure: str = "",
+    groups: Sequence[str] = (),
+    factors: Sequence[str] = (),
+    having: tuple[str, list[str]] | None = None,
+    **filters: Any,
+) -> Any:
     named = statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}")
-    asked = pb.QueryStatisticRequest(dataset="people", kind=named, measures=measures)
+    asked = pb.QueryStatisticRequest(dataset="people", kind=named, measures=measures, measure=measure)
+    for name in groups:
+        asked.groups.add(variable=name)
+    for name in factors:
+        asked.factors.add(variable=name)
+    if having is not None:
+        asked.having.CopyFrom(pb.FilterRequest(variable=having[0], codes=having[1]))
     for name, codes in filters.items():
         asked.filter.add(variable=name, codes=codes)
     return house.facility.query_statistic(house.researcher, asked, Pace(60.0))
@@ -317,6 +404,47 @@ def _or_error(audit: Callable[[], Any]) -> Any:
         return audit()
     except UNPROVED as error:
         return type(error), ()
+
+
+def _questions() -> st.SearchStrategy[dict[str, Any]]:
+    """Correlations, components, tests and analyses, of all and by groups."""
+    measures = st.lists(st.sampled_from(MEASURES), min_size=2, max_size=4, unique=True)
+    measure, of_places = st.sampled_from(MEASURES), st.sampled_from([["place"], []])
+    having = st.sampled_from([("sex", ["1"]), ("sex", ["0"])])
+    groups = st.sampled_from([[], ["sex"], ["place"], ["sex", "place"]])
+    factors = st.sampled_from([["sex"], ["place", "sex"], ["place"]])
+    return st.one_of(
+        st.fixed_dictionaries({"kind": st.sampled_from(TOLD), "measures": measures, "groups": groups}),
+        st.fixed_dictionaries(
+            {"kind": st.just("T_TEST"), "measure": measure, "having": having, "groups": of_places}
+        ),
+        st.fixed_dictionaries(
+            {"kind": st.just("ANALYSIS_OF_VARIANCE"), "measure": measure, "factors": factors}
+        ),
+        st.fixed_dictionaries(
+            {
+                "kind": st.just("ANALYSIS_OF_VARIANCE"),
+                "measure": measure,
+                "factors": st.just(["place"]),
+                "groups": st.just(["sex"]),
+            }
+        ),
+        st.just({"kind": "CHI_SQUARED_TEST", "factors": ["sex", "place"]}),
+    )
+
+
+def _spied(house: House, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """All statements that are run from now on, with what they return."""
+    returned: list[tuple[str, Any]] = []
+    run = house.engine._database.run
+
+    def spied(sql: str, tables: Any = None) -> Any:
+        rows = run(sql, tables)
+        returned.append((sql, rows))
+        return rows
+
+    monkeypatch.setattr(house.engine._database, "run", spied)
+    return returned
 
 
 def _filters() -> st.SearchStrategy[dict[str, list[str]]]:

@@ -34,6 +34,7 @@ from sdcgate.engine.linear_sums import LinearSums
 from sdcgate.engine.margins import CellArrays, facts_of
 from sdcgate.engine.moment_sums import MomentSums
 from sdcgate.engine.patience import to_the_end
+from sdcgate.engine.product_sums import ProductQuery, ProductSums
 from sdcgate.engine.queries import CellQuery, Computed, Records, RecordsQuery, Region
 from sdcgate.engine.record_keys import with_cell_keys
 from sdcgate.engine.records import read_records
@@ -294,6 +295,14 @@ class Engine:
         """
         self._attach(dataset)
         return MomentSums(self._database, dataset, in_time)
+
+    def product_sums(self, dataset: Dataset, query: ProductQuery, in_time: Callable[[], None]) -> ProductSums:
+        """Cross-products of measures by group, computed where the records lie; `in_time` as in `moment_sums`.
+
+        Raises UnknownName, SnapshotDamaged.
+        """
+        self._attach(dataset)
+        return ProductSums(self._database, dataset, query, in_time)
 
     def sums_rather_than_records(self, dataset: Dataset) -> bool:
         """Whether sums cost less than the records they are of: always where these would leave a database."""

@@ -59,6 +59,25 @@ def projection(
     return joined.select(g=joined.region, unit=joined["unit"], x=joined[value])
 
 
+def projection_of_several(
+    dataset: Dataset, measures: Sequence[str], conditions: Conditions, columns: Sequence[str]
+) -> Any:
+    """As `projection`, of several measures: each record once for each of its groups.
+
+    `members` says by `columns` which groups these are, and of which of the measures by `place`.
+    """
+    import ibis
+
+    table = chosen_records(dataset, conditions, tuple(sorted(measures)))
+    values = [dataset.measure_column(name) for name in measures]
+    members = ibis.table(dict.fromkeys((*columns, "place", "region"), "int64"), name=MEMBERS)
+    joined = table.join(members, list(columns)) if columns else table.cross_join(members)
+    x = joined[values[0]]
+    if len(values) > 1:
+        x = ibis.cases(*((joined.place == place, joined[name]) for place, name in enumerate(values)))
+    return joined.select(g=joined.region, unit=joined["unit"], x=x)
+
+
 def ranges(dialect: Dialect) -> Any:
     """By group: records, sum, least and greatest value."""
     table = _records()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
 from sdcgate.engine.moment_statements import ENDS, UNIT, MomentShape
 from sdcgate.engine.queries import Condition, Region
+from sdcgate.engine.record_groups import RecordGroups, joined_members
 from sdcgate.engine.regions import involved_columns, region_members
 from sdcgate.engine.table_plan import plan_conditions
 from sdcgate.methods.cells import FloatArray, IntArray
@@ -35,6 +37,18 @@ class MomentQuery:
     highest: int
     coalition: int
     valid: tuple[str, ...] = ()
+    filters: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DivisionQuery:
+    """Measures of the records that have them all, divided in several ways; otherwise as `MomentQuery`."""
+
+    measures: tuple[str, ...]
+    highest: int
+    coalition: int
+    divisions: tuple[RecordGroups, ...]
+    """All by the same levels; with one place for all its codes a level does not divide."""
     filters: tuple[Condition, ...] = ()
 
 
@@ -85,6 +99,35 @@ class MomentSums:
             return ()
         return self._powers(asked, groups, self._closeness(asked, groups))
 
+    def of_divisions(self, query: DivisionQuery) -> tuple[tuple[tuple[PowerSums, ...], ...], ...]:
+        """By measure and division: sums of powers, from the second to the highest, of each group.
+
+        Of an empty group they are 0. As many statements as for one measure and one group.
+        """
+        dataset, measures, divisions = self._dataset, query.measures, query.divisions
+        conditions, columns = plan_conditions(dataset, query.filters), divisions[0].columns(dataset)
+        members = joined_members(dataset, divisions, len(measures))
+        projection = self._database.compiled(
+            ("moments of divisions", view_name(dataset), measures, conditions, columns),
+            lambda: statements.projection_of_several(dataset, measures, conditions, columns),
+        )
+        shape = MomentShape(dataset.records_per_unit == 1, True, query.coalition, query.highest)
+        each = sum(one.number for one in divisions)
+        scales = np.repeat([float(dataset.profiles[name].scale) for name in measures], each)
+        asked = _Asked(projection, shape, scales, {MEMBERS: members})
+        there = self._ranges(asked)
+        if not there.records:
+            raise ComputationFailed("the audit of powers did not see anybody")
+        found = self._powers(asked, there, self._closeness(asked, there))
+        every = [one.placed(there.numbers, each * len(measures)) for one in found]
+        ends = np.cumsum([0, *(one.number for one in divisions)]).tolist()
+        return tuple(
+            tuple(
+                tuple(one.part(slice(at + start, at + end)) for one in every) for start, end in pairwise(ends)
+            )
+            for at in range(0, each * len(measures), each)
+        )
+
     def of_regions(self, query: MomentQuery, regions: Sequence[Region]) -> FloatArray:
         """How closely the moments of each region's records tell the value farthest out, shape (regions,).
 
@@ -116,7 +159,8 @@ class MomentSums:
         )
         single = dataset.records_per_unit == 1
         shape = MomentShape(single, columns is not None, query.coalition, query.highest)
-        return _Asked(projection, shape, dataset.profiles[measure].scale, tables or {})
+        scale = np.array(float(dataset.profiles[measure].scale))
+        return _Asked(projection, shape, scale, tables or {})
 
     def _ranges(self, asked: "_Asked") -> _Groups:
         dialect = self._database.dialect
@@ -126,7 +170,7 @@ class MomentSums:
 
     def _powers(self, asked: "_Asked", groups: _Groups, closeness: FloatArray) -> tuple[PowerSums, ...]:
         """Of each order, with the closeness of all orders up to it."""
-        dialect, shape, scale = self._database.dialect, asked.shape, asked.scale
+        dialect, shape, scale = self._database.dialect, asked.shape, asked.scale_of(groups.numbers)
         greatest = np.array([max(-a, b) for a, b in zip(groups.least, groups.most, strict=True)], np.float64)
         settings = _table(groups, {"factor": _inverse(greatest), "step": self._steps(groups)})
         rows = self._run("powers", lambda: statements.powers(shape, dialect), asked, settings)
@@ -134,7 +178,7 @@ class MomentSums:
         greatest = greatest / scale
         counted = np.array(groups.records, dtype=np.int64)
         units = counted if shape.single else np.array(_whole(rows, "units"), dtype=np.int64)
-        totals = np.array([total / scale for total in groups.sums])
+        totals = np.array(groups.sums, dtype=np.float64) / scale
         found = []
         for order in range(2, shape.highest + 1):
             sums = _doubles(rows, f"sum{order}") / UNIT * greatest**order
@@ -158,7 +202,7 @@ class MomentSums:
 
     def _closeness(self, asked: "_Asked", groups: _Groups) -> FloatArray:
         """By order from the second, the nearer of both ends, shape (orders, groups)."""
-        scale, every = asked.scale, _means(groups.records, groups.sums)
+        scale, every = asked.scale_of(groups.numbers), _means(groups.records, groups.sums)
         settings = self._settings_of_all(groups, every)
         ends = self._left(asked, groups, settings)
         rows = self._spread(asked, groups, every, settings, ends)
@@ -243,10 +287,14 @@ class _Asked:
 
     projection: str
     shape: MomentShape
-    scale: int
-    """What values are multiplied by in the snapshot."""
+    scale: FloatArray
+    """What values are multiplied by in the snapshot: of all groups, or of each."""
     tables: Mapping[str, "pa.Table"] = field(repr=False)
     """Those that the projection names."""
+
+    def scale_of(self, groups: IntArray) -> FloatArray:
+        """What the values of groups are multiplied by."""
+        return self.scale[groups] if self.scale.ndim else self.scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ class _Look:
 
     table: PowerTable
     sample: Sample | None = field(repr=False)
-    """The values of its samples; None where nothing is told but of the whole."""
+    """The values of its samples; None where sums of them were computed where the data lie."""
     squares: FloatArray = field(repr=False)
     """Sums of squares of the same measure, shape (cells,)."""
     known: KnownQuantity
@@ -133,7 +133,7 @@ class PowerAudit:
 
         Args:
             powers: the sums of powers that it tells.
-            people: its population; None where it tells of the whole only.
+            people: its population; None where its sums were computed where the data lie.
             axes: of its table.
             sums: what its table releases.
             groups: those that it would show, shape (groups,).
@@ -309,7 +309,9 @@ class PowerAudit:
     def _is_apart(self, look: _Look, samples: BoolArray) -> bool:
         """Whether some samples together keep the rule; nobody does."""
         if look.sample is None:
-            raise TypeError("without a population nothing is told but of the whole")
+            boxes = look.table.released.boxes
+            cells = look.table.cells[samples & (look.table.told.of_samples.records > 0)].tolist()
+            return not cells or not look.regions.unsafe([Region(tuple(boxes[cell] for cell in cells))])[0]
         members = samples[look.sample.groups]
         if not members.any():
             return True

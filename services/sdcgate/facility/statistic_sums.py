@@ -1,42 +1,50 @@
-"""Correlations and principal components of a whole population, by sums that the engine computes.
+"""Correlations, components, t tests, chi-squared tests and analyses of variance by sums of the engine.
 
-They say what `group_correlations` and `told_powers` say of the same records. Of groups, and where holdings
-are respondents, the records are read.
+They say what `compute_statistic` and `told_powers` say of the same records. Where holdings are
+respondents, or of very many groups or measures, the records are read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from sdcgate.engine.database import ComputationFailed
+from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.linear_records import LinearQuery
-from sdcgate.engine.linear_statements import Grouping
-from sdcgate.engine.linear_sums import LinearSums
-from sdcgate.engine.moment_sums import MomentQuery
+from sdcgate.engine.moment_sums import DivisionQuery
+from sdcgate.engine.product_sums import GroupProducts, ProductQuery
 from sdcgate.engine.queries import CellQuery
-from sdcgate.facility.model_sum_population import scaling_of
+from sdcgate.engine.record_groups import GroupedLevel, RecordGroups
 from sdcgate.facility.statistic_computing import Done
 from sdcgate.facility.statistic_kinds import OF_MEASURES
-from sdcgate.facility.statistic_plan import StatisticPlan
-from sdcgate.facility.statistic_powers import ToldPower
-from sdcgate.methods.cells import Facts, MeasureFacts
-from sdcgate.methods.outputs.cell_sums import CellColumns, cell_sums
+from sdcgate.facility.statistic_plan import Level, StatisticPlan
+from sdcgate.facility.statistic_powers import ToldPower, highest_power
+from sdcgate.methods.cells import TOTAL, Axis, Facts, FloatArray, IntArray, MeasureFacts, shape_of
+from sdcgate.methods.outputs.cell_tests import OF_CELLS, GroupCells, tests_of_cells
 from sdcgate.methods.outputs.cross_products import CrossProducts
 from sdcgate.methods.outputs.design import Transformed
 from sdcgate.methods.outputs.group_correlations import correlations_of_sums
 from sdcgate.methods.outputs.implied_tables import FEW_VALUES
-from sdcgate.methods.outputs.statistic_facts import ClosestBound, ImpliedCells, StatisticFacts
+from sdcgate.methods.outputs.power_sums import PowerSums
+from sdcgate.methods.outputs.statistic_facts import ClosestBound, ImpliedCells, Statistic, StatisticFacts
 
 MOST_MEASURES = 24
 """Of one statement, as in linear models."""
+MOST_COMBINATIONS = 10_000
+"""Of codes that are joined with the records."""
 
 
 def sums_suffice(engine: Engine, plan: StatisticPlan) -> bool:
     """Whether a statistic can be computed by sums, and these cost less than the records."""
-    small = len(plan.measures) <= MOST_MEASURES
-    whole = plan.statistic in OF_MEASURES and not plan.groups and not plan.dataset.holdings
-    return whole and small and engine.sums_rather_than_records(plan.dataset)
+    if plan.statistic not in OF_MEASURES | OF_CELLS or plan.dataset.holdings:
+        return False
+    levels = (*plan.groups, *plan.counted)
+    combinations = prod(len(_codes(plan.dataset, level)) for level in levels)
+    small = len(plan.measures) <= MOST_MEASURES and combinations <= MOST_COMBINATIONS
+    return small and engine.sums_rather_than_records(plan.dataset)
 
 
 def computed_by_sums(engine: Engine, plan: StatisticPlan, in_time: Callable[[], None]) -> Done | None:
@@ -46,81 +54,184 @@ def computed_by_sums(engine: Engine, plan: StatisticPlan, in_time: Callable[[], 
     """
     rules = plan.policy.statistics.rules(plan.policy.rules).table
     in_time()
-    facts = _facts(engine, plan, max(2, rules.ranks))
-    if not facts.records[0]:
+    query = CellQuery(plan.groups, plan.population, plan.measures, max(2, rules.ranks), valid=plan.measures)
+    table = engine.compute(plan.dataset, query)
+    facts = _inner(table.axes, table.facts)
+    if not facts.records.any():
         return None
-    moments, powers = engine.moment_sums(plan.dataset, in_time), []
-    for name in plan.measures:
-        query = MomentQuery(name, 2, rules.coalition, plan.measures, plan.population)
-        powers += [ToldPower(name, one, one) for one in moments.of_population(query)]
-    numbers = tuple((Transformed(name, ""),) for name in plan.measures)
-    linear = LinearQuery((), numbers, plan.population, plan.measures)
-    sums = engine.linear_sums(plan.dataset, linear)
-    products = _products(sums, linear, plan, in_time)
-    if {(products.records, products.units)} != {(int(facts.records[0]), int(facts.units[0]))}:
-        raise ComputationFailed("a statistic did not see all units")
-    in_time()
+    groups = _groups_of(plan, table.axes)
+    compute = _of_measures if plan.statistic in OF_MEASURES else _of_cells
+    return compute(engine, plan, groups, facts, in_time)
+
+
+def _of_measures(
+    engine: Engine,
+    plan: StatisticPlan,
+    groups: RecordGroups,
+    facts: Facts,
+    in_time: Callable[[], None],
+) -> Done:
+    """Correlations or components, by cross-products."""
+    sums = engine.product_sums(plan.dataset, ProductQuery(plan.measures, groups, plan.population), in_time)
+    products = sums.products()
+    _same_people(facts, products.records, products.units)
+    powers = _told(_moments(engine, plan, (groups, groups.together), in_time))
     told = StatisticFacts(
         facts,
-        bounds=tuple(ClosestBound(f"variance of {one.measure}", one.whole.closeness) for one in powers),
-        implied=_implied(sums, linear, plan),
+        bounds=tuple(ClosestBound(f"variance of {one.measure}", one.of_samples.closeness) for one in powers),
+        implied=tuple(
+            ImpliedCells(f"values of {name}", sums.units_of_values(name))
+            for name in _of_few_values(engine, plan, in_time)
+        ),
     )
-    found = correlations_of_sums(plan.statistic, products, plan.measures, told)
-    return Done(found, None, tuple(powers))
+    found = correlations_of_sums(plan.statistic, _cross_products(products), plan.measures, told)
+    return Done(found, None, powers)
 
 
-def _facts(engine: Engine, plan: StatisticPlan, ranks: int) -> Facts:
-    """The population as a cell, with what is looked at of a statistic's groups."""
-    query = CellQuery((), plan.population, plan.measures, ranks, valid=plan.measures)
-    found = engine.compute(plan.dataset, query).facts
+def _of_cells(
+    engine: Engine,
+    plan: StatisticPlan,
+    groups: RecordGroups,
+    facts: Facts,
+    in_time: Callable[[], None],
+) -> Done:
+    """Tests and analyses of variance, by the sums of cells."""
+    cells, shape = _with_cells(plan, groups), (groups.number, -1)
+    sums = engine.product_sums(plan.dataset, ProductQuery(plan.measures, cells, plan.population), in_time)
+    products = sums.products()
+    records = products.records.reshape(shape)
+    _same_people(facts, records.sum(axis=1))
+    name = "proportion" if plan.statistic is Statistic.T_TEST else "cells"
+    told = StatisticFacts(
+        replace(facts, measures=tuple(replace(one, name="values") for one in facts.measures)),
+        implied=(ImpliedCells(name, products.units.reshape(shape)),),
+    )
+    means, squares = np.zeros(records.shape), np.zeros(records.shape)
+    powers: tuple[ToldPower, ...] = ()
+    if plan.measures:
+        means, squares = products.means[:, 0].reshape(shape), products.centred[:, 0, 0].reshape(shape)
+        samples = cells if plan.statistic is Statistic.T_TEST else _undivided(cells, len(groups.levels))
+        moments = _moments(engine, plan, (samples, cells.together, cells), in_time)
+        powers = _told(moments)
+        told = replace(told, bounds=(_closest_cell(moments[plan.measures[0]][2][0], groups.number),))
+    factors = [(variable, len(_codes(plan.dataset, (variable, level)))) for variable, level in plan.factors]
+    found = tests_of_cells(plan.statistic, GroupCells(records, means, squares, facts.units), factors, told)
+    return Done(found, None, powers)
+
+
+def _moments(
+    engine: Engine, plan: StatisticPlan, divisions: tuple[RecordGroups, ...], in_time: Callable[[], None]
+) -> Mapping[str, tuple[tuple[PowerSums, ...], ...]]:
+    """Of each measure, by division, the sums of powers that are told."""
+    coalition = plan.policy.statistics.rules(plan.policy.rules).table.coalition
+    query = DivisionQuery(plan.measures, highest_power(plan), coalition, divisions, plan.population)
+    found = engine.moment_sums(plan.dataset, in_time).of_divisions(query)
+    return dict(zip(plan.measures, found, strict=True))
+
+
+def _told(moments: Mapping[str, tuple[tuple[PowerSums, ...], ...]]) -> tuple[ToldPower, ...]:
+    """The first division has the samples that are told of, the second all of them together."""
+    return tuple(
+        ToldPower(name, *both)
+        for name, (of_samples, whole, *_) in moments.items()
+        for both in zip(of_samples, whole, strict=True)
+    )
+
+
+def _closest_cell(cells: PowerSums, groups: int) -> ClosestBound:
+    """How closely the variance within a cell tells its outermost value, in the worst cell of each group."""
+    closeness = np.where(cells.records > 0, cells.closeness, np.inf)
+    return ClosestBound("variance", closeness.reshape(groups, -1).min(axis=1))
+
+
+def _of_few_values(engine: Engine, plan: StatisticPlan, in_time: Callable[[], None]) -> list[str]:
+    """The measures that have few values: such a one is a variable as well."""
+    numbers = tuple((Transformed(name, ""),) for name in plan.measures)
+    query = LinearQuery((), numbers, plan.population, plan.measures)
+    sums = engine.linear_sums(plan.dataset, query)
+    in_time()
+    values, _ = sums.sampled()
+    few = [place for place, count in enumerate(values.tolist()) if count <= FEW_VALUES]
+    in_time()
+    counted, _ = sums.different(few, [])
+    places = {name: query.measures.index(name) for name in plan.measures}
+    return [name for name, place in places.items() if counted.get(place, FEW_VALUES + 1) <= FEW_VALUES]
+
+
+def _cross_products(products: GroupProducts) -> list[CrossProducts | None]:
+    """Of each group, None of an empty one."""
+    counted = zip(products.records.tolist(), products.units.tolist(), strict=True)
+    return [
+        CrossProducts(records, units, float(records), products.means[group], products.centred[group])
+        if records
+        else None
+        for group, (records, units) in enumerate(counted)
+    ]
+
+
+def _groups_of(plan: StatisticPlan, axes: Sequence[Axis]) -> RecordGroups:
+    """The groups in the order of their table's inner cells."""
+    levels = []
+    for level, axis in zip(plan.groups, axes, strict=True):
+        places = {code: place for place, code in enumerate(code for code in axis.codes if code != TOTAL)}
+        listed = _codes(plan.dataset, level)
+        levels.append(GroupedLevel(*level, tuple(places.get(code, -1) for code in listed), len(places)))
+    return RecordGroups(tuple(levels))
+
+
+def _with_cells(plan: StatisticPlan, groups: RecordGroups) -> RecordGroups:
+    """The cells of each group: of a t test both samples, otherwise all combinations of the factors' codes."""
+    if plan.having is not None:
+        wanted, level = set(plan.having.codes), (plan.having.variable, plan.having.level)
+        places = tuple(0 if code in wanted else 1 for code in _codes(plan.dataset, level))
+        return RecordGroups((*groups.levels, GroupedLevel(*level, places, 2)))
+    numbers = {level: len(_codes(plan.dataset, level)) for level in plan.factors}
+    factors = (GroupedLevel(*level, tuple(range(number)), number) for level, number in numbers.items())
+    return RecordGroups((*groups.levels, *factors))
+
+
+def _undivided(cells: RecordGroups, levels: int) -> RecordGroups:
+    """The groups by their first levels alone."""
+    own, others = cells.levels[:levels], cells.levels[levels:]
+    return RecordGroups((*own, *(one.undivided for one in others)))
+
+
+def _inner(axes: tuple[Axis, ...], facts: Facts) -> Facts:
+    """The groups as cells, without totals, and what is looked at of a statistic's groups."""
+    shape, inner = shape_of(axes), tuple(slice(0, -1) for _ in axes)
+
+    def counts(values: IntArray) -> IntArray:
+        return values.reshape(shape)[inner].reshape(-1)
+
+    def figures(values: FloatArray) -> FloatArray:
+        return values.reshape(shape)[inner].reshape(-1)
+
     return Facts(
-        units=found.units,
-        records=found.records,
+        units=counts(facts.units),
+        records=counts(facts.records),
         measures=tuple(
             MeasureFacts(
                 name=one.name,
-                sums=one.sums,
-                valid_records=one.valid_records,
-                valid_units=one.valid_units,
-                largest=one.largest,
-                absolute_sums=one.absolute_sums,
-                minima=one.minima,
-                maxima=one.maxima,
+                sums=figures(one.sums),
+                valid_records=counts(one.valid_records),
+                valid_units=counts(one.valid_units),
+                largest=np.column_stack([figures(rank) for rank in one.largest.T]),
+                absolute_sums=figures(one.absolute_sums),
+                minima=figures(one.minima),
+                maxima=figures(one.maxima),
             )
-            for one in found.measures
+            for one in facts.measures
         ),
     )
 
 
-def _products(
-    sums: LinearSums, query: LinearQuery, plan: StatisticPlan, in_time: Callable[[], None]
-) -> CrossProducts:
-    """Centred cross-products of the measures."""
-    in_time()
-    ranges = sums.ranges()
-    records = int(ranges.records.sum())
-    scalings = [
-        scaling_of(query, plan.dataset, ranges, number, records) for number in range(len(query.numbers))
-    ]
-    in_time()
-    moments = sums.moments(scalings, ranges)
-    in_time()
-    units = records if sums.single else int(sums.units_by(Grouping(by_cell=False))[0])
-    # All but the last are columns, which is the outcome to these sums.
-    columns = len(query.numbers) - 1
-    every = CellColumns(np.arange(1, columns + 1), np.ones((len(ranges.cells), columns)))
-    return cell_sums(moments, every, scalings, records, units).products
+def _same_people(facts: Facts, records: IntArray, units: IntArray | None = None) -> None:
+    """Raises ComputationFailed where two statements did not see the same."""
+    if not np.array_equal(facts.records, records) or not np.array_equal(
+        facts.units, facts.units if units is None else units
+    ):
+        raise ComputationFailed("a statistic did not see all units")
 
 
-def _implied(sums: LinearSums, query: LinearQuery, plan: StatisticPlan) -> tuple[ImpliedCells, ...]:
-    """Units of each value of the measures that have few: such a one is a variable as well."""
-    values, _ = sums.sampled()
-    few = [place for place, count in enumerate(values.tolist()) if count <= FEW_VALUES]
-    counted, _ = sums.different(few, [])
-    found = []
-    for name in plan.measures:
-        place = query.measures.index(name)
-        if counted.get(place, FEW_VALUES + 1) <= FEW_VALUES:
-            units = sums.units_by(Grouping(by_cell=False, measures=(place,)))
-            found.append(ImpliedCells(f"values of {name}", units.reshape(1, -1)))
-    return tuple(found)
+def _codes(dataset: Dataset, level: Level) -> Sequence[str]:
+    return dataset.level(*level).codes

@@ -70,10 +70,16 @@ def _units_of_values(sample: Sample, column: FloatArray) -> IntArray | None:
 
 
 def correlations_of_sums(
-    statistic: Statistic, sums: CrossProducts, names: tuple[str, ...], facts: StatisticFacts
+    statistic: Statistic,
+    groups: Sequence[CrossProducts | None],
+    names: tuple[str, ...],
+    facts: StatisticFacts,
 ) -> Computed:
-    """As `group_correlations`, of one group whose facts and cross-products (`names` in order) are known."""
-    return Computed(statistic, _figures([sums], names, _TOLD[statistic]), facts)
+    """As `group_correlations`, of groups whose facts and cross-products (`names` in order) are known.
+
+    Of a group without records these are None.
+    """
+    return Computed(statistic, _figures(groups, names, _TOLD[statistic]), facts)
 
 
 def _figures(

@@ -33,6 +33,43 @@ class PowerSums:
     units: IntArray = field(repr=False)
     records: IntArray = field(repr=False)
 
+    def placed(self, places: IntArray, number: int) -> "PowerSums":
+        """Of `number` groups, those of these at some places; the others are empty."""
+
+        def at(values: FloatArray) -> FloatArray:
+            found = np.zeros(number)
+            found[places] = values
+            return found
+
+        def counted(values: IntArray) -> IntArray:
+            found = np.zeros(number, dtype=np.int64)
+            found[places] = values
+            return found
+
+        return PowerSums(
+            self.order,
+            totals=at(self.totals),
+            sums=at(self.sums),
+            absolute_sums=at(self.absolute_sums),
+            largest=at(self.largest),
+            closeness=at(self.closeness),
+            units=counted(self.units),
+            records=counted(self.records),
+        )
+
+    def part(self, groups: slice) -> "PowerSums":
+        """Of some of the groups."""
+        return PowerSums(
+            self.order,
+            totals=self.totals[groups],
+            sums=self.sums[groups],
+            absolute_sums=self.absolute_sums[groups],
+            largest=self.largest[groups],
+            closeness=self.closeness[groups],
+            units=self.units[groups],
+            records=self.records[groups],
+        )
+
 
 def power_sums(sample: Sample, order: int, coalition: int) -> PowerSums:
     """Sums of x^order over the records of each group, and what they tell beside count, sum and lower orders.
