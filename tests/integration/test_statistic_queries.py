@@ -261,7 +261,7 @@ def test_what_does_not_go_together_is_told_at_once_with_paths(house) -> None:
     with pytest.raises(InvalidRequest) as caught:
         ask(
             house,
-            "GINI",
+            "LORENZ_CURVE",
             "meddoll",
             second="outpdol",
             groups=["site", "site", "planet"],

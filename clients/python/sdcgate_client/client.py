@@ -183,7 +183,8 @@ class Client(CheckCalls, AdmissionCalls):
             measures: Of correlations and principal components, two or more.
             factors: Two variables of a chi-squared test, one or more of an analysis of variance.
             weighted: Whether the records' weights are used.
-            standard_errors: Whether they are wanted beside a mean, total, ratio or proportion.
+            standard_errors: Whether they are wanted beside a mean, total, ratio, proportion, mode, variance,
+                standard deviation, percentiles or a Gini coefficient.
             picture: Whether a drawing (SVG) is wanted.
             png: Whether it is wanted as PNG, too.
             project: On whose behalf it is asked.

@@ -137,7 +137,7 @@ def format_statistic(statistic: Statistic) -> str:
         (
             *group.codes,
             *(_of_group(group, name) for name in statistic.figures),
-            "unreliable" if group.unreliable else "",
+            _unreliable(group, statistic),
         )
         for group in statistic.groups
         if group.figures or group.status == WITHHELD
@@ -150,6 +150,11 @@ def format_statistic(statistic: Statistic) -> str:
     if any(WITHHELD_MARK in row for row in rows):
         lines.append(f"{WITHHELD_MARK}: withheld")
     return "\n".join(lines)
+
+
+def _unreliable(group: Group, statistic: Statistic) -> str:
+    named = [name for name in statistic.figures if name in group.unreliable_figures]
+    return f"unreliable{': ' if named else ''}{', '.join(named)}" if group.unreliable else ""
 
 
 def _steps(statistic: Statistic) -> list[str]:

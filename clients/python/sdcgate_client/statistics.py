@@ -22,7 +22,9 @@ class Group:
     status: str
     figures: Mapping[str, float | str]
     unreliable: bool = False
-    """Whether the estimate is too uncertain to be used."""
+    """Whether the estimate is too uncertain to be used; of percentiles, any of them."""
+    unreliable_figures: frozenset[str] = frozenset()
+    """Names of the percentiles that are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,13 @@ class Statistic:
         dimensions = content.get("dimensions") or []
         statuses = content["statuses"]
         shown: list[dict[str, float | str]] = [{} for _ in statuses]
+        uncertain: list[set[str]] = [set() for _ in statuses]
         for figure in content.get("figures") or ():
             values = figure.get("codes") or figure.get("values") or []
             for group, value in zip(figure["groups"], values, strict=True):
                 shown[group][str(figure["name"])] = value
+            for group in figure.get("unreliable") or ():
+                uncertain[group].add(str(figure["name"]))
         flagged = set(content.get("unreliable") or ())
         groups = tuple(
             Group(
@@ -90,6 +95,7 @@ class Statistic:
                 str(status),
                 shown[place],
                 place in flagged,
+                frozenset(uncertain[place]),
             )
             for place, status in enumerate(statuses)
         )

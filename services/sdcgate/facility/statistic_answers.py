@@ -12,6 +12,7 @@ from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
 from sdcgate.facility.results.printed import STANDARD_ERROR
 from sdcgate.facility.statistic_computing import Hexagons
+from sdcgate.facility.statistic_errors import add_percentile_errors
 from sdcgate.facility.statistic_kinds import OF_MEASURES
 from sdcgate.facility.statistic_pictures import computed_curves, curves_and_pictures
 from sdcgate.facility.statistic_plan import StatisticPlan
@@ -154,6 +155,8 @@ def told_statistic(
     if computed.unreliable is not None:
         occupied = computed.facts.table.units > 0
         message.unreliable.extend(np.flatnonzero(computed.unreliable & occupied & ~withheld).tolist())
+    if plan.errors:
+        add_percentile_errors(hand, found, withheld, exact, message)
     computed_curves(hand, found, withheld, exact, message)
     if drawn and groups:
         curves_and_pictures(hand, found, withheld, exact, hexagons, message)

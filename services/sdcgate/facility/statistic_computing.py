@@ -56,9 +56,10 @@ def compute_task(task: Task) -> Done:
     """The statistic with its facts, and what else its answer is judged by."""
     people, rules = task.people, task.rules
     if task.statistic is Statistic.HEXAGONAL_BINS:
-        other = compute(Statistic.PERCENTILES, people.sample.with_values(_heights(people)), rules)
+        heights = people.sample.with_values(_heights(people))
+        other = compute(Statistic.PERCENTILES, heights, rules, errors=False)
         second = other.released(assess_statistic(other.statistic, other.facts, rules))
-        return Done(compute(Statistic.PERCENTILES, people.sample, rules), second)
+        return Done(compute(Statistic.PERCENTILES, people.sample, rules, errors=False), second)
     found = compute_statistic(task.statistic, people.sample, rules, people.columns, task.largest, task.errors)
     powers = told_powers(task.statistic, people, task.measures, task.highest_power, rules.table.coalition)
     return Done(found, None, powers)

@@ -30,7 +30,20 @@ OF_SHARES = frozenset(
 """Statistics of shares of a total."""
 NEVER_BELOW_0 = OF_SHARES | SURVIVAL
 """Statistics that mean something only where no value can be below 0."""
-WITH_ERRORS = frozenset({Statistic.MEAN, Statistic.TOTAL, Statistic.RATIO, Statistic.PROPORTION})
+WITH_ERRORS = frozenset(
+    {
+        Statistic.MEAN,
+        Statistic.TOTAL,
+        Statistic.RATIO,
+        Statistic.PROPORTION,
+        Statistic.MODE,
+        Statistic.VARIANCE,
+        Statistic.STANDARD_DEVIATION,
+        Statistic.PERCENTILES,
+        Statistic.GINI,
+    }
+)
+"""Statistics that may have standard errors beside them."""
 OF_MANY_POINTS = frozenset({Statistic.DENSITY, Statistic.HEXAGONAL_BINS}) | SURVIVAL
 MOST_DRAWN = 100
 """Groups that are drawn, or have curves of many points, at most."""

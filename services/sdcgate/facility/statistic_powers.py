@@ -35,8 +35,15 @@ ORDERS: Mapping[Statistic, int] = {
     Statistic.ANALYSIS_OF_VARIANCE: 2,
 }
 """Statistics that tell sums of powers of all their measures, up to this one."""
-WITH_ERRORS_OF_SUMS = frozenset({Statistic.MEAN, Statistic.TOTAL, Statistic.RATIO})
-"""Statistics whose standard errors tell sums of squares."""
+WITH_ERRORS: Mapping[Statistic, int] = {
+    Statistic.MEAN: 2,
+    Statistic.TOTAL: 2,
+    Statistic.RATIO: 2,
+    Statistic.GINI: 2,
+    Statistic.VARIANCE: 4,
+    Statistic.STANDARD_DEVIATION: 4,
+}
+"""Statistics whose standard errors tell sums of powers, up to this one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +62,8 @@ class ToldPower:
 
 def highest_power(plan: StatisticPlan) -> int:
     """The highest power of which a statistic tells sums; 1 where it tells no more than sums."""
-    if plan.errors and plan.statistic in WITH_ERRORS_OF_SUMS:
-        return 2
+    if plan.errors and plan.statistic in WITH_ERRORS:
+        return WITH_ERRORS[plan.statistic]
     return ORDERS.get(plan.statistic, 1)
 
 

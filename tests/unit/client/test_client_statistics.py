@@ -12,7 +12,7 @@ CONTENT = {
     "statuses": ["PUBLISHED", "WITHHELD", "PUBLISHED"],
     "figures": [
         {"name": "P25", "groups": [0], "values": [4.5], "codes": []},
-        {"name": "P50", "groups": [0, 2], "values": [43.12, 17.0], "codes": []},
+        {"name": "P50", "groups": [0, 2], "values": [43.12, 17.0], "codes": [], "unreliable": [2]},
     ],
     "unreliable": [2],
     "curves": [{"group": 0, "name": "edges", "x": [1.0], "y": [0.5, 0.5]}],
@@ -24,6 +24,7 @@ def test_a_group_has_the_figures_that_it_shows_and_no_others():
     found = Statistic.from_json(CONTENT)
     assert [dict(group.figures) for group in found.groups] == [{"P25": 4.5, "P50": 43.12}, {}, {"P50": 17.0}]
     assert [group.unreliable for group in found.groups] == [False, False, True]
+    assert [set(group.unreliable_figures) for group in found.groups] == [set(), set(), {"P50"}]
     assert found.withheld == 1
     assert found.pictures == ("<svg/>",)
     assert found.png == (b"\x89PNG",)
@@ -43,7 +44,7 @@ def test_as_text_what_is_withheld_is_marked():
         "site  P25  P50",
         "1     4.5  43.12",
         "2     x    x",
-        "3     x    17     unreliable",
+        "3     x    17     unreliable: P50",
         "x: withheld",
     ]
 

@@ -34,7 +34,7 @@ class Estimates:
 def totals(sample: Sample) -> Estimates:
     """Weighted totals, sum(w y)."""
     contributions = sample.counted * sample.values
-    return _estimates(sample, sample.sums(contributions), contributions)
+    return estimates_of(sample, sample.sums(contributions), contributions)
 
 
 def means(sample: Sample) -> Estimates:
@@ -53,7 +53,7 @@ def ratios(sample: Sample, denominators: FloatArray) -> Estimates:
         below = sample.sums(weights * denominators)
         values = sample.sums(weights * sample.values) / below
         linearised = weights * (sample.values - values[sample.groups] * denominators) / below[sample.groups]
-    return _estimates(sample, values, linearised)
+    return estimates_of(sample, values, linearised)
 
 
 def unreliable(estimates: Estimates, units: IntArray, rule: Reliability) -> BoolArray:
@@ -68,7 +68,8 @@ def unreliable(estimates: Estimates, units: IntArray, rule: Reliability) -> Bool
     return flagged
 
 
-def _estimates(sample: Sample, values: FloatArray, linearised: FloatArray) -> Estimates:
+def estimates_of(sample: Sample, values: FloatArray, linearised: FloatArray) -> Estimates:
+    """Estimates, shape (groups,), with the errors of the totals of their linearised variable, (records,)."""
     occupied = sample.records_of_groups > 0
     variances, degrees = variance_of_totals(sample, linearised)
     return Estimates(np.where(occupied, values, np.nan), np.sqrt(variances), degrees)

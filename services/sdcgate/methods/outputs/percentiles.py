@@ -43,6 +43,8 @@ class Percentiles:
     skipped: IntArray = field(repr=False)
     """Records of the least value that stand before the window."""
     window_records: IntArray = field(repr=False)
+    share_errors: FloatArray | None = field(default=None, repr=False)
+    """Standard errors of the shares of the population up to the values; None where none are wanted."""
 
     @property
     def available(self) -> BoolArray:

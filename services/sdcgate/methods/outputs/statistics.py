@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.outputs import association, extremes, inequality, means, moments
+from sdcgate.methods.outputs import association, extremes, inequality, linearised_errors, means, moments
 from sdcgate.methods.outputs.percentiles import Percentiles, percentiles
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
@@ -144,8 +144,8 @@ def compute(
 ) -> Computed:
     """Compute a statistic of each group, with all the facts that its checks need.
 
-    `largest` is the n of a concentration ratio. Without `errors` a mean, total or ratio has no standard error
-    beside it, and tells no variance: it may leave where the error may not. Scatter by hexagons has a module
+    `largest` is the n of a concentration ratio. Without `errors` an estimate has no standard error beside it,
+    and tells no variance: it may leave where the error may not. Scatter by hexagons has a module
     of its own.
 
     Raises:
@@ -206,11 +206,20 @@ def _with_errors(asked: _Asked, found: means.Estimates, facts: StatisticFacts) -
     return Computed(asked.statistic, figures, facts, unreliable=flagged)
 
 
+def _spread(asked: _Asked) -> Computed:
+    """A variance or deviation, with its standard error where that is asked: it tells fourth powers."""
+    found = moments.moments(asked.sample)
+    of = linearised_errors.variances
+    if asked.statistic is Statistic.STANDARD_DEVIATION:
+        of = linearised_errors.standard_deviations
+    bounds = moments.moment_bounds(asked.sample, 4 if asked.errors else 2, asked.coalition)
+    facts = replace(asked.facts(values=asked.sample.values), bounds=bounds)
+    return replace(_with_errors(asked, of(asked.sample, found), facts), errors=asked.errors)
+
+
 def _moments(asked: _Asked) -> Computed:
     found = moments.moments(asked.sample)
     values, highest = {
-        Statistic.VARIANCE: (found.variances, 2),
-        Statistic.STANDARD_DEVIATION: (found.standard_deviations, 2),
         Statistic.SKEWNESS: (found.skewness, 3),
         Statistic.KURTOSIS: (found.kurtosis, 4),
     }[asked.statistic]
@@ -222,6 +231,8 @@ def _ordered(asked: _Asked) -> Computed:
     if asked.rules.percentiles is None:
         raise FactsError([FactProblem("rules.percentiles", "must be given: percentiles rest on windows")])
     found = percentiles(asked.sample, asked.rules.percentiles)
+    if asked.errors and asked.statistic is Statistic.PERCENTILES:
+        found = replace(found, share_errors=linearised_errors.share_errors(asked.sample, found))
     facts, values = asked.facts(), found.values
     if asked.statistic is Statistic.LORENZ_CURVE:
         facts = asked.facts(values=asked.sample.values)
@@ -238,8 +249,10 @@ def _mode(asked: _Asked) -> Computed:
     found = association.modes(asked.sample, given(columns.categories), columns.number_of_categories)
     categories = np.where(found.categories >= 0, found.categories.astype(np.float64), np.nan)
     facts = replace(asked.facts(), implied=(found.implied,), modal_shares=found.unit_shares)
-    figures = (Figure("mode", categories), Figure("share", found.shares))
-    return Computed(asked.statistic, figures, facts)
+    modal = np.equal(given(columns.categories), found.categories[asked.sample.groups]).astype(np.float64)
+    told = _with_errors(asked, means.means(asked.sample.with_values(modal)), facts)
+    figures = (Figure("mode", categories), Figure("share", found.shares), *told.figures[1:])
+    return replace(told, figures=figures)
 
 
 def _extreme(asked: _Asked) -> Computed:
@@ -253,9 +266,19 @@ def _extreme(asked: _Asked) -> Computed:
     return asked.computed(values, replace(asked.facts(), extremes=told, modal_shares=shares))
 
 
-def _index(asked: _Asked) -> Computed:
-    index = inequality.gini if asked.statistic is Statistic.GINI else inequality.herfindahl
-    found = index(asked.sample, asked.coalition)
+def _gini(asked: _Asked) -> Computed:
+    """The index, with its standard error where that is asked: it tells a sum of squares."""
+    found = inequality.gini(asked.sample, asked.coalition)
+    bounds = found.bounds
+    if asked.errors:
+        bounds += linearised_errors.gini_error_bounds(asked.sample, asked.coalition)
+    facts = replace(asked.facts(values=asked.sample.values), bounds=bounds)
+    estimated = linearised_errors.gini_indices(asked.sample, found.values)
+    return replace(_with_errors(asked, estimated, facts), errors=asked.errors)
+
+
+def _herfindahl(asked: _Asked) -> Computed:
+    found = inequality.herfindahl(asked.sample, asked.coalition)
     return asked.computed(found.values, replace(asked.facts(values=asked.sample.values), bounds=found.bounds))
 
 
@@ -274,7 +297,12 @@ def _association(asked: _Asked) -> Computed:
         Figure("lower_limit", lower),
         Figure("upper_limit", upper),
     )
-    return Computed(asked.statistic, figures, replace(asked.facts(), implied=(table.implied,)))
+    facts, units = replace(asked.facts(), implied=(table.implied,)), asked.sample.units_of_groups
+    # To the first order the error of the logarithm is the coefficient of variation of the ratio.
+    one = np.ones(len(units))
+    of_logarithm = means.Estimates(one, found.log_standard_errors, units)
+    flagged = means.unreliable(of_logarithm, units, asked.rules.reliability)
+    return Computed(asked.statistic, figures, facts, unreliable=flagged)
 
 
 def given(column: Column | None) -> Column:
@@ -296,8 +324,8 @@ _COMPUTED: Mapping[Statistic, Callable[[_Asked], Computed]] = {
     Statistic.TOTAL: _total,
     Statistic.RATIO: _ratio,
     Statistic.PROPORTION: _proportion,
-    Statistic.VARIANCE: _moments,
-    Statistic.STANDARD_DEVIATION: _moments,
+    Statistic.VARIANCE: _spread,
+    Statistic.STANDARD_DEVIATION: _spread,
     Statistic.SKEWNESS: _moments,
     Statistic.KURTOSIS: _moments,
     Statistic.PERCENTILES: _ordered,
@@ -305,9 +333,9 @@ _COMPUTED: Mapping[Statistic, Callable[[_Asked], Computed]] = {
     Statistic.MINIMUM: _extreme,
     Statistic.MAXIMUM: _extreme,
     Statistic.RANGE: _extreme,
-    Statistic.GINI: _index,
+    Statistic.GINI: _gini,
     Statistic.LORENZ_CURVE: _ordered,
-    Statistic.HERFINDAHL: _index,
+    Statistic.HERFINDAHL: _herfindahl,
     Statistic.CONCENTRATION_RATIO: _concentration,
     Statistic.ODDS_RATIO: _association,
     Statistic.RISK_RATIO: _association,
