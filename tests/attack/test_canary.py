@@ -187,6 +187,7 @@ class Visit:
             "QueryModel": pb.QueryModelRequest(dataset="birds", kind=1, formula="income ~ bird"),
             "QueryStatistic": pb.QueryStatisticRequest(dataset="birds", kind=9, measure="income"),
             "GetQuery": pb.GetQueryRequest(query=self.queries[0]),
+            "DrawQuery": pb.DrawQueryRequest(query=self.queries[0], kind=1),
             "GetPolicy": pb.GetPolicyRequest(dataset="birds"),
             "GetBudget": budget_pb2.GetBudgetRequest(dataset="birds"),
             "GetDataset": pb.GetDatasetRequest(dataset="birds"),

@@ -287,6 +287,7 @@ def prepare(house: "HouseUnderFire") -> None:
         ],
         "EnterKnowledge": [from_value(PUBLISHED, pb.EnterKnowledgeRequest)],
         "GetQuery": [pb.GetQueryRequest(query=query)],
+        "DrawQuery": [pb.DrawQueryRequest(query=_one_way(house), kind=1, png=True)],
         "ListQueries": [pb.ListQueriesRequest(verdicts=[1, 2], page_size=10, page_token=query)],
         "GetStatus": [pb.GetStatusRequest()],
         "GetBudget": [
@@ -348,6 +349,13 @@ def register_again(house: "HouseUnderFire") -> None:
     """Let the good file be the newest version: a changed descriptor may have been taken for one."""
     (request,) = house.good["RegisterDataset"]
     _asked(house, "RegisterDataset", request, "steward")
+
+
+def _one_way(house: "HouseUnderFire") -> str:
+    """A released table of one variable."""
+    ask = from_value({"dataset": "people", "rows": TABLE["rows"], "margins": True}, pb.QueryTableRequest)
+    answered = pb.QueryTableResponse.FromString(_asked(house, "QueryTable", ask, "researcher"))
+    return answered.decision.query
 
 
 def _referred(house: "HouseUnderFire", number: int) -> str:

@@ -19,6 +19,7 @@ from sdcgate_client.errors import (
     Unreachable,
 )
 from sdcgate_client.outputs import output_request
+from sdcgate_client.pictures import Picture
 from sdcgate_client.printing import format_answer, format_table
 from sdcgate_client.recodings import descriptor_levels
 from sdcgate_client.results import JudgedResult, Results
@@ -35,6 +36,7 @@ __all__ = [
     "InvalidRequest",
     "JudgedResult",
     "NotFound",
+    "Picture",
     "Reason",
     "Results",
     "SdcgateError",

@@ -13,6 +13,7 @@ from sdcgate_client.check_calls import CheckCalls
 from sdcgate_client.contents import json_of, object_of
 from sdcgate_client.errors import UnexpectedAnswer
 from sdcgate_client.files import Parameters
+from sdcgate_client.pictures import Picture
 from sdcgate_client.requests import (
     Dimensions,
     Figures,
@@ -290,6 +291,21 @@ class Client(CheckCalls, AdmissionCalls):
     def query(self, query: str) -> Answer:
         """A query asked before, by its id."""
         return Answer.from_json(self._call("GET", f"/v1/queries/{_segment(query)}"))
+
+    def picture(self, query: str, kind: str = "bars", figure: int = 0, png: bool = False) -> Picture:
+        """Bars or a pie of a one-way table or a statistic of groups that was released.
+
+        Args:
+            query: The id of the query; an answer has it as `query`.
+            kind: `"bars"` or `"pie"`. A pie is drawn only where everything is shown.
+            figure: Which figure of the answer, counted from 0.
+            png: Whether it is wanted as PNG, too.
+        """
+        parameters: Parameters = [("kind", kind.upper())]
+        parameters += [("figure", figure)] if figure else []
+        parameters += [("png", "true")] if png else []
+        place = f"/v1/queries/{_segment(query)}/picture"
+        return Picture.from_json(object_of(self._call("GET", place, parameters=parameters)))
 
     def policy(self, *, dataset: str = "", query: str = "") -> dict[str, Any]:
         """The policy that applies to a dataset, or that applied when a query was decided, in words.

@@ -173,6 +173,23 @@ def show(
     _print(answer, as_json)
 
 
+@app.command()
+def picture(
+    query: Annotated[str, typer.Argument(help="Id of a query whose table or statistic was released.")],
+    file: Annotated[Path, typer.Argument(help="Write the drawing to this .svg or .png file.")],
+    kind: Annotated[str, typer.Option(help="bars or pie.")] = "bars",
+    figure: Annotated[int, typer.Option(min=0, help="Which figure of the answer, counted from 0.")] = 0,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+) -> None:
+    """Draw a one-way table or a statistic of groups that was released."""
+    png = file.suffix == ".png"
+    with connected(url, api_key) as client:
+        drawing = client.picture(query, kind, figure, png)
+    file.write_bytes(drawing.png if png else drawing.svg.encode())
+    typer.echo(f"wrote {file}")
+
+
 @app.command("list")
 def list_queries(
     verdict: Annotated[

@@ -32,6 +32,7 @@ from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.published import enterable, entered, everything_known, table_of
 from sdcgate.facility.query_ids import moment_of
+from sdcgate.facility.query_pictures import drawn
 from sdcgate.facility.recording import Answered, Found, Recorder, record_of
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.facility.repeated_reviews import is_repeated
@@ -39,7 +40,7 @@ from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.road import Road
 from sdcgate.facility.scope import within
 from sdcgate.facility.spending import Spending
-from sdcgate.facility.statistic_png import OPEN_SANS, Font
+from sdcgate.facility.statistic_png import NO_PNG, OPEN_SANS, Font, can_render
 from sdcgate.facility.statistic_queries import StatisticQueries
 from sdcgate.facility.statistics import StatisticWay
 from sdcgate.facility.table_queries import TableQueries
@@ -350,6 +351,16 @@ class Facility:
             response.files.CopyFrom(seen_files(record.files, checks))
         response.comments.extend(self._comments.seen(caller, stored))
         return response
+
+    def draw_query(self, caller: Caller, request: pb.DrawQueryRequest, pace: Pace) -> pb.DrawQueryResponse:
+        """Bars or a pie of what was released; raises as `get_query` and `drawn`, for PNG also Unavailable."""
+        svg = drawn(self.get_query(caller, request.query).decision, request)
+        if not request.png:
+            return pb.DrawQueryResponse(svg=svg)
+        if not can_render():
+            raise InvalidRequest([FieldProblem("png", NO_PNG)])
+        (png,) = self._computes.rendered([svg], pace.left)
+        return pb.DrawQueryResponse(svg=svg, png=png)
 
     def list_queries(self, caller: Caller, request: pb.ListQueriesRequest) -> pb.ListQueriesResponse:
         """Queries, the newest first: a researcher's own, or all for checkers and auditors."""

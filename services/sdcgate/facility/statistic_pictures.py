@@ -10,6 +10,7 @@ from sdcgate.methods.cells import TOTAL, BoolArray
 from sdcgate.methods.outputs import pictures
 from sdcgate.methods.outputs.distributions import box_plot, density, histogram
 from sdcgate.methods.outputs.percentiles import Percentiles
+from sdcgate.methods.outputs.shapes import Labels
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
@@ -136,8 +137,8 @@ def group_names(hand: StatisticInHand) -> list[str]:
     return names
 
 
-def _labels(hand: StatisticInHand, title: str) -> pictures.Labels:
+def _labels(hand: StatisticInHand, title: str) -> Labels:
     measures = hand.plan.measures
     if hand.plan.statistic is Statistic.BOX_PLOT:
-        return pictures.Labels(title, y=measures[0])
-    return pictures.Labels(title, x=measures[0], y=measures[1] if len(measures) > 1 else "")
+        return Labels(title, y=measures[0])
+    return Labels(title, x=measures[0], y=measures[1] if len(measures) > 1 else "")

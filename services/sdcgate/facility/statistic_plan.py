@@ -29,7 +29,7 @@ from sdcgate.facility.statistic_kinds import (
     UNWEIGHTED,
     WITH_ERRORS,
 )
-from sdcgate.facility.statistic_png import can_render
+from sdcgate.facility.statistic_png import NO_PNG, can_render
 from sdcgate.methods.cells import MISSING
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.policy.effective import EffectivePolicy
@@ -309,8 +309,7 @@ def _unfit(plan: StatisticPlan) -> list[FieldProblem]:
     if plan.png and not plan.picture:
         found.append(FieldProblem("png", "It is of drawings; ask `picture`, too."))
     elif plan.png and not can_render():
-        message = "This facility draws no PNG (it lacks the extra `png`); leave it out and take the SVG."
-        found.append(FieldProblem("png", message))
+        found.append(FieldProblem("png", NO_PNG))
     groups = prod(len(plan.dataset.level(*level).codes) for level in plan.groups)
     if groups > MOST_DRAWN and (plan.picture or plan.statistic in OF_MANY_POINTS):
         message = f"At most {MOST_DRAWN} groups are drawn; these are {groups}. Ask coarser ones."

@@ -20,6 +20,7 @@ class Font:
 
 
 OPEN_SANS = Font()
+NO_PNG = "This facility draws no PNG (it lacks the extra `png`); leave it out and take the SVG."
 
 
 def can_render() -> bool:

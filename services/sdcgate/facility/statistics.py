@@ -1,6 +1,6 @@
 """The way of a statistic query: its table judged as tables are, then computed, checked and decided."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -228,9 +228,12 @@ class StatisticWay:
         """
         drawings = [picture.svg for picture in statistic.pictures]
         if drawings:
-            made = self._room.run(rendered, drawings, self._font, seconds=left())
-            for picture, png in zip(statistic.pictures, made, strict=True):
+            for picture, png in zip(statistic.pictures, self.rendered(drawings, left), strict=True):
                 picture.png = png
+
+    def rendered(self, drawings: Sequence[str], left: Callable[[], float]) -> list[bytes]:
+        """Drawings as PNG; raises as `add_png`."""
+        return self._room.run(rendered, drawings, self._font, seconds=left())
 
     def _assessed(self, plan: StatisticPlan, computed: Computed, timeout: float) -> StatisticAssessment:
         """By the risk service and our own rules: its silence releases nothing."""

@@ -122,7 +122,7 @@ def parameters(request: Request, route: Route) -> dict[str, Any]:
         if field is None or name not in route.in_query:
             problems.append(FieldProblem(name[:40], "is not known in the address"))
         elif field.is_repeated and field.message_type is None:
-            value[name] = [_number(field, text) for text in texts]
+            value[name] = [_meant(field, text) for text in texts]
         elif len(texts) > 1:
             problems.append(FieldProblem(name, "stands more than once"))
         elif field.message_type is not None:
@@ -132,7 +132,7 @@ def parameters(request: Request, route: Route) -> dict[str, Any]:
                 shape = "a list of objects" if field.is_repeated else "an object"
                 problems.append(FieldProblem(name, f"must be JSON: {shape}"))
         else:
-            value[name] = _number(field, texts[0])
+            value[name] = _meant(field, texts[0])
     if problems:
         raise InvalidMessageError(problems)
     return value
@@ -144,8 +144,10 @@ def _check_length(request: Request, instead: str) -> None:
         raise InvalidMessageError([FieldProblem("", told)])
 
 
-def _number(field: Any, text: str) -> str | int | float:
-    """The number that a text is, where the field wants one; else the text, which the field will refuse."""
+def _meant(field: Any, text: str) -> str | int | float | bool:
+    """The number or truth that a text is, where the field wants one; else the text, which it will refuse."""
+    if field.cpp_type == field.CPPTYPE_BOOL and text in ("true", "false"):
+        return text == "true"
     if field.cpp_type == field.CPPTYPE_UINT32 and text.isascii() and text.isdigit() and len(text) < 20:
         return int(text)
     if field.cpp_type == field.CPPTYPE_DOUBLE and _DECIMAL.fullmatch(text):

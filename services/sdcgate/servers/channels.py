@@ -20,7 +20,7 @@ _ATTEMPTS = {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", 
 _QUESTIONS = (
     *("QueryTable", "QueryStatistic", "QueryModel", "SubmitOutput", "SubmitResults"),
     *("EnterKnowledge", "AssessDataset"),
-    *("GetQuery", "ListQueries", "ListDatasets", "GetDataset", "GetPolicy", "GetBudget"),
+    *("GetQuery", "DrawQuery", "ListQueries", "ListDatasets", "GetDataset", "GetPolicy", "GetBudget"),
     *("ListAdmissions", "GetCaller", "GetStatus"),
 )
 """What only reads, and what has the same answer in the ledger when it is asked again."""

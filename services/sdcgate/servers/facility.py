@@ -148,6 +148,11 @@ class FacilityServicer(facility_pb2_grpc.FacilityServiceServicer):
         with _translated(request):
             return self._facility.get_query(_caller(), request.query)
 
+    def DrawQuery(self, request: pb.DrawQueryRequest, context: grpc.ServicerContext) -> pb.DrawQueryResponse:
+        """Draw what was released."""
+        with _translated(request):
+            return self._facility.draw_query(_caller(), request, pace())
+
     def ListQueries(
         self, request: pb.ListQueriesRequest, context: grpc.ServicerContext
     ) -> pb.ListQueriesResponse:

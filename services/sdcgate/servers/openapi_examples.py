@@ -163,6 +163,7 @@ def answer(rpc: str, status: int) -> Message:
         "AssessDataset": assessed_dataset,
         "EnterKnowledge": lambda: entered_knowledge(repeated=status == 200),
         "GetQuery": lambda: pb.GetQueryResponse(request=request(), decision=released()),
+        "DrawQuery": lambda: pb.DrawQueryResponse(svg="<svg ...>"),
         "ListQueries": lambda: pb.ListQueriesResponse(queries=[summary()]),
         "AssessTable": assessment,
         "AssessModel": openapi_model_examples.assessed,

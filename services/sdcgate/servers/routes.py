@@ -172,6 +172,12 @@ def _shown(response: pb.GetQueryResponse) -> Answer:
     return Answer(200, response)
 
 
+def _drawn(response: pb.DrawQueryResponse) -> Answer:
+    if not response.svg.startswith("<svg "):
+        raise Internal()
+    return Answer(200, response)
+
+
 def checked(decision: pb.Decision) -> pb.Decision:
     """The decision, where it is one: a verdict that is known, and one answer exactly if it releases.
 
@@ -287,6 +293,13 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("GET", "/v1/queries", "ListQueries", {200: "Queries, the newest first."}, _as_it_is),
     Route("GET", "/v1/queries/{query}", "GetQuery", {200: "The query and its decision."}, _shown),
+    Route(
+        "GET",
+        "/v1/queries/{query}/picture",
+        "DrawQuery",
+        {200: "The drawing: SVG, and PNG in base64 where that was asked for."},
+        _drawn,
+    ),
     Route(
         "GET",
         "/v1/queries/{query}/policy",

@@ -354,6 +354,7 @@ def test_each_route_is_its_call(place):
         ("GET", "/v1/datasets/randhie", "GetDataset", None),
         ("GET", "/v1/queries", "ListQueries", None),
         ("GET", "/v1/queries/q-1", "GetQuery", None),
+        ("GET", "/v1/queries/q-1/picture?kind=BARS", "DrawQuery", None),
         ("POST", "/v1/queries/q-1:review", "ReviewQuery", {"approve": True, "note": "fine"}),
         ("POST", "/v1/queries/q-1:comment", "CommentQuery", {"text": "why so fine?"}),
         ("POST", "/v1/risk:assessTable", "AssessTable", openapi_examples.BODIES["AssessTable"]),

@@ -7,26 +7,16 @@ the axes have three significant digits, places in the drawing tenths of a point.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.outputs.distributions import BoxPlot, Density, Histogram
 from sdcgate.methods.outputs.hexagonal_bins import Grid, HexagonalBins
+from sdcgate.methods.outputs.shapes import FILL, INK, Labels, drawing, number, stroke, text
 
 WIDTH, HEIGHT, MARGIN = 480, 320, 60
-_INK, _FILL = "#1f2937", "#6b8fb3"
 _ROOT3 = 3.0**0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Texts of a picture, as they come from the descriptor: they are escaped."""
-
-    title: str = ""
-    x: str = ""
-    y: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +43,11 @@ def histogram_picture(histogram: Histogram, labels: Labels) -> str:
     bars = [
         f'<rect x="{frame.x(left):.1f}" y="{frame.y(height):.1f}" '
         f'width="{frame.x(right) - frame.x(left):.1f}" height="{frame.y(0) - frame.y(height):.1f}" '
-        f'fill="{_FILL}" stroke="{_INK}" stroke-width="0.5"/>'
+        f'fill="{FILL}" stroke="{INK}" stroke-width="0.5"/>'
         for left, right, height in zip(edges, edges[1:], heights, strict=False)
     ]
     below, above = 100 * histogram.shares[0], 100 * histogram.shares[-1]
-    note = _text(WIDTH - MARGIN, MARGIN - 6, f"{below:.3g}% below, {above:.3g}% above", "end")
+    note = text(WIDTH - MARGIN, MARGIN - 6, f"{below:.3g}% below, {above:.3g}% above", "end")
     return _picture(frame, labels, [*bars, note])
 
 
@@ -93,7 +83,7 @@ def box_plot_picture(boxes: BoxPlot, names: Sequence[str], labels: Labels) -> st
     shapes: list[str] = []
     for place, group in enumerate(there):
         shapes += _box(frame, place, boxes, int(group))
-        shapes.append(_text(frame.x(place), HEIGHT - MARGIN + 14, names[int(group)], "middle"))
+        shapes.append(text(frame.x(place), HEIGHT - MARGIN + 14, names[int(group)], "middle"))
     return _picture(frame, labels, shapes, numbers_below=False)
 
 
@@ -110,7 +100,7 @@ def hexagon_picture(bins: HexagonalBins, grid: Grid, labels: Labels) -> str:
             for corner in corners
         )
         shapes.append(
-            f'<polygon points="{outline}" fill="{_FILL}" fill-opacity="{0.15 + 0.85 * units / most:.2f}"/>'
+            f'<polygon points="{outline}" fill="{FILL}" fill-opacity="{0.15 + 0.85 * units / most:.2f}"/>'
         )
     return _picture(frame, labels, shapes)
 
@@ -126,11 +116,11 @@ def _box(frame: _Frame, place: int, boxes: BoxPlot, group: int) -> list[str]:
     left, middle, right = frame.x(place - 0.3), frame.x(place), frame.x(place + 0.3)
     top, bottom = level(boxes.third_quartiles), level(boxes.first_quartiles)
     return [
-        _stroke(middle, level(boxes.lower), middle, bottom),
-        _stroke(middle, level(boxes.upper), middle, top),
+        stroke(middle, level(boxes.lower), middle, bottom),
+        stroke(middle, level(boxes.upper), middle, top),
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}" '
-        f'fill="{_FILL}" stroke="{_INK}"/>',
-        _stroke(left, level(boxes.medians), right, level(boxes.medians), 2),
+        f'fill="{FILL}" stroke="{INK}"/>',
+        stroke(left, level(boxes.medians), right, level(boxes.medians), 2),
     ]
 
 
@@ -143,46 +133,24 @@ def _frame(x: FloatArray, y: FloatArray) -> _Frame:
 def _line(frame: _Frame, x: FloatArray, y: FloatArray, dashed: bool = False) -> str:
     points = " ".join(f"{frame.x(at):.1f},{frame.y(height):.1f}" for at, height in zip(x, y, strict=True))
     dashes = ' stroke-dasharray="4 4"' if dashed else ""
-    return f'<polyline points="{points}" fill="none" stroke="{_INK}"{dashes}/>'
-
-
-def _stroke(x: float, y: float, to_x: float, to_y: float, width: float = 1) -> str:
-    return (
-        f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" '
-        f'stroke="{_INK}" stroke-width="{width:g}"/>'
-    )
-
-
-def _text(x: float, y: float, text: str, anchor: str, turned: bool = False) -> str:
-    turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turn}>{escape(text)}</text>'
-
-
-def _number(value: float) -> str:
-    """A number at an axis: three significant digits, without an exponent unless it is very large or small."""
-    digits = f"{value:.3g}"
-    return f"{float(digits):.12g}" if 1e-4 <= abs(value) < 1e7 else digits
+    return f'<polyline points="{points}" fill="none" stroke="{INK}"{dashes}/>'
 
 
 def _picture(frame: _Frame, labels: Labels, shapes: Sequence[str], numbers_below: bool = True) -> str:
     below, left = HEIGHT - MARGIN, MARGIN
-    axes = [_stroke(left, below, WIDTH - MARGIN, below), _stroke(left, below, left, MARGIN)]
+    axes = [stroke(left, below, WIDTH - MARGIN, below), stroke(left, below, left, MARGIN)]
     numbers = [
-        _text(left - 4, below, _number(frame.bottom), "end"),
-        _text(left - 4, MARGIN + 4, _number(frame.top), "end"),
+        text(left - 4, below, number(frame.bottom), "end"),
+        text(left - 4, MARGIN + 4, number(frame.top), "end"),
     ]
     if numbers_below:
         numbers += [
-            _text(left, below + 14, _number(frame.left), "middle"),
-            _text(WIDTH - MARGIN, below + 14, _number(frame.right), "middle"),
+            text(left, below + 14, number(frame.left), "middle"),
+            text(WIDTH - MARGIN, below + 14, number(frame.right), "middle"),
         ]
     words = [
-        _text(WIDTH / 2, 18, labels.title, "middle"),
-        _text(WIDTH / 2, HEIGHT - 10, labels.x, "middle"),
-        _text(14, HEIGHT / 2, labels.y, "middle", turned=True),
+        text(WIDTH / 2, 18, labels.title, "middle"),
+        text(WIDTH / 2, HEIGHT - 10, labels.x, "middle"),
+        text(14, HEIGHT / 2, labels.y, "middle", turned=True),
     ]
-    drawn = "\n".join([*shapes, *axes, *numbers, *words])
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'font-family="sans-serif" font-size="11" fill="{_INK}">\n{drawn}\n</svg>\n'
-    )
+    return drawing(WIDTH, HEIGHT, [*shapes, *axes, *numbers, *words])
