@@ -117,6 +117,15 @@ class ModelPlan:
         return (classes.factor.variable, classes.factor.level) if isinstance(classes, Classes) else None
 
     @property
+    def levels(self) -> tuple[Level, ...]:
+        """Variables of the formulas and of the groups, each at its level, numbers at the finest."""
+        found = [(factor.variable, factor.level) for factor in self.factors]
+        found += [self.outcome_level] if self.outcome_level else []
+        found += [self.groups] if self.groups else []
+        found += [(name, self.dataset.levels(name)[0].name) for name in self.numbered]
+        return tuple(dict.fromkeys(found))
+
+    @property
     def outcome_measure(self) -> str:
         """The measure of the outcome; empty where it is not one of the dataset's measures."""
         outcome = self.formula.outcome

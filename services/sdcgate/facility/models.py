@@ -13,6 +13,7 @@ from sdcgate.facility.charges import cells_told
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.idle_columns import idle_columns
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.left_out import without_some
@@ -137,7 +138,8 @@ class ModelWay:
             refusal = refuse_without_data(table)
             if refusal is not None:
                 return Refusal(refusal.consequence, refusal.reasons, ())
-        return None
+        idle = idle_columns(self._engine, plan.dataset, plan.valid, plan.levels)
+        return Refusal(Consequence.REFUSE, tuple(idle), ()) if idle else None
 
     def compute(self, plan: ModelPlan) -> ModelInHand:
         """Step 3: the tables that the model implies."""

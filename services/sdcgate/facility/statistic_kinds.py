@@ -72,3 +72,20 @@ OF_ORDER = frozenset(
     }
 )
 """Statistics that tell no sum: their table is one of units."""
+
+ALIKE_OR_NOT = frozenset({Statistic.PROPORTION}) | SURVIVAL
+"""Statistics that mean something also where all have the same."""
+OF_SUMS = frozenset(
+    {
+        Statistic.MEAN,
+        Statistic.TOTAL,
+        Statistic.RATIO,
+        Statistic.HERFINDAHL,
+        Statistic.CONCENTRATION_RATIO,
+    }
+)
+"""Of equal values they tell each one, where the policy has no rule on these."""
+OF_VALUES = frozenset(
+    {Statistic.MODE, Statistic.PERCENTILES, Statistic.MINIMUM, Statistic.MAXIMUM, Statistic.RANGE}
+)
+"""They tell a value that all have, where the policy has no rule on the modal share."""

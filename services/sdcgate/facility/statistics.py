@@ -13,6 +13,7 @@ from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.idle_columns import idle_columns
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.pace import still_time
@@ -28,6 +29,7 @@ from sdcgate.facility.statistic_computing import (
     grids_of,
     warm_up,
 )
+from sdcgate.facility.statistic_kinds import ALIKE_OR_NOT, OF_SUMS, OF_VALUES
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_png import Font, rendered
 from sdcgate.facility.statistic_power_audit import UNPROVED, PowerAudit
@@ -111,7 +113,11 @@ class StatisticWay:
         if refused is not None:
             return refused
         refusal = refuse_without_data(plan.table())
-        return None if refusal is None else Refusal(refusal.consequence, refusal.reasons, ())
+        if refusal is not None:
+            return Refusal(refusal.consequence, refusal.reasons, ())
+        vary = _have_to_vary(plan)
+        idle = idle_columns(self._engine, plan.dataset, plan.measures, plan.counted, vary)
+        return Refusal(Consequence.REFUSE, tuple(idle), ()) if idle else None
 
     def compute(self, plan: StatisticPlan, left: Callable[[], float]) -> StatisticInHand:
         """Step 3: the table that the statistic says something of, and the statistic.
@@ -286,6 +292,16 @@ def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:
     number = int(np.prod(inner.shape[:groups], dtype=np.int64))
     hidden: BoolArray = (inner.reshape(number, -1) == State.WITHHELD).any(axis=1)
     return hidden
+
+
+def _have_to_vary(plan: StatisticPlan) -> bool:
+    """Whether a statistic means nothing, or the policy withholds it, where all have the same value."""
+    rules = plan.policy.statistics.rules(plan.policy.rules)
+    if plan.statistic in ALIKE_OR_NOT:
+        return False
+    if plan.statistic in OF_SUMS:
+        return rules.table.equal_values is not None
+    return plan.statistic not in OF_VALUES or rules.modal_share is not None
 
 
 def _lacked(engine: Engine, plan: StatisticPlan) -> tuple[str, ...]:
