@@ -52,6 +52,7 @@ from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.errors import ContentRemoved, NotReferred
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredQuery, StoredSummary
+from sdcgate.ledger.openings import Openings
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
@@ -86,6 +87,7 @@ class Facility:
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
         self._approvals = Approvals(ledger)
+        self._openings = Openings(ledger)
         self._comments = Commenting(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
@@ -314,26 +316,17 @@ class Facility:
         return self._results.refer(caller, files, pace)
 
     def get_query(self, caller: Caller, query: str) -> pb.GetQueryResponse:
-        """A query: to its researcher what he saw, to a checker everything.
+        """A query: to its researcher what he saw, to a checker everything, which the ledger records first.
 
         Raises:
             NotFound: there is none, or it is somebody else's.
         """
-        require(caller, "read_queries")
-        try:
-            stored = self._ledger.query(query)
-        except ContentRemoved as removed:
-            if removed.query is not None and _may_see(caller, removed.query):
-                raise NotFound(f"What query {query} asked and answered: {removed}.") from None
-            stored = None
-        if stored is None or not _may_see(caller, stored):
-            raise NotFound(f"There is no query {query} of yours.")
-        if caller.role in (Role.RESEARCHER, Role.PORTAL):
-            self.admissions.let_in(caller, stored.dataset, stored.project)
-        within(caller, stored.dataset)
+        stored = self._seen(caller, query)
+        checks = caller.role == Role.CHECKER
+        if checks:
+            self._openings.append(query, caller.researcher, caller.key_id)
         record = record_of(stored)
         response = pb.GetQueryResponse(decision=self._recorder.decision_of(stored))
-        checks = caller.role == Role.CHECKER
         if checks:
             response.checker.CopyFrom(record.checker)
             first = self._approvals.of(query)
@@ -352,9 +345,25 @@ class Facility:
         response.comments.extend(self._comments.seen(caller, stored))
         return response
 
+    def _seen(self, caller: Caller, query: str) -> StoredQuery:
+        """A query as it is stored, of one who may see it; raises as `get_query`."""
+        require(caller, "read_queries")
+        try:
+            stored = self._ledger.query(query)
+        except ContentRemoved as removed:
+            if removed.query is not None and _may_see(caller, removed.query):
+                raise NotFound(f"What query {query} asked and answered: {removed}.") from None
+            stored = None
+        if stored is None or not _may_see(caller, stored):
+            raise NotFound(f"There is no query {query} of yours.")
+        if caller.role in (Role.RESEARCHER, Role.PORTAL):
+            self.admissions.let_in(caller, stored.dataset, stored.project)
+        within(caller, stored.dataset)
+        return stored
+
     def draw_query(self, caller: Caller, request: pb.DrawQueryRequest, pace: Pace) -> pb.DrawQueryResponse:
         """Bars or a pie of what was released; raises as `get_query` and `drawn`, for PNG also Unavailable."""
-        svg = drawn(self.get_query(caller, request.query).decision, request)
+        svg = drawn(self._recorder.decision_of(self._seen(caller, request.query)), request)
         if not request.png:
             return pb.DrawQueryResponse(svg=svg)
         if not can_render():

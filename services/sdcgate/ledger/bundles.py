@@ -72,6 +72,7 @@ SAID: Mapping[str, tuple[str, ...]] = {
     ),
     kinds.APPROVAL: ("query", "reviewer", "author", "exception"),
     kinds.COMMENT: ("query", "reviewer", "author", "to_researcher"),
+    kinds.OPENING: ("query", "reviewer", "author"),
 }
 """What is told of the others. Of a kind that is not known here only that there was one."""
 

@@ -25,7 +25,7 @@ def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
     match body["kind"]:
         case events.DECISION:
             return {schema.queries: [_query(body)], **_release(body, packed_boxes)}
-        case events.REVIEW | events.APPROVAL | events.COMMENT:
+        case events.REVIEW | events.APPROVAL | events.COMMENT | events.OPENING:
             return _review(body, packed_boxes)
         case events.REGISTRATION:
             names = ("source", "dataset", "version", "content_hash", "author")
@@ -64,6 +64,8 @@ def _review(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
         return {schema.approvals: [(sequence, body["query"], body["reviewer"], moment)]}
     if body["kind"] == events.COMMENT:
         return {schema.comments: [(sequence, body["query"], body["reviewer"], moment)]}
+    if body["kind"] == events.OPENING:
+        return {}
     review = (sequence, body["query"], body["verdict"], body["reviewer"], body["author"], moment)
     return {schema.reviews: [review], **_release(body, packed_boxes)}
 

@@ -240,6 +240,7 @@ def test_comments_and_admissions_are_told_without_what_was_written():
     dates = {"valid_from": "2026-12-01", "valid_until": "2027-11-30"}
     bodies = [
         {"kind": "comment", "query": "q-1", "reviewer": "grace", "text": SECRET_FIGURE, "author": "key"},
+        {"kind": "opening", "query": "q-1", "reviewer": "grace", "author": "key"},
         {"kind": "admission_requested", "admission": "a-1", "datasets": ["survey"], **dates}
         | {"project": SECRET_FIGURE, "label": SECRET_FIGURE, "researchers": ["ada"], "requested_by": "ada"},
         {"kind": "admission_reviewed", "admission": "a-1", "approve": True, **dates}
@@ -250,6 +251,7 @@ def test_comments_and_admissions_are_told_without_what_was_written():
     told = [entry_of(StoredEvent(1, b"h", body | moment, None), str) for body in bodies]
     of_all = {"sequence", "hash", "kind", "recorded_at"}
     assert [{name: one[name] for name in one if name not in of_all} for one in told] == [
+        {"query": "q-1", "reviewer": "grace"},
         {"query": "q-1", "reviewer": "grace"},
         {"admission": "a-1", "datasets": ["survey"], **dates, "requested_by": "ada"},
         {"admission": "a-1", "approve": True, **dates, "reviewer": "stefan"},

@@ -25,6 +25,7 @@ FIELDS: Mapping[str, Sequence[str]] = {
     events.KEY_CREATED: ("key_id", "role"),
     events.KEY_REVOKED: ("key_id",),
     events.COMMENT: ("query",),
+    events.OPENING: ("query",),
     events.ADMISSION_REQUESTED: ("admission", "datasets", "valid_from", "valid_until"),
     events.ADMISSION_REVIEWED: ("admission", "approve", "valid_from", "valid_until"),
     events.ADMISSION_WITHDRAWN: ("admission",),
