@@ -1,6 +1,7 @@
 """Sums of powers of a population and how closely they tell its outermost values: by records, and by sums."""
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from sdcgate.facility.statistic_computing import Done
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.methods.outputs.power_sums import PowerSums, power_sums
 from sdcgate.methods.outputs.sample import Sample
-from sdcgate.methods.outputs.statistic_assessment import assess_statistic
+from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
 from sdcgate.methods.outputs.statistic_facts import StatisticFacts
+from sdcgate.methods.rules import ProtectionLevels
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
@@ -94,7 +96,7 @@ def agree_on_statistics(plan: StatisticPlan, one: Done | None, other: Done | Non
     agree_on_facts(one.computed.facts, other.computed.facts)
     rules = plan.policy.statistics.rules(plan.policy.rules)
     findings = [assess_statistic(plan.statistic, done.computed.facts, rules) for done in (one, other)]
-    assert findings[0] == findings[1]
+    agree_on_findings(*findings)
     assert [figure.name for figure in one.computed.figures] == [f.name for f in other.computed.figures]
     for mine, theirs in zip(one.computed.figures, other.computed.figures, strict=True):
         values = [
@@ -105,6 +107,20 @@ def agree_on_statistics(plan: StatisticPlan, one: Done | None, other: Done | Non
         assert power.measure == same.measure
         agree((power.whole,), (same.whole,))
         agree((power.of_samples,), (same.of_samples,))
+
+
+def agree_on_findings(one: StatisticAssessment, other: StatisticAssessment) -> None:
+    """The same findings; how much protection they want is a sum, which agrees as sums do."""
+    bare = [
+        [replace(found, levels=ProtectionLevels()) for found in assessed.findings]
+        for assessed in (one, other)
+    ]
+    assert bare[0] == bare[1]
+    assert (one.unchecked, one.absent) == (other.unchecked, other.absent)
+    for mine, theirs in zip(one.findings, other.findings, strict=True):
+        for name in (field.name for field in fields(ProtectionLevels)):
+            wanted = (getattr(found.levels, name) for found in (theirs, mine))
+            np.testing.assert_allclose(*wanted, rtol=1e-9, atol=1e-9)
 
 
 def agree_on_facts(one: StatisticFacts, other: StatisticFacts) -> None:
