@@ -108,6 +108,33 @@ def test_respondents_who_are_alone_are_told_apart_and_protected_from(client: Cli
         assert "singletons" in dict(caught.value.errors)
 
 
+def test_costs_by_name_decide_what_is_withheld(client: Client) -> None:
+    inner, codes = np.full((6, 6), 200), [*map(str, range(6)), "All"]
+    inner[0, 0], inner[0, 5], inner[5, 0], inner[5, 5] = 2, 5, 5, 5
+    cells = [(row, column) for row in codes for column in codes]
+    frame = pd.DataFrame(cells, columns=["a", "b"]).assign(n=with_margins(inner).reshape(-1))
+    table = own_table(frame, ["a", "b"], {"units": "n"})
+
+    def withheld(**costs: object) -> list[int]:
+        found = client.protect_table(table, [0], **costs)
+        assert found["proof"] == "PROVED"
+        return list(found["withheld"])
+
+    corners, near = [0, 5, 35, 40], [0, 1, 7, 8]
+    assert withheld() == withheld(costs_by={"kind": "RECORDS"}) == corners
+    assert withheld(costs_by={"kind": "DISTANCE", "power": 2}) == near
+    assert len(withheld(costs_by={"kind": "UNIT"})) == 4
+    wrong = (
+        ({"costs_by": {"kind": "VALUE", "measure": "income"}}, "problem.costs_by.measure"),
+        ({"costs_by": {"kind": "UNIT"}, "costs": [1.0] * 49}, "problem.costs_by"),
+        ({"costs_by": {"kind": "UNIT", "power": -1}}, "problem.costs_by.power"),
+    )
+    for how, path in wrong:
+        with pytest.raises(InvalidRequest) as caught:
+            client.protect_table(table, [0], **how)
+        assert path in dict(caught.value.errors)
+
+
 def test_effort_makes_a_pattern_cheaper_and_is_not_for_patterns_that_have_all_time(client: Client) -> None:
     inner, codes = INNER["10x10"], [*map(str, range(10)), "All"]
     cells = [(row, column) for row in codes for column in codes]

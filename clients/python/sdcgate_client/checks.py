@@ -92,7 +92,8 @@ def own_problem(
             not empty.
         records_per_unit: Most records that one unit can have.
         units_additive: Whether the units of parts add up to those of their total.
-        more: `known`, `absent`, `known_sums`, `known_measures`, `costs`, as in `GET /openapi.json`;
+        more: `known`, `absent`, `known_sums`, `known_measures`, `costs`, `costs_by`, as in `GET
+            /openapi.json`;
             `sum_levels`, see `own_levels`.
     """
     return {

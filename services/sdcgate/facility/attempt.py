@@ -32,6 +32,7 @@ from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
 from sdcgate.methods.tables.attrition import attrition_within
 from sdcgate.methods.tables.boxes import NOBODY
+from sdcgate.methods.tables.cell_costs import CostKind, cell_costs
 from sdcgate.methods.tables.empty_cells import empty_beside_few
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.solver import Deadline
@@ -309,7 +310,10 @@ class Attempt:
         """What is to be protected, and what an intruder knows of it."""
         sums = {q.quantity: self.known.of(q.quantity).released_sums(q.table) for q in reversed(self.new)}
         seen = {quantity: cells | self.empty for quantity, cells in known.items()}
-        prices = costs(self.facts.records, denominators(self.computed.axes, self.plan.layout))
+        axes = self.computed.axes
+        kind = CostKind[self.plan.policy.protection_costs.upper()]
+        own = cell_costs(kind, axes, self.facts, self.unsafe | self.before)
+        prices = costs(own, denominators(axes, self.plan.layout))
         problem = make_problem(self.plan, self.computed, self.facts, seen, sums, prices, self.findings)
         return self.implied.widened(problem, self.plan)
 

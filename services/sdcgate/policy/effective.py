@@ -49,6 +49,7 @@ ADDED_SETTINGS: dict[str, Any] = {
     "presence_hidden": False,
     "attrition_hidden": False,
     "joint_codes": JOINT_CODES,
+    "protection_costs": "records",
     "protection_effort_ms": 0,
 }
 """Settings of protection that came later, and what they are where nothing is said of them."""
@@ -129,6 +130,9 @@ class EffectivePolicy:
     joint_codes: int = JOINT_CODES
     """How many joint codes the audit of counts over all tables looks at together, beyond a table's own."""
 
+    protection_costs: str = "records"
+    """What withholding a cell beside the unsafe ones costs: `records`, `unit` or `distance`."""
+
     protection_effort_ms: int = 0
     """Effort that is spent on a cheaper pattern once one is proved: milliseconds, counted and not timed."""
 
@@ -184,6 +188,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         cell_keys=level.protection.cell_keys.effective() if level.protection.cell_keys else None,
         zeros_withheld=(protects_groups or hidden) if zeros_withheld is None else zeros_withheld,
         protection_time_limit_ms=level.protection.time_limit_ms,
+        protection_costs=level.protection.costs,
         protection_effort_ms=level.protection.effort_ms,
         unproved_consequence=Consequence[level.protection.unproved.upper()],
         differencing_consequence=_consequence(level.differencing),

@@ -168,6 +168,13 @@ def _limits(policy: "EffectivePolicy") -> dict[str, str]:
     }
 
 
+_COSTS = {
+    "records": "Beside unsafe cells as few records are withheld as can be.",
+    "unit": "Beside unsafe cells as few cells are withheld as can be.",
+    "distance": "Beside unsafe cells those are withheld that are nearest to them.",
+}
+
+
 def _protection(policy: "EffectivePolicy") -> dict[str, str]:
     withheld = "Unsafe cells are withheld, with others that would reveal them."
     noise = policy.cell_keys
@@ -193,6 +200,7 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         else "Unit counts may tell how few units are in one year and not in another.",
         "protection.joint_codes": "What all tables together tell of withheld counts is looked at over "
         f"{policy.joint_codes} joint codes, or a table's own.",
+        "protection.costs": _COSTS[policy.protection_costs],
         "protection.time_limit_ms": "Finding and proving what to withhold may take "
         f"{policy.protection_time_limit_ms} ms a round.",
         "protection.effort_ms": "Once it is proved, withholding less is tried for an effort of "

@@ -118,6 +118,8 @@ class Protection(Model):
     """Whether unit counts may tell how few units have records in one year, say, and not in another."""
     joint_codes: int = Field(default=JOINT_CODES, ge=100, le=1_000_000)
     """How many joint codes the audit of counts over all tables looks at together, beyond a table's own."""
+    costs: Literal["records", "unit", "distance"] = "records"
+    """What withholding a cell beside the unsafe ones costs: the least is sought."""
     time_limit_ms: int = Field(ge=10, le=600_000)
     """Milliseconds for finding and proving a pattern, once a round."""
     effort_ms: int = Field(default=0, ge=0, le=600_000)

@@ -78,6 +78,7 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
             "presence": "hidden" if policy.presence_hidden else "shown",
             "attrition": "hidden" if policy.attrition_hidden else "shown",
             "joint_codes": policy.joint_codes,
+            "costs": policy.protection_costs,
             "time_limit_ms": policy.protection_time_limit_ms,
             "effort_ms": policy.protection_effort_ms,
             "unproved": _name(policy.unproved_consequence),

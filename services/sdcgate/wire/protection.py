@@ -8,10 +8,11 @@ import numpy as np
 
 from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, number_of_cells
 from sdcgate.methods.positions import FactsError
+from sdcgate.methods.tables.cell_costs import CostKind, cell_costs
 from sdcgate.methods.tables.fact_checks import fact_problems
 from sdcgate.methods.tables.given_facts import protectable
 from sdcgate.methods.tables.leak_sentences import cell_name
-from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.problem import MOST_COST, Problem, Proof
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
 from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder, axes_from_messages, axes_to_messages
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems, join
@@ -134,7 +135,30 @@ def read_table(
     if problem is None or flags is None:
         return None
     counts = "units" if asked.facts.units and not asked.facts.records else "records"
-    return TableToProtect(problem[0], flags, counts, problem[1], order)
+    priced = problems.of(_priced, problem[0], asked, flags, path)
+    return None if priced is None else TableToProtect(priced, flags, counts, problem[1], order)
+
+
+def _priced(
+    problem: Problem, asked: protection_pb2.ProtectionProblem, cells: BoolArray, path: str
+) -> Problem:
+    """The problem with costs that are asked for by name. Raises InvalidMessageError."""
+    if not asked.HasField("costs_by"):
+        return problem
+    if len(asked.costs):
+        text = "is given in place of costs, not with them"
+        raise InvalidMessageError([FieldProblem(f"{path}.costs_by", text)])
+    kind = CostKind(asked.costs_by.kind or CostKind.RECORDS)
+    measures = [measure.name for measure in problem.facts.measures]
+    if kind is CostKind.VALUE and asked.costs_by.measure not in measures:
+        raise InvalidMessageError([FieldProblem(f"{path}.costs_by.measure", NO_MEASURE)])
+    measure = measures.index(asked.costs_by.measure) if kind is CostKind.VALUE else 0
+    power = asked.costs_by.power if asked.costs_by.HasField("power") else 1.0
+    costs = cell_costs(kind, problem.axes, problem.facts, cells, measure, power)
+    if costs.max(initial=0.0) > MOST_COST:
+        text = "makes costs of more than 2^50: take less"
+        raise InvalidMessageError([FieldProblem(f"{path}.costs_by.power", text)])
+    return replace(problem, costs=costs)
 
 
 def _problem(

@@ -37,7 +37,7 @@ defaults:
   protection:
     {method: suppression, cell_keys: null, count_width: 7, sum_width: 0.2, levels: rules,
      zeros_withheld: true, presence: hidden, attrition: hidden, joint_codes: 20000,
-     time_limit_ms: 1000, effort_ms: 200, unproved: refer}
+     costs: distance, time_limit_ms: 1000, effort_ms: 200, unproved: refer}
   output: {digits: 1, maximum_cells: 1000, latency_step_ms: 500}
   differencing: {consequence: refer}
   redesign: {proposals: 2, judged: 9, time_limit_ms: 700, models_time_limit_ms: 900, withheld_share: null}
@@ -88,7 +88,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 68
+    assert len(names) == 69
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 
