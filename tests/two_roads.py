@@ -36,7 +36,7 @@ RULES = ModelRules(
     categories=MinimumCategory(10, REFUSE),
     influence=MaximumInfluence(LARGEST, 0.3, REFUSE, dfbetas=1.0),
     leverage=MaximumLeverage(0.3, REFUSE),
-    fit=MaximumFit(0.9, 0.5, REFUSE),
+    fit=MaximumFit(0.9, 0.5, REFUSE, residual_share=0.3),
     saturation=NoImpliedTable(REFUSE),
 )
 
@@ -179,6 +179,7 @@ def agree(one: Fitted | NotEstimable, other: Fitted | NotEstimable) -> None:
     np.testing.assert_allclose(said.columns.dfbetas, facts.columns.dfbetas, rtol=1e-6)
     assert said.maximum_leverage == pytest.approx(facts.maximum_leverage, rel=1e-6)
     assert said.exact_share == facts.exact_share
+    assert said.residual_share == pytest.approx(facts.residual_share, rel=1e-6)
     assert said.implied_table == facts.implied_table
     np.testing.assert_array_equal(said.columns.units_apart, facts.columns.units_apart)
     np.testing.assert_array_equal(said.outcome_units, facts.outcome_units)

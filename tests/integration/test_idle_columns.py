@@ -244,6 +244,20 @@ def test_a_regressor_that_is_another_but_for_one_persons_value_is_refused(
     house.facility.close()
 
 
+@pytest.mark.parametrize("sums_from", [10**9, 0], ids=["by_records", "by_sums"])
+@pytest.mark.parametrize("difference", [0.1, 30.0, 500.0])
+def test_an_outcome_that_is_a_regressor_but_for_one_persons_value_is_refused(
+    tmp_path, monkeypatch, sums_from: int, difference: float
+) -> None:
+    """All that is left unexplained would be that person's."""
+    monkeypatch.setattr(engines, "SUMS_FROM", sums_from)
+    house = _house(tmp_path, difference)
+    for kind, more in (("LINEAR", {}), ("FIXED_EFFECTS", {"groups": "place"})):
+        decision = ask(house, model(kind, "twin ~ income", **more))
+        assert (verdict(decision), reasons(decision)) == ("REFUSED", ["PERFECT_FIT"]), kind
+    house.facility.close()
+
+
 def test_it_is_said_over_rest(tmp_path) -> None:
     served = ServedHouse(tmp_path)
     try:

@@ -194,6 +194,7 @@ def influence(records: LinearRecords, shape: ProjectionShape, dialect: Dialect) 
     possible = table.by > ALL_BUT_ONE / table.freedom
     table = table.mutate(possible=possible, over=ibis.ifelse(possible, table.by, 1.0))
     found = {"leverage": table.leverage.max(), "exact": table.exact.sum(), "units": table.count()}
+    found |= {"residual": table.square.max()}
     for j in j_s:
         share = table[f"share{j}"]
         found[f"top{j}"] = top(share, shape.largest, dialect)

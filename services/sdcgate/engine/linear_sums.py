@@ -52,6 +52,8 @@ class UnitInfluence:
     exact: int = field(repr=False)
     """Records whose outcome is fitted but for rounding."""
     leverage: float = field(repr=False)
+    residual: float = field(repr=False)
+    """The largest share of the squared residuals."""
     top: FloatArray = field(repr=False)
     """The largest shares of each coefficient's information, shape (columns, largest)."""
     moved: FloatArray = field(repr=False)
@@ -215,6 +217,7 @@ class LinearSums:
             int(_integers(rows, "units")[0]),
             int(_integers(rows, "exact")[0]),
             float(_doubles(rows, "leverage")[0]),
+            float(_doubles(rows, "residual")[0]),
             np.array([np.pad(one, (0, shape.largest - len(one))) for one in tops]),
             np.array([_doubles(rows, f"moved{j}")[0] for j in columns]),
             np.array([_doubles(rows, f"informed{j}")[0] for j in columns]),

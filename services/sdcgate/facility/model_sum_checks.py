@@ -103,6 +103,7 @@ class SumChecks:
             condition=gram(raw[:-1, :-1]).condition,
             implied_table=self._implied_table(),
             pattern_units=self._pattern_units(),
+            residual_share=influence.residual,
         )
 
     @cached_property

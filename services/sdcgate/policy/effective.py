@@ -230,6 +230,8 @@ def canonical_text(policy: EffectivePolicy) -> str:
         content["cell_keys"] = asdict(policy.cell_keys)
     if policy.models.kinds:
         content["models"] = policy.models.written()
+        if (fit := content["models"]["fit"]) and not fit["residual_share"]:
+            del fit["residual_share"]
     else:
         del content["models"]
     if policy.statistics.kinds:

@@ -75,6 +75,8 @@ class MaximumFitRule(Model):
     """The greatest share of explained variance."""
     exact_share: float = Field(ge=0, le=1)
     """The greatest share of records that are fitted exactly."""
+    residual_share: float = Field(default=0.0, ge=0, le=1)
+    """The greatest share of the squared residuals that one unit holds; 0: not judged."""
     consequence: TableConsequence
     """What happens to a model that fits better."""
 
@@ -244,9 +246,11 @@ def sentences(limits: ModelLimits) -> dict[str, str]:
             f"A model in which a unit has a leverage above {rules.leverage.leverage:g}", rules.leverage
         )
     if rules.fit:
+        share = rules.fit.residual_share
+        alone = f" or of which one unit holds more than {share:g} of the squared residuals," if share else ""
         said["fit"] = _held(
             f"A model that explains more than {rules.fit.r_squared:g} of the variance, or fits more than "
-            f"{rules.fit.exact_share:g} of the records exactly,",
+            f"{rules.fit.exact_share:g} of the records exactly,{alone}",
             rules.fit,
         )
     if rules.outcome_class:

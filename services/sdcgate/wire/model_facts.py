@@ -26,6 +26,7 @@ def facts_to_message(facts: ModelFacts) -> models_pb2.ModelFacts:
         maximum_leverage=_finite(facts.maximum_leverage),
         r_squared=facts.r_squared,
         exact_share=facts.exact_share,
+        residual_share=facts.residual_share,
         outcome_units=facts.outcome_units.tolist(),
         separated=facts.separated,
         implied_table=facts.implied_table is not None,
@@ -77,6 +78,7 @@ def facts_from_message(message: models_pb2.ModelFacts, path: str = "facts") -> M
         maximum_leverage=message.maximum_leverage if message.HasField("maximum_leverage") else np.nan,
         r_squared=message.r_squared if message.HasField("r_squared") else None,
         exact_share=message.exact_share if message.HasField("exact_share") else np.nan,
+        residual_share=message.residual_share if message.HasField("residual_share") else None,
         outcome_units=np.array(message.outcome_units, dtype=np.int64),
         separated=message.separated,
         implied_table=(("", ""),) if message.implied_table else None,
@@ -105,7 +107,7 @@ def _contradictions(message: models_pb2.ModelFacts, path: str) -> Iterable[Field
     for name in ("outcome_units", "pattern_units"):
         if any(not 0 <= units <= message.units for units in getattr(message, name)):
             yield FieldProblem(f"{path}.{name}", "must lie between 0 and the model's units")
-    for name in ("maximum_leverage", "r_squared", "exact_share"):
+    for name in ("maximum_leverage", "r_squared", "exact_share", "residual_share"):
         if message.HasField(name) and not np.isfinite(getattr(message, name)):
             yield FieldProblem(f"{path}.{name}", "must be a finite number")
 
@@ -155,7 +157,7 @@ def rules_to_message(rules: r.ModelRules) -> models_pb2.ModelRules:
         message.influence.dfbetas, message.influence.consequence = influence.dfbetas, _wire(influence)
     if (fit := rules.fit) is not None:
         message.fit.r_squared, message.fit.exact_share = fit.r_squared, fit.exact_share
-        message.fit.consequence = _wire(fit)
+        message.fit.residual_share, message.fit.consequence = fit.residual_share, _wire(fit)
     if rules.saturation:
         message.saturation.consequence = _wire(rules.saturation)
     return message
@@ -182,7 +184,7 @@ def rules_from_message(message: models_pb2.ModelRules) -> r.ModelRules:
         leverage=r.MaximumLeverage(m.leverage.value, read(m.leverage.consequence))
         if given("leverage")
         else None,
-        fit=r.MaximumFit(m.fit.r_squared, m.fit.exact_share, read(m.fit.consequence))
+        fit=r.MaximumFit(m.fit.r_squared, m.fit.exact_share, read(m.fit.consequence), m.fit.residual_share)
         if given("fit")
         else None,
         outcome_class=r.MinimumOutcomeClass(m.outcome_class.count, read(m.outcome_class.consequence))

@@ -55,7 +55,7 @@ defaults:
     categories: {units: 10, consequence: protect}
     influence: {largest: 2, share: 0.5, consequence: refer, dfbetas: 3.0}
     leverage: {leverage: 0.5, consequence: refuse}
-    fit: {r_squared: 0.999, exact_share: 0.5, consequence: refer}
+    fit: {r_squared: 0.999, exact_share: 0.5, residual_share: 0.9, consequence: refer}
     outcome_class: {units: 10, consequence: refuse}
     parameters: {per_unit: 0.1, consequence: refuse}
     saturation: {consequence: refer}

@@ -35,7 +35,7 @@ EVERYTHING_FAILS = ModelRules(
     MinimumCategory(10_000, REFUSE),
     MaximumInfluence(2, 1e-6, REFUSE, dfbetas=1e-6),
     MaximumLeverage(1e-6, REFUSE),
-    MaximumFit(1e-6, 0.5, REFUSE),
+    MaximumFit(1e-6, 0.5, REFUSE, residual_share=0.7),
     MinimumOutcomeClass(10_000, REFUSE),
     saturation=NoImpliedTable(REFUSE),
 )

@@ -66,6 +66,7 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
     apart = np.full(parameters, number_of_units(data.units), dtype=np.int64)
     of_columns = units_apart(data.values, data.units)
     leverage = condition = 0.0
+    residual_shares: list[float] = []
     for part in fit.parts:
         found = influence_of(part.working, data.units, largest)
         places, columns = list(part.parameters), list(part.columns)
@@ -74,6 +75,7 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
         moved[places] = found.dfbetas[in_working]
         terms[places] = [data.design.columns[column].term for column in columns]
         apart[places] = of_columns[columns]
+        residual_shares += [] if found.residual_share is None else [found.residual_share]
         leverage, condition = max(leverage, found.maximum_leverage), max(condition, found.condition)
     outcome_units = fit.outcome_units
     if outcome_units is None:
@@ -94,6 +96,7 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
         condition,
         implied_table(data.design, records),
         pattern_units(data.values, data.units),
+        max(residual_shares, default=None),
     )
 
 

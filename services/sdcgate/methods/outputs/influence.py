@@ -47,6 +47,8 @@ class Influence:
     """Shape (columns,)."""
     maximum_leverage: float = field(repr=False)
     condition: float = field(repr=False)
+    residual_share: float | None = field(repr=False)
+    """The largest unit's share of the squared residuals; None where their variance is not estimated."""
 
 
 def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
@@ -74,7 +76,7 @@ def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
     variance = rest / max(freedom - 1, 1) if working.dispersion is None else working.dispersion
     top = np.zeros((largest, columns))
     moved = np.zeros(columns)
-    maximum_leverage = 0.0
+    maximum_leverage = largest_square = 0.0
     for block, starts in _blocks_of_units(units):
         values = working.values[block] - centre
         weights = np.ones(len(values)) if working.weights is None else working.weights[block]
@@ -86,13 +88,18 @@ def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
         left = 1.0 - leverage
         if working.dispersion is None:
             squares = _by_unit(_over(scores**2, weights), starts)
+            largest_square = max(largest_square, float(squares.max()))
             spread = np.sqrt(np.maximum(rest - _over(squares, left), 0.0) / max(freedom - 1, 1))
         else:
             spread = np.full(len(left), np.sqrt(working.dispersion))
         top = _largest(np.vstack([top, shares]), largest)
         moved = np.maximum(moved, _moved(shift, left * spread, shares, np.sqrt(variance)))
         maximum_leverage = max(maximum_leverage, float(leverage.max()))
-    return Influence(np.cumsum(top, axis=0).T, moved, maximum_leverage, _condition(system, centre, constant))
+    share = None
+    if working.dispersion is None:
+        share = largest_square / rest if rest > 0 else 1.0
+    condition = _condition(system, centre, constant)
+    return Influence(np.cumsum(top, axis=0).T, moved, maximum_leverage, condition, share)
 
 
 def _moved(shift: FloatArray, by: FloatArray, shares: FloatArray, most: float) -> FloatArray:

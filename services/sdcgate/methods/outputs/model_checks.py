@@ -133,7 +133,10 @@ def _leverage(facts: ModelFacts, rule: MaximumLeverage) -> Iterable[ModelFinding
 
 
 def _fit(facts: ModelFacts, rule: MaximumFit) -> Iterable[ModelFinding]:
-    for figure, bound in ((facts.r_squared, rule.r_squared), (facts.exact_share, rule.exact_share)):
+    pairs = [(facts.r_squared, rule.r_squared), (facts.exact_share, rule.exact_share)]
+    if rule.residual_share:
+        pairs.append((facts.residual_share, rule.residual_share))
+    for figure, bound in pairs:
         if figure is not None and _beyond(np.array([figure]), bound)[0]:
             yield ModelFinding(ReasonCode.PERFECT_FIT, rule.consequence, figure=figure, bound=bound)
 

@@ -70,3 +70,5 @@ class ModelFacts:
     """The factors whose table of cells the model is, cell for cell: () is one cell; None where it is none."""
     pattern_units: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
     """Units of each distinct row of the columns where there are no more rows than columns; else empty."""
+    residual_share: float | None = field(default=None, repr=False)
+    """The largest unit's share of the squared residuals; None where no variance of theirs is estimated."""

@@ -45,11 +45,17 @@ class MaximumLeverage:
 
 @dataclass(frozen=True, slots=True)
 class MaximumFit:
-    """Unsafe if more than these shares of the variance are explained or of the records fitted exactly."""
+    """Unsafe if more than these shares of the variance are explained or of the records fitted exactly.
+
+    Also if one unit holds more than a share of the squared residuals: who knows that all others are fitted
+    learns its residual from the unexplained rest.
+    """
 
     r_squared: float
     exact_share: float
     consequence: Consequence
+    residual_share: float = 0.0
+    """0: not judged."""
 
 
 @dataclass(frozen=True, slots=True)
