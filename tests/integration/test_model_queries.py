@@ -143,22 +143,27 @@ def test_a_model_with_all_interactions_is_the_table_of_its_factors(exact_house, 
 
 
 def test_combinations_that_nobody_has_are_left_out(house) -> None:
-    answered = ask(house, "meddol ~ 0 + site:plan", year=["1"])
+    answered = ask(house, 'meddol ~ 0 + C(age, level="broad"):child', year=["1"])
 
-    table = house.ask(rows=["site"], columns=["plan"], figures=["UNITS", "MEAN:meddol"], year=["1"])
-    by_cell = cells(table)
+    table = house.ask(rows=["age:broad"], columns=["child"], figures=["UNITS", "MEAN:meddol"], year=["1"])
     shown = estimates(answered)
-    assert verdict(answered) == "RELEASED_PROTECTED"
-    for (site, plan), (units, mean) in by_cell.items():
-        if "_T" not in (site, plan) and "_U" not in (site, plan):
-            name = f"plan[{plan}]:site[{site}]"
+    assert verdict(answered) == "RELEASED"
+    for (age, child), (units, mean) in cells(table).items():
+        if "_T" not in (age, child) and "_U" not in (age, child):
+            name = f'C(age, level="broad")[{age}]:child[{child}]'
             assert (name in shown) == (units != 0), name
             if units:
                 assert shown[name] == pytest.approx(mean, rel=6e-4, abs=0.06)
-            elif name in shown:
-                assert shown[name] is None
-    # Errors would tell what is left unexplained, and so the cells that are withheld.
-    assert not any(one.HasField("standard_error") for one in answered.decision.model.coefficients)
+    assert len(shown) == 3
+
+
+def test_a_model_whose_table_of_combinations_withholds_cells_is_refused_whatever_its_fit_would_say(
+    house,
+) -> None:
+    """Whether it can be estimated, and what rests on one of the withheld people, would tell of them."""
+    for formula in ("meddol ~ site*plan", "meddol ~ site*plan + site:plan:income", "meddol ~ 0 + site:plan"):
+        answered = ask(house, formula, year=["1"])
+        assert (verdict(answered), reasons(answered)) == ("REFUSED", ["MINIMUM_UNITS"]), formula
 
 
 def test_a_model_of_nearly_the_same_people_is_refused_in_both_orders(house) -> None:
@@ -284,11 +289,11 @@ def test_all_that_is_wrong_is_told_at_once(house) -> None:
 
 
 def test_what_cannot_be_estimated_is_refused_and_recorded(house) -> None:
-    answered = ask(house, "meddol ~ numeric(coins) + numeric(coins):C(plan) + plan + site", year=["1"])
+    answered = ask(house, "meddol ~ numeric(coins) + coins + site", year=["1"])
 
     assert verdict(answered) == "REFUSED"
     assert reasons(answered) == ["NOT_ESTIMABLE"]
-    assert ask(house, "meddol ~ numeric(coins) + numeric(coins):C(plan) + plan + site", year=["1"]).repeated
+    assert ask(house, "meddol ~ numeric(coins) + coins + site", year=["1"]).repeated
 
 
 def test_why_a_model_cannot_be_estimated_is_told_by_its_terms(house) -> None:

@@ -152,7 +152,7 @@ def test_the_json_has_the_shape_of_the_contract_with_nulls_where_cells_are_withh
     (reason,) = decision["reasons"]
     assert set(reason) == {"code", "message", "suggestion"}
     assert reason["code"] == "MINIMUM_UNITS"
-    assert set(decision["alternatives"][0]) == {"rows", "columns", "layers", "judged"}
+    assert set(decision["alternatives"][0]) == {"rows", "columns", "layers", "judged", "units_left_out"}
     assert set(decision["certificate"]) == {"sequence", "head", "answer_digest", "key_id", "signature"}
     table = decision["table"]
     site, plan, female = table["dimensions"]

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sdcgate.engine.database import ComputationFailed
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.errors import Unavailable
-from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.fitting_room import FitFailed, FittingRoom
 from sdcgate.facility.judging import Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.model_designs import ModelDesigns
@@ -180,7 +181,7 @@ class _Search:
                 self._hopeless,
                 over=lambda: self._tried >= limits.judged or self._deadline.over,
             )
-        except (Unavailable, NotJudged):
+        except (Unavailable, NotJudged, FitFailed, ComputationFailed):
             return None
         return None if self._deadline.missed else tuple(self._found)
 
@@ -196,7 +197,10 @@ class _Search:
             if before:
                 self._found.append(ModelProposal(request))
             return before
-        outcome = self._redesigner.judged(self._in_hand(plan), self._known, self._deadline.left)
+        hand = self._in_hand(plan)
+        outcome = self._redesigner.judged(hand, self._known, self._deadline.left)
+        # Records of a dozen populations would fill the memory that no limit of the fitting room is about.
+        hand.people = None
         if outcome is None:
             return False
         # The next are judged as if this one had left: all of them together are told.

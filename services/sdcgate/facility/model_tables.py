@@ -137,6 +137,29 @@ def codes_taken_together(
     return found
 
 
+def hidden_apart(judged: Sequence[JudgedTable], together: Mapping[Level, tuple[str, ...]]) -> bool:
+    """Whether people of withheld cells would have columns of their own: no code is fitted as one with others.
+
+    Whether such columns can be estimated, and how much rests on one of these people, would tell of them.
+    """
+    for table in judged:
+        if not (table.states == State.WITHHELD).any():
+            continue
+        if len(table.implied.factors) != 1:
+            return True
+        (level,) = table.implied.factors
+        hidden = {
+            code
+            for axis in table.axes
+            if axis.variable == level[0]
+            for code in axis.codes
+            if code != TOTAL and _withholds_code(table, level, code)
+        }
+        if not hidden or not hidden <= {*together.get(level, ())}:
+            return True
+    return False
+
+
 def withheld_columns(
     columns: Sequence[Column], judged: Sequence[JudgedTable], references: References
 ) -> BoolArray:

@@ -28,6 +28,7 @@ from sdcgate.facility.model_tables import (
     codes_taken_together,
     codes_told,
     compute_tables,
+    hidden_apart,
     judge_tables,
     only_differencing,
     withheld_columns,
@@ -207,6 +208,8 @@ class ModelWay:
         named = {(f.variable, f.level): f.reference for f in hand.plan.factors if f.reference}
         references = choose_references(judged, named)
         together = codes_taken_together(judged, references)
+        if hidden_apart(judged, together):
+            return ModelOutcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), tuple(outcomes))
         fitted = self._fitted(hand, _Coding(references, codes_told(judged), together), left)
         if isinstance(fitted, NotEstimable):
             codes = (ReasonCode.NOT_ESTIMABLE,)

@@ -155,13 +155,14 @@ class StatisticWay:
         if hand.computed is None:
             return StatisticOutcome(None, (), table, withheld=np.zeros(0, dtype=np.bool_))
         found = self._assessed(hand.plan, hand.computed, left())
-        worst = max((consequence_of(finding) for finding in found.findings), default=Consequence.PROTECT)
+        told = _of_shown_groups(found, _hidden_by_table(hand, table))
+        worst = max((consequence_of(finding) for finding in told), default=Consequence.PROTECT)
         if found.unchecked:
             return StatisticOutcome(
                 hand.plan.policy.unproved_consequence, (ReasonCode.UNPROVED,), table, found
             )
         if worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved):
-            codes = sorted({finding.rule for finding in found.findings if consequence_of(finding) is worst})
+            codes = sorted({finding.rule for finding in told if consequence_of(finding) is worst})
             return StatisticOutcome(worst, tuple(codes), table, found)
         outcome = self._protected(hand, hand.computed, table, found)
         if hand.powers and outcome.withheld is not None:
@@ -263,7 +264,8 @@ class StatisticWay:
         shown = np.any([np.isfinite(figure.shown(found)) for figure in computed.figures], axis=0)
         withheld = ~shown & (computed.facts.table.units > 0)
         if withheld.any() and not shown.any():
-            codes = tuple(sorted({finding.rule for finding in found.findings if finding.cells}))
+            told = {finding.rule for finding in _of_shown_groups(found, hidden) if finding.cells}
+            codes = tuple(sorted(told | ({own.rule} if hidden.any() else set())))
             codes = codes or (ReasonCode.NOT_ESTIMABLE,)
             return StatisticOutcome(Consequence.REFUSE, codes, table, found)
         return StatisticOutcome(None, (), table, found, withheld)
@@ -292,6 +294,16 @@ def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:
     number = int(np.prod(inner.shape[:groups], dtype=np.int64))
     hidden: BoolArray = (inner.reshape(number, -1) == State.WITHHELD).any(axis=1)
     return hidden
+
+
+def _of_shown_groups(found: StatisticAssessment, hidden: BoolArray) -> tuple[Finding, ...]:
+    """What rules say of other groups than those that the table withholds.
+
+    The rest is for checkers alone: in reasons and verdicts it would tell of the withheld.
+    """
+    return tuple(
+        finding for finding in found.findings if not (finding.cells and hidden[list(finding.cells)].all())
+    )
 
 
 def _have_to_vary(plan: StatisticPlan) -> bool:
