@@ -91,10 +91,9 @@ def house(tmp_path_factory):
         assert bundled in text
         text = text.replace(bundled, other, 1)
     made = build(folder, policies={**load_policies(), "israel-cbs": parse_policy(text)})
-    measures = [
-        {"name": name, "decimals": 3, **BOUNDS} for name in ("age", "cost", "spent", "price", "offer")
-    ]
+    measures = [{"name": name, "decimals": 3, **BOUNDS} for name in ("age", "cost", "price", "offer")]
     measures += [{"name": name, "decimals": 0, **BOUNDS} for name in ("visits", "days")]
+    measures += [{"name": "spent", "decimals": 3, **BOUNDS, "lower_bound": 0.0005}]
     made.engine.register(
         people_descriptor(
             CODES,

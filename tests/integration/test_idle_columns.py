@@ -27,7 +27,7 @@ MODELS = (
     ("MULTINOMIAL_LOGIT", "place ~ {}", {}),
     ("ORDERED_LOGIT", "place ~ {}", {}),
     ("POISSON", "{} ~ income", {}),
-    ("NEGATIVE_BINOMIAL", "income ~ {}", {}),
+    ("NEGATIVE_BINOMIAL", "count ~ {}", {}),
     ("GAMMA", "{} ~ sex", {}),
     ("FIXED_EFFECTS", "income ~ {}", {"groups": "place"}),
     ("MIXED", "{} ~ income", {"groups": "place"}),
@@ -92,9 +92,10 @@ def people(difference: float = 30.0) -> pd.DataFrame:
 def declared(**more: Any) -> Any:
     measures = [
         {"name": name, "decimals": 1, "lower_bound": 0.1, "upper_bound": 10000}
-        for name in ("income", "twin", "wealth", "void", "same", "of_few")
+        for name in ("income", "twin", "wealth", "of_few")
     ]
-    measures.append({"name": "count", "lower_bound": 0, "upper_bound": 50})
+    counts = {"count": 0, "void": 1, "same": 1}
+    measures += [{"name": name, "lower_bound": least, "upper_bound": 50} for name, least in counts.items()]
     codes = {"place": "abc", "place_again": "abc", "sex": "01", "kind": "012", "one": "xy", "blank": "pq"}
     sensitive = {
         "name": "illness",

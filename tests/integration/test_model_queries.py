@@ -288,6 +288,26 @@ def test_all_that_is_wrong_is_told_at_once(house) -> None:
     assert {"filter[0].codes[0]", "weighted"} <= set(paths)
 
 
+@pytest.mark.parametrize(
+    ("kind", "outcome", "why"),
+    [
+        ("GAMMA", "mdvis", "is above 0"),
+        ("POISSON", "meddol", "is a count"),
+        ("NEGATIVE_BINOMIAL", "meddol", "is a count"),
+    ],
+)
+def test_whether_an_outcome_is_a_count_or_above_0_is_a_matter_of_its_descriptor(
+    house, kind, outcome, why
+) -> None:
+    """Of the data it would tell that somebody has a 0, or no whole number."""
+    with pytest.raises(InvalidRequest) as refused:
+        ask(house, f"{outcome} ~ female", kind)
+    (problem,) = refused.value.problems
+    assert problem.path == "formula"
+    assert why in problem.message
+    assert outcome in problem.message
+
+
 def test_what_cannot_be_estimated_is_refused_and_recorded(house) -> None:
     answered = ask(house, "meddol ~ numeric(coins) + coins + site", year=["1"])
 

@@ -8,6 +8,7 @@ if it left itself; a model that has all interactions of its factors is such a ta
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -231,6 +232,7 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
     )
     problems += _several_levels(plan)
     problems += _many_codes(plan)
+    problems += _outcome_out_of_bounds(plan)
     for condition in plan.population:
         if not condition.codes:
             message = f"Only missing values of {condition.variable} are chosen, which the formula needs."
@@ -252,6 +254,30 @@ def _many_codes(plan: ModelPlan) -> list[FieldProblem]:
         for (variable, level), size in sizes.items()
         if size > MOST_COLUMNS
     ]
+
+
+COUNTS = frozenset({Family.POISSON, Family.NEGATIVE_BINOMIAL})
+"""Families of counts."""
+
+
+def _outcome_out_of_bounds(plan: ModelPlan) -> list[FieldProblem]:
+    """An outcome that is not declared to be what its family needs: the data are not asked whether it is.
+
+    That a population has a 0, or a number that is not whole, may be one person's value.
+    """
+    outcome = plan.formula.outcome
+    if not isinstance(outcome, Numeric) or outcome.transformation or outcome.measure in plan.numbered:
+        return []
+    measure = plan.dataset.measure(outcome.measure)
+    lowest = -math.inf if measure.lower_bound is None else measure.lower_bound
+    if plan.options.family is Family.GAMMA and lowest <= 0:
+        needed = "is above 0: one that the descriptor declares a lower_bound above 0 for"
+    elif plan.options.family in COUNTS and (lowest < 0 or measure.decimals):
+        needed = "is a count: one that the descriptor declares a lower_bound of 0 and no decimals for"
+    else:
+        return []
+    message = f"This kind of model needs an outcome that {needed}; {outcome.measure} is none."
+    return [FieldProblem("formula", message)]
 
 
 def _several_levels(plan: ModelPlan) -> list[FieldProblem]:
