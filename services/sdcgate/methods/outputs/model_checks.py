@@ -133,12 +133,15 @@ def _leverage(facts: ModelFacts, rule: MaximumLeverage) -> Iterable[ModelFinding
 
 
 def _fit(facts: ModelFacts, rule: MaximumFit) -> Iterable[ModelFinding]:
-    pairs = [(facts.r_squared, rule.r_squared), (facts.exact_share, rule.exact_share)]
+    checked = [
+        (ReasonCode.PERFECT_FIT, facts.r_squared, rule.r_squared),
+        (ReasonCode.PERFECT_FIT, facts.exact_share, rule.exact_share),
+    ]
     if rule.residual_share:
-        pairs.append((facts.residual_share, rule.residual_share))
-    for figure, bound in pairs:
+        checked.append((ReasonCode.INFLUENCE, facts.residual_share, rule.residual_share))
+    for reason, figure, bound in checked:
         if figure is not None and _beyond(np.array([figure]), bound)[0]:
-            yield ModelFinding(ReasonCode.PERFECT_FIT, rule.consequence, figure=figure, bound=bound)
+            yield ModelFinding(reason, rule.consequence, figure=figure, bound=bound)
 
 
 def _outcome_class(facts: ModelFacts, rule: MinimumOutcomeClass) -> Iterable[ModelFinding]:

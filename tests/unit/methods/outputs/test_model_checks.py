@@ -69,7 +69,7 @@ def site(**changes: object) -> ModelFacts:
         (replace(SAFE, maximum_leverage=np.nan), ReasonCode.LEVERAGE, (), (), np.nan),
         (replace(SAFE, r_squared=0.999), ReasonCode.PERFECT_FIT, (), (), 0.999),
         (replace(SAFE, exact_share=0.2), ReasonCode.PERFECT_FIT, (), (), 0.2),
-        (replace(SAFE, residual_share=0.8), ReasonCode.PERFECT_FIT, (), (), 0.8),
+        (replace(SAFE, residual_share=0.8), ReasonCode.INFLUENCE, (), (), 0.8),
         (replace(SAFE, outcome_units=np.array([97, 3])), ReasonCode.OUTCOME_CLASS, (), (), 3),
         (replace(SAFE, separated=True), ReasonCode.OUTCOME_CLASS, (), (), 50),
         (site(class_units=np.array([[40, 30], [0, 30]])), ReasonCode.OUTCOME_CLASS, (), (2,), 0),
