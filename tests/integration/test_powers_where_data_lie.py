@@ -139,7 +139,7 @@ def test_random_models_are_audited_as_by_their_records(tmp_path_factory, monkeyp
 
     same()
     assert said[None] > 10
-    assert len(said) > 2
+    assert len(said) >= 2
     assert said["regions"] > 0
 
 
