@@ -187,11 +187,11 @@ def distinct_codes(dataset: Dataset, columns: Sequence[str]) -> Any:
     return table.select(*columns).distinct()
 
 
-def counted_codes(dataset: Dataset, columns: Sequence[str]) -> Any:
-    """Combinations of codes that occur in some columns, each with its `records`."""
+def counted_codes(dataset: Dataset, columns: Sequence[str], units: bool = False) -> Any:
+    """Combinations of codes that occur in some columns, each with the `count` of its records, or units."""
     table = _with_missing_flags(snapshot_table(dataset), columns)
-    records = table.count()
-    return table.group_by(list(columns)).agg(records=records) if columns else table.agg(records=records)
+    count = table["unit"].nunique() if units else table.count()
+    return table.group_by(list(columns)).agg(count=count) if columns else table.agg(count=count)
 
 
 def _with_missing_flags(table: Any, columns: Sequence[str]) -> Any:

@@ -257,20 +257,24 @@ class Engine:
             arrays.place(rows, [rows["cell"].to_numpy()], ranks)
         return facts_of(arrays, dataset, tuple(measures), shape)
 
-    def occurring_codes(self, dataset: Dataset, variables: Sequence[str]) -> tuple[IntArray, IntArray]:
+    def occurring_codes(
+        self, dataset: Dataset, variables: Sequence[str], units: bool = False
+    ) -> tuple[IntArray, IntArray]:
         """The finest codes of variables that occur together, (combinations, variables), and their records.
 
-        A variable may be `measure:<name>`: 0 where the measure is there, 1 where it is missing. Raises
-        UnknownName, SnapshotDamaged.
+        Or their `units`, which add up where no variable varies within a unit. A variable may be
+        `measure:<name>`: 0 where the measure is there, 1 where it is missing. Raises UnknownName,
+        SnapshotDamaged.
         """
         self._attach(dataset)
         columns = code_columns(dataset, variables)
-        key = ("occurring", view_name(dataset), columns)
-        rows = self._database.run(self._database.compiled(key, lambda: counted_codes(dataset, columns)))
+        key = ("occurring", view_name(dataset), columns, units)
+        sql = self._database.compiled(key, lambda: counted_codes(dataset, columns, units))
+        rows = self._database.run(sql)
         codes = [rows[column].to_numpy().astype(np.int64) for column in columns]
         table = np.array(codes, dtype=np.int64).reshape(len(columns), len(rows)).T
         order = np.lexsort(table.T) if columns else np.zeros(1, dtype=np.int64)
-        return table[order], rows["records"].to_numpy().astype(np.int64)[order]
+        return table[order], rows["count"].to_numpy().astype(np.int64)[order]
 
     def records(self, dataset: Dataset, query: RecordsQuery) -> Records:
         """Columns of a population's records, for methods that need records; nothing of them leaves the house.
@@ -304,9 +308,14 @@ class Engine:
         self._attach(dataset)
         return ProductSums(self._database, dataset, query, in_time)
 
+    @property
+    def embedded(self) -> bool:
+        """Whether the data lie in this process, where a question costs no more than its work."""
+        return self._database.dialect is Dialect.DUCKDB
+
     def sums_rather_than_records(self, dataset: Dataset) -> bool:
         """Whether sums cost less than the records they are of: always where these would leave a database."""
-        return self._database.dialect is not Dialect.DUCKDB or dataset.n_records >= SUMS_FROM
+        return not self.embedded or dataset.n_records >= SUMS_FROM
 
     def counted_units(self, dataset: Dataset, levels: Levels, households: bool = False) -> CountedUnits:
         """Units by the codes of some levels, with the sum of their weights.

@@ -10,6 +10,7 @@ from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Box, Region
 from sdcgate.methods.cells import BoolArray, IntArray
+from sdcgate.methods.tables.boxes import bits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,8 +28,8 @@ def involved_columns(dataset: Dataset, regions: Sequence[Region]) -> dict[str, s
                 restricted[variable] = restricted.get(variable, 0) | mask
                 if mask < 0:
                     raise ValueError(f"the mask of {variable} is negative")
-    for variable, bits in sorted(restricted.items()):
-        if bits > dataset.full_mask(variable):
+    for variable, mask in sorted(restricted.items()):
+        if mask > dataset.full_mask(variable):
             raise ValueError(f"a mask of {variable} has bits beyond its codes")
     names = sorted(restricted)
     return dict(zip(names, code_columns(dataset, names), strict=True))
@@ -99,6 +100,5 @@ class _Boxes:
         key = (variable, mask)
         if key not in self._known:
             codes = self._codes[variable]
-            bits = np.array([mask >> bit & 1 for bit in range(int(codes.max(initial=0)) + 1)], dtype=np.bool_)
-            self._known[key] = bits[codes]
+            self._known[key] = bits(mask, int(codes.max(initial=0)) + 1)[codes]
         return self._known[key]

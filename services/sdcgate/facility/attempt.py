@@ -19,7 +19,7 @@ from sdcgate.facility.findings import (
 )
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied, known_by_others
 from sdcgate.facility.joint_audit import telling
-from sdcgate.facility.joint_look import Extent, JointlyUnproved, Wide, Width
+from sdcgate.facility.joint_look import Extent, HeldBy, JointlyUnproved, Wide, Width, nothing_held
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, NoisyRelease, ReleasedTable
 from sdcgate.facility.plan import Plan
@@ -97,6 +97,8 @@ class Attempt:
     approved: bool = False
     """Whether an output checker waives what the policy refers to him."""
     versions: FromVersions | None = None
+    truth: HeldBy = nothing_held
+    """What people have in truth, to begin the joint audit with."""
     rounds: int = field(init=False, default=0)
     """How often cells were withheld and looked at anew."""
     facts: Facts = field(init=False, repr=False)
@@ -252,7 +254,8 @@ class Attempt:
 
     def _extent(self, remaining: Callable[[], float]) -> Extent:
         """How much the joint audit looks at, and how long."""
-        return Extent(self.plan.policy.joint_codes, Deadline(seconds_to_prove(self.plan, remaining)))
+        deadline = Deadline(seconds_to_prove(self.plan, remaining))
+        return Extent(self.plan.policy.joint_codes, deadline, self.truth)
 
     def _count_width(self) -> Width:
         """How uncertain a withheld count must stay."""

@@ -13,7 +13,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
-from sdcgate.methods.tables.boxes import Box, BoxTable
+from sdcgate.methods.tables.boxes import Box, BoxTable, bits
 
 MEASURE_PRESENT = 1
 MEASURE_FULL = 3
@@ -92,7 +92,7 @@ def compressed(dataset: Dataset, variable: str, mask: int) -> int:
 def occurring_places(dataset: Dataset, variable: str) -> IntArray:
     """The finest codes of a variable that occur, in order: bit k of a box's mask is the kth of them."""
     occurring = dataset.occurring(variable)
-    return np.flatnonzero(_bits(occurring, occurring.bit_length()))
+    return np.flatnonzero(bits(occurring, occurring.bit_length()))
 
 
 def expanded(dataset: Dataset, box: Box) -> Box:
@@ -117,25 +117,19 @@ def _gathered(mask: int, occurring: int) -> int:
         # Of many codes each has a mask of its own.
         return 1 << (occurring & (inside - 1)).bit_count()
     size = occurring.bit_length()
-    return _number(_bits(inside, size)[_bits(occurring, size)])
+    return _number(bits(inside, size)[bits(occurring, size)])
 
 
 @lru_cache(maxsize=8192)
 def _spread(mask: int, occurring: int) -> int:
-    bits = _bits(occurring, occurring.bit_length())
-    places = np.flatnonzero(bits)
-    bits[places] = _bits(mask, len(places))[: len(places)]
-    return _number(bits)
+    spread = bits(occurring, occurring.bit_length())
+    places = np.flatnonzero(spread)
+    spread[places] = bits(mask, len(places))
+    return _number(spread)
 
 
-def _bits(mask: int, size: int) -> BoolArray:
-    """The bits of a mask, the first code first, shape (size,)."""
-    raw = np.frombuffer((mask & ((1 << size) - 1)).to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
-    return np.unpackbits(raw, bitorder="little", count=size).astype(np.bool_)
-
-
-def _number(bits: BoolArray) -> int:
-    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+def _number(flags: BoolArray) -> int:
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
 def as_if_published(plan: Plan, axes: tuple[Axis, ...], facts: Facts) -> list[ReleasedTable]:

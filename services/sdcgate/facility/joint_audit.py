@@ -6,7 +6,7 @@ negative and by published zeros, within as many variables as time allows.
 
 from collections.abc import Sequence, Set
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 
 import numpy as np
@@ -62,7 +62,8 @@ def telling(
     group = _group(tables)
     for those, first, news, units in looks:
         seen = {} if wide is None else wide
-        look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline, wide=seen)
+        held = partial(extent.held, units)
+        look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline, wide=seen, held=held)
         domain = joint_domain(first, those, full, extent.atoms)
         found = scopes(those, domain, full, group, news, units)
         blamed = [box_set for scope in found for box_set in look.noted(scope, known.told, (width, units))]

@@ -7,6 +7,8 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combinations import Held
+from sdcgate.methods.tables.joint_boxes import Variables
 from sdcgate.methods.tables.joint_intervals import (
     JointIntervals,
     joint_bounds,
@@ -17,6 +19,14 @@ from sdcgate.methods.tables.joint_reduction import Question, everything_of
 from sdcgate.methods.tables.joint_scopes import Scope
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
+
+HeldBy = Callable[[bool, Variables], Held | None]
+"""What is held, in units or in records, of some variables; None where it is not known."""
+
+
+def nothing_held(units: bool, variables: Variables) -> Held | None:  # noqa: ARG001
+    """Nothing is known of what people have in truth."""
+    return None
 
 
 class JointlyUnproved(Exception):
@@ -48,6 +58,8 @@ class Extent:
     atoms: int
     """Joint codes of the variables that are looked at together, beyond the table's own."""
     deadline: Deadline
+    held: HeldBy = nothing_held
+    """What people have in truth, to begin with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +79,8 @@ class Look:
     """By how much published amounts may be off; 0 for counts."""
     wide: Wide = field(default_factory=dict, repr=False)
     """What earlier turns of the same table have seen; it grows."""
+    held: Callable[[Variables], Held | None] = field(default=lambda _: None, repr=False)
+    """What people have in truth of the joint codes of variables, where it is known."""
 
     def noted(
         self, scope: Scope, notes: dict[Hashable, frozenset[Box]], required: Hashable
@@ -126,9 +140,15 @@ class Look:
 
     def _system(self, scope: Scope, secrets: Sequence[Box]) -> JointSystem:
         """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""
-        told_apart = self.fresh
         return joint_system(
-            scope.domain, scope.published, secrets, scope.full, told_apart, self.room, scope.limits
+            scope.domain,
+            scope.published,
+            secrets,
+            scope.full,
+            self.fresh,
+            self.room,
+            scope.limits,
+            self.held(scope.domain),
         )
 
     def _narrow(self, scope: Scope, secrets: Sequence[Box], settled: Set[Box]) -> BoolArray:
@@ -150,7 +170,10 @@ class Look:
         before = {box: amount for box, amount in scope.published.items() if box not in self.fresh}
         limits = {box: most for box, most in scope.limits.items() if box not in self.fresh}
         floors = np.array([0.0 if box in self.hidden else self.floor for box in secrets])
-        system = joint_system(scope.domain, before, secrets, scope.full, room=self.room, limits=limits)
+        held = self.held(scope.domain)
+        system = joint_system(
+            scope.domain, before, secrets, scope.full, room=self.room, limits=limits, held=held
+        )
         question = replace(everything_of(system), asked=narrow)
         widths = self.widths(secrets)
         return self._settled(joint_bounds(system, widths, floors, self.deadline, question)).narrow

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from sdcgate.facility.disclosed_groups import DisclosedGroups, harmful_codes
 from sdcgate.facility.implied_measures import Implied, judge_implied
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.noise import Noise
+from sdcgate.facility.occurring import Occurring
 from sdcgate.facility.other_versions import (
     Compared,
     OtherVersions,
@@ -54,6 +56,7 @@ class Judge:
         self._engine = engine
         self._risk = risk
         self._protection = protection
+        self._occurring = Occurring(engine)
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""
@@ -97,7 +100,10 @@ class Judge:
             noise = Noise.of(plan.policy.cell_keys)
             own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, pulse)
             return own.outcome(noise, approved)
-        attempt = Attempt(plan, computed.table, known, judgement, findings, empty, pulse, approved)
+        truth = partial(self._occurring.held, plan.dataset)
+        attempt = Attempt(
+            plan, computed.table, known, judgement, findings, empty, pulse, approved, truth=truth
+        )
         if judgement.unchecked:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.noisy:
@@ -111,7 +117,15 @@ class Judge:
             if isinstance(asked, Outcome):
                 return asked
             attempt = Attempt(
-                plan, computed.table, compared.known, judgement, findings, empty, pulse, versions=asked
+                plan,
+                computed.table,
+                compared.known,
+                judgement,
+                findings,
+                empty,
+                pulse,
+                versions=asked,
+                truth=truth,
             )
             inspector = replace(inspector, also=self._also_changed(compared, plan, remaining))
         with watcher().stage(Stage.PROOF):

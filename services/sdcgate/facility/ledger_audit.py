@@ -10,20 +10,21 @@ import numpy as np
 
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.boxes import MEASURE_PRESENT, expanded, occurring_places
+from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.facility.joint_sums import MeasureHistory
 from sdcgate.facility.knowledge import COUNTS, Knowledge, KnowledgeOfSources, KnownQuantity
 from sdcgate.facility.noise import Noise
+from sdcgate.facility.occurring import combinations
 from sdcgate.facility.perturbing import Together, mixed
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.powers import power_words
 from sdcgate.facility.weights import bounds_of
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_history import AuditedBox, Standing, audit_history, audit_sums
 from sdcgate.methods.tables.joint_sums import PART, Amounts, P, Q, amounts, of_all_parts
-from sdcgate.methods.tables.joint_witnesses import Combinations
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 from sdcgate.policy.effective import EffectivePolicy
@@ -178,12 +179,7 @@ class _Look:
 
     def occurring(self, variables: tuple[str, ...]) -> Combinations:
         """The joint codes that people have, as boxes tell them: by the codes that occur."""
-        codes, _ = self.engine.occurring_codes(self.dataset, variables)
-        places = [
-            np.searchsorted(occurring_places(self.dataset, name), codes[:, column])
-            for column, name in enumerate(variables)
-        ]
-        return Combinations(variables, np.array(places, dtype=np.int64).reshape(len(variables), -1).T)
+        return combinations(self.engine, self.dataset, variables)[0]
 
 
 def _counts(look: _Look, units: bool, known: KnownQuantity, policy: EffectivePolicy) -> AuditedQuantity:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from functools import partial
 
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Look, Width
 from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
@@ -60,9 +61,10 @@ def limit_tells(
         return False
     limited = boxes.limited(limit.box, limit.units)
     masks = {**limit.full, **full}
-    look = Look({limit.box}, frozenset(), lambda _: width.least, width.floor, extent.deadline)
-    domain = joint_domain(names, limited, masks, extent.atoms)
     units = varying is not None
+    held = partial(extent.held, units)
+    look = Look({limit.box}, frozenset(), lambda _: width.least, width.floor, extent.deadline, held=held)
+    domain = joint_domain(names, limited, masks, extent.atoms)
     try:
         found = scopes(limited, domain, masks, {}, look.fresh, units)
         return any(look.blamed(scope, set()) for scope in found)

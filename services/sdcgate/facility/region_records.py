@@ -10,7 +10,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import MEASURE_PREFIX, Records, RecordsQuery, Region
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.methods.cells import BoolArray, IntArray
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.boxes import Box, bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,7 @@ def in_box(dataset: Dataset, box: Box, codes: Callable[[str], IntArray], count: 
     found = np.ones(count, dtype=np.bool_)
     for name, mask in expanded(dataset, without_measures(box)):
         own = codes(name)
-        bits = np.array([mask >> bit & 1 for bit in range(int(own.max(initial=0)) + 1)], dtype=np.bool_)
-        found &= bits[own]
+        found &= bits(mask, int(own.max(initial=0)) + 1)[own]
     return found
 
 

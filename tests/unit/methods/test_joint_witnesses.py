@@ -4,9 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.joint_history import Standing, audit_history
-from sdcgate.methods.tables.joint_witnesses import Combinations, Everything, wide_over_everything
+from sdcgate.methods.tables.joint_witnesses import Everything, wide_over_everything
 from sdcgate.methods.tables.solver import Deadline
 from three_variables import CODES, FULL, bounds, box, boxes, inside
 

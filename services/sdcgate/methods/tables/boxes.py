@@ -262,3 +262,9 @@ class BoxTable:
             records=np.frombuffer(blob, "<i8", cells, start + cells).astype(np.int64),
             marks=np.frombuffer(blob, "<i8", cells, start + 9 * cells).astype(np.int64),
         )
+
+
+def bits(mask: int, size: int) -> BoolArray:
+    """The first bits of a mask, the first code first, shape (size,)."""
+    raw = np.frombuffer((mask & ((1 << size) - 1)).to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(raw, bitorder="little", count=size).astype(np.bool_)

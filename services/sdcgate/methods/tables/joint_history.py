@@ -13,6 +13,7 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import (
@@ -23,7 +24,7 @@ from sdcgate.methods.tables.joint_intervals import (
 )
 from sdcgate.methods.tables.joint_sums import PART, PARTS, ROOM, Amounts, as_array, of_all_parts
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
-from sdcgate.methods.tables.joint_witnesses import Combinations, Everything, wide_over_everything
+from sdcgate.methods.tables.joint_witnesses import Everything, wide_over_everything
 from sdcgate.methods.tables.solver import Deadline
 
 Occurring = Callable[[tuple[str, ...]], Combinations]

@@ -12,9 +12,10 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
+from sdcgate.methods.tables.joint_moves import agrees, moved
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_system import JointSystem
-from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
+from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
 
 SWEEPS = 60
 FEW = 4
@@ -103,6 +104,7 @@ def _searched(
     if not system.columns:
         return _of_nobody(system, floor, asked)
     search = _Search(system, width, floor, deadline, asked)
+    search.begin()
     search.sweep_all()
     unproved = np.zeros(search.secrets, dtype=np.bool_)
     for secret in np.flatnonzero(search.close).tolist():
@@ -163,6 +165,7 @@ class _Search:
             rows.put(first + system.secret.rows, system.secret.columns, 1.0)
         # Of sums that have room the dual method finds the first corner in half the time.
         self._program = Program(rows, system.columns, primal=True, begun_dual=not system.whole)
+        self._begun = len(system.counts) < LARGE
 
     @property
     def close(self) -> BoolArray:
@@ -171,10 +174,24 @@ class _Search:
         close: BoolArray = self._asked & (apart < self._width) & ~self._narrow
         return close
 
+    def begin(self) -> None:
+        """Begin with what is true, where it is given and agrees with what is known."""
+        held = self._system.held
+        if held is None or not agrees(self._system, held, self._floor):
+            return
+        found = moved(self._system, held, self._floor, self._asked, self._deadline)
+        self._lowest, self._highest = found.lowest, found.highest
+        if self.close.any():
+            sums = [self._system.known.of(held)]
+            if (self._floor > 0).any():
+                sums.append(self._system.secret.of(held))
+            self._program.begin_at(held, np.concatenate(sums), self._least, self._most, self._deadline)
+            self._begun = True
+
     def sweep_all(self) -> None:
         """Move all that are close at once, up and down, as long as that settles many."""
-        sums = len(self._system.counts)
-        inside, begun = sums >= HUGE, sums < LARGE
+        begun = self._begun
+        inside = not begun and len(self._system.counts) >= HUGE
         for turn in range(SWEEPS):
             before = int(np.count_nonzero(self.close))
             if before == 0 or (before <= FEW and begun):
@@ -187,7 +204,7 @@ class _Search:
             else:
                 found = self._program.from_inside(cost, self._least, self._most, self._deadline, corner)
                 begun = corner
-                if found is None or not self._agrees(found):
+                if found is None or not agrees(self._system, found, self._floor):
                     # The simplex method finds its own way.
                     begun, found = True, self._maximise(cost)
             if found is None:
@@ -219,13 +236,6 @@ class _Search:
 
     def _maximise(self, cost: FloatArray) -> FloatArray | None:
         return self._program.maximise(cost, self._least, self._most, self._deadline)
-
-    def _agrees(self, found: FloatArray) -> bool:
-        """Whether a solution keeps to all that is known, as the solver's corners do."""
-        sums, secrets = self._system.known.of(found), self._system.secret.of(found)
-        least = min(found.min(initial=0.0), (secrets - self._floor)[self._floor > 0].min(initial=0.0))
-        off = np.abs(sums - self._system.counts).max()
-        return bool(least >= -FEASIBILITY and off <= self._system.room + FEASIBILITY)
 
     def _note(self, found: FloatArray) -> None:
         """Note the values of a solution."""

@@ -11,13 +11,13 @@ Nothing is left out that could tell more: dropped are equations that follow from
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.joint_system import JointSystem, Sums, one_of_each
+from sdcgate.methods.tables.joint_system import JointSystem, Sums, added_up, first_alike
 
 TOLERANCE = 1e-6
 """A sum so close to nothing is nothing."""
@@ -105,7 +105,7 @@ def subtracted(system: JointSystem) -> Subtracted:
     entries = np.concatenate([np.zeros(0, dtype=np.int64), *left_columns])
     sums = Sums(np.repeat(np.arange(len(parts)), sizes), entries, known.shape)
     return Subtracted(
-        JointSystem(system.published, counts, sums, system.secret, system.room),
+        replace(system, counts=counts, known=sums, limits=0),
         np.array(rows, dtype=np.int64),
         np.array(less, dtype=np.int64),
     )
@@ -217,7 +217,8 @@ def _of_columns(system: JointSystem, left: FloatArray, kept: BoolArray, linking:
     shown, hidden = kept[known.columns], kept[secret.columns]
     rows = np.concatenate([known.rows[shown], known.shape[0] + secret.rows[hidden & linking[secret.rows]]])
     columns = np.concatenate([known.columns[shown], secret.columns[hidden & linking[secret.rows]]])
-    chosen = one_of_each(rows, columns, known.shape[1])
+    first = first_alike(rows, columns, known.shape[1])
+    chosen = first == np.arange(known.shape[1])
     shown, hidden = chosen[known.columns], chosen[secret.columns] & linking[secret.rows]
     place = np.cumsum(chosen) - 1
     live = np.flatnonzero(np.bincount(known.rows[shown], minlength=known.shape[0]))
@@ -230,6 +231,7 @@ def _of_columns(system: JointSystem, left: FloatArray, kept: BoolArray, linking:
         Sums(row[known.rows[shown]], place[known.columns[shown]], (len(live), size)),
         Sums(secret.rows[hidden], place[secret.columns[hidden]], (secret.shape[0], size)),
         system.room,
+        held=None if system.held is None else added_up(system.held, first)[chosen],
     )
 
 

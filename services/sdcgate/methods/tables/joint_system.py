@@ -14,7 +14,8 @@ from types import MappingProxyType
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.boxes import Box, bits
+from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_domain import classes
 from sdcgate.methods.tables.splitmix import GAMMA, finalised
 
@@ -49,6 +50,8 @@ class JointSystem:
     """By how much known sums may be off; 0 where all are whole numbers."""
     limits: int = 0
     """Of how many of the sums, the last ones, only a most is known."""
+    held: FloatArray | None = field(default=None, repr=False)
+    """The amounts that are true, shape (columns,), where they are given: a solution to begin with."""
 
     @property
     def columns(self) -> int:
@@ -69,6 +72,7 @@ def joint_system(
     told_apart: Set[Box] = frozenset(),
     room: float = 0.0,
     limits: Mapping[Box, float] = MappingProxyType({}),
+    held: Held | None = None,
 ) -> JointSystem:
     """The system of boxes that restrict no variables but the domain's.
 
@@ -80,6 +84,7 @@ def joint_system(
         told_apart: published boxes that are rows even where they are empty.
         room: by how much amounts may be off; 0 for whole numbers.
         limits: other boxes with the most that they may have.
+        held: what people have in truth, where it is known: by the domain's variables.
     """
     grid = _Grid(domain, [*published, *limits, *secret], full)
     exact = [box for box, count in published.items() if count or box in told_apart]
@@ -92,7 +97,8 @@ def joint_system(
     rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     atoms = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
     rows, atoms = rows[~empty[atoms]], atoms[~empty[atoms]]
-    chosen = one_of_each(rows, atoms, grid.atoms)
+    first = first_alike(rows, atoms, grid.atoms)
+    chosen = first == np.arange(grid.atoms)
     column = np.cumsum(chosen) - 1
     kept = chosen[atoms]
     rows, columns, size = rows[kept], column[atoms[kept]], int(chosen.sum())
@@ -101,6 +107,9 @@ def joint_system(
     lacking = np.arange(len(limits))
     known_rows = np.concatenate([rows[known], len(exact) + lacking])
     known_columns = np.concatenate([columns[known], size + lacking])
+    people = None
+    if held is not None:
+        people = _with_lacking(added_up(grid.amounts(held), first)[chosen], rows, columns, len(exact), limits)
     size += len(limits)
     return JointSystem(
         tuple(shown),
@@ -109,7 +118,17 @@ def joint_system(
         Sums(rows[~known] - len(shown), columns[~known], (len(secret), size)),
         room,
         len(limits),
+        people,
     )
+
+
+def _with_lacking(
+    amounts: FloatArray, rows: IntArray, columns: IntArray, exact: int, limits: Mapping[Box, float]
+) -> FloatArray:
+    """Amounts of columns, and what limited boxes, the rows after the exact ones, lack of the most."""
+    limited = (rows >= exact) & (rows < exact + len(limits))
+    inside = np.bincount(rows[limited] - exact, amounts[columns[limited]], len(limits))
+    return np.concatenate([amounts, np.array([*limits.values()], dtype=np.float64) - inside])
 
 
 class _Grid:
@@ -133,6 +152,20 @@ class _Grid:
             atoms = (atoms[:, None] * len(parts) + codes).reshape(-1)
         return atoms
 
+    def amounts(self, held: Held) -> FloatArray:
+        """What is held of each atom, shape (atoms,); who has other codes is left out."""
+        atoms, inside = np.zeros((2, len(held.amounts)), dtype=np.int64)
+        inside += 1
+        for name, parts in self._parts.items():
+            codes = held.combinations.codes[:, held.combinations.variables.index(name)]
+            part = np.full(1 + max(int(codes.max(initial=0)), *(mask.bit_length() for mask in parts)), -1)
+            for place, mask in enumerate(parts):
+                part[bits(mask, len(part))] = place
+            atoms = atoms * len(parts) + part[codes]
+            inside &= part[codes] >= 0
+        kept = inside.astype(np.bool_)
+        return np.bincount(atoms[kept], held.amounts[kept], self.atoms).astype(np.float64)
+
     def _inside(self, name: str, mask: int) -> IntArray:
         found = self._codes.get((name, mask))
         if found is None:
@@ -141,14 +174,23 @@ class _Grid:
         return found
 
 
-def one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
-    """The first of all atoms that lie in the same rows, and none of those in no row; flags (count,).
+def first_alike(rows: IntArray, atoms: IntArray, count: int) -> IntArray:
+    """For each atom the first one that lies in the same rows, and -1 for those in no row; shape (count,).
 
     Two atoms in different rows are taken for one if 64-bit sums of scrambled row numbers agree.
     """
     sums = np.zeros(count, dtype=np.uint64)
     np.add.at(sums, atoms, finalised((rows.astype(np.uint64) + np.uint64(1)) * GAMMA))
-    values, first = np.unique(sums, return_index=True)
-    chosen = np.zeros(count, dtype=np.bool_)
-    chosen[first[values != 0]] = True
-    return chosen
+    _, first, place = np.unique(sums, return_index=True, return_inverse=True)
+    return np.where(sums == 0, -1, first[place])
+
+
+def added_up(amounts: FloatArray, first: IntArray) -> FloatArray:
+    """Amounts of atoms at the first ones of those alike, shape (atoms,)."""
+    inside = first >= 0
+    return np.bincount(first[inside], amounts[inside], len(first)).astype(np.float64)
+
+
+def one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
+    """The first of all atoms that lie in the same rows, and none of those in no row; flags (count,)."""
+    return np.asarray(first_alike(rows, atoms, count) == np.arange(count))

@@ -14,7 +14,8 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.boxes import Box, bits
+from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.joint_intervals import TOLERANCE, distance
 from sdcgate.methods.tables.joint_reduction import Subtracted, subtracted
 from sdcgate.methods.tables.joint_system import JointSystem, Sums, one_of_each
@@ -32,38 +33,6 @@ FEW = 10
 MOVED, CHANGED = 60, 40_000
 """Combinations tried as columns in a round: for each secret that is left, and beside."""
 MOST_NEW = 4_000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Combinations:
-    """Joint codes: `codes[k, v]` is the code of variable v that combination k has, a bit of boxes' masks."""
-
-    variables: tuple[str, ...]
-    codes: IntArray = field(repr=False)
-
-    def inside(self, box: Box) -> BoolArray:
-        """Which of them lie in a box of these variables, shape (combinations,)."""
-        found = np.ones(len(self.codes), dtype=np.bool_)
-        for name, mask in box:
-            codes = self.codes[:, self.variables.index(name)]
-            found &= _bits(mask, int(codes.max(initial=0)) + 1)[codes]
-        return found
-
-    def of(self, which: IntArray | BoolArray) -> "Combinations":
-        """Some of them."""
-        return replace(self, codes=self.codes[which])
-
-    def entries(self, boxes: Sequence[Box]) -> tuple[IntArray, IntArray]:
-        """Which lie in each of some boxes, as the boxes' numbers and the combinations'."""
-        parts = [np.flatnonzero(self.inside(box)) for box in boxes]
-        rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        return rows, np.concatenate([np.zeros(0, dtype=np.int64), *parts])
-
-    def with_codes(self, variable: str, codes: int) -> "Combinations":
-        """Each with every one of so many codes of one variable more."""
-        repeated = np.repeat(self.codes, codes, axis=0)
-        more = np.tile(np.arange(codes), len(self.codes))
-        return Combinations((*self.variables, variable), np.column_stack([repeated, more]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,13 +250,7 @@ def _moved(codes: IntArray, pool: Combinations, box: Box, rng: np.random.Generat
     found = codes.copy()
     for name, mask in box:
         column = found[:, pool.variables.index(name)]
-        flags = _bits(mask, max(mask.bit_length(), int(column.max(initial=0)) + 1))
+        flags = bits(mask, max(mask.bit_length(), int(column.max(initial=0)) + 1))
         outside = np.flatnonzero(~flags[column])
         column[outside] = rng.choice(np.flatnonzero(flags), len(outside))
     return found
-
-
-def _bits(mask: int, size: int) -> BoolArray:
-    """The bits of a mask, the first code first, shape (size,)."""
-    raw = np.frombuffer(mask.to_bytes((max(size, mask.bit_length()) + 7) // 8, "little"), dtype=np.uint8)
-    return np.unpackbits(raw, bitorder="little", count=size).astype(np.bool_)

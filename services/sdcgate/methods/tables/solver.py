@@ -272,6 +272,28 @@ class Program:
             return None
         return self._values()
 
+    def begin_at(
+        self, values: FloatArray, sums: FloatArray, lower: FloatArray, upper: FloatArray, deadline: Deadline
+    ) -> None:
+        """Let `maximise` start from a corner near a solution: `values` of columns, `sums` of rows.
+
+        The corner is found by crossover (Megiddo, ORSA Journal on Computing 3, 1991), which takes a fifth of
+        what it takes to find one from nothing. If none is found, it starts from nothing.
+        """
+        import highspy
+
+        if deadline.over:
+            return
+        self._change(np.zeros_like(lower), lower, upper)
+        _wake()
+        solution = highspy.HighsSolution()
+        solution.col_value, solution.row_value = values.tolist(), sums.tolist()
+        solution.col_dual, solution.row_dual = [0.0] * len(values), [0.0] * len(sums)
+        status = self._solver.crossover(solution)
+        deadline.spend(self._start_effort)
+        if status != highspy.HighsStatus.kOk or not self._solver.getBasis().valid:
+            self._solver.setBasis()
+
     def _values(self) -> FloatArray | None:
         values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
         return values if np.all(np.isfinite(values)) else None
@@ -335,3 +357,13 @@ class Program:
 def _joined(parts: list[IntArray] | list[FloatArray], kind: type) -> np.ndarray:
     """Arrays one after the other, also where there are none."""
     return np.concatenate([np.zeros(0, dtype=kind), *parts]).astype(kind)
+
+
+def _wake() -> None:
+    """Solve something: crossover in a thread that has solved nothing ends the process (HiGHS 1.15)."""
+    import highspy
+
+    program = highspy.Highs()
+    program.silent()
+    program.addVar(0.0, 1.0)
+    program.run()

@@ -1,0 +1,49 @@
+"""Joint codes of variables, one row each: those that people have, or that an intruder thinks of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.boxes import Box, bits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combinations:
+    """Joint codes: `codes[k, v]` is the code of variable v that combination k has, a bit of boxes' masks."""
+
+    variables: tuple[str, ...]
+    codes: IntArray = field(repr=False)
+
+    def inside(self, box: Box) -> BoolArray:
+        """Which of them lie in a box of these variables, shape (combinations,)."""
+        found = np.ones(len(self.codes), dtype=np.bool_)
+        for name, mask in box:
+            codes = self.codes[:, self.variables.index(name)]
+            found &= bits(mask, int(codes.max(initial=0)) + 1)[codes]
+        return found
+
+    def of(self, which: IntArray | BoolArray) -> "Combinations":
+        """Some of them."""
+        return replace(self, codes=self.codes[which])
+
+    def entries(self, boxes: Sequence[Box]) -> tuple[IntArray, IntArray]:
+        """Which lie in each of some boxes, as the boxes' numbers and the combinations'."""
+        parts = [np.flatnonzero(self.inside(box)) for box in boxes]
+        rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        return rows, np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+    def with_codes(self, variable: str, codes: int) -> "Combinations":
+        """Each with every one of so many codes of one variable more."""
+        repeated = np.repeat(self.codes, codes, axis=0)
+        more = np.tile(np.arange(codes), len(self.codes))
+        return Combinations((*self.variables, variable), np.column_stack([repeated, more]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """The combinations that people have, and how many: what is true of them, amounts (combinations,)."""
+
+    combinations: Combinations
+    amounts: FloatArray = field(repr=False)
