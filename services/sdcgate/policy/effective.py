@@ -37,25 +37,27 @@ if TYPE_CHECKING:
 
 HASH_FORMAT = 1
 """Raised when a parameter changes its meaning, so that decisions before and after do not share a hash."""
-ADDED_RULES: dict[str, Any] = {
-    "prior_posterior": None,
-    "linear_sensitivity": (),
-    "contributions": ABSOLUTE_VALUES,
-}
-"""Rules that the first policies did not have, with what stands for their absence."""
 JOINT_CODES = 5_000
-ADDED_SETTINGS: dict[str, Any] = {
-    "levels_of_rules": False,
-    "presence_hidden": False,
-    "attrition_hidden": False,
-    "joint_codes": JOINT_CODES,
-    "protection_costs": "records",
-    "protection_effort_ms": 0,
-}
-"""Settings of protection that came later, and what they are where nothing is said of them."""
 """How many joint codes are looked at together where the policy does not say it."""
 MODELS_TIME_LIMIT_MS = 5000
 """How long coarser models are looked for where the policy does not say it."""
+CAME_LATER: Mapping[tuple[str, ...], Any] = {
+    ("levels_of_rules",): False,
+    ("presence_hidden",): False,
+    ("attrition_hidden",): False,
+    ("joint_codes",): JOINT_CODES,
+    ("protection_costs",): "records",
+    ("protection_effort_ms",): 0,
+    ("cell_keys",): None,
+    ("rules", "prior_posterior"): None,
+    ("rules", "linear_sensitivity"): (),
+    ("rules", "contributions"): asdict(ABSOLUTE_VALUES),
+    ("rules", "p_percent", "coalition"): 1,
+    ("rules", "individual_risk", "tolerated_uniques"): 0,
+    ("models", "fit", "residual_share"): 0.0,
+    ("redesign", "models_time_limit_ms"): MODELS_TIME_LIMIT_MS,
+}
+"""What the text of the first policies did not have, by where it stands there, and what its absence means."""
 NOT_HASHED = ("hash", "rules", "latency_step_ms", "budgets", "pairs_of_eyes")
 """When an answer leaves, or how many do, changes none: tuning must not make every query a new one."""
 
@@ -72,13 +74,6 @@ class Redesign:
     models_time_limit_ms: int = MODELS_TIME_LIMIT_MS
     withheld_share: float | None = 0.5
     """From which share of withheld cells, or coefficients, on they are proposed, too; None: never."""
-
-    def written(self) -> dict[str, Any]:
-        """As the text of a policy has it; what the first ones did not have stands there where it is used."""
-        content = asdict(self)
-        if self.models_time_limit_ms == MODELS_TIME_LIMIT_MS:
-            del content["models_time_limit_ms"]
-        return content
 
 
 class HasConsequence(Protocol):
@@ -216,52 +211,37 @@ def hash_of_text(text: str) -> str:
 
 
 def canonical_text(policy: EffectivePolicy) -> str:
-    """All of a policy that can change a decision as JSON, in one spelling."""
+    """All of a policy that can change a decision as JSON, in one spelling.
+
+    What came after others were recorded stands there where it is used. So a policy that uses none of it keeps
+    its hash, and what was answered under it is found again.
+    """
     content: dict[str, Any] = {
         name: getattr(policy, name) for name in policy.__dataclass_fields__ if name not in NOT_HASHED
     }
-    content["rules"] = _told(policy.rules)
-    for name, unused in ADDED_SETTINGS.items():
-        if getattr(policy, name) == unused:
+    content["rules"], content["redesign"] = asdict(policy.rules), asdict(policy.redesign)
+    content["cell_keys"] = None if policy.cell_keys is None else asdict(policy.cell_keys)
+    content["models"], content["statistics"] = policy.models.written(), policy.statistics.written()
+    used = (policy.redesign.proposals, policy.models.kinds, policy.statistics.kinds)
+    for name, any_of_it in zip(("redesign", "models", "statistics"), used, strict=True):
+        if not any_of_it:
             del content[name]
-    if policy.cell_keys is None:
-        del content["cell_keys"]
-    else:
-        content["cell_keys"] = asdict(policy.cell_keys)
-    if policy.models.kinds:
-        content["models"] = policy.models.written()
-        if (fit := content["models"]["fit"]) and not fit["residual_share"]:
-            del fit["residual_share"]
-    else:
-        del content["models"]
-    if policy.statistics.kinds:
-        content["statistics"] = policy.statistics.written()
-    else:
-        del content["statistics"]
-    if policy.redesign.proposals:
-        content["redesign"] = policy.redesign.written()
-    else:
-        del content["redesign"]
+    for path, unused in CAME_LATER.items():
+        _leave_out(content, path, unused)
     content["format"] = HASH_FORMAT
     return json.dumps(
         _plain(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
 
 
-def _told(rules: Rules) -> dict[str, Any]:
-    """Rules as the text has them: what came after others were recorded stands there where it is used.
-
-    So a policy that uses none of it keeps its hash, and what was answered under it is found again.
-    """
-    content = asdict(rules)
-    for name, unused in ADDED_RULES.items():
-        if getattr(rules, name) == unused:
-            del content[name]
-    if rules.p_percent and rules.p_percent.coalition == 1:
-        del content["p_percent"]["coalition"]
-    if rules.individual_risk and not rules.individual_risk.tolerated_uniques:
-        del content["individual_risk"]["tolerated_uniques"]
-    return content
+def _leave_out(content: dict[str, Any], path: tuple[str, ...], unused: Any) -> None:
+    """Take out what stands at a path, if it is there and as if it were not used."""
+    *above, name = path
+    place: dict[str, Any] | None = content
+    for part in above:
+        place = place.get(part) if place is not None else None
+    if place is not None and place[name] == unused:
+        del place[name]
 
 
 def rules_of(rules: "RuleSet") -> Rules:

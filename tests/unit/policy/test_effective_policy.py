@@ -177,9 +177,17 @@ def test_rules_on_contributions_that_no_table_can_be_judged_by_are_told(rule: st
 def test_the_hash_of_a_known_policy_stays_what_it_is() -> None:
     # A change of this value means that earlier answers are no longer found under the policy's hash.
     assert parse_policy(OWN).effective("remote", "x").hash == PINNED
+    with_more = OWN.replace("access_levels:", MORE, 1)
+    assert parse_policy(with_more).effective("remote", "x").hash == PINNED_WITH_MORE
 
 
 PINNED = "sha256:5965d9709f5385eab17e3051b7d3731221b9f9729ceeb53f7cd76c98d32ae1c1"
+MORE = """  redesign: {proposals: 2}
+  models:
+    kinds: [LINEAR]
+    fit: {r_squared: 0.999, exact_share: 0.5, consequence: refuse}
+access_levels:"""
+PINNED_WITH_MORE = "sha256:492999015d673ac4ab8f6f0f894bcb7a88bea2c68c3ff7b48d261185e11a3e8b"
 
 CHANGES = {
     "units: 10": "units: 11",
