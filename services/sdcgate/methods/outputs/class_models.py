@@ -23,7 +23,7 @@ from sdcgate.methods.outputs.fits import (
 )
 from sdcgate.methods.outputs.implied_tables import Classified
 from sdcgate.methods.outputs.influence import Working
-from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, not_converged
 from sdcgate.methods.outputs.sandwich import Covariance
 from sdcgate.methods.outputs.standardising import StandardColumns, standard_columns
 
@@ -78,8 +78,7 @@ def fit_ordered(data: ModelData, options: FitOptions) -> Fit:
     with fitting():
         result = maximise(values, data.outcome.astype(np.int64), len(data.classes))
         if result is None or not np.all(np.diag(result.covariance) > 0):
-            message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
-            raise ModelProblemError([ModelProblem("formula", message)])
+            raise not_converged()
     thresholds, covariance = result.thresholds, result.covariance
     found = np.append(result.slopes, thresholds)
     back = _back(standard, data.design.constant, kept, len(thresholds))

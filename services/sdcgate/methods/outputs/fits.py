@@ -15,7 +15,12 @@ from sdcgate.methods.outputs.estimates import CONFIDENCE, ModelEstimate
 from sdcgate.methods.outputs.implied_tables import Classified
 from sdcgate.methods.outputs.influence import Working
 from sdcgate.methods.outputs.linear_algebra import dependent_columns, gram
-from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, columns_problem
+from sdcgate.methods.outputs.problems import (
+    ModelProblem,
+    ModelProblemError,
+    columns_problem,
+    not_converged,
+)
 from sdcgate.methods.outputs.sandwich import (
     Covariance,
     Meat,
@@ -202,8 +207,7 @@ def require_convergence(result: Any) -> None:
     converged = converged and getattr(result, "converged", True)
     finite = np.all(np.isfinite(np.asarray(result.params))) and np.all(np.isfinite(np.asarray(result.bse)))
     if not (converged and finite):
-        message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
-        raise ModelProblemError([ModelProblem("formula", message)])
+        raise not_converged()
 
 
 def exact_share(outcome: FloatArray, fitted: FloatArray) -> float:

@@ -26,7 +26,7 @@ from sdcgate.methods.outputs.fits import (
 )
 from sdcgate.methods.outputs.influence import Working
 from sdcgate.methods.outputs.ols import solve_least_squares
-from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, not_converged
 from sdcgate.methods.outputs.sandwich import Covariance, meat_of, sandwich
 
 
@@ -79,8 +79,7 @@ def fit_mixed(data: ModelData, options: FitOptions) -> Fit:
         slopes = np.asarray(result.fe_params)
         between, inside = float(np.asarray(result.cov_re)[0, 0]), float(result.scale)
         if not (result.converged and np.isfinite(between) and inside > 0 and np.all(result.bse_fe > 0)):
-            message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
-            raise ModelProblemError([ModelProblem("formula", message)])
+            raise not_converged()
     columns = len(data.design.columns)
     estimate = inferred(
         "mixed",

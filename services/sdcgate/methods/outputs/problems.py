@@ -27,6 +27,12 @@ class ModelProblemError(ValueError):
         super().__init__("; ".join(f"{problem.path}: {problem.message}" for problem in problems))
 
 
+def not_converged() -> ModelProblemError:
+    """The problem that a search for estimates did not arrive."""
+    message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
+    return ModelProblemError([ModelProblem("formula", message)])
+
+
 def columns_problem(design: "Design", places: IntArray) -> list[ModelProblem]:
     """Columns that are constant or follow from others, told by term: a column may name a rare class."""
     terms = dict.fromkeys(design.columns[place].term for place in places.tolist())

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.problems import not_converged
 
 CLOSE = 1e-10
 """By how much constraints of the program may be broken, in units of the outcome's spread."""
@@ -65,8 +65,7 @@ def quantile_planes(values: FloatArray, outcome: FloatArray, quantiles: Sequence
 def _of_all(program: "_Program", quantile: float) -> Plane:
     plane = program.plane(quantile)
     if plane is None:
-        message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
-        raise ModelProblemError([ModelProblem("formula", message)])
+        raise not_converged()
     return plane
 
 

@@ -22,7 +22,7 @@ from sdcgate.methods.outputs.fits import (
 )
 from sdcgate.methods.outputs.implied_tables import units_by_group
 from sdcgate.methods.outputs.influence import Working
-from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, not_converged
 from sdcgate.methods.outputs.quantile_planes import Plane, quantile_planes
 from sdcgate.methods.outputs.quantile_windows import fewest_units, smallest_category, window
 from sdcgate.methods.outputs.sandwich import Covariance
@@ -128,12 +128,12 @@ def _covariance(
     spread = min(float(np.std(outcome)), float(upper - lower) / QUARTILES_OF_NORMAL)
     width = spread * float(ndtri(quantile + width) - ndtri(quantile - width))
     if not width > 0:
-        raise _no_errors()
+        raise not_converged()
     distances = residuals / width
     kernel = np.where(np.abs(distances) <= 1, 0.75 * (1 - distances**2), 0.0)
     density = float(kernel.sum()) / (len(outcome) * width)
     if not density > 0:
-        raise _no_errors()
+        raise not_converged()
     # Records that the plane goes through are not above it, whatever is left of them by rounding.
     near = ROUNDING * float(np.std(outcome))
     above = np.where(residuals > near, (quantile / density) ** 2, ((1 - quantile) / density) ** 2)
@@ -147,8 +147,3 @@ def _bandwidth(records: int, quantile: float) -> float:
     density = exp(-(at**2) / 2) / sqrt(2 * pi)
     level = float(ndtri(1 - BANDWIDTH_LEVEL / 2))
     return float((level**2 * 1.5 * density**2 / (2 * at**2 + 1) / records) ** (1 / 3))
-
-
-def _no_errors() -> ModelProblemError:
-    message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
-    return ModelProblemError([ModelProblem("formula", message)])

@@ -119,10 +119,10 @@ def _impossible(pattern: Pattern, tables: Tables, deadline: Deadline) -> Protect
     if not pattern.stuck:
         return None
     found = widest(pattern.problem, pattern.unsafe, tables, deadline, pattern.stuck)
-    return _notgrown(pattern, found) if found.impossible else None
+    return _not_protected(pattern, found) if found.impossible else None
 
 
-def _notgrown(pattern: Pattern, found: Widest) -> Protection:
+def _not_protected(pattern: Pattern, found: Widest) -> Protection:
     return protection(pattern.problem, pattern.unsafe, found.withheld, found.search.verdict())
 
 
@@ -130,7 +130,7 @@ def _from_above(pattern: Pattern, best: Protection, deadline: Deadline) -> Prote
     """Withhold all that can be, and give back what the proof can do without; or show that there is none."""
     found = widest(pattern.problem, pattern.unsafe, no_tables(pattern.problem), deadline)
     if found.impossible:
-        return _notgrown(pattern, found)
+        return _not_protected(pattern, found)
     if not found.proved:
         return replace(best, proof=Proof.UNPROVED)
     pattern.withheld = found.withheld
