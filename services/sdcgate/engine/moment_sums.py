@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from sdcgate.engine import moment_statements as statements
 from sdcgate.engine.aggregation import MEMBERS, RECORDS, view_name
 from sdcgate.engine.database import ComputationFailed, Database
 from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.group_ranges import GroupRanges, doubles, inverse, whole
 from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
 from sdcgate.engine.moment_statements import ENDS, UNIT, MomentShape
 from sdcgate.engine.queries import Condition, Region
@@ -50,31 +50,6 @@ class DivisionQuery:
     divisions: tuple[RecordGroups, ...]
     """All by the same levels; with one place for all its codes a level does not divide."""
     filters: tuple[Condition, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Groups:
-    """The groups that occur, ascending; whole numbers of the snapshot."""
-
-    numbers: IntArray
-    records: list[int] = field(repr=False)
-    sums: list[int] = field(repr=False)
-    least: list[int] = field(repr=False)
-    most: list[int] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Means:
-    """Means of groups, each as a whole number and a rest."""
-
-    centres: list[int] = field(repr=False)
-    shifts: FloatArray = field(repr=False)
-
-    def distances(self, values: Sequence[int]) -> FloatArray:
-        """How far a value of each group lies from its mean, shape (groups,)."""
-        whole = [value - centre for value, centre in zip(values, self.centres, strict=True)]
-        found: FloatArray = np.abs(np.array(whole, dtype=np.float64) - self.shifts)
-        return found
 
 
 class MomentSums:
@@ -162,37 +137,37 @@ class MomentSums:
         scale = np.array(float(dataset.profiles[measure].scale))
         return _Asked(projection, shape, scale, tables or {})
 
-    def _ranges(self, asked: "_Asked") -> _Groups:
+    def _ranges(self, asked: "_Asked") -> GroupRanges:
         dialect = self._database.dialect
         rows = self._run("ranges", lambda: statements.ranges(dialect), asked)
-        numbers = np.array(_whole(rows, "g"), dtype=np.int64)
-        return _Groups(numbers, *(_whole(rows, name) for name in _OF_GROUPS))
+        numbers = np.array(whole(rows, "g"), dtype=np.int64)
+        return GroupRanges(numbers, *(whole(rows, name) for name in _OF_GROUPS))
 
-    def _powers(self, asked: "_Asked", groups: _Groups, closeness: FloatArray) -> tuple[PowerSums, ...]:
+    def _powers(self, asked: "_Asked", groups: GroupRanges, closeness: FloatArray) -> tuple[PowerSums, ...]:
         """Of each order, with the closeness of all orders up to it."""
         dialect, shape, scale = self._database.dialect, asked.shape, asked.scale_of(groups.numbers)
         greatest = np.array([max(-a, b) for a, b in zip(groups.least, groups.most, strict=True)], np.float64)
-        settings = _table(groups, {"factor": _inverse(greatest), "step": self._steps(groups)})
+        settings = _table(groups, {"factor": inverse(greatest), "step": self._steps(groups)})
         rows = self._run("powers", lambda: statements.powers(shape, dialect), asked, settings)
         self._same_groups(rows, groups)
         greatest = greatest / scale
         counted = np.array(groups.records, dtype=np.int64)
-        units = counted if shape.single else np.array(_whole(rows, "units"), dtype=np.int64)
+        units = counted if shape.single else np.array(whole(rows, "units"), dtype=np.int64)
         totals = np.array(groups.sums, dtype=np.float64) / scale
         found = []
         for order in range(2, shape.highest + 1):
-            sums = _doubles(rows, f"sum{order}") / UNIT * greatest**order
+            sums = doubles(rows, f"sum{order}") / UNIT * greatest**order
             found.append(
                 PowerSums(
                     order,
                     totals=totals,
                     sums=sums,
-                    absolute_sums=_doubles(rows, f"absolute{order}") / UNIT * greatest**order
+                    absolute_sums=doubles(rows, f"absolute{order}") / UNIT * greatest**order
                     if order % 2
                     else sums,
                     largest=greatest**order
                     if shape.single
-                    else _doubles(rows, f"largest{order}") / self._step * greatest**order,
+                    else doubles(rows, f"largest{order}") / self._step * greatest**order,
                     closeness=closeness[: order - 1].min(axis=0),
                     units=units,
                     records=counted,
@@ -200,20 +175,20 @@ class MomentSums:
             )
         return tuple(found)
 
-    def _closeness(self, asked: "_Asked", groups: _Groups) -> FloatArray:
+    def _closeness(self, asked: "_Asked", groups: GroupRanges) -> FloatArray:
         """By order from the second, the nearer of both ends, shape (orders, groups)."""
-        scale, every = asked.scale_of(groups.numbers), _means(groups.records, groups.sums)
-        settings = self._settings_of_all(groups, every)
+        scale, every = asked.scale_of(groups.numbers), groups.mean
+        settings = self._settings_of_all(groups)
         ends = self._left(asked, groups, settings)
-        rows = self._spread(asked, groups, every, settings, ends)
+        rows = self._spread(asked, groups, settings, ends)
         found = []
         for end, left, values in zip(ENDS, ends, (groups.least, groups.most), strict=True):
             n, value = (np.array(one, dtype=np.float64) for one in (left.records, values))
-            squares = _doubles(rows, f"squares{end}") / UNIT
+            squares = doubles(rows, f"squares{end}") / UNIT
             widest, mean = left.farthest(left.mean), left.mean
             bounds = [(widest * np.sqrt((n - 1) / n * squares), mean.distances(values))]
             for order in range(3, asked.shape.highest + 1):
-                sums = _doubles(rows, f"power{order}_{end}") / UNIT
+                sums = doubles(rows, f"power{order}_{end}") / UNIT
                 bounds.append((left.farthest(every) * sums ** (1 / order), every.distances(values)))
             found.append([beyond(reach / scale, own / scale, value / scale) for reach, own in bounds])
         closeness: FloatArray = np.min(found, axis=0)
@@ -221,12 +196,14 @@ class MomentSums:
             raise ComputationFailed("the audit of powers found what is no number")
         return closeness
 
-    def _left(self, asked: "_Asked", groups: _Groups, settings: "_Settings") -> list["_Left"]:
+    def _left(self, asked: "_Asked", groups: GroupRanges, settings: "_Settings") -> list[GroupRanges]:
         """Who is left beside the coalition of each end."""
         shape, dialect = asked.shape, self._database.dialect
         rows = self._run("left", lambda: statements.left(shape, dialect), asked, _table(groups, settings))
         self._same_groups(rows, groups)
-        found = [_Left(*(_whole(rows, f"{name}{end}") for name in _OF_GROUPS)) for end in ENDS]
+        found = [
+            GroupRanges(groups.numbers, *(whole(rows, f"{name}{end}") for name in _OF_GROUPS)) for end in ENDS
+        ]
         if min(count for left in found for count in left.records) < 1:
             # The unit of an end is in no coalition beside it.
             raise ComputationFailed("the audit of powers did not see all units")
@@ -235,38 +212,36 @@ class MomentSums:
     def _spread(
         self,
         asked: "_Asked",
-        groups: _Groups,
-        every: _Means,
+        groups: GroupRanges,
         settings: "_Settings",
-        ends: Sequence["_Left"],
+        ends: Sequence[GroupRanges],
     ) -> "pa.Table":
         """Sums of squares and powers of those who are left."""
         shape, dialect = asked.shape, self._database.dialect
         more = dict(settings)
         for end, left in zip(ENDS, ends, strict=True):
             more |= {f"centre{end}": left.mean.centres, f"shift{end}": left.mean.shifts}
-            more[f"factor{end}"] = _inverse(left.farthest(left.mean))
-            more[f"far{end}"] = _inverse(left.farthest(every))
+            more[f"factor{end}"] = inverse(left.farthest(left.mean))
+            more[f"far{end}"] = inverse(left.farthest(groups.mean))
         rows = self._run("spread", lambda: statements.spread(shape, dialect), asked, _table(groups, more))
         self._same_groups(rows, groups)
         return rows
 
-    def _settings_of_all(self, groups: _Groups, every: _Means) -> "_Settings":
-        widest = np.maximum(every.distances(groups.least), every.distances(groups.most))
+    def _settings_of_all(self, groups: GroupRanges) -> "_Settings":
         return {
-            "centre": every.centres,
+            "centre": groups.mean.centres,
             "least": groups.least,
             "most": groups.most,
-            "shift": every.shifts,
-            "factor": _inverse(widest),
+            "shift": groups.mean.shifts,
+            "factor": inverse(groups.farthest(groups.mean)),
             "step": self._steps(groups),
         }
 
-    def _steps(self, groups: _Groups) -> FloatArray:
+    def _steps(self, groups: GroupRanges) -> FloatArray:
         return np.full(len(groups.numbers), self._step)
 
-    def _same_groups(self, rows: "pa.Table", groups: _Groups) -> None:
-        if _whole(rows, "g") != groups.numbers.tolist():
+    def _same_groups(self, rows: "pa.Table", groups: GroupRanges) -> None:
+        if whole(rows, "g") != groups.numbers.tolist():
             raise ComputationFailed("the audit of powers did not see all groups")
 
     def _run(
@@ -297,43 +272,11 @@ class _Asked:
         return self.scale[groups] if self.scale.ndim else self.scale
 
 
-@dataclass(frozen=True, eq=False)
-class _Left:
-    """Those of each group who are left beside a coalition; whole numbers of the snapshot."""
-
-    records: list[int] = field(repr=False)
-    sums: list[int] = field(repr=False)
-    least: list[int] = field(repr=False)
-    most: list[int] = field(repr=False)
-
-    @cached_property
-    def mean(self) -> _Means:
-        """Their own mean."""
-        return _means(self.records, self.sums)
-
-    def farthest(self, mean: _Means) -> FloatArray:
-        """How far they lie from a mean at most, shape (groups,)."""
-        found: FloatArray = np.maximum(mean.distances(self.least), mean.distances(self.most))
-        return found
-
-
 _Settings = Mapping[str, list[int] | FloatArray]
 _OF_GROUPS = ("records", "sum", "least", "most")
 
 
-def _means(records: Sequence[int], sums: Sequence[int]) -> _Means:
-    centres = [(2 * total + n) // (2 * n) for n, total in zip(records, sums, strict=True)]
-    rests = [(total - n * centre) / n for n, total, centre in zip(records, sums, centres, strict=True)]
-    return _Means(centres, np.array(rests, dtype=np.float64))
-
-
-def _inverse(values: FloatArray) -> FloatArray:
-    """1 over each, 0 of none."""
-    found: FloatArray = np.divide(1.0, values, out=np.zeros(len(values)), where=values > 0)
-    return found
-
-
-def _table(groups: _Groups, settings: "_Settings") -> "pa.Table":
+def _table(groups: GroupRanges, settings: "_Settings") -> "pa.Table":
     """Settings by group; lists are of whole numbers."""
     import pyarrow as pa
 
@@ -341,11 +284,3 @@ def _table(groups: _Groups, settings: "_Settings") -> "pa.Table":
     for name, values in settings.items():
         columns[name] = np.array(values, dtype=np.int64) if isinstance(values, list) else values
     return pa.table(columns)
-
-
-def _whole(rows: "pa.Table", name: str) -> list[int]:
-    return [int(value) for value in rows[name].to_pylist()]
-
-
-def _doubles(rows: "pa.Table", name: str) -> FloatArray:
-    return np.array(_whole(rows, name), dtype=np.float64)

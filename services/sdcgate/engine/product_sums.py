@@ -10,6 +10,7 @@ from sdcgate.engine import product_statements as statements
 from sdcgate.engine.aggregation import MEMBERS, RECORDS, view_name
 from sdcgate.engine.database import ComputationFailed, Database
 from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.group_ranges import GroupRanges, doubles, inverse, whole
 from sdcgate.engine.linear_statements import SETTINGS
 from sdcgate.engine.product_statements import UNIT
 from sdcgate.engine.queries import Condition
@@ -70,8 +71,7 @@ class ProductSums:
         number, size = self._query.groups.number, len(self._query.measures)
         dialect = self._database.dialect
         rows = self._run("ranges", lambda: statements.ranges(size, dialect))
-        there = np.array(_whole(rows, "g"), dtype=np.int64)
-        counts = _whole(rows, "records")
+        there, counts = np.array(whole(rows, "g"), dtype=np.int64), whole(rows, "records")
         found = GroupProducts(
             np.zeros(number, dtype=np.int64),
             np.zeros(number, dtype=np.int64),
@@ -82,28 +82,17 @@ class ProductSums:
             return found
         found.records[there] = counts
         found.units[there] = counts if self._single else self._units(there)
-        settings: dict[str, Any] = {"g": there}
-        reaches = np.zeros((len(there), size))
-        for place, name in enumerate(self._query.measures):
-            scale = self._dataset.profiles[name].scale
-            sums, least, most = (_whole(rows, f"{kind}{place}") for kind in ("sum", "least", "most"))
-            centres = [(2 * total + n) // (2 * n) for total, n in zip(sums, counts, strict=True)]
-            shifts = np.array(
-                [(total - n * c) / n for total, n, c in zip(sums, counts, centres, strict=True)],
-                dtype=np.float64,
-            )
-            below, above = (
-                np.array([abs(end - c) for end, c in zip(ends, centres, strict=True)], dtype=np.float64)
-                for ends in (least, most)
-            )
-            farthest = np.maximum(below + shifts, above - shifts)
-            reaches[:, place] = np.where(np.array(most) > np.array(least), farthest, 0.0) / scale
-            factor = np.divide(1.0, farthest, out=np.zeros(len(there)), where=reaches[:, place] > 0)
-            settings |= {f"centre{place}": np.array(centres, dtype=np.int64), f"shift{place}": shifts}
-            settings[f"factor{place}"] = factor
-            found.means[there, place] = [total / n / scale for total, n in zip(sums, counts, strict=True)]
+        scales = [self._dataset.profiles[name].scale for name in self._query.measures]
+        ranges = [
+            GroupRanges(there, counts, *(whole(rows, f"{kind}{place}") for kind in ("sum", "least", "most")))
+            for place in range(size)
+        ]
+        for place, (one, scale) in enumerate(zip(ranges, scales, strict=True)):
+            found.means[there, place] = [
+                total / n / scale for total, n in zip(one.sums, one.records, strict=True)
+            ]
         if size:
-            found.centred[there] = self._centred(there, settings, reaches)
+            found.centred[there] = self._centred(there, ranges, scales)
         return found
 
     def units_of_values(self, measure: str) -> IntArray:
@@ -115,28 +104,35 @@ class ProductSums:
             place,
             self._single,
         )
-        values, places = np.unique(np.array(_whole(rows, "value"), dtype=np.int64), return_inverse=True)
+        values, places = np.unique(np.array(whole(rows, "value"), dtype=np.int64), return_inverse=True)
         found = np.zeros((self._query.groups.number, len(values)), dtype=np.int64)
-        found[_whole(rows, "g"), places] = _whole(rows, "units")
+        found[whole(rows, "g"), places] = whole(rows, "units")
         return found
 
     def _units(self, there: IntArray) -> list[int]:
         size = len(self._query.measures)
         rows = self._run("units", lambda: statements.units(size))
         _same_groups(rows, there)
-        return _whole(rows, "units")
+        return whole(rows, "units")
 
-    def _centred(self, there: IntArray, settings: dict[str, Any], reaches: FloatArray) -> FloatArray:
+    def _centred(self, there: IntArray, ranges: Sequence[GroupRanges], scales: Sequence[int]) -> FloatArray:
+        """Sums of products of deviations, shape (groups that are there, measures, measures)."""
         import pyarrow as pa
 
-        size, dialect = reaches.shape[1], self._database.dialect
+        size, dialect = len(ranges), self._database.dialect
+        farthest = [one.farthest(one.mean) for one in ranges]
+        settings: dict[str, Any] = {"g": there}
+        for place, one in enumerate(ranges):
+            settings[f"centre{place}"] = np.array(one.mean.centres, dtype=np.int64)
+            settings |= {f"shift{place}": one.mean.shifts, f"factor{place}": inverse(farthest[place])}
         rows = self._run("products", lambda: statements.products(size, dialect), settings=pa.table(settings))
         _same_groups(rows, there)
+        reaches = [reach / scale for reach, scale in zip(farthest, scales, strict=True)]
         found = np.zeros((len(there), size, size))
         for a in range(size):
             for b in range(a, size):
-                shares = np.array(_whole(rows, f"product{a}_{b}"), dtype=np.float64) / UNIT
-                found[:, a, b] = found[:, b, a] = shares * reaches[:, a] * reaches[:, b]
+                shares = doubles(rows, f"product{a}_{b}") / UNIT
+                found[:, a, b] = found[:, b, a] = shares * reaches[a] * reaches[b]
         return found
 
     def _run(
@@ -152,9 +148,5 @@ class ProductSums:
 
 
 def _same_groups(rows: "pa.Table", there: Sequence[int] | IntArray) -> None:
-    if _whole(rows, "g") != list(there):
+    if whole(rows, "g") != list(there):
         raise ComputationFailed("a sum by groups did not see all of them")
-
-
-def _whole(rows: "pa.Table", name: str) -> list[int]:
-    return [int(value) for value in rows[name].to_pylist()]

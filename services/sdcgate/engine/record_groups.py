@@ -83,12 +83,12 @@ def joined_members(dataset: Dataset, divisions: Sequence[RecordGroups], times: i
     """
     import pyarrow as pa
 
+    every = [one.members(dataset) for one in divisions]
     found, before = [], 0
     for place in range(times):
-        for one in divisions:
-            members = one.members(dataset)
+        for division, members in zip(divisions, every, strict=True):
             region = members["region"].to_numpy() + before
             columns = {name: members[name] for name in members.column_names if name != "region"}
             found.append(pa.table({**columns, "place": np.full(len(region), place), "region": region}))
-            before += one.number
+            before += division.number
     return pa.concat_tables(found)
