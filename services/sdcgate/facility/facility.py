@@ -22,7 +22,7 @@ from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFoun
 from sdcgate.facility.fitting_room import FittingLimits, FittingRoom
 from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
-from sdcgate.facility.knowledge import KnowledgeOfSources
+from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.model_queries import ModelQueries
 from sdcgate.facility.model_redesign import ModelRedesigner
 from sdcgate.facility.models import ModelWay

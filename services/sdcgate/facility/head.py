@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.errors import TimeOver, Unavailable
-from sdcgate.facility.knowledge import Knowledge, KnowledgeOfSources
+from sdcgate.facility.knowledge import Knowledge
+from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.ledger.ledger import HeadMoved

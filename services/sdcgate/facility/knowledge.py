@@ -1,6 +1,5 @@
-"""Step 4: what is known outside. All releases of a source, kept in memory as far as the ledger has grown."""
+"""Step 4: what is known outside: all that left of a source, quantity by quantity."""
 
-import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -9,7 +8,6 @@ import numpy as np
 
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
-from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
@@ -19,8 +17,6 @@ from sdcgate.methods.tables.joint_sums import Amount
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
 from sdcgate.methods.tables.released_cells import ReleasedCells
 from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
-from sdcgate.wire.tables import facts_from_message
-from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 COUNTS = "counts"
 """The quantity of units, records and households."""
@@ -319,105 +315,6 @@ class Knowledge:
         for limit in limits:
             quantities[COUNTS] = quantities.get(COUNTS, self.nothing).limited(limit)
         return replace(self, quantities=quantities)
-
-
-class KnowledgeOfSources:
-    """Knowledge of each source, read from the ledger once and extended as it grows."""
-
-    def __init__(self, ledger: Ledger, rng: np.random.Generator) -> None:
-        self._ledger = ledger
-        self._rng = rng
-        self._sequences: dict[str, int] = {}
-        self._known: dict[str, dict[tuple[str, int], Knowledge]] = {}
-        self._lock = threading.Lock()
-
-    def of(self, source: str, dataset: str, version: int) -> Knowledge:
-        """What is known of a version of a source at the ledger's present head."""
-        with self._lock:
-            known, sequence = self._read(source)
-            mine = known.get((dataset, version), self.nothing())
-            others = any(one.left for key, one in known.items() if key != (dataset, version))
-            return replace(mine, sequence=sequence, other_versions=others)
-
-    def versions(self, source: str) -> frozenset[tuple[str, int]]:
-        """Datasets of a source and versions of them of which something has left."""
-        with self._lock:
-            known, _ = self._read(source)
-            return frozenset(key for key, one in known.items() if one.left)
-
-    def tables(
-        self, source: str, after: int, until: int
-    ) -> Iterator[tuple[int, int, list[ReleasedTable] | None]]:
-        """What left of a source after one sequence and until another: sequence, version, tables.
-
-        None in place of tables that left with noise.
-        """
-        for stored in self._ledger.releases(source, after_sequence=after):
-            if stored.sequence <= until:
-                left = _left(stored)
-                yield stored.sequence, stored.version, None if left.noisy else left.tables
-
-    def nothing(self) -> Knowledge:
-        """What is known of a source of which nothing has left."""
-        return Knowledge(0, {}, KnownQuantity(Span({}, rng=self._rng)))
-
-    def _read(self, source: str) -> tuple[dict[tuple[str, int], Knowledge], int]:
-        """What is known of each version of a source at the ledger's present head, and that head."""
-        known = self._known.setdefault(source, {})
-        sequence, before = self._ledger.source_sequence(source), self._sequences.get(source, 0)
-        if before < sequence:
-            for stored in self._ledger.releases(source, after_sequence=before):
-                left = _left(stored)
-                grown = known.get(left.version, self.nothing()).grown(left.tables).limited(left.limits)
-                noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
-                some = grown.left or not left.limits
-                known[left.version] = replace(grown, noisy=noisy, windows=windows, left=some)
-                sequence = max(sequence, stored.sequence)
-            self._sequences[source] = sequence
-        return known, max(before, sequence)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Left:
-    """What one event of the ledger made known."""
-
-    version: tuple[str, int]
-    """The dataset and its version."""
-    tables: list[ReleasedTable]
-    noisy: list[NoisyRelease]
-    windows: list[ReleasedWindow]
-    limits: list[PopulationLimit]
-
-
-def _left(stored: StoredRelease) -> _Left:
-    release = release_pb2.Release.FromString(stored.payload)
-    tables = []
-    for part in release.tables:
-        table = BoxTable.from_bytes(part.boxes)
-        facts = facts_from_message(part.facts, len(table))
-        tables.append(ReleasedTable(part.quantity, table, facts, tuple(table.boxes())))
-    return _Left(
-        (release.dataset, release.version),
-        tables,
-        [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else [],
-        [ReleasedWindow.of(window) for window in release.windows],
-        [PopulationLimit.of(limit) for limit in release.limits],
-    )
-
-
-def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:
-    table = BoxTable.from_bytes(part.boxes)
-    unsafe = np.zeros(len(table), dtype=np.bool_)
-    unsafe[list(part.unsafe)] = True
-    return NoisyTable(
-        part.quantity,
-        table,
-        np.array(part.figures),
-        np.array(part.noisy),
-        unsafe,
-        np.array(part.reach),
-        np.array(part.width),
-    )
 
 
 def _withholds(table: ReleasedTable) -> bool:

@@ -12,7 +12,8 @@ from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.facility.joint_sums import MeasureHistory
-from sdcgate.facility.knowledge import COUNTS, Knowledge, KnowledgeOfSources, KnownQuantity
+from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity
+from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.occurring import combinations
 from sdcgate.facility.perturbing import Together, mixed

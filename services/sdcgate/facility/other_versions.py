@@ -23,7 +23,8 @@ from sdcgate.engine.queries import Region
 from sdcgate.facility import datasets
 from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.differencing import TooManyDifferences, differing_variables
-from sdcgate.facility.knowledge import COUNTS, Knowledge, KnowledgeOfSources, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
+from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX

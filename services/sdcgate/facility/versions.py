@@ -10,7 +10,7 @@ import threading
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
-from sdcgate.facility.knowledge import KnowledgeOfSources
+from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.other_versions import OtherVersions
 from sdcgate.facility.plan import Plan, make_plan
 from sdcgate.facility.policies import Policies
