@@ -9,9 +9,9 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.asked import Asked
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.ledger.certificates import Certificate

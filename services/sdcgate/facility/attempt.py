@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.engine.queries import Computed
-from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
@@ -17,16 +16,16 @@ from sdcgate.facility.findings import (
     unsafe_cells,
     unsafe_difference,
 )
-from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied, known_by_others
-from sdcgate.facility.joint_audit import telling
-from sdcgate.facility.joint_look import Extent, HeldBy, JointlyUnproved, Wide, Width, nothing_held
-from sdcgate.facility.joint_sums import telling_sums
-from sdcgate.facility.knowledge import COUNTS, Knowledge, NoisyRelease, ReleasedTable
+from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied
+from sdcgate.facility.joint_look import HeldBy, JointlyUnproved, nothing_held
+from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
-from sdcgate.facility.population_limits import PopulationLimit, limit_tells
+from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.ports import ProtectionService
-from sdcgate.facility.protection import Protected, as_before, make_problem, protect, seconds_to_prove
-from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of, with_weights
+from sdcgate.facility.protection import Protected, as_before, make_problem, protect
+from sdcgate.facility.told_together import Together
+from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.methods.tables.assessment import Assessment
@@ -35,38 +34,10 @@ from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.cell_costs import CostKind, cell_costs
 from sdcgate.methods.tables.empty_cells import empty_beside_few
 from sdcgate.methods.tables.problem import Problem
-from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 TURNS = 8
 """How often cells are withheld that would reveal others together with earlier releases."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NoisyAnswer:
-    """Facts of a table with noise, and what becomes known by them."""
-
-    facts: Facts = field(repr=False)
-    release: NoisyRelease = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """What may be decided about a plan at one head."""
-
-    consequence: Consequence | None
-    """None: released as asked or protected; otherwise refer or refuse."""
-    codes: tuple[ReasonCode, ...]
-    states: IntArray = field(repr=False)
-    findings: tuple[Finding, ...] = field(default=(), repr=False)
-    judgement: Assessment | None = field(default=None, repr=False)
-    released: tuple[ReleasedTable, ...] = field(default=(), repr=False)
-    noisy: NoisyAnswer | None = field(default=None, repr=False)
-    """What leaves in place of the true figures, where it has noise."""
-    message: str = ""
-    """What is said in place of the usual words; it rests on nothing in the data."""
-    limit: PopulationLimit | None = None
-    """What is told of the population where it is too small."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +64,7 @@ class Attempt:
     empty: BoolArray = field(repr=False)
     """Cells of codes that nobody has; they stay zeros that everybody sees."""
     still_time: Callable[[], None]
-    """Raises TimeOver once the caller has gone: long work for nobody would be in the way of the others."""
+    """Raises TimeOver once the caller has gone."""
     approved: bool = False
     """Whether an output checker waives what the policy refers to him."""
     versions: FromVersions | None = None
@@ -110,8 +81,8 @@ class Attempt:
     """Cells that must not leave; grows on the way."""
     differs: BoolArray = field(init=False, repr=False)
     """Cells in unsafe differences with earlier releases."""
-    wide: dict[str, Wide] = field(init=False, default_factory=dict)
-    """What the joint audit has seen of each quantity to be uncertain enough."""
+    together: Together = field(init=False, repr=False)
+    """What it tells beside all that has left."""
     implied: Implied = field(init=False, default=NOTHING_IMPLIED)
     """What the table tells of measures that it does not show."""
 
@@ -119,6 +90,7 @@ class Attempt:
         self.facts = with_weights(self.plan, self.computed.facts)
         # Totals that were not asked for follow from the rest: they are judged and protected as if they left.
         self.new = as_if_published(self.plan, self.computed.axes, self.facts)
+        self.together = Together(self.plan, self.known, self.still_time, self.truth)
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)
         if self.versions is not None:
@@ -161,7 +133,7 @@ class Attempt:
     def without_differences(self, inspector: Inspector) -> Outcome | None:
         """Held where the table was asked to be subtracted from another; notes what is unsafe by detail."""
         try:
-            by_filter, by_detail = self._differences(self.new, inspector)
+            by_filter, by_detail = self._differences(inspector)
         except TooManyDifferences:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         if self.versions is not None:
@@ -211,7 +183,7 @@ class Attempt:
         states[-1] = State.PUBLISHED
         total = [quantity.with_states(states) for quantity in self.new]
         try:
-            return any(self._derivable(quantity.quantity, total) for quantity in self.new)
+            return self.together.reveals(total)
         except SpanBudgetExceeded:
             return True
 
@@ -230,42 +202,17 @@ class Attempt:
             return None
         # The rule that failed could count a cell that is withheld: then it is the difference that is refused.
         codes = told_codes({f.rule for f in self.findings if consequence_of(f) is worst})
+        left = [quantity.with_states(_states(self.unsafe | self.before)) for quantity in self.new]
         try:
-            told = self._would_tell()
+            told = self.together.reveals(left)
         except SpanBudgetExceeded:
             told = True
+        limit = self._limit() if ReasonCode.MINIMUM_BASE in codes else None
         try:
-            told = told or (ReasonCode.MINIMUM_BASE in codes and self._limit_tells(remaining))
+            told = told or (limit is not None and self.together.limit_tells(limit, remaining))
         except JointlyUnproved:
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         return self.held(worst, ReasonCode.DIFFERENCING) if told else self.held(worst, *codes)
-
-    def _limit_tells(self, remaining: Callable[[], float]) -> bool:
-        """Whether that the population is too small would tell a withheld count too closely.
-
-        Raises:
-            JointlyUnproved: it cannot be told in time.
-        """
-        limit, known = self._limit(), self.known.of(COUNTS)
-        if limit is None:
-            return False
-        extent, varying = self._extent(remaining), self.plan.dataset.varying
-        return limit_tells(limit, known.boxes, known.shapes.full, self._count_width(), extent, varying)
-
-    def _extent(self, remaining: Callable[[], float]) -> Extent:
-        """How much the joint audit looks at, and how long."""
-        deadline = Deadline(seconds_to_prove(self.plan, remaining))
-        return Extent(self.plan.policy.joint_codes, deadline, self.truth)
-
-    def _count_width(self) -> Width:
-        """How uncertain a withheld count must stay."""
-        policy = self.plan.policy
-        return Width(policy.count_width, 0 if policy.zeros_withheld else 1)
-
-    def _would_tell(self) -> bool:
-        """Whether the table as it is would make a withheld cell computable."""
-        left = [quantity.with_states(_states(self.unsafe | self.before)) for quantity in self.new]
-        return any(self._derivable(quantity.quantity, left) for quantity in self.new)
 
     def protected(
         self, inspector: Inspector, service: ProtectionService, remaining: Callable[[], float]
@@ -278,7 +225,7 @@ class Attempt:
         for self.rounds in range(1, TURNS + 1):
             try:
                 if problem is None and must.any():
-                    known = self._known(self.known)
+                    known = self.together.known_cells(self.new, self.known)
                     problem = self._problem(known)
                     if self._tells_nothing_new(problem):
                         return self._released(
@@ -289,9 +236,9 @@ class Attempt:
                 if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
                     break
                 left = self._left(known, found.secret)
-                more = self._revealing(left)
+                more = self.together.revealing(left)
                 if not more.any():
-                    more = self._telling(left, remaining)
+                    more = self.together.telling(left, remaining)
                 if not more.any():
                     return self._released(found, left, inspector)
                 must = found.secret | more
@@ -320,35 +267,13 @@ class Attempt:
         problem = make_problem(self.plan, self.computed, self.facts, seen, sums, prices, self.findings)
         return self.implied.widened(problem, self.plan)
 
-    def _known(self, left: Knowledge) -> dict[str, BoolArray]:
-        """Cells of which a quantity can be computed from what has left, also as nobody is in them.
-
-        Raises:
-            SpanBudgetExceeded: it cannot be told in time.
-        """
-        known: dict[str, BoolArray] = {}
-        for quantity in self.new:
-            before = left.of(quantity.quantity)
-            # The first table of a quantity has its own population; those that follow are parts of it.
-            if quantity.quantity in known:
-                continue
-            known[quantity.quantity] = before.published.among(quantity.boxes)
-            empty = left.of(self.new[0].quantity).empty_cells(quantity.table)
-            known[quantity.quantity] |= empty
-            if not before.empty:
-                known[quantity.quantity] |= before.derivable(quantity, self.still_time, empty)
-            if quantity.facts.measures:
-                groups = known_by_others(self.plan.dataset, quantity, left, self.still_time)
-                known[quantity.quantity] |= groups
-        return known
-
-    def _differences(self, new: list[ReleasedTable], inspector: Inspector) -> tuple[BoolArray, BoolArray]:
+    def _differences(self, inspector: Inspector) -> tuple[BoolArray, BoolArray]:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
         found = [
             unsafe_differences(
                 quantity, self.known.of(quantity.quantity).published, inspector, self.implied.names
             )
-            for quantity in new
+            for quantity in self.new
             if not quantity.quantity.startswith(WEIGHTED_PREFIX)
         ]
         by_filter = np.any([differences.by_filter for differences in found], axis=0)
@@ -362,52 +287,11 @@ class Attempt:
         """
         return [q.with_states(_states(secret & ~known[q.quantity])) for q in self.new]
 
-    def _revealing(self, left: list[ReleasedTable]) -> BoolArray:
-        """Cells without which nothing withheld is in the exact linear span of all that has left.
-
-        Raises:
-            SpanBudgetExceeded: it cannot be told in time.
-        """
-        revealing = np.zeros(len(self.facts), dtype=np.bool_)
-        for quantity in dict.fromkeys(table.quantity for table in left):
-            if self._derivable(quantity, left):
-                tables = [table for table in left if table.quantity == quantity]
-                revealing |= self.known.of(quantity).revealing(tables, self.still_time)
-        return revealing
-
-    def _telling(self, left: list[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
-        """Cells without which no withheld count or sum is told too closely by all that has left.
-
-        Raises:
-            JointlyUnproved: it cannot be told in time.
-        """
-        policy = self.plan.policy
-        counts = [table for table in left if table.quantity == left[0].quantity]
-        extent = self._extent(remaining)
-        known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
-        wide = self.wide.setdefault(COUNTS, {})
-        more = telling(known, counts, self._count_width(), extent, varying, wide)
-        for quantity in self._watched_measures(left):
-            if not more.any():
-                sums = [table for table in left if table.quantity == quantity]
-                bounds = bounds_of(self.plan.dataset, quantity)
-                known_sums = self.known.of(quantity)
-                wide = self.wide.setdefault(quantity, {})
-                more = telling_sums(
-                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, extent.deadline, wide
-                )
-        return more
-
-    def _watched_measures(self, left: list[ReleasedTable]) -> list[str]:
-        """The table's measures, and those of which something was withheld earlier: counts bound sums."""
-        own = [table.quantity for table in left if table.facts.measures]
-        earlier = [q for q, known in self.known.quantities.items() if q != COUNTS and known.boxes.secret]
-        return list(dict.fromkeys([*own, *earlier]))
-
     def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
         """Released, unless an unsafe group that no table shows would be in the span."""
         try:
-            if self._unsafe_sums(left, inspector) or self._unsafe_atoms(left, inspector):
+            tells = self.together
+            if tells.unsafe_sums(left, inspector) or tells.unsafe_atoms(left, inspector, self.unsafe):
                 return self._refused(found)
         except TooManyDifferences:
             return self.held(Consequence.REFER, ReasonCode.UNPROVED)
@@ -416,7 +300,7 @@ class Attempt:
             # As if the population were too small: that it is not would be told of a number that is withheld.
             return self._population_held(population, ReasonCode.MINIMUM_BASE)
         if self.versions is not None:
-            left = self._left(self._known(self.versions.own), found.secret)
+            left = self._left(self.together.known_cells(self.new, self.versions.own), found.secret)
         codes = (ReasonCode.MINIMUM_UNITS,) if found.marked.any() else ()
         return Outcome(None, codes, _states(found.marked), tuple(self.findings), self.judgement, tuple(left))
 
@@ -426,34 +310,6 @@ class Attempt:
         self.findings.append(unsafe_difference(~found.marked, consequence))
         held = Consequence.REFER if consequence is Consequence.REFER else Consequence.REFUSE
         return self.held(held, ReasonCode.DIFFERENCING)
-
-    def _derivable(self, quantity: str, left: list[ReleasedTable]) -> bool:
-        """Whether of a quantity a withheld box is in the span of what has left and is about to."""
-        tables = [table for table in left if table.quantity == quantity]
-        return self.known.of(quantity).reveals(tables, self.still_time)
-
-    def _unsafe_atoms(self, left: list[ReleasedTable], inspector: Inspector) -> bool:
-        """Whether counts of an unsafe group that several filters cut out are in the span."""
-        counts, *others = [table for table in left if table.quantity == left[0].quantity]
-        known = self.known.of(counts.quantity)
-        if known.empty:
-            return False
-        span = known.with_tables([counts, *others], self.still_time)
-        # Rules of counts ask for enough people: where a cell has them, larger groups have. Of changes that
-        # does not hold, as those of two cells may cancel.
-        enough = None if inspector.also else ~self.unsafe & (counts.table.records > 0)
-        sensitive = inspector.groups.category if inspector.groups is not None else None
-        return reveals_unsafe_atom(counts, known, span, inspector, enough, sensitive=sensitive)
-
-    def _unsafe_sums(self, left: list[ReleasedTable], inspector: Inspector) -> bool:
-        """Whether the sum of an unsafe group that several filters cut out is in the span of a measure."""
-        for table in left:
-            known = self.known.of(table.quantity)
-            if table.facts.measures and not known.empty and not table.quantity.startswith(WEIGHTED_PREFIX):
-                span = known.with_tables([table], self.still_time)
-                if reveals_unsafe_atom(table, known, span, inspector, measures=(table.quantity,)):
-                    return True
-        return False
 
 
 def _states(withheld: BoolArray) -> IntArray:

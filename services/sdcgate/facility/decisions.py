@@ -8,11 +8,11 @@ import numpy as np
 
 from sdcgate.facility import answers
 from sdcgate.facility.asked import Asked
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.binding import Unbound, cells_of, differing
 from sdcgate.facility.charges import FREE, Account, budget_reason
 from sdcgate.facility.figures import released_table
 from sdcgate.facility.judging import Computation
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.outputs import SubmittedOutput
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.query_ids import new_query_id

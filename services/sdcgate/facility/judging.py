@@ -8,7 +8,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
-from sdcgate.facility.attempt import Attempt, FromVersions, Outcome
+from sdcgate.facility.attempt import Attempt, FromVersions
 from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis
 from sdcgate.facility.disclosed_groups import DisclosedGroups, harmful_codes
@@ -24,6 +24,7 @@ from sdcgate.facility.other_versions import (
     few_changed_differences,
     rules_of_changes,
 )
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.pace import still_time
 from sdcgate.facility.perturbing import MIXED, Perturbing
 from sdcgate.facility.plan import Plan

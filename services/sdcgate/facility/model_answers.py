@@ -6,13 +6,13 @@ from typing import cast
 import numpy as np
 
 from sdcgate.facility.asked import Asked
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.model_fitting import Fitted
 from sdcgate.facility.model_options import UNIT, WITH_GROUPS
 from sdcgate.facility.model_plan import ImpliedTable, ModelPlan
 from sdcgate.facility.model_redesign import ModelProposal
 from sdcgate.facility.models import ModelOutcome
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
 from sdcgate.facility.recording import Found
 from sdcgate.methods.cells import BoolArray

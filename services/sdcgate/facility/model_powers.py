@@ -12,10 +12,10 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.moment_sums import MomentQuery
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.model_records import Population
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_power_audit import PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower

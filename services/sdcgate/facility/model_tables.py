@@ -8,10 +8,10 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.methods.cells import MISSING, TOTAL, Axis, BoolArray, IntArray, State, shape_of
 from sdcgate.methods.outputs.design import Column, Indicator
 from sdcgate.methods.rules import ReasonCode

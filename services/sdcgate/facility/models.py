@@ -8,7 +8,6 @@ from time import monotonic
 import numpy as np
 
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.charges import cells_told
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
@@ -35,6 +34,7 @@ from sdcgate.facility.model_tables import (
     withholds_all,
 )
 from sdcgate.facility.model_vocabulary import vocabulary
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.pace import still_time
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService

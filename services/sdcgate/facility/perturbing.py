@@ -11,9 +11,9 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import MEASURE_PREFIX
-from sdcgate.facility.attempt import NoisyAnswer, Outcome
 from sdcgate.facility.knowledge import COUNTS, Knowledge, NoisyRelease
 from sdcgate.facility.noise import Noise, NoisyQuantities, left_cells, with_noise
+from sdcgate.facility.outcomes import NoisyAnswer, Outcome
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import Consequence, ReasonCode

@@ -7,12 +7,12 @@ are out already.
 import numpy as np
 
 from sdcgate.facility.asked import Asked
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.figures import released_table
 from sdcgate.facility.judging import Computation
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.refusals import too_large

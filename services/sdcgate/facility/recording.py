@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 from sdcgate.facility import answers
 from sdcgate.facility.asked import Asked
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.facility.model_plan import ModelPlan
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies

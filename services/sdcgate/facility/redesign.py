@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.coarser_levels import coarser_levels
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, RiskService
 from sdcgate.facility.refusals import refuse_without_data

@@ -9,13 +9,13 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.idle_columns import idle_columns
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.pace import still_time
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan

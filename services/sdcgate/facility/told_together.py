@@ -1,0 +1,147 @@
+"""What a table tells together with all that has left: in the linear span, and by bounds over all tables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdcgate.facility.atoms import reveals_unsafe_atom
+from sdcgate.facility.differencing import Inspector
+from sdcgate.facility.implied_measures import known_by_others
+from sdcgate.facility.joint_audit import telling
+from sdcgate.facility.joint_look import Extent, HeldBy, Wide, Width, nothing_held
+from sdcgate.facility.joint_sums import telling_sums
+from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
+from sdcgate.facility.plan import Plan
+from sdcgate.facility.population_limits import PopulationLimit, limit_tells
+from sdcgate.facility.protection import seconds_to_prove
+from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
+from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.tables.solver import Deadline
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """A table and what is known at one head of the ledger.
+
+    What is about to leave comes as the table's quantities, counts first, in the states that they would leave
+    in. Methods raise what `still_time` raises, and SpanBudgetExceeded or JointlyUnproved where it cannot be
+    told in time.
+    """
+
+    plan: Plan
+    known: Knowledge
+    still_time: Callable[[], None]
+    """Raises TimeOver once the caller has gone: long work for nobody would be in the way of the others."""
+    truth: HeldBy = nothing_held
+    """What people have in truth, to begin the joint audit with."""
+    wide: dict[str, Wide] = field(default_factory=dict, repr=False)
+    """What the joint audit has seen of each quantity to be uncertain enough; it grows."""
+
+    def known_cells(self, new: Sequence[ReleasedTable], left: Knowledge) -> dict[str, BoolArray]:
+        """Cells of which a quantity can be computed from what has `left`, also as nobody is in them."""
+        known: dict[str, BoolArray] = {}
+        for quantity in new:
+            before = left.of(quantity.quantity)
+            # The first table of a quantity has its own population; those that follow are parts of it.
+            if quantity.quantity in known:
+                continue
+            known[quantity.quantity] = before.published.among(quantity.boxes)
+            empty = left.of(new[0].quantity).empty_cells(quantity.table)
+            known[quantity.quantity] |= empty
+            if not before.empty:
+                known[quantity.quantity] |= before.derivable(quantity, self.still_time, empty)
+            if quantity.facts.measures:
+                groups = known_by_others(self.plan.dataset, quantity, left, self.still_time)
+                known[quantity.quantity] |= groups
+        return known
+
+    def reveals(self, left: Sequence[ReleasedTable]) -> bool:
+        """Whether of any quantity a withheld box is in the span of what has left and is about to."""
+        return any(self._derivable(quantity, left) for quantity in _quantities(left))
+
+    def revealing(self, left: Sequence[ReleasedTable]) -> BoolArray:
+        """Cells without which nothing withheld is in the exact linear span of all that has left."""
+        revealing = np.zeros(len(left[0].boxes), dtype=np.bool_)
+        for quantity in _quantities(left):
+            if self._derivable(quantity, left):
+                revealing |= self.known.of(quantity).revealing(_of(left, quantity), self.still_time)
+        return revealing
+
+    def telling(self, left: Sequence[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
+        """Cells without which no withheld count or sum is told too closely by all that has left."""
+        policy = self.plan.policy
+        counts = _of(left, left[0].quantity)
+        extent = self._extent(remaining)
+        known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
+        wide = self.wide.setdefault(COUNTS, {})
+        more = telling(known, counts, self._count_width(), extent, varying, wide)
+        for quantity in self._watched_measures(left):
+            if not more.any():
+                sums = _of(left, quantity)
+                bounds = bounds_of(self.plan.dataset, quantity)
+                known_sums = self.known.of(quantity)
+                wide = self.wide.setdefault(quantity, {})
+                more = telling_sums(
+                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, extent.deadline, wide
+                )
+        return more
+
+    def limit_tells(self, limit: PopulationLimit, remaining: Callable[[], float]) -> bool:
+        """Whether that a population is so small would tell a withheld count too closely."""
+        known = self.known.of(COUNTS)
+        extent, varying = self._extent(remaining), self.plan.dataset.varying
+        return limit_tells(limit, known.boxes, known.shapes.full, self._count_width(), extent, varying)
+
+    def unsafe_sums(self, left: Sequence[ReleasedTable], inspector: Inspector) -> bool:
+        """Whether the sum of an unsafe group that several filters cut out is in the span of a measure."""
+        for table in left:
+            known = self.known.of(table.quantity)
+            if table.facts.measures and not known.empty and not table.quantity.startswith(WEIGHTED_PREFIX):
+                span = known.with_tables([table], self.still_time)
+                if reveals_unsafe_atom(table, known, span, inspector, measures=(table.quantity,)):
+                    return True
+        return False
+
+    def unsafe_atoms(self, left: Sequence[ReleasedTable], inspector: Inspector, unsafe: BoolArray) -> bool:
+        """Whether counts of an unsafe group that several filters cut out are in the span.
+
+        `unsafe` are cells that do not keep the rules themselves.
+        """
+        counts, *others = _of(left, left[0].quantity)
+        known = self.known.of(counts.quantity)
+        if known.empty:
+            return False
+        span = known.with_tables([counts, *others], self.still_time)
+        # Rules of counts ask for enough people: where a cell has them, larger groups have. Of changes that
+        # does not hold, as those of two cells may cancel.
+        enough = None if inspector.also else ~unsafe & (counts.table.records > 0)
+        sensitive = inspector.groups.category if inspector.groups is not None else None
+        return reveals_unsafe_atom(counts, known, span, inspector, enough, sensitive=sensitive)
+
+    def _derivable(self, quantity: str, left: Sequence[ReleasedTable]) -> bool:
+        return self.known.of(quantity).reveals(_of(left, quantity), self.still_time)
+
+    def _extent(self, remaining: Callable[[], float]) -> Extent:
+        """How much the joint audit looks at, and how long."""
+        deadline = Deadline(seconds_to_prove(self.plan, remaining))
+        return Extent(self.plan.policy.joint_codes, deadline, self.truth)
+
+    def _count_width(self) -> Width:
+        """How uncertain a withheld count must stay."""
+        policy = self.plan.policy
+        return Width(policy.count_width, 0 if policy.zeros_withheld else 1)
+
+    def _watched_measures(self, left: Sequence[ReleasedTable]) -> list[str]:
+        """The table's measures, and those of which something was withheld earlier: counts bound sums."""
+        own = [table.quantity for table in left if table.facts.measures]
+        earlier = [q for q, known in self.known.quantities.items() if q != COUNTS and known.boxes.secret]
+        return list(dict.fromkeys([*own, *earlier]))
+
+
+def _quantities(left: Sequence[ReleasedTable]) -> list[str]:
+    return list(dict.fromkeys(table.quantity for table in left))
+
+
+def _of(left: Sequence[ReleasedTable], quantity: str) -> list[ReleasedTable]:
+    return [table for table in left if table.quantity == quantity]
