@@ -25,7 +25,7 @@ from sdcgate.methods.tables.perturbation import (
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.proved_pattern import Protection
 from sdcgate.methods.tables.redesigning import redesign_table
-from sdcgate.methods.tables.singletons import protect_from_singletons, singletons
+from sdcgate.methods.tables.singletons import protect_from_singletons, singletons, with_singletons
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.servers.authentication import service_token
@@ -93,7 +93,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         intervals = withheld_intervals(table.problem, table.cells, deadline) if request.intervals else ()
         asked = request.singletons and found.proof is Proof.PROVED
         knowing = singletons(table.problem, table.cells, found, deadline) if asked else ()
-        return audit_to_message(found, table, intervals, deadline, knowing)
+        return audit_to_message(with_singletons(found, knowing), table, intervals, deadline, knowing)
 
     def RedesignTable(
         self, request: redesign_pb2.RedesignTableRequest, context: grpc.ServicerContext

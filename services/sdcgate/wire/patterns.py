@@ -81,16 +81,12 @@ def audit_to_message(
 ) -> pb.AuditTableResponse:
     """Write what an audit found; the arithmetic of leaks as far as it is found before the deadline.
 
-    `knowing` are respondents against whom a pattern does not hold that holds against everybody else.
+    `knowing` are the respondents against whom the pattern does not hold.
     """
-    proof, unprotected = found.proof, found.unprotected.copy()
-    for one in knowing:
-        unprotected[one.unprotected] = True
-        proof = Proof.REFUTED if one.refuted or proof is Proof.REFUTED else Proof.UNPROVED
     return pb.AuditTableResponse(
-        proof=proof_to_message(proof),
+        proof=proof_to_message(found.proof),
         witnesses=witnesses_to_message(found.witnesses, table.order, table.unchecked),
-        unprotected=listed(unprotected, table.order),
+        unprotected=listed(found.unprotected, table.order),
         singletons=[
             pb.Singleton(
                 cells=sorted(table.order.cells_at(one.own).tolist()),
@@ -102,7 +98,7 @@ def audit_to_message(
         unchecked=table.unchecked,
         leaks=leaks_to_messages(found.leaks, table, deadline),
         intervals=intervals_to_messages(intervals, table),
-        linked=linked_to_messages(table, table.cells, unprotected),
+        linked=linked_to_messages(table, table.cells, found.unprotected),
     )
 
 

@@ -6,7 +6,7 @@ SingleMultiple). So what one of them does not know must be as wide for him as is
 is audited once more with his cells told.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -65,6 +65,15 @@ def singletons(problem: Problem, withheld: BoolArray, found: Audit, deadline: De
             refuted = of_him.proof is Proof.REFUTED
             knowing.append(Singleton(own, np.flatnonzero(of_him.unprotected), refuted))
     return knowing
+
+
+def with_singletons(found: Audit, knowing: Sequence[Singleton]) -> Audit:
+    """What an audit found of a pattern that has to hold against these respondents, too."""
+    proof, unprotected = found.proof, found.unprotected.copy()
+    for one in knowing:
+        unprotected[one.unprotected] = True
+        proof = Proof.REFUTED if one.refuted or proof is Proof.REFUTED else Proof.UNPROVED
+    return replace(found, proof=proof, unprotected=unprotected)
 
 
 def protect_from_singletons(
