@@ -31,9 +31,9 @@ def cell_costs(
 ) -> FloatArray:
     """Costs of one kind to a power, all above 0, shape (cells,).
 
-    RECORDS are the records and one; UNIT one; VALUE the absolute sum of a measure, and of a thousandth of the
-    mean absolute sum at least, so that empty cells are not free; DISTANCE one and how far the nearest unsafe
-    cell is. Raises ValueError if the facts have no such measure.
+    RECORDS are the records and one; UNIT one; VALUE the absolute sum of a measure, counted in thousandths of
+    the mean one, and one at least, so that empty cells are not free; DISTANCE one and how far the nearest
+    unsafe cell is. Raises ValueError if the facts have no such measure.
     """
     if kind is CostKind.VALUE:
         if not 0 <= measure < len(facts.measures):
