@@ -4,8 +4,8 @@ import numpy as np
 
 from sdcgate.facility.errors import Conflict, InvalidRequest
 from sdcgate.methods.cells import MISSING, TOTAL, FloatArray
-from sdcgate.methods.outputs.part_pictures import NoPictureError, Parts, bars_picture, names_of, pie_picture
-from sdcgate.methods.outputs.shapes import Labels
+from sdcgate.methods.outputs.part_pictures import NoPictureError, Parts, bars_picture, pie_picture
+from sdcgate.methods.outputs.shapes import Labels, names_of
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2, table_pb2
@@ -70,21 +70,28 @@ def _of_table(table: table_pb2.Table, request: pb.DrawQueryRequest) -> tuple[Par
             for value, status, there in zip(figure.values, table.statuses, defined, strict=True)
         ]
     )
-    # Of codes within codes the outermost, which are parts of everything.
-    above = dict(zip(dimension.codes, dimension.parents, strict=False))
     total = [place for place, code in enumerate(codes) if code == TOTAL]
+    outermost = _outermost(dimension)
     outer = [
         place
-        for place, code in enumerate(codes)
-        if code != TOTAL and (above.get(code, -1) < 0 or dimension.codes[above[code]] == TOTAL)
+        for place, (code, status) in enumerate(zip(codes, table.statuses, strict=True))
+        if code in outermost and status != table_pb2.CELL_STATUS_ABSENT
     ]
-    absent = table.statuses
-    outer = [place for place in outer if absent[place] != table_pb2.CELL_STATUS_ABSENT]
     parts = Parts(tuple(named[codes[place]] for place in outer), values[outer])
     name = table_pb2.Statistic.Name(figure.statistic).removeprefix("STATISTIC_").lower().replace("_", " ")
     labels = Labels(title=dimension.variable, x=f"{name} of {figure.measure}" if figure.measure else name)
     whole = figure.statistic in OF_PARTS and _adds_up(parts, values[total], figure.statistic in OF_PERSONS)
     return parts, labels, whole
+
+
+def _outermost(dimension: table_pb2.Dimension) -> set[str]:
+    """Of codes within codes the outermost, which are parts of everything."""
+    above = dict(zip(dimension.codes, dimension.parents, strict=False))
+    return {
+        code
+        for code in dimension.codes
+        if code != TOTAL and (above.get(code, -1) < 0 or dimension.codes[above[code]] == TOTAL)
+    }
 
 
 def _adds_up(parts: Parts, total: FloatArray, persons: bool) -> bool:
@@ -107,7 +114,7 @@ def _of_statistic(
         raise _problem("figure", "A mode is a code; draw another figure.")
     values = np.full(groups, np.nan)
     values[list(figure.groups)] = list(figure.values)
-    of_groups = [names_of(one.codes, one.labels) if one.codes else () for one in statistic.dimensions]
+    of_groups = [names_of(one.codes, one.labels) for one in statistic.dimensions]
     names = [
         ", ".join(of[one.cells[group]] for of, one in zip(of_groups, statistic.dimensions, strict=True))
         or statistic.measure

@@ -10,7 +10,7 @@ from sdcgate.methods.cells import TOTAL, BoolArray
 from sdcgate.methods.outputs import pictures
 from sdcgate.methods.outputs.distributions import box_plot, density, histogram
 from sdcgate.methods.outputs.percentiles import Percentiles
-from sdcgate.methods.outputs.shapes import Labels
+from sdcgate.methods.outputs.shapes import Labels, names_of
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
@@ -125,8 +125,8 @@ def group_names(hand: StatisticInHand) -> list[str]:
     axes = hand.cells.table.axes[: len(hand.plan.groups)]
     labels = [
         [
-            label or code
-            for code, label in zip(axis.codes, axis.labels or axis.codes, strict=True)
+            name
+            for code, name in zip(axis.codes, names_of(axis.codes, axis.labels), strict=True)
             if code != TOTAL
         ]
         for axis in axes

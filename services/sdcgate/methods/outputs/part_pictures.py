@@ -4,7 +4,6 @@ A part that is withheld has a mark in the place of its bar. A pie would show it 
 of such parts there is none.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -120,8 +119,3 @@ def _slice(centre: tuple[float, float], radius: float, start: float, share: floa
 
 def _short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}\u2026"
-
-
-def names_of(codes: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
-    """Labels where there are any, else codes."""
-    return tuple(label or code for code, label in zip(codes, labels or codes, strict=True))

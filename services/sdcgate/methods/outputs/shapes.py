@@ -1,4 +1,4 @@
-"""Lines, texts and numbers of drawings as SVG, and the drawing around them."""
+"""Lines, texts and numbers of drawings as SVG, what is named in them, and the drawing around them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +14,11 @@ class Labels:
     title: str = ""
     x: str = ""
     y: str = ""
+
+
+def names_of(codes: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
+    """Labels where there are any, else codes."""
+    return tuple(label or code for code, label in zip(codes, labels or codes, strict=True))
 
 
 def stroke(x: float, y: float, to_x: float, to_y: float, width: float = 1) -> str:
