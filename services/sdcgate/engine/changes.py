@@ -14,6 +14,7 @@ from sdcgate.engine.queries import MEASURE_PREFIX, Region
 from sdcgate.engine.snapshot import ReadColumn
 from sdcgate.engine.version_change import changed_keys
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, MeasureFacts
+from sdcgate.methods.tables.boxes import codes_within
 
 WAS, IS = -1, 1
 
@@ -49,7 +50,7 @@ class Changes:
         def within(box: tuple[tuple[str, int], ...]) -> BoolArray:
             inside = np.ones(number, dtype=np.bool_)
             for name, mask in box:
-                inside &= np.array([mask >> int(code) & 1 for code in columns[name]], dtype=np.bool_)
+                inside &= codes_within(mask, columns[name])
             return inside
 
         found = []

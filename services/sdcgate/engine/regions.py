@@ -10,7 +10,7 @@ from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Box, Region
 from sdcgate.methods.cells import BoolArray, IntArray
-from sdcgate.methods.tables.boxes import bits
+from sdcgate.methods.tables.boxes import codes_within
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,6 +99,5 @@ class _Boxes:
     def _restriction(self, variable: str, mask: int) -> BoolArray:
         key = (variable, mask)
         if key not in self._known:
-            codes = self._codes[variable]
-            self._known[key] = bits(mask, int(codes.max(initial=0)) + 1)[codes]
+            self._known[key] = codes_within(mask, self._codes[variable])
         return self._known[key]

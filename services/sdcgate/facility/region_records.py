@@ -10,7 +10,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import MEASURE_PREFIX, Records, RecordsQuery, Region
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.methods.cells import BoolArray, IntArray
-from sdcgate.methods.tables.boxes import Box, bits
+from sdcgate.methods.tables.boxes import Box, codes_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,7 @@ def in_box(dataset: Dataset, box: Box, codes: Callable[[str], IntArray], count: 
     """
     found = np.ones(count, dtype=np.bool_)
     for name, mask in expanded(dataset, without_measures(box)):
-        own = codes(name)
-        found &= bits(mask, int(own.max(initial=0)) + 1)[own]
+        found &= codes_within(mask, codes(name))
     return found
 
 

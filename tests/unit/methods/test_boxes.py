@@ -10,6 +10,7 @@ from sdcgate.methods.tables.boxes import (
     EVERYBODY,
     NOBODY,
     BoxTable,
+    codes_within,
     digest,
     intersection,
     is_inside,
@@ -145,3 +146,10 @@ def test_a_blob_that_is_not_ours_is_refused(broken):
         broken = blob[:6] + b"\x09" + blob[7:]
     with pytest.raises(ValueError, match="boxes of a table"):
         BoxTable.from_bytes(broken)
+
+
+@given(st.integers(0, 2**130), st.lists(st.integers(0, 200), max_size=20))
+def test_a_mask_takes_in_the_codes_whose_bits_it_has(mask, codes):
+    assert codes_within(mask, np.array(codes, dtype=np.int64)).tolist() == [
+        bool(mask >> code & 1) for code in codes
+    ]

@@ -48,6 +48,18 @@ def make_box(masks: Iterable[tuple[str, int]], full: Mapping[str, int]) -> Box:
     return tuple(sorted((variable, mask) for variable, mask in merged.items() if mask != full[variable]))
 
 
+def bits(mask: int, size: int) -> BoolArray:
+    """The first bits of a mask, the first code first, shape (size,)."""
+    raw = np.frombuffer((mask & ((1 << size) - 1)).to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(raw, bitorder="little", count=size).astype(np.bool_)
+
+
+def codes_within(mask: int, codes: IntArray) -> BoolArray:
+    """Which of some codes a mask takes in, of the shape that these have."""
+    found: BoolArray = bits(mask, int(codes.max(initial=0)) + 1)[codes]
+    return found
+
+
 def as_texts(box: Box) -> tuple[list[str], list[str]]:
     """The variables that a box restricts, and their masks as hexadecimal numbers."""
     return [name for name, _ in box], [f"{mask:x}" for _, mask in box]
@@ -262,9 +274,3 @@ class BoxTable:
             records=np.frombuffer(blob, "<i8", cells, start + cells).astype(np.int64),
             marks=np.frombuffer(blob, "<i8", cells, start + 9 * cells).astype(np.int64),
         )
-
-
-def bits(mask: int, size: int) -> BoolArray:
-    """The first bits of a mask, the first code first, shape (size,)."""
-    raw = np.frombuffer((mask & ((1 << size) - 1)).to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
-    return np.unpackbits(raw, bitorder="little", count=size).astype(np.bool_)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.boxes import Box, bits
+from sdcgate.methods.tables.boxes import Box, codes_within
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,8 +20,7 @@ class Combinations:
         """Which of them lie in a box of these variables, shape (combinations,)."""
         found = np.ones(len(self.codes), dtype=np.bool_)
         for name, mask in box:
-            codes = self.codes[:, self.variables.index(name)]
-            found &= bits(mask, int(codes.max(initial=0)) + 1)[codes]
+            found &= codes_within(mask, self.codes[:, self.variables.index(name)])
         return found
 
     def of(self, which: IntArray | BoolArray) -> "Combinations":

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, State
-from sdcgate.methods.tables.boxes import Box, BoxTable
+from sdcgate.methods.tables.boxes import Box, BoxTable, codes_within
 from sdcgate.methods.tables.cell_key import may_become
 from sdcgate.methods.tables.ptable import PTable
 
@@ -74,10 +74,7 @@ class Atoms:
         return found
 
     def _within(self, variable: str, mask: int) -> BoolArray:
-        codes = self.codes[:, self.variables.index(variable)]
-        bits = np.array([mask >> code & 1 for code in range(int(codes.max(initial=0)) + 1)], dtype=np.bool_)
-        found: BoolArray = bits[codes]
-        return found
+        return codes_within(mask, self.codes[:, self.variables.index(variable)])
 
 
 def _nothing() -> FloatArray:
