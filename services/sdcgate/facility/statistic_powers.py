@@ -35,7 +35,7 @@ ORDERS: Mapping[Statistic, int] = {
     Statistic.ANALYSIS_OF_VARIANCE: 2,
 }
 """Statistics that tell sums of powers of all their measures, up to this one."""
-WITH_ERRORS: Mapping[Statistic, int] = {
+ORDERS_OF_ERRORS: Mapping[Statistic, int] = {
     Statistic.MEAN: 2,
     Statistic.TOTAL: 2,
     Statistic.RATIO: 2,
@@ -62,8 +62,8 @@ class ToldPower:
 
 def highest_power(plan: StatisticPlan) -> int:
     """The highest power of which a statistic tells sums; 1 where it tells no more than sums."""
-    if plan.errors and plan.statistic in WITH_ERRORS:
-        return WITH_ERRORS[plan.statistic]
+    if plan.errors and plan.statistic in ORDERS_OF_ERRORS:
+        return ORDERS_OF_ERRORS[plan.statistic]
     return ORDERS.get(plan.statistic, 1)
 
 
@@ -72,8 +72,7 @@ def samples_of(statistic: Statistic, people: Population) -> Sample:
     sample = people.sample
     if statistic is not Statistic.T_TEST or people.columns.has is None:
         return sample
-    places = 2 * sample.groups + ~people.columns.has
-    return Sample(sample.values, places, sample.units, 2 * sample.number_of_groups)
+    return sample.divided((~people.columns.has).astype(np.int64), 2)
 
 
 def told_powers(

@@ -45,12 +45,11 @@ class GroupCells:
 
 def cells_of_sample(sample: Sample, cell: IntArray, number: int) -> GroupCells:
     """The sums of a sample; `cell` has the cell of each record in its group, from 0 to `number` - 1."""
-    groups = sample.number_of_groups
-    by_cell = Sample(sample.values, sample.groups * number + cell, sample.units, groups * number)
+    by_cell = sample.divided(cell, number)
     records = by_cell.records_of_groups
     means = by_cell.sums(sample.values) / np.maximum(records, 1)
     squares = by_cell.sums((sample.values - means[by_cell.groups]) ** 2)
-    shape = (groups, number)
+    shape = (sample.number_of_groups, number)
     return GroupCells(
         records.reshape(shape), means.reshape(shape), squares.reshape(shape), sample.units_of_groups
     )

@@ -90,14 +90,11 @@ def _cell_bounds(
     sample: Sample, rules: StatisticRules, cell: IntArray, number: int
 ) -> tuple[ClosestBound, ...]:
     """How closely the variance within a cell tells its outermost value, in the worst cell of each group."""
-    coalition = rules.table.coalition
-    by_cell = Sample(
-        sample.values, sample.groups * number + cell, sample.units, sample.number_of_groups * number
-    )
+    by_cell = sample.divided(cell, number)
     empty = (by_cell.records_of_groups == 0).reshape(-1, number)
     return tuple(
         ClosestBound(bound.name, np.where(empty, np.inf, bound.closeness.reshape(-1, number)).min(axis=1))
-        for bound in moment_bounds(by_cell, 2, coalition)
+        for bound in moment_bounds(by_cell, 2, rules.table.coalition)
     )
 
 

@@ -100,6 +100,11 @@ class Sample:
         """The same records with other values. Raises FactsError as the class does."""
         return Sample(values, self.groups, self.units, self.number_of_groups, self.weights, self.design)
 
+    def divided(self, parts: IntArray, number: int) -> "Sample":
+        """The same values without weights, each group in `number` parts; `parts` has those of the records."""
+        places = self.groups * number + parts
+        return Sample(self.values, places, self.units, self.number_of_groups * number)
+
 
 def added(places: IntArray, amounts: FloatArray, number: int) -> FloatArray:
     """Sums of the amounts at each of `number` places, shape (number,)."""
