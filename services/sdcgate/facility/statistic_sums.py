@@ -22,7 +22,7 @@ from sdcgate.facility.statistic_computing import Done
 from sdcgate.facility.statistic_kinds import OF_MEASURES
 from sdcgate.facility.statistic_plan import Level, StatisticPlan
 from sdcgate.facility.statistic_powers import ToldPower, highest_power
-from sdcgate.methods.cells import TOTAL, Axis, Facts, FloatArray, IntArray, MeasureFacts, shape_of
+from sdcgate.methods.cells import TOTAL, Axis, Facts, IntArray, MeasureFacts
 from sdcgate.methods.outputs.cell_tests import OF_CELLS, GroupCells, tests_of_cells
 from sdcgate.methods.outputs.cross_products import CrossProducts
 from sdcgate.methods.outputs.design import Transformed
@@ -30,6 +30,7 @@ from sdcgate.methods.outputs.group_correlations import correlations_of_sums
 from sdcgate.methods.outputs.implied_tables import FEW_VALUES
 from sdcgate.methods.outputs.power_sums import PowerSums
 from sdcgate.methods.outputs.statistic_facts import ClosestBound, ImpliedCells, Statistic, StatisticFacts
+from sdcgate.methods.tables.redesigned_cells import finest_cells
 
 MOST_MEASURES = 24
 """Of one statement, as in linear models."""
@@ -52,9 +53,9 @@ def computed_by_sums(engine: Engine, plan: StatisticPlan, in_time: Callable[[], 
 
     `in_time` raises once the time is over. Raises ComputationFailed.
     """
-    rules = plan.policy.statistics.rules(plan.policy.rules).table
     in_time()
-    query = CellQuery(plan.groups, plan.population, plan.measures, max(2, rules.ranks), valid=plan.measures)
+    ranks = max(2, plan.policy.rules.ranks)
+    query = CellQuery(plan.groups, plan.population, plan.measures, ranks, valid=plan.measures)
     table = engine.compute(plan.dataset, query)
     facts = _inner(table.axes, table.facts)
     if not facts.records.any():
@@ -74,7 +75,7 @@ def _of_measures(
     """Correlations or components, by cross-products."""
     sums = engine.product_sums(plan.dataset, ProductQuery(plan.measures, groups, plan.population), in_time)
     products = sums.products()
-    _same_people(facts, products.records, products.units)
+    _same_people((facts.records, products.records), (facts.units, products.units))
     powers = _told(_moments(engine, plan, (groups, groups.together), in_time))
     told = StatisticFacts(
         facts,
@@ -100,7 +101,7 @@ def _of_cells(
     sums = engine.product_sums(plan.dataset, ProductQuery(plan.measures, cells, plan.population), in_time)
     products = sums.products()
     records = products.records.reshape(shape)
-    _same_people(facts, records.sum(axis=1))
+    _same_people((facts.records, records.sum(axis=1)))
     name = "proportion" if plan.statistic is Statistic.T_TEST else "cells"
     told = StatisticFacts(
         replace(facts, measures=tuple(replace(one, name="values") for one in facts.measures)),
@@ -123,7 +124,7 @@ def _moments(
     engine: Engine, plan: StatisticPlan, divisions: tuple[RecordGroups, ...], in_time: Callable[[], None]
 ) -> Mapping[str, tuple[tuple[PowerSums, ...], ...]]:
     """Of each measure, by division, the sums of powers that are told."""
-    coalition = plan.policy.statistics.rules(plan.policy.rules).table.coalition
+    coalition = plan.policy.rules.coalition
     query = DivisionQuery(plan.measures, highest_power(plan), coalition, divisions, plan.population)
     found = engine.moment_sums(plan.dataset, in_time).of_divisions(query)
     return dict(zip(plan.measures, found, strict=True))
@@ -198,38 +199,25 @@ def _undivided(cells: RecordGroups, levels: int) -> RecordGroups:
 
 def _inner(axes: tuple[Axis, ...], facts: Facts) -> Facts:
     """The groups as cells, without totals, and what is looked at of a statistic's groups."""
-    shape, inner = shape_of(axes), tuple(slice(0, -1) for _ in axes)
-
-    def counts(values: IntArray) -> IntArray:
-        return values.reshape(shape)[inner].reshape(-1)
-
-    def figures(values: FloatArray) -> FloatArray:
-        return values.reshape(shape)[inner].reshape(-1)
-
-    return Facts(
-        units=counts(facts.units),
-        records=counts(facts.records),
-        measures=tuple(
-            MeasureFacts(
-                name=one.name,
-                sums=figures(one.sums),
-                valid_records=counts(one.valid_records),
-                valid_units=counts(one.valid_units),
-                largest=np.column_stack([figures(rank) for rank in one.largest.T]),
-                absolute_sums=figures(one.absolute_sums),
-                minima=figures(one.minima),
-                maxima=figures(one.maxima),
-            )
-            for one in facts.measures
-        ),
+    measures = tuple(
+        MeasureFacts(
+            name=one.name,
+            sums=one.sums,
+            valid_records=one.valid_records,
+            valid_units=one.valid_units,
+            largest=one.largest,
+            absolute_sums=one.absolute_sums,
+            minima=one.minima,
+            maxima=one.maxima,
+        )
+        for one in facts.measures
     )
+    return finest_cells(axes, Facts(facts.units, facts.records, measures=measures)).facts
 
 
-def _same_people(facts: Facts, records: IntArray, units: IntArray | None = None) -> None:
+def _same_people(*pairs: tuple[IntArray, IntArray]) -> None:
     """Raises ComputationFailed where two statements did not see the same."""
-    if not np.array_equal(facts.records, records) or not np.array_equal(
-        facts.units, facts.units if units is None else units
-    ):
+    if not all(np.array_equal(one, other) for one, other in pairs):
         raise ComputationFailed("a statistic did not see all units")
 
 
