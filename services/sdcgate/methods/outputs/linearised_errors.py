@@ -44,7 +44,7 @@ def standard_deviations(sample: Sample, found: Moments) -> Estimates:
 
 def gini_indices(sample: Sample, indices: FloatArray) -> Estimates:
     """Gini indices of groups, shape (groups,), with their errors."""
-    linearised = _gini_linearised(sample, indices)
+    linearised = _gini_linearised(sample, indices, _gini_sums(sample))
     return estimates_of(sample, indices, np.where(np.isfinite(linearised), linearised, 0.0))
 
 
@@ -55,11 +55,11 @@ def gini_error_bounds(sample: Sample, coalition: int) -> tuple[ClosestBound, ...
     mean (1 + G), about, so that it bounds y more closely, by the share of both, than itself.
     """
     plain = Sample(sample.values, sample.groups, sample.units, sample.number_of_groups)
-    held = _gini_sums(plain)
+    count, held = _gini_sums(plain)
     with np.errstate(divide="ignore", invalid="ignore"):
         totals, people = plain.sums(plain.values), plain.records_of_groups.astype(np.float64)
-        indices = np.where(totals > 0, 2 * plain.sums(plain.values * held[0]) / (people * totals) - 1, 0.0)
-        scaled = _gini_linearised(plain, indices) * totals[plain.groups]
+        indices = np.where(totals > 0, 2 * plain.sums(plain.values * count) / (people * totals) - 1, 0.0)
+        scaled = _gini_linearised(plain, indices, (count, held)) * totals[plain.groups]
         largest = largest_of_groups(plain.groups, plain.values, plain.number_of_groups, 1)[:, 0]
         steepness = (1 - indices) * largest
         at_most = largest_of_groups(plain.groups, np.abs(scaled), plain.number_of_groups, 1)[:, 0]
@@ -90,13 +90,13 @@ def share_errors(sample: Sample, found: Percentiles) -> FloatArray:
     return errors
 
 
-def _gini_linearised(sample: Sample, indices: FloatArray) -> FloatArray:
+def _gini_linearised(sample: Sample, indices: FloatArray, sums: tuple[FloatArray, FloatArray]) -> FloatArray:
     """The derivative of the index by each record's weight, times the weight, shape (records,).
 
-    With N and T the sums of weights and of w y, C and H those of all below a record and half of its equals:
-    (2 (y C + T - H) / T - (G + 1) (1 + N y / T)) / N.
+    With N and T the sums of weights and of w y, C and H, the `sums`, those of all below a record and half of
+    its equals: (2 (y C + T - H) / T - (G + 1) (1 + N y / T)) / N.
     """
-    count, held = _gini_sums(sample)
+    count, held = sums
     groups, values = sample.groups, sample.values
     with np.errstate(divide="ignore", invalid="ignore"):
         people, total = (sample.sums(sample.counted * of)[groups] for of in (np.ones(len(values)), values))
