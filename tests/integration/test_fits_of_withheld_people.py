@@ -10,7 +10,7 @@ import pytest
 from house import build, people_descriptor, reasons, verdict
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2, table_pb2
 
 
 def house_of(folder: Path, few: int, change: dict[str, Any]) -> Any:
@@ -63,6 +63,34 @@ def test_a_fit_tells_nothing_of_the_people_of_withheld_cells(tmp_path: Path, few
     assert {verdict for verdict, *_ in found[0]} == {"REFUSED"}
     assert all(one == found[0] for one in found)
     assert {tuple(why) for _, why, *_ in found[0]} == {("MINIMUM_UNITS",)}
+
+
+def test_beside_cells_that_only_the_rule_on_categories_withholds_no_model_has_errors(tmp_path: Path) -> None:
+    """Errors would tell what is left unexplained, and so what the withheld cell explains."""
+    place = np.arange(300)
+    frame = pd.DataFrame(
+        {
+            "f": np.where(place < 150, "a", "b"),
+            "g": np.where((place < 6) | (place > 200), "1", "2"),
+            "y": np.random.default_rng(3).normal(50, 9, len(place)).round(1).clip(1),
+        }
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    house = build(tmp_path)
+    measure = {"name": "y", "decimals": 1, "lower_bound": 0.1, "upper_bound": 10000}
+    # A cell has five people there at least, a category of a model ten.
+    house.engine.register(people_descriptor({"f": "ab", "g": "12"}, [measure], access_level="licensed"))
+
+    answered = house.facility.query_model(house.researcher, asked("y ~ 0 + f:g"), Pace(60.0))
+
+    house.facility.close()
+    assert (verdict(answered), reasons(answered)) == ("RELEASED_PROTECTED", ["MINIMUM_UNITS"])
+    model = answered.decision.model
+    hidden = [one.name for one in model.coefficients if one.status == table_pb2.CELL_STATUS_WITHHELD]
+    assert hidden == ["f[a]:g[1]"]
+    assert sum(one.HasField("estimate") for one in model.coefficients) == 3
+    assert not any(one.HasField("standard_error") or one.HasField("lower") for one in model.coefficients)
+    assert not model.fit
 
 
 @pytest.mark.parametrize("kind", ["PERCENTILES", "RANGE", "MINIMUM", "LORENZ_CURVE"])

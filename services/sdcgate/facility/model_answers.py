@@ -144,7 +144,8 @@ def _hides_interaction(model: model_pb2.Model, fitted: Fitted) -> bool:
 def _without_errors(model: model_pb2.Model) -> None:
     """Leave estimates alone: errors tell what is left unexplained, and so the means of withheld cells.
 
-    The withheld categories of one factor are fitted as one, which hides them; cells of several are not.
+    The withheld categories of one factor are fitted as one, which hides them. Cells of several that their
+    table withholds are not fitted at all, but those that only the rule on categories withholds are.
     """
     for one in model.coefficients:
         for field in ("standard_error", "statistic", "p_value", "lower", "upper"):

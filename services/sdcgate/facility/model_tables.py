@@ -138,7 +138,7 @@ def codes_taken_together(
 
 
 def hidden_apart(judged: Sequence[JudgedTable], together: Mapping[Level, tuple[str, ...]]) -> bool:
-    """Whether people of withheld cells would have columns of their own: no code is fitted as one with others.
+    """Whether people of withheld cells would have columns of their own: they are not fitted as one.
 
     Whether such columns can be estimated, and how much rests on one of these people, would tell of them.
     """

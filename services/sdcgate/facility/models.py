@@ -74,7 +74,7 @@ class ModelOutcome:
     withheld: BoolArray | None = field(default=None, repr=False)
     """Coefficients of the estimate that are, shape (parameters,)."""
     not_estimated: tuple[str, ...] = field(default=(), repr=False)
-    """Names of withheld coefficients of combinations that nobody has."""
+    """Names of withheld coefficients of codes that are fitted as one with another, which stands for them."""
     not_estimable: tuple[str, ...] = ()
     """Why the model cannot be estimated; nothing of records or codes."""
     findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
