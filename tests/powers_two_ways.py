@@ -24,8 +24,6 @@ from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
 from sdcgate.methods.outputs.statistic_facts import StatisticFacts
 from sdcgate.methods.rules import ProtectionLevels
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
 NEVER = 10**9
 """Records from which on sums are computed, so many that none are."""
@@ -183,35 +181,6 @@ def same_of_regions(
             patched.setattr(engines, "SUMS_FROM", sums_from)
             judged.append(judge.unsafe(regions))
     np.testing.assert_array_equal(*judged)
-
-
-def questions_of_sums() -> list[tuple[pb.QueryStatisticRequest, int]]:
-    """Questions for statistics of the RAND data that sums suffice for, each with how many figures it has."""
-
-    def question(kind: str, groups: Sequence[str] = (), factors: Sequence[str] = (), **asked: Any) -> Any:
-        named = statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}")
-        found = pb.QueryStatisticRequest(dataset="randhie", kind=named, **asked)
-        for names, field in ((groups, found.groups), (factors, found.factors)):
-            for name in names:
-                field.add(variable=name)
-        return found
-
-    women = pb.FilterRequest(variable="female", codes=["1"])
-    three = ["meddol", "outpdol", "mdvis"]
-    both = ["female", "child"]
-    return [
-        (question("CORRELATIONS", measures=three, filter=[women]), 6),
-        (question("CORRELATIONS", ["site"], measures=three), 6),
-        (question("PRINCIPAL_COMPONENTS", ["female"], measures=three), 12),
-        (question("T_TEST", ["site"], measure="meddol", having=women), 3),
-        (question("ANALYSIS_OF_VARIANCE", factors=both, measure="mdvis"), 14),
-        (question("CHI_SQUARED_TEST", factors=both), 3),
-    ]
-
-
-def no_records(*_: object) -> None:
-    """In the place of what reads records."""
-    raise AssertionError("records were read")
 
 
 def _no_hurry() -> None:

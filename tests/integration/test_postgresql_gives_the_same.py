@@ -10,18 +10,11 @@ from engines_compared import LEVELS, TwoEngines, files, records, regions, tables
 from house import cells, reasons, verdict, with_randhie
 from postgresql_server import empty_database, running_server
 from powers_two_ways import agree as agree_on_powers
-from powers_two_ways import (
-    by_records,
-    by_sums,
-    no_records,
-    queries,
-    questions_of_sums,
-    regions_of,
-    same_of_regions,
-)
+from powers_two_ways import by_records, by_sums, queries, regions_of, same_of_regions
 from sdcgate.engine import Engine
-from sdcgate.facility.pace import Pace
 from sdcgate.methods.risk.file_numbers import NumberWidth
+from statistics_of_sums import agree as agree_on_statistics
+from statistics_of_sums import no_records
 from two_roads import Asked, agree, by_both, frame_of, registered
 
 SECRET = bytes(range(32))
@@ -136,14 +129,7 @@ def test_statistics_by_sums_in_the_database_are_those_of_records_in_files(server
     engine = Engine(tmp_path, tmp_path, SECRET, url=empty_database(server))
     elsewhere = with_randhie(tmp_path / "tables", data_root=tmp_path, engine=engine)
     monkeypatch.setattr(elsewhere.engine, "records", no_records)
-    for question, figures in questions_of_sums():
-        here, there = (
-            house.facility.query_statistic(house.researcher, question, Pace(60.0)).decision
-            for house in (on_files, elsewhere)
-        )
-        assert (verdict(here), reasons(here)) == (verdict(there), reasons(there))
-        assert here.statistic == there.statistic
-        assert len(here.statistic.figures) == figures
+    agree_on_statistics(on_files, elsewhere, 60.0)
 
 
 @pytest.mark.parametrize("most", [1, 2])

@@ -21,7 +21,6 @@ from powers_two_ways import (
     agree_on_tables,
     by_records,
     by_sums,
-    no_records,
     queries,
     regions_of,
     same_of_regions,
@@ -45,6 +44,7 @@ from sdcgate.facility.statistic_sums import computed_by_sums
 from sdcgate.methods.rules import ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
+from statistics_of_sums import no_records
 from two_roads import frame_of, registered
 
 SECRET = b"s" * 32

@@ -1,20 +1,16 @@
 """Coarser models in place of one that is held or loses coefficients: judged, promised, and known then."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from house import build, reasons, table_request, verdict, with_randhie
 from installation import Installation
+from proposals import Ending, answering_once, proposing
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import model_redesign
-from sdcgate.facility.errors import Unavailable
-from sdcgate.facility.in_process import LocalRisk
 from sdcgate.facility.pace import Pace
 from sdcgate.methods.tables.solver import Deadline
-from sdcgate.policy.loading import load_policies
-from sdcgate.policy.model import RedesignProposals
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, table_pb2
 
@@ -24,24 +20,10 @@ PUBLISHED = table_pb2.CELL_STATUS_PUBLISHED
 EDUCATED = [str(years) for years in range(26)]
 
 
-def proposing(left_out_share=0.0, consequence="protect", variables=None, **limits):
-    """The bundled policy with proposals of its own, and another consequence of small cells."""
-    policies = dict(load_policies())
-    cbs = policies["israel-cbs"]
-    limited = RedesignProposals(**{"proposals": 3, "models_time_limit_ms": 60_000, **limits})
-
-    def changed(level):
-        models = level.models.model_copy(update={"left_out_share": left_out_share})
-        units = level.rules.minimum_units.model_copy(update={"consequence": consequence})
-        rules = level.rules.model_copy(update={"minimum_units": units})
-        update = {"redesign": limited, "models": models, "rules": rules}
-        if variables is not None:
-            update["allowed"] = level.allowed.model_copy(update=variables)
-        return level.model_copy(update=update)
-
-    levels = {name: changed(level) for name, level in cbs.access_levels.items()}
-    policies["israel-cbs"] = replace(cbs, access_levels=levels, datasets={})
-    return policies
+def policies(left_out_share=0.0, consequence="protect", variables=None, **limits):
+    """The bundled policies with proposals of models."""
+    sections = {"models": {"left_out_share": left_out_share}, "allowed": variables or {}}
+    return proposing({"models_time_limit_ms": 60_000, **limits}, consequence, **sections)
 
 
 @pytest.fixture
@@ -49,9 +31,7 @@ def house_with(tmp_path):
     made = []
 
     def make(*, risk=None, engine=None, **policy):
-        house = with_randhie(
-            tmp_path / str(len(made)), risk=risk, engine=engine, policies=proposing(**policy)
-        )
+        house = with_randhie(tmp_path / str(len(made)), risk=risk, engine=engine, policies=policies(**policy))
         made.append(house)
         return house
 
@@ -188,20 +168,6 @@ def test_a_proposal_that_left_before_is_proposed_again_and_tells_nothing_new(hou
     assert ask_again(house, alternative).repeated
 
 
-class Ending(Deadline):
-    """Over once it was looked at so often."""
-
-    def __init__(self, looks: int) -> None:
-        super().__init__(60.0)
-        self._looks = looks
-
-    @property
-    def over(self) -> bool:
-        self._looks -= 1
-        self.missed = self._looks <= 0
-        return self.missed
-
-
 @pytest.mark.parametrize("looks", [1, 2, 1000])
 def test_a_search_that_the_clock_ends_proposes_nothing_and_not_a_part(looks, house_with, monkeypatch):
     house = house_with(consequence="refuse")
@@ -212,20 +178,8 @@ def test_a_search_that_the_clock_ends_proposes_nothing_and_not_a_part(looks, hou
     assert bool(list(house.ledger.releases("randhie", after_sequence=0))) == (looks == 1000)
 
 
-class RiskOnce(LocalRisk):
-    """Judges a single model."""
-
-    asked = 0
-
-    def assess_model(self, *args):
-        self.asked += 1
-        if self.asked > 1:
-            raise Unavailable("no answer")
-        return super().assess_model(*args)
-
-
 def test_a_service_that_fails_meanwhile_costs_the_proposals_and_not_the_answer(house_with):
-    house = house_with(risk=RiskOnce(), withheld_share=0.01)
+    house = house_with(risk=answering_once("assess_model"), withheld_share=0.01)
     answered = ask(house, "meddol ~ household_size + female")
     assert verdict(answered) == "RELEASED_PROTECTED"
     assert formulas(answered)
@@ -253,7 +207,7 @@ def test_a_model_that_would_leave_without_some_units_is_named_and_not_promised(h
 def test_the_answer_is_the_same_again_and_the_proposals_survive_a_restart(house_with, tmp_path):
     house = house_with()
     first = ask(house, CROSSED)
-    again = build(tmp_path / "0", policies=proposing(), engine=house.engine)
+    again = build(tmp_path / "0", policies=policies(), engine=house.engine)
     repeated = ask(again, CROSSED)
     assert repeated.repeated
     assert repeated.decision == first.decision

@@ -1,42 +1,23 @@
 """Coarser tables in place of one that does not leave whole: judged, promised, and known ever after."""
 
-from dataclasses import replace
-
 import pytest
 
 from house import build, cells, reasons, table_request, verdict, with_randhie
+from proposals import Ending, answering_once, proposing
 from sdcgate.facility import redesign
-from sdcgate.facility.errors import Unavailable
-from sdcgate.facility.in_process import LocalRisk
 from sdcgate.facility.pace import Pace
-from sdcgate.methods.tables.solver import Deadline
-from sdcgate.policy.loading import load_policies
-from sdcgate.policy.model import RedesignProposals
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 SITE_BY_PLAN = {"rows": ["site"], "columns": ["plan"], "layers": ["female"]}
 
 
-def proposing(consequence="protect", **limits):
-    """The bundled policies, with proposals and another consequence of small cells."""
-    policies = dict(load_policies())
-    cbs = policies["israel-cbs"]
-
-    def changed(level):
-        units = level.rules.minimum_units.model_copy(update={"consequence": consequence})
-        rules = level.rules.model_copy(update={"minimum_units": units})
-        limited = RedesignProposals(
-            **{"proposals": 3, "withheld_share": 0.01, "time_limit_ms": 20_000, **limits}
-        )
-        return level.model_copy(update={"rules": rules, "redesign": limited})
-
-    levels = {name: changed(level) for name, level in cbs.access_levels.items()}
-    policies["israel-cbs"] = replace(cbs, access_levels=levels, datasets={})
-    return policies
+def policies(consequence="protect", **limits):
+    """The bundled policies with proposals of tables, beside one that has few gaps, too."""
+    return proposing({"withheld_share": 0.01, "time_limit_ms": 20_000, **limits}, consequence)
 
 
 def house_with(folder, *, risk=None, **policy):
-    return with_randhie(folder, risk=risk, policies=proposing(**policy))
+    return with_randhie(folder, risk=risk, policies=policies(**policy))
 
 
 def requests_of(answered, **asked):
@@ -131,34 +112,8 @@ def test_no_more_are_judged_than_the_policy_allows(tmp_path):
     assert len(house.ask(**SITE_BY_PLAN).decision.alternatives) <= 1
 
 
-class Ending(Deadline):
-    """Over once it was looked at so often."""
-
-    def __init__(self, looks: int) -> None:
-        super().__init__(60.0)
-        self._looks = looks
-
-    @property
-    def over(self) -> bool:
-        self._looks -= 1
-        self.missed = self._looks <= 0
-        return self.missed
-
-
-class RiskOnce(LocalRisk):
-    """Answers for the first table only."""
-
-    asked = 0
-
-    def assess_table(self, *args):
-        self.asked += 1
-        if self.asked > 1:
-            raise Unavailable("no answer")
-        return super().assess_table(*args)
-
-
 def test_a_service_that_fails_meanwhile_costs_the_proposals_and_not_the_answer(tmp_path):
-    house = house_with(tmp_path, risk=RiskOnce(), consequence="refuse")
+    house = house_with(tmp_path, risk=answering_once("assess_table"), consequence="refuse")
     answered = house.ask(**SITE_BY_PLAN)
     assert verdict(answered) == "REFUSED"
     assert not any(one.judged for one in answered.decision.alternatives)
@@ -190,7 +145,7 @@ def test_percentages_keep_the_dimensions_that_they_rest_on(tmp_path):
 def test_the_answer_is_the_same_again_and_the_proposals_survive_a_restart(tmp_path):
     house = house_with(tmp_path, consequence="refuse")
     first = house.ask(**SITE_BY_PLAN)
-    again = build(tmp_path, policies=proposing(consequence="refuse"), engine=house.engine)
+    again = build(tmp_path, policies=policies(consequence="refuse"), engine=house.engine)
     request = table_request(**SITE_BY_PLAN)
     repeated = again.facility.query_table(again.researcher, request, Pace(60.0))
     assert repeated.repeated
