@@ -282,3 +282,19 @@ def test_it_is_said_over_rest(tmp_path) -> None:
 def _plain(descriptor: Any) -> dict[str, Any]:
     found: dict[str, Any] = descriptor.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     return found
+
+
+def test_the_records_of_a_column_are_looked_at_once_however_many_models_are_tried_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, looked = _house(tmp_path), []
+    compute = house.engine.compute
+    monkeypatch.setattr(house.engine, "compute", lambda *asked: looked.append(asked) or compute(*asked))
+    formula = "wealth ~ same + void + place + sex + kind + twin + income + third"
+
+    decision = ask(house, pb.QueryModelRequest(dataset="people", kind="MODEL_KIND_LINEAR", formula=formula))
+
+    house.facility.close()
+    assert [reason.message.split()[0] for reason in decision.reasons] == ["same", "void"]
+    assert decision.alternatives
+    assert [query.measures for _, query in looked] == [("same",), ("void",)]

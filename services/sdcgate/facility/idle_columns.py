@@ -17,45 +17,52 @@ from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 Level = tuple[str, str]
 
 
-def idle_columns(
-    engine: Engine,
-    dataset: Dataset,
-    measures: Iterable[str],
-    levels: Iterable[Level],
-    vary: bool = True,
-) -> list[pb.Reason]:
-    """Reasons against measures and variables without a value, or where they have to `vary` with one only.
-
-    Of a sensitive variable it is not told that it does not vary.
-    """
-    found = [*_measures(engine, dataset, measures, vary), *_variables(dataset, levels, vary)]
-    return [
-        pb.Reason(
-            code=policy_pb2.ReasonCode.Name(ReasonCode.NOT_ESTIMABLE.value),
-            message=what.format(name=name, dataset=dataset.name),
-            suggestion=f"Leave {name} out, or ask another one in its place.",
-        )
-        for name, what in dict.fromkeys(found)
-    ]
-
-
 NO_VALUE = "{name} has no value in any record of {dataset}."
 ONE_VALUE = "{name} has the same value in all records of {dataset} that have any."
 
 
-def _measures(
-    engine: Engine, dataset: Dataset, measures: Iterable[str], vary: bool
-) -> Iterator[tuple[str, str]]:
-    for name in measures:
-        profile = dataset.profiles[name]
-        if profile.minimum != profile.maximum:
-            continue
-        # Its extremes alone do not tell one without values from one whose values are all 0.
-        facts = engine.compute(dataset, CellQuery(measures=(name,), ranks=1)).facts.measures[0]
-        if not facts.valid_records.any():
-            yield name, NO_VALUE
-        elif vary:
-            yield name, ONE_VALUE
+class IdleColumns:
+    """Finds them; what it has looked for in a snapshot's records it remembers, as these never change."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._empty: dict[tuple[str, int, str], bool] = {}
+        """Whether a measure has no value, by dataset, version and name."""
+
+    def reasons(
+        self, dataset: Dataset, measures: Iterable[str], levels: Iterable[Level], vary: bool = True
+    ) -> list[pb.Reason]:
+        """Against measures and variables without a value, or where they have to `vary` with one only.
+
+        Of a sensitive variable it is not told that it does not vary.
+        """
+        found = [*self._measures(dataset, measures, vary), *_variables(dataset, levels, vary)]
+        return [
+            pb.Reason(
+                code=policy_pb2.ReasonCode.Name(ReasonCode.NOT_ESTIMABLE.value),
+                message=what.format(name=name, dataset=dataset.name),
+                suggestion=f"Leave {name} out, or ask another one in its place.",
+            )
+            for name, what in dict.fromkeys(found)
+        ]
+
+    def _measures(self, dataset: Dataset, measures: Iterable[str], vary: bool) -> Iterator[tuple[str, str]]:
+        for name in measures:
+            profile = dataset.profiles[name]
+            if profile.minimum != profile.maximum:
+                continue
+            if self._is_empty(dataset, name):
+                yield name, NO_VALUE
+            elif vary:
+                yield name, ONE_VALUE
+
+    def _is_empty(self, dataset: Dataset, name: str) -> bool:
+        """Its extremes alone do not tell one without values from one whose values are all 0."""
+        key = (dataset.name, dataset.version, name)
+        if key not in self._empty:
+            facts = self._engine.compute(dataset, CellQuery(measures=(name,), ranks=1)).facts.measures[0]
+            self._empty[key] = not facts.valid_records.any()
+        return self._empty[key]
 
 
 def _variables(dataset: Dataset, levels: Iterable[Level], vary: bool) -> Iterator[tuple[str, str]]:

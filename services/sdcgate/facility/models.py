@@ -12,7 +12,7 @@ from sdcgate.facility.charges import cells_told
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
-from sdcgate.facility.idle_columns import idle_columns
+from sdcgate.facility.idle_columns import IdleColumns
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.left_out import without_some
@@ -114,6 +114,7 @@ class ModelWay:
 
     def __init__(self, engine: Engine, judge: Judge, risk: RiskService, room: FittingRoom) -> None:
         self._engine = engine
+        self._idle = IdleColumns(engine)
         self._judge = judge
         self._risk = risk
         self._room = room
@@ -139,7 +140,7 @@ class ModelWay:
             refusal = refuse_without_data(table)
             if refusal is not None:
                 return Refusal(refusal.consequence, refusal.reasons, ())
-        idle = idle_columns(self._engine, plan.dataset, plan.valid, plan.levels)
+        idle = self._idle.reasons(plan.dataset, plan.valid, plan.levels)
         return Refusal(Consequence.REFUSE, tuple(idle), ()) if idle else None
 
     def compute(self, plan: ModelPlan) -> ModelInHand:

@@ -12,7 +12,7 @@ from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
-from sdcgate.facility.idle_columns import idle_columns
+from sdcgate.facility.idle_columns import IdleColumns
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.outcomes import Outcome
@@ -93,6 +93,7 @@ class StatisticWay:
         self, engine: Engine, judge: Judge, risk: RiskService, room: FittingRoom, font: Font
     ) -> None:
         self._engine = engine
+        self._idle = IdleColumns(engine)
         self._judge = judge
         self._risk = risk
         self._room = room
@@ -116,7 +117,7 @@ class StatisticWay:
         if refusal is not None:
             return Refusal(refusal.consequence, refusal.reasons, ())
         vary = _have_to_vary(plan)
-        idle = idle_columns(self._engine, plan.dataset, plan.measures, plan.counted, vary)
+        idle = self._idle.reasons(plan.dataset, plan.measures, plan.counted, vary)
         return Refusal(Consequence.REFUSE, tuple(idle), ()) if idle else None
 
     def compute(self, plan: StatisticPlan, left: Callable[[], float]) -> StatisticInHand:
