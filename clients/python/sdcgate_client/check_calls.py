@@ -257,8 +257,7 @@ class CheckCalls(Connection):
             `"perturbed"` has `{"facts": [{"fact": "units", "values": [...], "utility": {...}}], ...}`.
         """
         body = {"problem": own_problem(table, **how), "unsafe": list(unsafe), "time_limit_ms": time_limit_ms}
-        flags = {"thorough": thorough, "exact": exact, "intervals": intervals}
-        flags["singletons"] = singletons
+        flags = {"thorough": thorough, "exact": exact, "intervals": intervals, "singletons": singletons}
         if effort_ms is not None:
             body["effort_ms"] = effort_ms
         if others := own_linked(linked, "unsafe", **how):

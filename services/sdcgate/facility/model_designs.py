@@ -48,10 +48,13 @@ class ModelDesigns:
     def __init__(self, plan: ModelPlan, request: pb.QueryModelRequest) -> None:
         self.plan = plan
         self._request = request
+        self._terms = tuple(
+            dict.fromkeys(term for formula in plan.formulas for term in formula.terms if term)
+        )
         self._droppable = _droppable_terms(plan)
         self._variables = tuple(self._found_variables())
         self._places = {variable.name: place for place, variable in enumerate(self._variables)}
-        others = [term for term in self._every_term() if not _is_factor(term)]
+        others = [term for term in self._terms if not _is_factor(term)]
         self._others = {term: place for place, term in enumerate(others, len(self._variables))}
 
     @cached_property
@@ -67,7 +70,7 @@ class ModelDesigns:
         """
         own = [code_entropy((design[place],)) for place in range(len(self._variables))]
         bits = sum(own[self._places[name]] for name in self._beside)
-        for term in self._every_term():
+        for term in self._terms:
             if self._keeps(design, term):
                 bits += sum(
                     own[self._places[part.variable]] if isinstance(part, Factor) else NUMBER_BITS
@@ -107,7 +110,7 @@ class ModelDesigns:
         """Of each term that stays its variables' partitions, those of the outcome's classes among them."""
         outcome = self.plan.outcome_level
         beside = {*self._beside} & ({outcome[0]} if outcome else set())
-        for term in (*self._every_term(), ()):
+        for term in (*self._terms, ()):
             if self._keeps(design, term):
                 names = {part.variable for part in term if isinstance(part, Factor)} | beside
                 yield {name: design[self._places[name]] for name in names if name in self._places}
@@ -133,7 +136,7 @@ class ModelDesigns:
                 for name, one in zip(names[1:], partitions[1:], strict=True)
                 if variable not in fixed and max(one) > 0
             ]
-            using = [term for term in self._every_term() if _uses(term, variable)]
+            using = [term for term in self._terms if _uses(term, variable)]
             yield _Variable(
                 variable,
                 (level, *(name for name, _ in found)),
@@ -151,9 +154,6 @@ class ModelDesigns:
         members = zip(listed.members, chosen.members, strict=True)
         return tuple(listed.codes[place] for place in sorted({at for at, of in members if of in kept}))
 
-    def _every_term(self) -> tuple[Term, ...]:
-        return tuple(dict.fromkeys(term for formula in self.plan.formulas for term in formula.terms if term))
-
     def _keeps(self, design: Design, term: Term) -> bool:
         if not term:
             return True
@@ -166,9 +166,8 @@ class ModelDesigns:
         return max(design[self._places[variable]]) > 0
 
     def _is_model(self, design: Design) -> bool:
-        every = self._every_term()
-        kept = [term for term in every if self._keeps(design, term)]
-        gone = [term for term in every if term not in kept]
+        kept = [term for term in self._terms if self._keeps(design, term)]
+        gone = [term for term in self._terms if term not in kept]
         used = {part.variable for term in kept for part in term if isinstance(part, Factor)}
         used |= {*self._beside}
         shown = {variable.name for variable in self._variables if self._uses(design, variable.name)}
