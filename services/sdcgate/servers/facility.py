@@ -21,6 +21,7 @@ from sdcgate.ledger.credentials import KEY_PREFIX, Caller, Credentials, Role
 from sdcgate.ledger.errors import ContentRemoved, LedgerError, NotReferred, SelfReview, TooManyComments
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.methods.risk import individual
+from sdcgate.methods.tables import joint_reduction
 from sdcgate.servers import errors
 from sdcgate.servers.authentication import Authenticate, caller, on_behalf_of, service_token
 from sdcgate.servers.backends import RemoteProtection, RemoteRisk
@@ -371,6 +372,7 @@ def policies_of(settings: Settings, metrics: Metrics) -> PolicyReload:
 def warm_up(engine: Engine, facility: Facility) -> None:
     """Do once what is slow the first time; tables need not wait for what models need."""
     individual.warm_up()
+    joint_reduction.warm_up()
     threading.Thread(target=facility.warm_up, name="fitting-room", daemon=True).start()
     for damaged in engine.warm_up():
         # The texts name dataset and version, nothing of what is in them.

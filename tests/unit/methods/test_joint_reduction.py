@@ -71,6 +71,30 @@ def test_interior_points_settle_what_corners_do(people, shown, hidden, floor):
             assert not found.unproved.any()
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    people=st.lists(st.integers(0, 9), min_size=18, max_size=18),
+    shown=st.lists(boxes(), min_size=1, max_size=15, unique=True),
+)
+def test_each_sum_is_what_it_was_less_others_that_lie_in_it_apart(people, shown):
+    published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
+    system = joint_system(set(FULL), published, [], FULL, told_apart=set(published))
+    smaller = subtracted(system)
+    dense, left = np.zeros((2, *system.known.shape))
+    np.add.at(dense, (system.known.rows, system.known.columns), 1)
+    np.add.at(left, (smaller.system.known.rows, smaller.system.known.columns), 1)
+    expected, counts = dense.copy(), system.counts.copy()
+    np.subtract.at(expected, smaller.rows, dense[smaller.less])
+    np.subtract.at(counts, smaller.rows, system.counts[smaller.less])
+    assert left.tolist() == expected.tolist()
+    assert set(np.unique(left)) <= {0.0, 1.0}
+    assert smaller.system.counts.tolist() == counts.tolist()
+    # None is left of which another whole one, smaller or equal, could still be taken.
+    for row, rest in enumerate(left):
+        for other in dense[[place for place in range(len(dense)) if place != row]]:
+            assert not other.any() or other.sum() > dense[row].sum() or (other > rest).any() or not rest.any()
+
+
 def by_town(*towns):
     return {box(town=t, age=a): 10 + a + t for t in towns for a in (1, 2)} | {box(town=t): 40 for t in towns}
 

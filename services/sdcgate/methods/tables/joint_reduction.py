@@ -10,9 +10,7 @@
 Nothing is left out that could tell more: dropped are equations that follow from others, and whole parts.
 """
 
-from bisect import bisect_right
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -72,43 +70,18 @@ class Subtracted:
 
 def subtracted(system: JointSystem) -> Subtracted:
     """From each known sum others that lie within it and apart, the large ones first, are subtracted."""
+    from sdcgate.methods.tables.subtraction_loops import subtract_all
+
     known = system.known
-    parts = _rows(known)
-    masks = _masks(known)
+    by_row = np.lexsort((known.columns, known.rows))
+    rows, columns = known.rows[by_row].astype(np.int64), known.columns[by_row].astype(np.int64)
+    starts = np.searchsorted(rows, np.arange(known.shape[0] + 1)).astype(np.int64)
     # Of equal sums the first stands for all.
-    order = sorted(range(len(parts)), key=lambda row: (-len(parts[row]), -row))
-    rank = {row: place for place, row in enumerate(order)}
-    holding: list[list[int]] = [[] for _ in range(known.shape[1])]
-    """For each column the places in the order of the rows that have it, ascending."""
-    for place, row in enumerate(order):
-        for column in parts[row].tolist():
-            holding[column].append(place)
-    rows, less, counts = list[int](), list[int](), system.counts.copy()
-    left_columns = list[IntArray]()
-    for row, part in enumerate(parts):
-        left, gone = masks[row], list[int]()
-        for column in part.tolist():
-            if not left >> column & 1:
-                continue
-            smaller = holding[column]
-            for place in smaller[bisect_right(smaller, rank[row]) :]:
-                other = order[place]
-                if masks[other] & left == masks[other]:
-                    left ^= masks[other]
-                    gone.append(other)
-                    counts[row] -= system.counts[other]
-                    break
-        rows += [row] * len(gone)
-        less += gone
-        left_columns.append(_without(part, [parts[other] for other in gone]))
-    sizes = [len(columns) for columns in left_columns]
-    entries = np.concatenate([np.zeros(0, dtype=np.int64), *left_columns])
-    sums = Sums(np.repeat(np.arange(len(parts)), sizes), entries, known.shape)
-    return Subtracted(
-        replace(system, counts=counts, known=sums, limits=0),
-        np.array(rows, dtype=np.int64),
-        np.array(less, dtype=np.int64),
-    )
+    order = np.lexsort((-np.arange(known.shape[0]), -np.diff(starts)))
+    lost, less, left = subtract_all(starts, columns, order, known.shape[1])
+    counts = system.counts - np.bincount(lost, system.counts[less], known.shape[0])
+    sums = Sums(rows[left], columns[left], known.shape)
+    return Subtracted(replace(system, counts=counts, known=sums, limits=0), lost, less)
 
 
 def reduced(system: JointSystem, question: Question, floors: bool) -> Reduced:
@@ -235,26 +208,6 @@ def _of_columns(system: JointSystem, left: FloatArray, kept: BoolArray, linking:
     )
 
 
-def _rows(sums: Sums) -> list[IntArray]:
-    """The columns of each row, in order."""
-    order = np.lexsort((sums.columns, sums.rows))
-    ends = np.searchsorted(sums.rows[order], np.arange(sums.shape[0] + 1))
-    columns = sums.columns[order]
-    return [columns[start:end] for start, end in pairwise(ends.tolist())]
-
-
-def _without(columns: IntArray, gone: list[IntArray]) -> IntArray:
-    """Some columns without others that are among them, all in order."""
-    if not gone:
-        return columns
-    kept = np.ones(len(columns), dtype=np.bool_)
-    kept[np.searchsorted(columns, np.concatenate(gone))] = False
-    return columns[kept]
-
-
-def _masks(sums: Sums) -> list[int]:
-    """The columns of each row as the bits of a number: what lies within what is one operation."""
-    size = (sums.shape[1] + 7) // 8
-    packed = np.zeros((sums.shape[0], size), dtype=np.uint8)
-    np.bitwise_or.at(packed, (sums.rows, sums.columns >> 3), (1 << (sums.columns & 7)).astype(np.uint8))
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+def warm_up() -> None:
+    """Load the compiled loop: call before a service says that it is ready to audit tables."""
+    import sdcgate.methods.tables.subtraction_loops  # noqa: F401

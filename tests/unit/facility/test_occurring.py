@@ -1,0 +1,86 @@
+"""What the joint audit begins with is what people have in truth, of the data that were asked, and no more."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from house import RANDHIE, build, people_descriptor, table_request, verdict, with_randhie
+from sdcgate.facility import occurring
+from sdcgate.facility.occurring import Occurring
+from sdcgate.facility.pace import Pace
+from sdcgate.methods.tables import joint_intervals
+
+FILE = RANDHIE.parent / "randhie.parquet"
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    made = with_randhie(tmp_path_factory.mktemp("house"))
+    yield made
+    made.facility.close()
+
+
+def counted(held):
+    return {
+        tuple(codes): amount
+        for codes, amount in zip(held.combinations.codes.tolist(), held.amounts, strict=True)
+    }
+
+
+def test_records_are_counted_by_the_codes_that_occur(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"place": rng.choice(["a", "c"], 300), "sex": rng.choice(["0", "1"], 300)})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    made = build(tmp_path)
+    dataset = made.engine.register(people_descriptor({"place": "abc", "sex": "01"})).dataset
+    held = Occurring(made.engine).held(dataset, False, frozenset({"sex", "place"}))
+    assert held.combinations.variables == ("place", "sex")
+    # Nobody has place b: of the codes that occur c is the second.
+    expected = Counter(zip(frame["place"].map({"a": 0, "c": 1}), frame["sex"].astype(int), strict=True))
+    assert counted(held) == dict(expected)
+    made.facility.close()
+
+
+def test_of_a_panel_units_are_counted_where_records_are_more(house):
+    dataset = house.engine.dataset("randhie")
+    seen = Occurring(house.engine)
+    records, units = (seen.held(dataset, of_units, frozenset({"site"})) for of_units in (False, True))
+    assert records.amounts.sum() == dataset.n_records == 20190
+    assert units.amounts.sum() == dataset.n_units == 5912
+    assert counted(records).keys() == counted(units).keys()
+
+
+def test_what_costs_more_than_it_saves_is_not_counted(house, monkeypatch):
+    dataset = house.engine.dataset("randhie")
+    seen = Occurring(house.engine)
+    assert seen.held(dataset, False, frozenset({"a variable of another version"})) is None
+    monkeypatch.setattr(occurring, "MOST_COMBINATIONS", 6)
+    assert seen.held(dataset, False, frozenset({"site", "year"})) is None
+    assert seen.held(dataset, False, frozenset({"site"})) is not None
+    monkeypatch.setattr(occurring, "MOST_RECORDS", dataset.n_records - 1)
+    assert seen.held(dataset, False, frozenset({"site"})) is None
+
+
+def test_the_joint_audit_of_a_table_begins_with_it(tmp_path, monkeypatch):
+    """And it agrees with all that has left: otherwise the audit would begin with nothing."""
+    made = with_randhie(tmp_path)
+    moved, begun = joint_intervals.moved, []
+
+    def spied(system, held, *others):
+        found = moved(system, held, *others)
+        begun.append((system.known.of(held) - system.counts, found))
+        return found
+
+    monkeypatch.setattr(joint_intervals, "moved", spied)
+    for columns in (("site",), ("year",)):
+        request = table_request(rows=("education",), columns=columns, figures=("RECORDS",))
+        assert (
+            verdict(made.facility.query_table(made.researcher, request, Pace(60.0))) == "RELEASED_PROTECTED"
+        )
+    assert begun
+    for off, found in begun:
+        assert np.abs(off).max() == 0.0
+        assert (found.highest > found.lowest).any()
+    made.facility.close()
