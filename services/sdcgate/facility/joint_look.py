@@ -116,7 +116,7 @@ class Look:
         secrets = [box for box in scope.secrets if self.floor or box not in told]
         wide = set() if wide is None else wide
         narrow = self._narrow(scope, secrets, told | wide)
-        wide.update(box for box, close in zip(secrets, narrow, strict=True) if not close)
+        wide.update(box for box, close in zip(secrets, narrow, strict=True) if not close and box not in told)
         if narrow.any():
             before = self._before(scope, secrets, narrow)
             told.update(secrets[place] for place in np.flatnonzero(before).tolist())
