@@ -7,6 +7,7 @@ from typing import Literal
 
 from sdcgate.engine.code_lists import LevelCodes, mask_of
 from sdcgate.engine.descriptor import Descriptor, Identifying, Measure, Variable
+from sdcgate.methods.cells import MISSING
 
 EXCLUSIVE_PREFIX = "exclusive:"
 """Begins the names of variables that nobody declared: several that exclude each other, told as one."""
@@ -182,6 +183,23 @@ class Dataset:
         position = self.level_position(variable, level)
         declared = self.variable(variable).levels
         return tuple(code.code for code in declared[position].codes if code.harmless) if declared else ()
+
+    def harmful_classes(self, variable: str, level: str = "") -> tuple[int, ...]:
+        """Codes of all levels that it does harm to be known to have, but those of this one and finer ones.
+
+        As masks over the finest codes. A code of which all parts do no harm does none. Raises UnknownName.
+        """
+        levels = self.levels(variable)
+        safe = {MISSING, *self.harmless(variable)}
+        finest = zip(levels[0].codes, levels[0].masks, strict=True)
+        unharmed = sum(mask for code, mask in finest if code in safe)
+        found = {
+            mask: None
+            for coarser in levels[self.level_position(variable, level) + 1 :]
+            for code, mask in zip(coarser.codes, coarser.masks, strict=True)
+            if code not in {MISSING, *self.harmless(variable, coarser.name)} and mask & ~unharmed
+        }
+        return tuple(found)
 
     def column(self, variable: str, level: str = "") -> str:
         """The snapshot's column with the positions of a level's codes. Raises UnknownName."""

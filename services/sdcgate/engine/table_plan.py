@@ -77,6 +77,7 @@ def plan_table(dataset: Dataset, query: CellQuery) -> TablePlan:
                 labels=(*(listed.labels[position] for position in on_axis), "total"),
                 sensitive=dataset.sensitive(variable),
                 harmless=dataset.harmless(variable, level),
+                classes=_classes(dataset, variable, level, on_axis) if dataset.sensitive(variable) else (),
             )
         )
         columns.append((dataset.column(variable, level), len(listed.codes)))
@@ -84,6 +85,18 @@ def plan_table(dataset: Dataset, query: CellQuery) -> TablePlan:
     levels = query.dimensions
     varying = frozenset(i for i, (name, level) in enumerate(levels) if dataset.varies(name, level))
     return TablePlan(tuple(axes), tuple(columns), tuple(kept), varying, _groupings(dataset, levels, varying))
+
+
+def _classes(
+    dataset: Dataset, variable: str, level: str, on_axis: Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
+    """The codes on an axis that lie inside each harmful code of a coarser level, by their place on it."""
+    masks = dataset.level(variable, level).masks
+    found = (
+        tuple(place for place, position in enumerate(on_axis) if not masks[position] & ~coarse)
+        for coarse in dataset.harmful_classes(variable, level)
+    )
+    return tuple(dict.fromkeys(codes for codes in found if len(codes) > 1))
 
 
 def _groupings(

@@ -46,6 +46,8 @@ class Axis:
     sensitive: bool = False
     harmless: tuple[str, ...] = ()
     """Codes of a sensitive variable that it does no harm to be known to have."""
+    classes: tuple[tuple[int, ...], ...] = ()
+    """Codes (by position) that together are one that it does harm to have: a code of a coarser level."""
 
     def __post_init__(self) -> None:
         if len(self.parents) != len(self.codes):

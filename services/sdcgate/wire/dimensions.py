@@ -75,6 +75,7 @@ def axes_to_messages(axes: Sequence[Axis], with_cells: bool = False) -> list[tab
             labels=axis.labels,
             sensitive=axis.sensitive,
             harmless=axis.harmless,
+            classes=[table_pb2.CodeClass(codes=codes) for codes in axis.classes],
         )
         for position, axis in enumerate(axes)
     ]
@@ -115,6 +116,7 @@ def _axis(dimension: table_pb2.Dimension) -> Axis:
         labels=tuple(dimension.labels),
         sensitive=dimension.sensitive,
         harmless=tuple(dimension.harmless),
+        classes=tuple(tuple(one.codes) for one in dimension.classes),
     )
 
 
@@ -138,6 +140,10 @@ def _dimension_problems(dimension: table_pb2.Dimension, path: str) -> list[Field
                 f"must be empty or as many as the codes, {count}, not {len(dimension.labels)}",
             )
         )
+    for place, one in enumerate(dimension.classes):
+        if not one.codes or max(one.codes) >= count:
+            text = f"must be positions of codes, 0 to {count - 1}"
+            problems.append(FieldProblem(join(path, f"classes[{place}].codes"), text))
     if dimension.parents:
         problems.extend(_parent_problems(tuple(dimension.parents), count, join(path, "parents")))
     return problems

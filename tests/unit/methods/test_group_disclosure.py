@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdcgate.methods.cells import MISSING, TOTAL, Axis
-from sdcgate.methods.tables.group_disclosure import group_disclosing
+from sdcgate.methods.tables.group_disclosure import group_disclosing, group_widths
 
 SITE = Axis("site", "site", ("1", "2", TOTAL), (2, 2, -1), identifying=True)
 ILLNESS = Axis(
@@ -23,7 +25,7 @@ def test_where_everybody_has_the_same_the_whole_line_is_unsafe_zeros_too_but_not
 
 
 def test_the_share_counts_from_the_bound_on() -> None:
-    units = [[36, 2, 1, 1, 40], [35, 2, 2, 1, 40], [71, 4, 3, 2, 80]]
+    units = [[36, 3, 1, 0, 40], [35, 3, 2, 0, 40], [71, 6, 3, 0, 80]]
     assert [line[0] for line in unsafe((SITE, ILLNESS), units, 0.9)] == [True, False, False]
 
 
@@ -71,10 +73,12 @@ def test_units_that_do_not_fit_the_axes_are_rejected() -> None:
 
 
 @given(st.lists(st.integers(0, 50), min_size=4, max_size=4), st.floats(0.05, 1))
-def test_a_line_is_unsafe_exactly_if_a_category_reaches_the_share(counts: list[int], share: float) -> None:
-    total = sum(counts)
-    reached = total > 0 and max(counts[:3]) >= share * total * (1 - 1e-9)
-    assert unsafe((ILLNESS,), [*counts, total], share) == [[reached] * 4 + [False]]
+def test_a_line_is_unsafe_exactly_if_a_category_has_the_share_of_who_answered(
+    counts: list[int], share: float
+) -> None:
+    answered = sum(counts[:3])
+    reached = answered > 0 and max(counts[:3]) >= share * answered * (1 - 1e-9)
+    assert unsafe((ILLNESS,), [*counts, sum(counts)], share) == [[reached] * 4 + [False]]
 
 
 def test_a_code_that_it_does_no_harm_to_have_discloses_nothing() -> None:
@@ -84,3 +88,62 @@ def test_a_code_that_it_does_no_harm_to_have_discloses_nothing() -> None:
     units = np.array([99, 1, 100, 1, 99, 100, 100, 100, 200])
     unsafe = group_disclosing((site, ill), units, 0.9).reshape(3, 3)
     assert unsafe.tolist() == [[False, False, False], [True, True, False], [False, False, False]]
+
+
+SICK = Axis(
+    "ill", "ill", ("none", "flu", "gout", MISSING, TOTAL), (4,) * 4 + (-1,), sensitive=True, harmless=("none",)
+)
+
+
+def test_a_line_in_which_nobody_is_healthy_is_unsafe_whatever_they_have() -> None:
+    units = [[0, 20, 20, 0, 40], [5, 20, 15, 0, 40], [5, 40, 35, 0, 80]]
+    assert unsafe((SITE, SICK), units, 0.9) == [[True] * 4 + [False], [False] * 5, [True] * 4 + [False]]
+
+
+def test_who_did_not_answer_makes_no_line_safe() -> None:
+    units = [[0, 20, 0, 20, 40], [20, 20, 0, 0, 40], [20, 40, 0, 20, 80]]
+    assert unsafe((SITE, SICK), units, 0.9) == [[True] * 4 + [False], [False] * 5, [False] * 5]
+
+
+def test_an_illness_that_all_have_who_answered_is_told_without_any_harmless_code() -> None:
+    assert unsafe((ILLNESS,), [0, 20, 0, 20, 40], 0.9) == [[True] * 4 + [False]]
+
+
+def test_codes_that_all_do_harm_are_no_class_where_there_are_no_others() -> None:
+    assert unsafe((ILLNESS,), [20, 20, 10, 0, 50], 0.9) == [[False] * 5]
+
+
+def test_a_code_of_a_coarser_level_is_a_class_of_the_finer_one() -> None:
+    parents = (4,) * 4 + (-1,)
+    faith = Axis("faith", "church", ("roman", "old", "reformed", "sunni", TOTAL), parents, sensitive=True)
+    units = [[20, 18, 1, 1, 40], [20, 1, 18, 1, 40], [40, 19, 19, 2, 80]]
+    assert not np.array(unsafe((SITE, faith), units, 0.9)).any()
+    catholic = replace(faith, classes=((0, 1),))
+    assert unsafe((SITE, catholic), units, 0.9) == [[True] * 4 + [False], [False] * 5, [False] * 5]
+
+
+def test_that_nobody_can_be_healthy_tells_nothing_but_one_illness_of_all_still_does() -> None:
+    impossible = np.array([True, False, False, False, False])
+    for counts, told in (([0, 20, 20, 0, 40], False), ([0, 39, 1, 0, 40], True)):
+        found = group_disclosing((SICK,), np.array(counts), 0.9, impossible)
+        assert found.tolist() == [told] * 4 + [False]
+
+
+def test_where_people_fell_ill_and_got_well_the_union_is_who_was_never_well() -> None:
+    # Thirty of forty were well in some year, all of them ill in another one: of these nothing is told.
+    assert unsafe((SICK,), [30, 25, 25, 0, 40], 0.9) == [[False] * 5]
+    assert unsafe((SICK,), [3, 25, 25, 0, 40], 0.9) == [[True] * 4 + [False]]
+
+
+def test_a_line_asks_for_as_many_units_as_make_its_union_safe() -> None:
+    assert group_widths((SICK,), np.array([0, 20, 20, 0, 40]), 0.9).tolist() == [5, 5, 5, 5, 0]
+
+
+@given(st.lists(st.integers(0, 50), min_size=4, max_size=4), st.floats(0.05, 1))
+def test_the_finer_level_is_as_unsafe_as_the_coarse_one(counts: list[int], share: float) -> None:
+    status = Axis(
+        "ill", "status", ("well", "ill", MISSING, TOTAL), (3, 3, 3, -1), sensitive=True, harmless=("well",)
+    )
+    well, flu, gout, missing = counts
+    coarse = group_disclosing((status,), np.array([well, flu + gout, missing, sum(counts)]), share)
+    assert unsafe((SICK,), [*counts, sum(counts)], share)[0][0] == coarse[0]

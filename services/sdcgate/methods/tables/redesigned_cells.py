@@ -25,6 +25,7 @@ from sdcgate.methods.cells import (
     shape_of,
 )
 from sdcgate.methods.tables.assessment import Key
+from sdcgate.methods.tables.group_disclosure import harmful_unions
 from sdcgate.methods.tables.redesign import Design, Ladder, Partition, partition
 
 Joined = Callable[[Any], Any]
@@ -65,6 +66,9 @@ def finest_cells(axes: tuple[Axis, ...], facts: Facts) -> Finest:
             codes=tuple(axis.codes[code] for code in kept),
             parents=(-1,) * len(kept),
             labels=(),
+            classes=tuple(
+                tuple(np.flatnonzero(within[kept]).tolist()) for within in harmful_unions(axis)
+            ),
         )
         for axis, kept in zip(axes, codes, strict=True)
     ]
@@ -135,7 +139,15 @@ def _joined_axis(axis: Axis, one: Partition) -> Axis:
         harmless=tuple(
             name for name, own in zip(names, parts, strict=True) if set(own) <= set(axis.harmless)
         ),
+        classes=tuple(
+            tuple(group for group in range(groups) if _inside(one, group, codes)) for codes in axis.classes
+        ),
     )
+
+
+def _inside(one: Partition, group: int, codes: tuple[int, ...]) -> bool:
+    """Whether all codes that are joined to a group are among some codes."""
+    return all(code in codes for code, own in enumerate(one) if own == group)
 
 
 def key_of(axes: tuple[Axis, ...], facts: Facts) -> Key | None:
