@@ -30,7 +30,7 @@ from sdcgate.facility.perturbing import MIXED, Perturbing
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
-from sdcgate.facility.sensitive_filters import group_disclosing_filters, sensitive_conditions
+from sdcgate.facility.sensitive_filters import Unfiltered, group_disclosing_filters, unfiltered
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
@@ -46,8 +46,8 @@ class Computation:
     table: Computed
     key: Key
     base_units: int
-    unfiltered: IntArray | None = field(default=None, repr=False)
-    """Units of the cells without the conditions on sensitive variables, where there are any."""
+    unfiltered: Unfiltered = field(default=Unfiltered(None, ()), repr=False)
+    """The cells without the conditions on sensitive variables, where there are any."""
 
 
 class Judge:
@@ -64,16 +64,8 @@ class Judge:
         with watcher().stage(Stage.COMPUTE):
             computed = self._engine.compute(plan.dataset, _cells(plan))
             base = int(computed.facts.units[-1])
-            return Computation(computed, self._key(plan, computed), base, self._unfiltered(plan))
-
-    def _unfiltered(self, plan: Plan) -> IntArray | None:
-        conditions = sensitive_conditions(plan)
-        if not conditions:
-            return None
-        others = tuple(condition for condition in plan.filters if condition not in conditions)
-        return self._engine.compute(
-            plan.dataset, CellQuery(plan.dimensions, others, (), 1, valid=plan.valid)
-        ).facts.units
+            without = unfiltered(plan, lambda query: self._engine.compute(plan.dataset, query))
+            return Computation(computed, self._key(plan, computed), base, without)
 
     def judge(
         self,
@@ -92,9 +84,9 @@ class Judge:
         judgement = self._assess(
             computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
         )
-        findings = [*judgement.findings, *group_disclosing_filters(plan, facts, computed.unfiltered)]
+        findings = [*judgement.findings, *group_disclosing_filters(plan, computed.table, computed.unfiltered)]
         watcher().judged(plan.dataset.name, judgement.risk)
-        group = facts.records if computed.unfiltered is None else computed.unfiltered
+        group = facts.records if computed.unfiltered.units is None else computed.unfiltered.units
         empty = empty_codes(computed.table.axes, group)
         pulse = still_time(remaining)
         if plan.policy.cell_keys is not None:

@@ -1,26 +1,63 @@
-"""Group disclosure by a filter: a condition on a sensitive variable is a category of it, asked for alone."""
+"""Group disclosure by a filter: a condition on a sensitive variable is a category of it, asked for alone.
+
+What several conditions tell together, the whole variable tells: so a table under one is judged as if it showed
+the variable, and in whatever order and by whatever levels it is asked, the same lines are withheld.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sdcgate.engine.queries import Condition
+from sdcgate.engine.queries import CellQuery, Computed, Condition
 from sdcgate.facility.plan import Plan
-from sdcgate.methods.cells import MISSING, Facts, IntArray
+from sdcgate.methods.cells import MISSING, BoolArray, Facts, IntArray, shape_of
 from sdcgate.methods.rules import Finding, ReasonCode
+from sdcgate.methods.tables.group_disclosure import group_disclosing
 
 CLOSE = 1e-9
 """By how much a share may miss its bound and still count as reaching it."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Unfiltered:
+    """What the conditions on sensitive variables are seen against."""
+
+    units: IntArray | None = field(repr=False)
+    """Units of the cells without the conditions on variables that are no dimensions; None without any."""
+    shown: tuple[tuple[Condition, Computed], ...] = field(repr=False)
+    """Each condition with the table that shows its variable in its place, the last dimension if it was none."""
+
+
+def unfiltered(plan: Plan, compute: Callable[[CellQuery], Computed]) -> Unfiltered:
+    """The tables that the conditions on sensitive variables take parts of; `compute` is the engine's."""
+    conditions = sensitive_conditions(plan)
+    hidden = tuple(c for c in conditions if not _is_dimension(plan, c))
+    others = tuple(condition for condition in plan.filters if condition not in hidden)
+
+    def table(dimensions: tuple[tuple[str, str], ...], filters: tuple[Condition, ...]) -> Computed:
+        return compute(CellQuery(dimensions, filters, (), 1, valid=plan.valid))
+
+    shown = []
+    for condition in conditions if plan.policy.rules.group_disclosure is not None else ():
+        mine = () if _is_dimension(plan, condition) else ((condition.variable, condition.level),)
+        kept = tuple(other for other in plan.filters if other.variable != condition.variable)
+        bare = tuple(other for other in kept if other not in conditions)
+        shown += [(condition, table((*plan.dimensions, *mine), those)) for those in dict.fromkeys((kept, bare))]
+    return Unfiltered(table(plan.dimensions, others).facts.units if hidden else None, tuple(shown))
+
+
 def sensitive_conditions(plan: Plan) -> tuple[Condition, ...]:
-    """Conditions on sensitive variables that are no dimensions; that a value is known tells nothing of it."""
-    shown = {variable for variable, _ in plan.dimensions}
+    """Conditions on sensitive variables; that a value is known tells nothing of it."""
     return tuple(
         condition
         for condition in plan.filters
-        if condition.variable not in shown
-        and plan.dataset.sensitive(condition.variable)
-        and not _any_value(plan, condition)
+        if plan.dataset.sensitive(condition.variable) and not _any_value(plan, condition)
     )
+
+
+def _is_dimension(plan: Plan, condition: Condition) -> bool:
+    return any(variable == condition.variable for variable, _ in plan.dimensions)
 
 
 def _any_value(plan: Plan, condition: Condition) -> bool:
@@ -28,26 +65,52 @@ def _any_value(plan: Plan, condition: Condition) -> bool:
     return set(level.codes) - {MISSING} <= set(condition.codes)
 
 
-def group_disclosing_filters(plan: Plan, facts: Facts, unfiltered: IntArray | None) -> list[Finding]:
+def group_disclosing_filters(plan: Plan, computed: Computed, without: Unfiltered) -> list[Finding]:
     """Cells of which a condition on a sensitive variable tells what (nearly) all of the group have in common.
 
-    The condition and its contrary are the two categories of a line whose total is the group without it.
+    The condition and its contrary are the two categories of a line whose total is the group without it, and
+    the variable's codes are a line of the table that shows it.
     """
     rule = plan.policy.rules.group_disclosure
-    if rule is None or unfiltered is None:
+    if rule is None:
         return []
-    harm_inside = harm_outside = False
-    for condition in sensitive_conditions(plan):
-        level = plan.dataset.level(condition.variable, condition.level)
-        harmless = {MISSING, *plan.dataset.harmless(condition.variable, condition.level)}
-        harm_inside |= any(code not in harmless for code in condition.codes)
-        harm_outside |= any(code not in harmless and code not in condition.codes for code in level.codes)
-    least = rule.share * unfiltered * (1 - CLOSE)
-    inside = (facts.units >= least) & harm_inside
-    outside = (unfiltered - facts.units >= least) & harm_outside
-    cells = np.flatnonzero((unfiltered > 0) & (inside | outside))
+    unsafe = _by_contrary(plan, computed.facts, without.units, rule.share)
+    for condition, table in without.shown:
+        unsafe |= _by_line(computed, condition, table, rule.share)
+    cells = np.flatnonzero(unsafe)
     if not len(cells):
         return []
     return [
         Finding(ReasonCode.GROUP_DISCLOSURE, rule.consequence, tuple(cells.tolist()), "", 0.0, rule.share)
     ]
+
+
+def _by_contrary(plan: Plan, facts: Facts, units: IntArray | None, share: float) -> BoolArray:
+    """Cells that (nearly) all of the group are in, or are not in; shape (cells,)."""
+    if units is None:
+        return np.zeros(len(facts), dtype=np.bool_)
+    harm_inside = harm_outside = False
+    for condition in sensitive_conditions(plan):
+        if not _is_dimension(plan, condition):
+            level = plan.dataset.level(condition.variable, condition.level)
+            harmless = {MISSING, *plan.dataset.harmless(condition.variable, condition.level)}
+            harm_inside |= any(code not in harmless for code in condition.codes)
+            harm_outside |= any(code not in harmless and code not in condition.codes for code in level.codes)
+    least = share * units * (1 - CLOSE)
+    inside = (facts.units >= least) & harm_inside
+    outside = (units - facts.units >= least) & harm_outside
+    unsafe: BoolArray = (units > 0) & (inside | outside)
+    return unsafe
+
+
+def _by_line(computed: Computed, condition: Condition, table: Computed, share: float) -> BoolArray:
+    """Cells in lines that a table discloses in which the condition's variable is shown, shape (cells,)."""
+    place = next(p for p, axis in enumerate(table.axes) if axis.variable == condition.variable)
+    judged = tuple(replace(axis, sensitive=p == place) for p, axis in enumerate(table.axes))
+    found = group_disclosing(judged, table.facts.units, share).reshape(shape_of(table.axes))
+    lines = found.any(axis=place, keepdims=True)
+    if len(table.axes) > len(computed.axes):
+        return lines.reshape(-1)
+    # Under the condition the variable itself has fewer codes.
+    told: BoolArray = np.broadcast_to(lines, shape_of(computed.axes)).reshape(-1)
+    return told

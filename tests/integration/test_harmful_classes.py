@@ -1,0 +1,137 @@
+"""Nobody of a group is healthy: whatever they have, and in however many tables it is asked, it is not told.
+
+All forty of trade c in the west have flu or gout, half of them each; elsewhere half are well.
+"""
+
+import itertools
+
+import pytest
+
+from house import build, cells, people_descriptor, verdict
+
+CODES = {"region": ("north", "south", "west"), "trade": "abcd", "sex": "fm"}
+LEVELS = [
+    {
+        "name": "illness",
+        "codes": [{"code": "none", "harmless": True}, {"code": "flu"}, {"code": "gout"}],
+    },
+    {
+        "name": "status",
+        "codes": [{"code": "well", "parts": ["none"], "harmless": True}, {"code": "ill", "parts": ["flu", "gout"]}],
+    },
+]
+GROUP = "west", "c"
+PEOPLE = 40
+
+
+def illnesses(region, trade):
+    """What each person of a region and a trade has."""
+    if (region, trade) == GROUP:
+        return ["flu", "gout"] * (PEOPLE // 2)
+    return ["none", "flu", "none", "gout", "none", "none"] * 20
+
+
+def register(house, folder, of=illnesses, levels=LEVELS):
+    lines = ["region,trade,sex,ill"]
+    for region, trade in itertools.product(CODES["region"], CODES["trade"]):
+        lines += [f"{region},{trade},{'fm'[at // 2 % 2]},{ill}" for at, ill in enumerate(of(region, trade))]
+    (folder / "people.csv").write_text("\n".join(lines) + "\n")
+    ill = {"name": "ill", "identifying": "NO", "sensitive": True, "levels": levels}
+    house.engine.register(people_descriptor(CODES, variables=[ill]))
+    return house
+
+
+@pytest.fixture
+def house(tmp_path):
+    return register(build(tmp_path), tmp_path)
+
+
+def told(answered, *group):
+    """Figures of a group's cells that left, by their codes; neither those of totals nor of who is missing."""
+    shown = cells(answered) if answered.decision.HasField("table") else {}
+    return {
+        code: figure
+        for code, (figure,) in shown.items()
+        if figure is not None and set(group) <= set(code) and not {"_T", "_U"} & set(code)
+    }
+
+
+@pytest.mark.parametrize("order", [("illness", "status"), ("status", "illness")])
+@pytest.mark.parametrize("between", [{}, {"rows": ["region", "sex"], "columns": ["ill:illness"]}])
+def test_neither_level_tells_of_a_group_of_ill_people_in_whatever_order(house, order, between):
+    asked = {"dataset": "people", "rows": ["region", "trade"]}
+    for level in order:
+        assert not told(house.ask(**asked, columns=[f"ill:{level}"]), *GROUP)
+        if between:
+            house.ask(dataset="people", **between)
+    withheld = cells(house.ask(**asked))
+    assert withheld[GROUP] == (PEOPLE,)
+
+
+def test_nor_do_tables_of_everybody_of_the_one_illness_and_of_the_other(house):
+    asked = {"dataset": "people", "rows": ["region"], "columns": ["trade"]}
+    assert told(house.ask(**asked), *GROUP) == {GROUP: PEOPLE}
+    assert not told(house.ask(**asked, ill=["flu"]), *GROUP)
+    assert not told(house.ask(**asked, ill=["gout"]), *GROUP)
+
+
+@pytest.mark.parametrize("ill", [["none"], ["flu", "gout"]])
+def test_nor_does_a_table_of_the_well_or_the_ill(house, ill):
+    asked = {"dataset": "people", "rows": ["region"], "columns": ["trade"]}
+    assert not told(house.ask(**asked, ill=ill), *GROUP)
+
+
+@pytest.mark.parametrize("level", ["illness", "status"])
+def test_nor_does_one_that_shows_only_the_ill(house, level):
+    chosen = {"ill__status": ["ill"]} if level == "status" else {"ill": ["flu", "gout"]}
+    asked = {"dataset": "people", "rows": ["region", "trade"], "columns": [f"ill:{level}"]}
+    answered = house.ask(**asked, **chosen)
+    assert not told(answered, *GROUP)
+    assert cells(answered).get((*GROUP, "_T"), (None,)) == (None,)
+
+
+def test_that_the_rest_did_not_answer_hides_nobody(tmp_path):
+    def half_answered(region, trade):
+        return ["gout", ""] * (PEOPLE // 2) if (region, trade) == GROUP else illnesses(region, trade)
+
+    house = register(build(tmp_path), tmp_path, half_answered)
+    asked = {"dataset": "people", "rows": ["region", "trade"], "columns": ["ill"]}
+    assert not told(house.ask(**asked), *GROUP)
+    by_filter = {**asked, "columns": []}
+    assert not told(house.ask(**by_filter, ill=["gout"]), *GROUP)
+    assert not told(house.ask(**by_filter, ill=["none"]), *GROUP)
+
+
+def test_a_group_that_is_only_mostly_ill_is_told(tmp_path):
+    def mostly(region, trade):
+        return ["none", *["flu", "gout"] * 4] * 12 if (region, trade) == GROUP else illnesses(region, trade)
+
+    house = register(build(tmp_path), tmp_path, mostly)
+    asked = {"dataset": "people", "rows": ["region", "trade"], "columns": ["ill:status"]}
+    answered = house.ask(**asked)
+    assert verdict(answered) == "RELEASED"
+    assert cells(answered)[*GROUP, "ill"] == (96,)
+
+
+FAITHS = [
+    {"name": "church", "codes": [{"code": code} for code in ("roman", "old", "reformed", "sunni")]},
+    {
+        "name": "faith",
+        "codes": [
+            {"code": "catholic", "parts": ["roman", "old"]},
+            {"code": "other", "parts": ["reformed", "sunni"]},
+        ],
+    },
+]
+
+
+@pytest.mark.parametrize("order", [("church", "faith"), ("faith", "church")])
+def test_a_code_of_a_coarser_level_is_not_told_by_the_finer_one(tmp_path, order):
+    def churches(region, trade):
+        return ["roman", "old"] * 20 if (region, trade) == GROUP else ["roman", "reformed", "old", "sunni"] * 20
+
+    house = register(build(tmp_path), tmp_path, churches, FAITHS)
+    for level in order:
+        answered = house.ask(dataset="people", rows=["region", "trade"], columns=[f"ill:{level}"])
+        assert not told(answered, *GROUP)
+        assert len(told(answered, "north", "a")) == (4 if level == "church" else 2)
