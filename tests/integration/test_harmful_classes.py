@@ -135,3 +135,86 @@ def test_a_code_of_a_coarser_level_is_not_told_by_the_finer_one(tmp_path, order)
         answered = house.ask(dataset="people", rows=["region", "trade"], columns=[f"ill:{level}"])
         assert not told(answered, *GROUP)
         assert len(told(answered, "north", "a")) == (4 if level == "church" else 2)
+
+
+OLD_ARE_ILL = {
+    ("north", "young"): {"none": 60, "flu": 30, "gout": 30},
+    ("north", "old"): {"none": 40, "flu": 20, "gout": 20},
+    ("south", "young"): {"none": 50, "flu": 30, "gout": 30},
+    ("south", "old"): {"none": 40, "flu": 30, "gout": 20},
+    ("west", "young"): {"none": 60, "flu": 30, "gout": 30},
+    ("west", "old"): {"flu": 15, "gout": 15},
+}
+WEST = "west"
+
+
+@pytest.fixture
+def by_age(tmp_path):
+    """All the old of the west are ill, half of them of each."""
+    return by_region_and_age(tmp_path, OLD_ARE_ILL)
+
+
+def by_region_and_age(tmp_path, people):
+    house = build(tmp_path)
+    lines = ["region,age,ill"]
+    for (region, age), sizes in people.items():
+        lines += [f"{region},{age},{ill}" for ill, size in sizes.items() for _ in range(size)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    ill = {"name": "ill", "identifying": "NO", "sensitive": True, "levels": LEVELS}
+    codes = {"region": CODES["region"], "age": ("young", "old")}
+    house.engine.register(people_descriptor(codes, variables=[ill]))
+    return house
+
+
+def asked_of(house, *questions):
+    """What is told of the ill, and of the well, of the west by each table; its other cells may leave."""
+    return [told(house.ask(dataset="people", rows=["region"], **question), WEST) for question in questions]
+
+
+ALL, YOUNG = {}, {"age": ["young"]}
+
+
+@pytest.mark.parametrize("people", [(ALL, YOUNG), (YOUNG, ALL)])
+@pytest.mark.parametrize("levels", [*itertools.product(("illness", "status"), repeat=2)])
+def test_that_all_who_are_left_by_subtraction_are_ill_is_not_told(by_age, people, levels):
+    columns = [{"columns": [f"ill:{level}"], **one} for level, one in zip(levels, people, strict=True)]
+    first, second = asked_of(by_age, *columns)
+    assert first
+    assert not second
+
+
+@pytest.mark.parametrize("people", [(ALL, YOUNG), (YOUNG, ALL)])
+def test_nor_by_filters_for_the_well(by_age, people):
+    first, second = asked_of(by_age, *({**one, "ill": ["none"]} for one in people))
+    assert first == {(WEST,): 60}
+    assert not second
+
+
+def test_nor_by_filters_for_each_illness_and_both(by_age):
+    sick = ({"ill": ["flu"]}, {"ill": ["gout"]}, {"ill__status": ["ill"]})
+    of_all = asked_of(by_age, *sick, {})
+    assert of_all[0] == {(WEST,): 45}
+    assert of_all[-1] == {(WEST,): 150}
+    assert not any(asked_of(by_age, *({**one, **YOUNG} for one in sick)))
+
+
+@pytest.mark.parametrize("people", [(ALL, YOUNG), (YOUNG, ALL)])
+def test_people_of_whom_some_are_well_are_told_by_subtraction(tmp_path, people):
+    house = by_region_and_age(tmp_path, OLD_ARE_ILL | {(WEST, "old"): {"none": 10, "flu": 15, "gout": 15}})
+    for one in people:
+        answered = house.ask(dataset="people", rows=["region"], columns=["ill"], **one)
+        assert verdict(answered) == "RELEASED"
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
+def test_nor_by_inclusion_and_exclusion_of_the_ill(by_age, order):
+    """Everybody, those outside the region, those not old, and those who are neither: each by one illness."""
+    outside = {"region": ["north", "south"]}
+    filters = [{}, outside, YOUNG, {**outside, **YOUNG}]
+    shown = [
+        cells(answered)
+        for place in order
+        if (answered := by_age.ask(dataset="people", columns=["ill:illness"], **filters[place])).decision.HasField("table")
+    ]
+    full = [one for one in shown if all(one[code,] != (None,) for code in ("none", "flu", "gout"))]
+    assert 0 < len(full) < 4

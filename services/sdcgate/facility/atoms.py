@@ -7,7 +7,7 @@ Tables of any shape cut groups out of several variables: everybody, those outsid
 trade and those outside both tell the people of that trade in that town, by inclusion and exclusion.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import prod
@@ -28,6 +28,16 @@ MOST_TOGETHER, MOST_CROSSED = 6, 4_000
 """Variables whose codes are crossed, and crossings whose place in the span is looked up, small ones first."""
 
 
+class Sensitive(Protocol):
+    """Knows the sensitive variables."""
+
+    def category(self, box: Box) -> object:
+        """What a box tells of somebody that does harm; None where it tells nothing of the kind."""
+
+    def classes(self) -> Mapping[str, Sequence[int]]:
+        """Of each sensitive variable classes of codes that do harm, with and without who is missing."""
+
+
 class Inspecting(Protocol):
     """Judges regions of the data."""
 
@@ -46,14 +56,14 @@ def reveals_unsafe_atom(
     inspector: Inspecting,
     enough: BoolArray | None = None,
     measures: Sequence[str] = (),
-    sensitive: Callable[[Box], object] | None = None,
+    sensitive: Sensitive | None = None,
 ) -> bool:
     """Whether an unsafe group that no table shows is in the span of a new table and earlier ones together.
 
     Looked at are the atoms of the new table's cells, and the crossings of a few variables' codes. `enough`
     are cells of the new table that make every group that they lie in safe by size; None where there are none.
     `measures`: of which the span is. A union of cells that leave is safe by concentration, as they are each.
-    `sensitive` says of which boxes the size decides nothing.
+    `sensitive` says of which boxes the size decides nothing, and which classes of codes are looked at, too.
 
     Raises:
         TooManyDifferences: more would have to be looked at than can be.
@@ -75,14 +85,14 @@ def reveals_unsafe_atom(
         atoms = _divided_table(new.table, variable, whole, parts)
         inside, boxes = span.contains_cells(atoms), atoms.boxes()
         derivable.update(dict.fromkeys(boxes[cell] for cell in np.flatnonzero(inside).tolist()))
-    derivable.update(dict.fromkeys(_crossings_told(new, known, span, inspector)))
+    derivable.update(dict.fromkeys(_crossings_told(new, known, span, inspector, sensitive)))
     # What was shown before, or is now, was judged as a cell.
     hidden = [box for box in derivable if box != NOBODY and box not in shown and box not in known.published]
     if enough is not None:
         hidden = [
             box
             for box in hidden
-            if not _holds_any(box, new.table, enough) or (sensitive is not None and sensitive(box))
+            if not _holds_any(box, new.table, enough) or (sensitive is not None and sensitive.category(box) is not None)
         ]
     if measures:
         hidden = [box for box in hidden if not _made_of(box, new.table)]
@@ -92,14 +102,14 @@ def reveals_unsafe_atom(
 
 
 def _crossings_told(
-    new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspecting
+    new: ReleasedTable, known: KnownQuantity, span: Span, inspector: Inspecting, sensitive: Sensitive | None
 ) -> Iterator[Box]:
     """Crossings of a few variables' codes that a new table brings into the span; older were judged then."""
     if span.rank == known.span.rank:
         return
     before = known.span.copy(inspector.pulse)
     judged = {NOBODY, *new.boxes}
-    for crossed in _crossings(new, known):
+    for crossed in _crossings(new, known, sensitive.classes() if sensitive is not None else {}):
         boxes = crossed.boxes()
         open_ = [box not in judged and not _was_asked(box, known) for box in boxes]
         if any(open_):
@@ -152,11 +162,14 @@ def _was_asked(box: Box, known: KnownQuantity) -> bool:
     return box in known.published or known.boxes.withheld(box)
 
 
-def _crossings(new: ReleasedTable, known: KnownQuantity) -> Iterator[BoxTable]:
+def _crossings(
+    new: ReleasedTable, known: KnownQuantity, classes: Mapping[str, Sequence[int]]
+) -> Iterator[BoxTable]:
     """Tables without figures that cross the codes of a few variables as far as any box tells them apart.
 
     Only variables that some table has restricted together: of others no crossing is in the span. First are
-    single codes, then the groups of codes that were asked for, and what these leave out.
+    single codes, then the groups of codes that were asked for, and what these leave out; last the classes
+    of codes of a sensitive variable.
     """
     full = {**known.shapes.full, **new.table.full}
     masks = {name: set[int]() for name in full}
@@ -173,9 +186,15 @@ def _crossings(new: ReleasedTable, known: KnownQuantity) -> Iterator[BoxTable]:
         for count in range(1, MOST_TOGETHER + 1)
         for names in combinations(sorted(restricted & asked.keys()), count)
     }
-    for grouped in (_told_apart, _groups):
-        parts = {name: grouped(full[name], those) for name, those in asked.items()}
-        sizes = {names: prod(len(parts[name]) for name in names) for names in chosen}
+    told_apart = {name: _told_apart(full[name], those) for name, those in asked.items()}
+    groups = {name: _groups(full[name], those) for name, those in asked.items()}
+    of_classes = [
+        ({**told_apart, name: tuple(of)}, {names for names in chosen if name in names})
+        for name, of in classes.items()
+        if of and name in asked
+    ]
+    for parts, those in [(told_apart, chosen), (groups, chosen), *of_classes]:
+        sizes = {names: prod(len(parts[name]) for name in names) for names in those}
         left = MOST_CROSSED
         for names in sorted(sizes, key=lambda names: (sizes[names], names)):
             left -= sizes[names]

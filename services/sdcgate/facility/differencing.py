@@ -11,6 +11,7 @@ import numpy as np
 
 from sdcgate.engine.queries import Region
 from sdcgate.facility.disclosed_groups import DisclosedGroups, without
+from sdcgate.facility.disclosed_lines import line_differences, perhaps_told, sizes_of
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.methods.cells import Axis, BoolArray, Contributors, Facts, FloatArray, MeasureFacts
 from sdcgate.methods.rules import Finding, Rules
@@ -102,8 +103,8 @@ def unsafe_differences(
     by_detail = np.zeros(len(new.table), dtype=np.bool_)
     found: dict[tuple[int, int], _Difference] = {}
     earlier = released.facts()
-    sensitive = inspector.groups is not None and any(map(inspector.groups.category, new.boxes))
-    near = Near(np.inf) if sensitive else _near(new.facts, earlier, inspector)
+    sensitive = inspector.groups is not None and any(map(inspector.groups.restricts, new.boxes))
+    near = Near(np.inf, same=True) if sensitive else _near(new.facts, earlier, inspector)
     pairs = released.nested(new.table, near)
     _note_attrition(new, released, pairs, inspector, by_filter, by_detail)
     own = {variable for variable, _ in new.table.axes}
@@ -129,7 +130,39 @@ def unsafe_differences(
     if sensitive:
         found_unsafe = [differences[place] for place in np.flatnonzero(unsafe).tolist()]
         by_detail[_beside_disclosed(new, found_unsafe, inspector)] = True
+        _note_lines(new, released, pairs, inspector, by_filter, by_detail, most)
     return Differences(by_filter, by_detail)
+
+
+def _note_lines(
+    new: ReleasedTable,
+    released: ReleasedCells,
+    pairs: Nested,
+    inspector: Inspector,
+    by_filter: BoolArray,
+    by_detail: BoolArray,
+    most: int,
+) -> None:
+    """Flag cells of lines of which, less an earlier line, a class of several codes is told.
+
+    Raises:
+        TooManyDifferences: more than `most` would have to be counted.
+    """
+    groups = inspector.groups
+    if groups is None:
+        return
+    size, records = sizes_of(new, released), inspector.records_per_respondent
+    own = {variable for variable, _ in new.table.axes}
+    lines = line_differences(new, released, pairs, groups, inspector.pulse)
+    found = [(one, group) for one in lines for group in perhaps_told(one, groups, size, records)]
+    if len(found) > most:
+        raise TooManyDifferences(f"more than {most} differences of lines to count")
+    told = groups.disclosed([group for _, group in found])
+    for one in {id(one): one for (one, _), unsafe in zip(found, told, strict=True) if unsafe}.values():
+        for cell, row in one.cells:
+            differing = differing_variables(new.boxes[cell], released.box(row))
+            only_filters = differing.isdisjoint(own | released.axes(row))
+            (by_filter if only_filters else by_detail)[cell] = True
 
 
 def _perhaps_disclosing(

@@ -1,10 +1,10 @@
 """Group disclosure of what is no cell: a difference, or a group that several tables leave.
 
 All people of a town and the young of it are told by illness, each table safe; the old are what is left, and
-all of them may have the same illness.
+all of them may have the same illness, or none of them may be well.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,48 +18,119 @@ from sdcgate.methods.tables.sensitivity import CLOSE
 
 
 @dataclass(frozen=True, slots=True)
+class SensitiveCodes:
+    """Codes of a sensitive variable as boxes have them."""
+
+    valid: int
+    """All but missing."""
+    missing: int
+    harmful: int
+    """Those that it does harm to be known to have."""
+    unions: tuple[int, ...]
+    """Classes of several codes that do harm: all together where others do none, and codes of coarser levels."""
+
+    def restricted(self, mask: int) -> bool:
+        """Whether a mask tells anything of who has answered."""
+        return mask & self.valid not in (0, self.valid)
+
+    def told(self, mask: int) -> tuple[int, ...]:
+        """The classes that the number of people with some codes tells something of."""
+        if not self.restricted(mask):
+            return ()
+        mine, rest = mask & self.valid, self.valid & ~mask
+        found = [] if mine & ~self.harmful else [mine]
+        one_code = rest.bit_count() == 1
+        if not rest & ~self.harmful and (one_code or self.harmful != self.valid):
+            found.append(rest)
+        found += [union for union in self.unions if not mine & ~union or not rest & ~union]
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """People of whom a class of a sensitive variable may be told."""
+
+    people: Region
+    """Whoever they are, without what they have."""
+    variable: str
+    mask: int
+    """The class."""
+    asked: bool = True
+    """Whether the class itself is told; else that nobody has another code."""
+
+
+@dataclass(frozen=True, slots=True)
 class DisclosedGroups:
     """Judges groups of which a sensitive category is told by the share that has it."""
 
     share: float
-    harmful: Mapping[str, int] = field(repr=False)
-    """Of each sensitive variable the codes that it does harm to be known to have."""
+    codes: Mapping[str, SensitiveCodes] = field(repr=False)
+    """Of each sensitive variable."""
     units: Callable[[Sequence[Region]], IntArray] = field(repr=False)
     """Counts the units of regions."""
+
+    def restricts(self, box: Box) -> bool:
+        """Whether a box tells something of a sensitive variable."""
+        return any(name in self.codes and self.codes[name].restricted(mask) for name, mask in box)
 
     def category(self, box: Box) -> tuple[str, int] | None:
         """The sensitive variable that a box restricts to codes that all do harm, and these; or None."""
         for name, mask in box:
-            harm = self.harmful.get(name, 0)
-            if mask and not mask & ~harm:
+            codes = self.codes.get(name)
+            if codes is not None and mask & codes.valid and not mask & codes.valid & ~codes.harmful:
                 return name, mask
         return None
 
+    def classes(self) -> dict[str, tuple[int, ...]]:
+        """Of each variable the classes of several codes, with and without who is missing."""
+        return {
+            name: tuple(dict.fromkeys(mask for union in codes.unions for mask in (union, union | codes.missing)))
+            for name, codes in self.codes.items()
+        }
+
     def unsafe(self, regions: Sequence[Region]) -> BoolArray:
-        """Regions of a category that (nearly) everybody has of the region without it, shape (regions,)."""
-        found = [(place, whole) for place, one in enumerate(regions) for whole in self._wholes(one)]
+        """Regions of a category that tell of a class that (nearly) everybody has, shape (regions,)."""
+        found = [(place, group) for place, one in enumerate(regions) for group in self._groups(one)]
+        told = self.disclosed([group for _, group in found])
         unsafe = np.zeros(len(regions), dtype=np.bool_)
-        if found:
-            parts = [regions[place] for place, _ in found]
-            units = self.units([*parts, *(whole for _, whole in found)])
-            inside, every = units[: len(parts)], units[len(parts) :]
-            told = (every > 0) & (inside >= self.share * every * (1 - CLOSE))
-            unsafe[[found[place][0] for place in np.flatnonzero(told).tolist()]] = True
+        unsafe[[found[place][0] for place in np.flatnonzero(told).tolist()]] = True
         return unsafe
 
-    def _wholes(self, region: Region) -> list[Region]:
-        """The region without its category, for each sensitive variable of which it has one."""
-        wholes = []
-        for name, harm in self.harmful.items():
+    def disclosed(self, groups: Sequence[Group]) -> BoolArray:
+        """Groups of which (nearly) all who have answered are in the class, shape (groups,)."""
+        if not groups:
+            return np.zeros(0, dtype=np.bool_)
+        valid = [self.codes[group.variable].valid for group in groups]
+        counted = [_within(g, g.mask if g.asked else v & ~g.mask) for g, v in zip(groups, valid, strict=True)]
+        wholes = [_within(group, mask) for group, mask in zip(groups, valid, strict=True)]
+        units = self.units([*counted, *wholes])
+        part, every = units[: len(groups)], units[len(groups) :]
+        inside = np.where([group.asked for group in groups], part, every - part)
+        told: BoolArray = (every > 0) & (inside >= self.share * every * (1 - CLOSE))
+        return told
+
+    def _groups(self, region: Region) -> Iterator[Group]:
+        """The region without its category, for each sensitive variable of which it has one, in each class."""
+        for name, codes in self.codes.items():
             inside = {dict(box).get(name) for box in region.inside}
             mask = inside.pop() if len(inside) == 1 else None
             outside = {dict(box).get(name, mask) for box in region.outside}
-            if mask and not mask & ~harm and outside <= {mask}:
+            if mask and outside <= {mask}:
                 parts = (
                     tuple(without(box, name) for box in boxes) for boxes in (region.inside, region.outside)
                 )
-                wholes.append(Region(*parts))
-        return wholes
+                people = Region(*parts)
+                for union in codes.told(mask):
+                    yield Group(people, name, union, asked=union == mask & codes.valid)
+
+
+def _within(group: Group, mask: int) -> Region:
+    """The people of a group who have one of some codes."""
+    inside, outside = (
+        tuple(box if box == NOBODY else tuple(sorted((*box, (group.variable, mask)))) for box in boxes)
+        for boxes in (group.people.inside, group.people.outside)
+    )
+    return Region(inside, outside)
 
 
 def without(box: Box, name: str) -> Box:
@@ -67,13 +138,27 @@ def without(box: Box, name: str) -> Box:
     return box if box == NOBODY else tuple(pair for pair in box if pair[0] != name)
 
 
-def harmful_codes(dataset: Dataset) -> dict[str, int]:
-    """Of each sensitive variable the codes that it does harm to be known to have, as boxes have them."""
+def sensitive_codes(dataset: Dataset) -> dict[str, SensitiveCodes]:
+    """The codes of each sensitive variable of a dataset."""
     found = {}
     for variable in dataset.descriptor.variables:
         if variable.sensitive:
             level, harmless = dataset.level(variable.name), dataset.harmless(variable.name)
-            masks = zip(level.codes, level.masks, strict=True)
-            harm = sum({mask for code, mask in masks if code not in {*harmless, MISSING}})
-            found[variable.name] = compressed(dataset, variable.name, harm)
+            masks = dict(zip(level.codes, level.masks, strict=True))
+            missing = masks.get(MISSING, 0)
+            harm = sum(mask for code, mask in masks.items() if code not in {*harmless, MISSING})
+            unions = (harm, *dataset.harmful_classes(variable.name))
+            found[variable.name] = _occurring(dataset, variable.name, missing, harm, unions)
     return found
+
+
+def _occurring(
+    dataset: Dataset, name: str, missing: int, harm: int, unions: Sequence[int]
+) -> SensitiveCodes:
+    every, gone, harmful, *classes = (
+        compressed(dataset, name, mask) for mask in (dataset.full_mask(name), missing, harm, *unions)
+    )
+    valid = every & ~gone
+    several = (union & valid for union in classes)
+    kept = tuple(dict.fromkeys(union for union in several if union.bit_count() > 1 and union != valid))
+    return SensitiveCodes(valid, gone, harmful, kept)

@@ -11,7 +11,7 @@ from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.attempt import Attempt, FromVersions
 from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis
-from sdcgate.facility.disclosed_groups import DisclosedGroups, harmful_codes
+from sdcgate.facility.disclosed_groups import DisclosedGroups, sensitive_codes
 from sdcgate.facility.implied_measures import Implied, judge_implied
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.noise import Noise
@@ -263,8 +263,8 @@ class Judge:
         pulse = still_time(remaining)
         varying = plan.dataset.varying if plan.policy.attrition_hidden else None
         most, group = plan.dataset.records_per_respondent, plan.policy.rules.group_disclosure
-        harmful = harmful_codes(plan.dataset) if group is not None else {}
-        groups = DisclosedGroups(group.share, harmful, units) if group is not None and harmful else None
+        codes = sensitive_codes(plan.dataset) if group is not None else {}
+        groups = DisclosedGroups(group.share, codes, units) if group is not None and codes else None
         return Inspector(rules, most, count, judge, pulse, attrition=varying or frozenset(), groups=groups)
 
     def _key(self, plan: Plan, computed: Computed) -> Key:

@@ -116,8 +116,7 @@ class Together:
         # Rules of counts ask for enough people: where a cell has them, larger groups have. Of changes that
         # does not hold, as those of two cells may cancel.
         enough = None if inspector.also else ~unsafe & (counts.table.records > 0)
-        sensitive = inspector.groups.category if inspector.groups is not None else None
-        return reveals_unsafe_atom(counts, known, span, inspector, enough, sensitive=sensitive)
+        return reveals_unsafe_atom(counts, known, span, inspector, enough, sensitive=inspector.groups)
 
     def _derivable(self, quantity: str, left: Sequence[ReleasedTable]) -> bool:
         return self.known.of(quantity).reveals(_of(left, quantity), self.still_time)

@@ -39,6 +39,8 @@ class Near:
     old_sums: FloatArray | None = field(default=None, repr=False)
     units: int = 0
     new_units: IntArray | None = field(default=None, repr=False)
+    same: bool = False
+    """Whether pairs of one population are wanted, too: they have no difference."""
 
 
 class ReleasedCells:
@@ -96,7 +98,8 @@ class ReleasedCells:
     def nested(self, new: BoxTable, near: Near) -> Nested:
         """Every pair of a cell of a table and one of these, one strictly inside the other, that is near.
 
-        Pairs with the same population have no difference and are left out; all cells of the table take part.
+        Pairs with the same population have no difference and are left out unless `near` wants them; all cells
+        of the table take part.
         """
         store, rows = self._store, self._rows
         if not rows:
@@ -110,7 +113,7 @@ class ReleasedCells:
         records = np.abs(store.columns["records"][old_cells] - new.records[new_cells])
         marks = store.columns["marks"][old_cells] - new.marks[new_cells]
         marks = np.where(new_inside, marks, -marks) & (MARK_MODULUS - 1)
-        kept = (records != 0) | (marks != 0)
+        kept = (records != 0) | (marks != 0) | near.same
         return Nested(new_cells[kept], old_cells[kept], new_inside[kept], records[kept], marks[kept])
 
 
