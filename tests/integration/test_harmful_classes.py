@@ -17,7 +17,10 @@ LEVELS = [
     },
     {
         "name": "status",
-        "codes": [{"code": "well", "parts": ["none"], "harmless": True}, {"code": "ill", "parts": ["flu", "gout"]}],
+        "codes": [
+            {"code": "well", "parts": ["none"], "harmless": True},
+            {"code": "ill", "parts": ["flu", "gout"]},
+        ],
     },
 ]
 GROUP = "west", "c"
@@ -128,7 +131,8 @@ FAITHS = [
 @pytest.mark.parametrize("order", [("church", "faith"), ("faith", "church")])
 def test_a_code_of_a_coarser_level_is_not_told_by_the_finer_one(tmp_path, order):
     def churches(region, trade):
-        return ["roman", "old"] * 20 if (region, trade) == GROUP else ["roman", "reformed", "old", "sunni"] * 20
+        others = () if (region, trade) == GROUP else ("reformed", "sunni")
+        return ["roman", "old", *others] * 20
 
     house = register(build(tmp_path), tmp_path, churches, FAITHS)
     for level in order:
@@ -211,10 +215,27 @@ def test_nor_by_inclusion_and_exclusion_of_the_ill(by_age, order):
     """Everybody, those outside the region, those not old, and those who are neither: each by one illness."""
     outside = {"region": ["north", "south"]}
     filters = [{}, outside, YOUNG, {**outside, **YOUNG}]
-    shown = [
-        cells(answered)
-        for place in order
-        if (answered := by_age.ask(dataset="people", columns=["ill:illness"], **filters[place])).decision.HasField("table")
-    ]
+    answers = [by_age.ask(dataset="people", columns=["ill:illness"], **filters[place]) for place in order]
+    shown = [cells(answered) for answered in answers if answered.decision.HasField("table")]
     full = [one for one in shown if all(one[code,] != (None,) for code in ("none", "flu", "gout"))]
     assert 0 < len(full) < 4
+
+
+MANY_AND_FEW = {
+    ("north", "young"): {"none": 300, "flu": 200, "gout": 200},
+    ("south", "young"): {"none": 11, "flu": 12, "gout": 12},
+    ("west", "young"): {"flu": 200, "gout": 200},
+    ("west", "old"): {"none": 250, "flu": 200, "gout": 200},
+    ("north", "old"): {"none": 250, "flu": 200, "gout": 200},
+    ("south", "old"): {"none": 11, "flu": 12, "gout": 12},
+}
+
+
+def test_nor_is_it_of_the_people_of_two_regions_that_are_withheld_together(tmp_path):
+    """All the young of the west are ill. With the few of the south they would be nearly all of both."""
+    house = by_region_and_age(tmp_path, MANY_AND_FEW)
+    shown = cells(house.ask(dataset="people", rows=["region"], columns=["ill"], layers=["age"]))
+    assert shown["_T", "_T", "_T"] == (sum(sum(sizes.values()) for sizes in MANY_AND_FEW.values()),)
+    for ill in ("none", "flu", "gout"):
+        hidden = [region for region in CODES["region"] if shown[region, ill, "young"] == (None,)]
+        assert hidden != ["south", "west"]

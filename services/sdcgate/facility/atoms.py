@@ -89,11 +89,8 @@ def reveals_unsafe_atom(
     # What was shown before, or is now, was judged as a cell.
     hidden = [box for box in derivable if box != NOBODY and box not in shown and box not in known.published]
     if enough is not None:
-        hidden = [
-            box
-            for box in hidden
-            if not _holds_any(box, new.table, enough) or (sensitive is not None and sensitive.category(box) is not None)
-        ]
+        told = {box for box in hidden if sensitive is not None and sensitive.category(box) is not None}
+        hidden = [box for box in hidden if box in told or not _holds_any(box, new.table, enough)]
     if measures:
         hidden = [box for box in hidden if not _made_of(box, new.table)]
     if len(hidden) > MOST:

@@ -27,7 +27,7 @@ class SensitiveCodes:
     harmful: int
     """Those that it does harm to be known to have."""
     unions: tuple[int, ...]
-    """Classes of several codes that do harm: all together where others do none, and codes of coarser levels."""
+    """Classes of several codes that do harm: all together where others do none, codes of coarser levels."""
 
     def restricted(self, mask: int) -> bool:
         """Whether a mask tells anything of who has answered."""
@@ -84,7 +84,7 @@ class DisclosedGroups:
     def classes(self) -> dict[str, tuple[int, ...]]:
         """Of each variable the classes of several codes, with and without who is missing."""
         return {
-            name: tuple(dict.fromkeys(mask for union in codes.unions for mask in (union, union | codes.missing)))
+            name: tuple({mask: None for one in codes.unions for mask in (one, one | codes.missing)})
             for name, codes in self.codes.items()
         }
 
@@ -152,9 +152,7 @@ def sensitive_codes(dataset: Dataset) -> dict[str, SensitiveCodes]:
     return found
 
 
-def _occurring(
-    dataset: Dataset, name: str, missing: int, harm: int, unions: Sequence[int]
-) -> SensitiveCodes:
+def _occurring(dataset: Dataset, name: str, missing: int, harm: int, unions: Sequence[int]) -> SensitiveCodes:
     every, gone, harmful, *classes = (
         compressed(dataset, name, mask) for mask in (dataset.full_mask(name), missing, harm, *unions)
     )

@@ -1,7 +1,7 @@
 """Differences of whole lines of a sensitive variable: what is left of a group may all be ill, of whatever.
 
-All people of a town and the young of it are told by illness. Of those left, the old, each illness alone may be
-that of half; that none of them is well the healthy tell, all of whom are young.
+All people of a town and the young of it are told by illness. Of those left, the old, each illness alone may
+be that of half; that none of them is well the healthy tell, all of whom are young.
 """
 
 from collections.abc import Callable, Iterator

@@ -238,14 +238,27 @@ def _residuals_to_break(plan: Plan, problem: Problem, withheld: BoolArray, inspe
         residuals = [
             (parent, parts)
             for parent, parts in line_residuals(problem.axes, unknown[row])
-            if len(parts) > 1
-            and (inspector.also or not surely_safe(problem.facts, parts, judged, inspector.rules))
+            if len(parts) > 1 and not _sure(problem, table, parts, judged, inspector)
         ]
         regions = [_union(table, parts) for _, parts in residuals]
         unsafe = inspector.unsafe(regions, [measure.name for measure in judged])
         broken = [residuals[place] for place in np.flatnonzero(unsafe)]
         chosen[_cells_to_add(problem, withheld, broken, judged, table, inspector)] = True
     return chosen
+
+
+def _sure(
+    problem: Problem,
+    table: BoxTable,
+    parts: IntArray,
+    measures: Sequence[MeasureFacts],
+    inspector: Inspector,
+) -> bool:
+    """Whether the union of some cells need not be counted."""
+    groups = inspector.groups
+    if inspector.also or (groups and any(groups.restricts(table.box(int(cell))) for cell in parts)):
+        return False
+    return surely_safe(problem.facts, parts, measures, inspector.rules)
 
 
 def _union(table: BoxTable, cells: IntArray) -> Region:
@@ -269,9 +282,7 @@ def _cells_to_add(
     to_count: list[tuple[IntArray, IntArray]] = []
     for parent, parts in lines:
         free = _free_cells(problem, withheld, parent, parts)
-        first_is_enough = not inspector.also and surely_safe(
-            problem.facts, np.append(parts, free[:1]), measures, inspector.rules
-        )
+        first_is_enough = _sure(problem, table, np.append(parts, free[:1]), measures, inspector)
         if len(free) < 2 or first_is_enough:
             chosen.append(int(free[0]) if len(free) else parent)
         else:

@@ -1,7 +1,7 @@
 """Group disclosure by a filter: a condition on a sensitive variable is a category of it, asked for alone.
 
-What several conditions tell together, the whole variable tells: so a table under one is judged as if it showed
-the variable, and in whatever order and by whatever levels it is asked, the same lines are withheld.
+What several conditions tell together, the whole variable tells: so a table under one is judged as if it
+showed the variable, and in whatever order and by whatever levels it is asked, the same lines are withheld.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Unfiltered:
     units: IntArray | None = field(repr=False)
     """Units of the cells without the conditions on variables that are no dimensions; None without any."""
     shown: tuple[tuple[Condition, Computed], ...] = field(repr=False)
-    """Each condition with the table that shows its variable in its place, the last dimension if it was none."""
+    """Each condition with the table that shows its variable instead, the last dimension if it was none."""
 
 
 def unfiltered(plan: Plan, compute: Callable[[CellQuery], Computed]) -> Unfiltered:
@@ -43,7 +43,8 @@ def unfiltered(plan: Plan, compute: Callable[[CellQuery], Computed]) -> Unfilter
         mine = () if _is_dimension(plan, condition) else ((condition.variable, condition.level),)
         kept = tuple(other for other in plan.filters if other.variable != condition.variable)
         bare = tuple(other for other in kept if other not in conditions)
-        shown += [(condition, table((*plan.dimensions, *mine), those)) for those in dict.fromkeys((kept, bare))]
+        dimensions = (*plan.dimensions, *mine)
+        shown += [(condition, table(dimensions, those)) for those in dict.fromkeys((kept, bare))]
     return Unfiltered(table(plan.dimensions, others).facts.units if hidden else None, tuple(shown))
 
 

@@ -90,9 +90,7 @@ def test_a_code_that_it_does_no_harm_to_have_discloses_nothing() -> None:
     assert unsafe.tolist() == [[False, False, False], [True, True, False], [False, False, False]]
 
 
-SICK = Axis(
-    "ill", "ill", ("none", "flu", "gout", MISSING, TOTAL), (4,) * 4 + (-1,), sensitive=True, harmless=("none",)
-)
+SICK = replace(ILLNESS, harmless=("none",))
 
 
 def test_a_line_in_which_nobody_is_healthy_is_unsafe_whatever_they_have() -> None:

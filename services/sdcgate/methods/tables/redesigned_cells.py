@@ -66,9 +66,7 @@ def finest_cells(axes: tuple[Axis, ...], facts: Facts) -> Finest:
             codes=tuple(axis.codes[code] for code in kept),
             parents=(-1,) * len(kept),
             labels=(),
-            classes=tuple(
-                tuple(np.flatnonzero(within[kept]).tolist()) for within in harmful_unions(axis)
-            ),
+            classes=tuple(tuple(np.flatnonzero(within[kept]).tolist()) for within in harmful_unions(axis)),
         )
         for axis, kept in zip(axes, codes, strict=True)
     ]
