@@ -312,3 +312,46 @@ def earners() -> World:
     made["income"] = rng.integers(800, 1500, len(made)).astype(float)
     made.loc[0, "income"] = 185_000.0
     return World(made, (Variable("town", TOWNS), Variable("trade", TRADES[:4])), ("income",))
+
+
+ALL_ILL = ("t2", "k3")
+"""Where nobody is well."""
+
+
+def _patients(variable: str, of_all_ill: tuple[str, ...]) -> World:
+    """People by town, trade, age and what they suffer from; in one town and trade all as it is said."""
+    usual = ("none", "flu", "none", "gout", "none", "none")
+    rows = [
+        (town, trade, age, what)
+        for town in TOWNS[:3]
+        for trade in TRADES[:3]
+        for age in ("young", "old")
+        for what in (of_all_ill if (town, trade) == ALL_ILL and age == "old" else usual) * 20
+    ]
+    rows = [row for row in rows if row[:3] != (*ALL_ILL, "young")]
+    made = pd.DataFrame(rows, columns=["town", "trade", "age", variable])
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    status = {"status": {"well": ("none",), "ill": ("flu", "gout")}}
+    suffered = Variable(variable, ILLNESSES, status, harmless=("none",))
+    places = Variable("town", TOWNS[:3]), Variable("trade", TRADES[:3]), Variable("age", ("young", "old"))
+    return World(made, (*places, suffered))
+
+
+@cache
+def patients() -> World:
+    """Nobody of k3 in t2, all of whom are old, is well: half have flu, half gout."""
+    return _patients("illness", ("flu", "gout"))
+
+
+@cache
+def silent_patients() -> World:
+    """Of k3 in t2 half have flu, and the others have not said what they have."""
+    return _patients("complaint", ("flu", MISSING))
+
+
+@cache
+def old_patients() -> World:
+    """As `patients`, with young people of k3 in t2, most of whom are well."""
+    young = patients().records.iloc[:60].assign(town=ALL_ILL[0], trade=ALL_ILL[1], age="young")
+    young["id"] = [f"y{number}" for number in range(len(young))]
+    return replace(patients(), records=pd.concat([patients().records, young], ignore_index=True))

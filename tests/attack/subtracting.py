@@ -31,8 +31,8 @@ def informed(api: Api) -> Knowledge:
     """What everybody knows before the first table."""
     known = Knowledge(api.public, api.digits)
     for variable in api.public.variables:
-        # Everybody knows that nothing but the school is ever missing.
-        if variable.name != "school":
+        # Everybody knows that nothing but the school, or what somebody suffers from, is ever missing.
+        if variable.name not in ("school", "complaint"):
             known.tell_box(COUNT, {variable.name: (MISSING,)}, 0)
     return known
 

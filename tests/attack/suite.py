@@ -10,7 +10,16 @@ from attack.publishers import Api
 from attack.world import World
 from sdcgate.policy.files import BUNDLED
 
-FAMILIES = ("subtracting", "reconstructing", "magnitudes", "histories", "modelling", "oracles", "known_gaps")
+FAMILIES = (
+    "subtracting",
+    "reconstructing",
+    "magnitudes",
+    "several_codes",
+    "histories",
+    "modelling",
+    "oracles",
+    "known_gaps",
+)
 for _family in FAMILIES:
     importlib.import_module(f"attack.{_family}")
 

@@ -37,7 +37,8 @@ class Variable:
             finest = {"codes": [{"code": code} for code in self.codes]}
         levels = [{"name": self.name, **finest}]
         for level, grouped in self.levels.items():
-            levels.append({"name": level, "codes": [_part(code, of) for code, of in grouped.items()]})
+            parts = [_part(code, of, self.harmless or ()) for code, of in grouped.items()]
+            levels.append({"name": level, "codes": parts})
         extra = {"sensitive": True} if sensitive else {}
         extra |= {"varies_within_unit": True} if self.varies else {}
         return {"name": self.name, "identifying": "NO", "levels": levels, **extra}
@@ -47,8 +48,9 @@ def _run(codes: tuple[str, ...]) -> dict[str, int]:
     return {"first": int(codes[0]), "last": int(codes[-1])}
 
 
-def _part(code: str, of: tuple[str, ...]) -> dict[str, Any]:
-    return {"code": code, **({"integers": _run(of)} if of[0].isdigit() else {"parts": list(of)})}
+def _part(code: str, of: tuple[str, ...], harmless: tuple[str, ...]) -> dict[str, Any]:
+    told = {"harmless": True} if set(of) <= set(harmless) else {}
+    return {"code": code, **({"integers": _run(of)} if of[0].isdigit() else {"parts": list(of)}), **told}
 
 
 @dataclass(frozen=True)
