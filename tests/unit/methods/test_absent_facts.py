@@ -74,6 +74,17 @@ def without(*names):
     return replace(FACTS, measures=(replace(INCOME, **of_measure),), **changes)
 
 
+def test_group_disclosure_has_nothing_to_judge_where_no_dimension_is_sensitive():
+    """Nor do rules on contributions without a measure: what a table does not have is not unchecked."""
+    plain = replace(AXES[0], sensitive=False)
+    rules = Rules(group_disclosure=GroupDisclosure(0.5, PROTECT), p_percent=PPercent(0.1, PROTECT))
+    for units in (FACTS.units, NO_COUNTS):
+        found = assess_table((plain,), Facts(units, RECORDS), rules, None, None)
+        assert (found.findings, found.unchecked, found.absent) == ((), (), ())
+    marked = assess_table(AXES, Facts(NO_COUNTS, RECORDS), rules, None, None)
+    assert [code.name for code in marked.unchecked] == ["GROUP_DISCLOSURE"]
+
+
 def test_with_all_facts_nothing_is_unchecked():
     assert unchecked(FACTS) == (set(), set())
     assert cells(FACTS, "MINIMUM_UNITS") == {0}

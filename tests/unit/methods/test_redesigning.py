@@ -183,6 +183,14 @@ def test_joined_codes_are_harmless_only_if_all_of_them_are():
     assert redesign_table(finest, rules, 1, 5.0).search.designs[0].loss == 0
 
 
+def test_a_class_of_codes_stays_one_where_its_codes_are_joined():
+    codes = ("roman", "old", "reformed", "sunni")
+    faith = Axis("faith", "church", codes, (-1,) * 4, sensitive=True, classes=((0, 1),))
+    finest = finest_cells((faith,), Facts(np.array([20, 18, 1, 1]), np.array([20, 18, 1, 1])))
+    joined = [designed(finest, (one,))[0][0] for one in ((0, 1, 2, 2), (0, 0, 1, 2), (0, 1, 1, 2))]
+    assert [axis.classes for axis in joined] == [((0, 1),), ((0,),), ((0,),)]
+
+
 def test_equal_values_are_told_from_empty_cells():
     facts = table([("n1", "f", 4.0), ("n1", "f", 9.0), ("n2", "m", 5.0), ("n2", "m", 7.0)])
     rules = Rules(equal_values=EqualValues(0.0, PROTECT))

@@ -143,3 +143,15 @@ def test_a_column_of_another_length_is_left_for_its_own_problem():
     assert order.arranged(np.array([5, 6])).tolist() == [6, 5]
     assert order.arranged(np.array([5, 6, 7])).tolist() == [5, 6, 7]
     assert order.arranged(np.zeros(0)).tolist() == []
+
+
+def test_classes_of_codes_come_back_and_must_be_positions():
+    nested = Axis("x", "x", ("a", "b", "c"), (-1,) * 3, sensitive=True, harmless=("c",), classes=((0, 1),))
+    message = axes_to_messages((nested,))
+    assert axes_from_messages(message)[0] == (nested,)
+    message[0].classes.add(codes=[1, 3])
+    message[0].classes.add()
+    assert problems(*message) == dict.fromkeys(
+        ("dimensions[0].classes[1].codes", "dimensions[0].classes[2].codes"),
+        "must be positions of codes, 0 to 2",
+    )
