@@ -142,8 +142,8 @@ def test_a_code_of_a_coarser_level_is_not_told_by_the_finer_one(tmp_path, order)
 
 
 OLD_ARE_ILL = {
-    ("north", "young"): {"none": 60, "flu": 30, "gout": 30},
-    ("north", "old"): {"none": 40, "flu": 20, "gout": 20},
+    ("north", "young"): {"none": 60, "flu": 30, "gout": 30, "": 20},
+    ("north", "old"): {"none": 40, "flu": 20, "gout": 20, "": 20},
     ("south", "young"): {"none": 50, "flu": 30, "gout": 30},
     ("south", "old"): {"none": 40, "flu": 30, "gout": 20},
     ("west", "young"): {"none": 60, "flu": 30, "gout": 30},

@@ -64,8 +64,8 @@ def assess_table(
     `facts`, the thresholds on units for those who have it and those who lack it too. Findings come in the
     order of the rules; an unspecified consequence is read as refuse, and so is protect where the rule is
     about the whole table. `unchecked` is never safe: a caller who releases must look at it. A rule about what
-    a table does not have, a measure or a sensitive dimension, has nothing to judge and is not among them. What
-    is certain without an absent fact is found all the same: too few records are too few units.
+    a table does not have, a measure or a sensitive dimension, has nothing to judge and is not among them.
+    What is certain without an absent fact is found all the same: too few records are too few units.
 
     Raises:
         FactsError: naming all that is wrong, where facts do not fit together, totals contradict their parts,
