@@ -193,6 +193,9 @@ def _pattern(
 ) -> Pattern:
     if not must.any():
         return nothing_withheld(len(must))
+    if np.any(problem.facts.units < problem.floors(must)):
+        # An empty cell cannot be withheld where zeros are published, and the service takes no such problem.
+        return Pattern(must, Proof.UNPROVED, None)
     with watcher().stage(Stage.PROTECT):
         # The policy's time, whatever is left of the caller's: it is what patterns depend on.
         return service.protect_table(

@@ -45,6 +45,7 @@ from sdcgate.wire.protection import (
 )
 from sdcgate.wire.redesign import redesign_to_message, table_to_redesign
 from sdcgate.wire.tables import listed
+from sdcgate.wire.withholding import check_withheld
 from sdcgate_proto.sdcgate.protection.v1 import microdata_pb2, protection_pb2_grpc, redesign_pb2
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 
@@ -70,6 +71,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         table = tables_to_protect(request, most_cells(self._maximum_check_cells))
         method = method_from_message(request, table)
         check_search(request)
+        check_withheld(request, table)
         check_singletons(request.singletons, table)
         seconds = _seconds(request.time_limit_ms, context)
         if method is not None:
@@ -86,6 +88,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         """Audit a given pattern."""
         may(CHECK)
         table = tables_to_protect(request, most_cells(self._maximum_check_cells))
+        check_withheld(request, table)
         check_singletons(request.singletons, table)
         seconds = _seconds(request.time_limit_ms, context)
         deadline = Deadline(seconds)
