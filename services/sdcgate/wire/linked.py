@@ -78,10 +78,12 @@ def _joined(tables: Sequence[TableToProtect], message: Request, most_cells: int)
         linked = link([table.problem for table in tables])
     except LinkError as error:
         found: list[FieldProblem] = []
-        for number, problem in error.problems:
+        for number in sorted({number for number, _ in error.problems}):
             path = f"linked[{number - 1}].problem" if number else "problem"
             given = (message.linked[number - 1].problem if number else message.problem).facts
-            found += facts_problems(FactsError([problem]), given, tables[number].order, path)
+            # All of a table at once: columns that stand for each other are told of once.
+            wrong = FactsError([problem for of, problem in error.problems if of == number])
+            found += facts_problems(wrong, given, tables[number].order, path)
         raise InvalidMessageError(found) from None
     parts = tuple(
         TablePart(table.problem.axes, places, table.order)

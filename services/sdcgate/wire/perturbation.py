@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray, KeyArray
+from sdcgate.methods.positions import named
 from sdcgate.methods.tables.adjusting import Adjustment, adjustment_misfits
 from sdcgate.methods.tables.cell_key import SumNoise
 from sdcgate.methods.tables.perturbation import (
@@ -29,6 +30,9 @@ from sdcgate.wire.tables import floats, integers, listed
 from sdcgate_proto.sdcgate.protection.v1 import perturbation_pb2 as pb
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2
 
+WRONG_TOTALS = (
+    "must be of a total the sum of its parts' modulo 2^64 where units add up: each unit's key counts once"
+)
 UNCOUNTED = "must have units or records: without them only the sums of a `measure` can be changed"
 
 
@@ -46,7 +50,9 @@ def method_from_message(
     method: CellKeys | Rounding | Adjustment | None
     measure = ""
     if asked == "cell_keys":
-        method = _cell_keys(request.cell_keys, table, problems)
+        of = request.problem
+        additive = of.units_additive or of.records_per_unit == 1
+        method = _cell_keys(request.cell_keys, table, additive, problems)
     elif asked == "rounding":
         method, measure = _rounding(request.rounding, table, problems), request.rounding.measure
     else:
@@ -63,8 +69,12 @@ def method_from_message(
     return method
 
 
-def _cell_keys(message: pb.CellKeys, table: TableToProtect, problems: Problems) -> CellKeys | None:
+def _cell_keys(
+    message: pb.CellKeys, table: TableToProtect, additive: bool, problems: Problems
+) -> CellKeys | None:
     keys = problems.of(_keys, message.keys, table, "cell_keys.keys")
+    if keys is not None and additive:
+        problems.of(_check_totals, keys, table, "cell_keys.keys")
     made = problems.of(_ptable, message)
     sums = problems.of(_sum_noise, message.sums) if message.HasField("sums") else None
     if keys is None or made is None:
@@ -81,6 +91,22 @@ def _keys(values: Any, table: TableToProtect, path: str) -> KeyArray:
         )
     keys: KeyArray = table.order.arranged(np.array(values, dtype=np.uint64))
     return keys
+
+
+def _check_totals(keys: KeyArray, table: TableToProtect, path: str) -> None:
+    """Raise InvalidMessageError where a total's key is not the sum of its parts' modulo 2^64.
+
+    Where units add up each unit of a total is in one of its parts, and each key counts once in both.
+    """
+    relations = table.problem.relations
+    if not len(relations):
+        return
+    # Unsigned integers wrap at 2^64, as the keys do.
+    sums = np.add.reduceat(keys[relations.children], relations.offsets[:-1])
+    broken = np.unique(relations.parents[sums != keys[relations.parents]])
+    if len(broken):
+        text = WRONG_TOTALS + named(np.sort(table.order.cells_at(broken)))
+        raise InvalidMessageError([FieldProblem(path, text)])
 
 
 def _ptable(message: pb.CellKeys) -> PTable:

@@ -13,7 +13,10 @@ from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 from square_problem import COUNTS, dimension, problem
 
-KEYS = np.random.default_rng(4).integers(0, 2**64, 16, dtype=np.uint64)
+INNER = np.random.default_rng(4).integers(0, 2**64, (3, 3), dtype=np.uint64)
+ROWS = np.concatenate([INNER, INNER.sum(axis=1, keepdims=True)], axis=1)
+KEYS = np.concatenate([ROWS, ROWS.sum(axis=0, keepdims=True)]).reshape(-1)
+"""Keys of units add up modulo 2^64, as unsigned integers do."""
 NOISE = perturbation.NoiseParameters(maximum_noise=3, variance=1.5, largest_blocked_count=1)
 TABLE = ptable(NoiseParameters(3, 1.5, 1))
 

@@ -12,6 +12,11 @@ import numpy as np
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts, leaf_cells, shape_of
 from sdcgate.methods.positions import FactProblem, FactsError
 
+RECORDS_NEEDED = (
+    "has an upper bound of a record's value, or a lower one other than 0, and nothing tells how many records "
+    "a sum is made of: give its valid_records, or the records or units of the table"
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Protectable:
@@ -93,11 +98,11 @@ def _needed(facts: Facts, units_additive: bool, records_per_unit: int) -> Iterat
     if not counted and not _with_sums(facts):
         yield FactProblem("facts", "must have units, records or the sums of a measure")
     if facts.units.size and not facts.records.size and not units_additive and records_per_unit > 1:
-        yield FactProblem("facts.records", "is needed where units do not add up")
+        yield FactProblem("facts", "has units that do not add up: give its records, too")
     for place, measure in enumerate(facts.measures):
         if not counted and measure.sums.size and not measure.valid_records.size and _is_bounded(measure):
-            path = f"facts.measures[{place}].valid_records"
-            yield FactProblem(path, "is needed where a record's value has bounds other than 0 from below")
+            # Not at the column itself: what stands for an absent column is not what is wrong.
+            yield FactProblem(f"facts.measures[{place}]", RECORDS_NEEDED)
 
 
 def _unchecked(measure: MeasureFacts) -> Iterator[str]:
