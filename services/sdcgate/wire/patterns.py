@@ -15,6 +15,7 @@ from sdcgate.wire.linked import linked_to_messages
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate.wire.protection import TableToProtect, proof_to_message, witnesses_to_message
 from sdcgate.wire.tables import listed
+from sdcgate.wire.unmet import unmet_to_messages
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 
 NO_EFFORT = "is for a pattern that is neither thorough nor exact: these have all of the time; leave it out"
@@ -63,6 +64,7 @@ def pattern_to_message(
         intervals=intervals_to_messages(intervals, table),
         linked=linked_to_messages(table, found.withheld, found.unprotected),
         out_of_time=not found.in_time,
+        unmet=unmet_to_messages(found, table),
     )
 
 

@@ -22,6 +22,11 @@ from sdcgate_proto.sdcgate.protection.v1 import redesign_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
 
 USUAL_DESIGNS = 3
+UNCHECKED = "Rules cannot be judged without {facts}, and no table passes that was not judged by all of them"
+UNFINISHED = "None was found in time; with more of it, or with fewer variables to merge, there may be one"
+NONE_PASSES = (
+    "None exists: even the coarsest table, with no dimension but those that are kept, breaks {rules}"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +91,18 @@ def redesign_to_message(found: Redesigning, table: TableToRedesign) -> redesign_
         judged=found.search.judged,
         unchecked=[cast("policy_pb2.ReasonCode", int(rule)) for rule in found.unchecked],
         absent=found.absent,
+        reason="" if found.search.designs else _reason(found),
+        broken=[cast("policy_pb2.ReasonCode", int(rule)) for rule in found.broken],
     )
+
+
+def _reason(found: Redesigning) -> str:
+    """Why there is no design."""
+    if found.unchecked:
+        return UNCHECKED.format(facts=", ".join(found.absent) or "some facts")
+    if not found.search.finished:
+        return UNFINISHED
+    return NONE_PASSES.format(rules=", ".join(rule.name for rule in found.broken) or "the rules")
 
 
 def _design(one: Redesigned, table: TableToRedesign) -> redesign_pb2.TableDesign:

@@ -12,7 +12,7 @@ NOTHING = np.zeros(4, dtype=np.bool_)
 
 
 def test_an_empty_unsafe_cell_is_unproved_where_zeros_are_published() -> None:
-    """The protection service would call the question wrong, and a wrong question is an error, not a verdict."""
+    """The protection service calls such a question wrong, and that would be an error, not a verdict."""
     problem = Problem(
         axes=(Axis("region", "region", ("n", "s", "w", "_T"), (3, 3, 3, -1)),),
         facts=Facts(units=UNITS, records=UNITS),

@@ -301,9 +301,15 @@ class Search:
         pairs: IntArray = np.argwhere(self.narrow() & ~self._tried & ~self.refuted)
         return pairs
 
-    def refute(self, cells: BoolArray) -> None:
-        """Enter withheld cells that are known to be too narrow, shape (cells,)."""
+    def refute(self, cells: BoolArray, ranges: tuple[FloatArray, FloatArray]) -> None:
+        """Enter withheld cells of which the records are known to be too narrow, shape (cells,).
+
+        `ranges` are the least and the greatest deviation of each cell's records.
+        """
         self.refuted |= cells & self.withheld
+        lower, upper = ranges
+        for cell in np.flatnonzero(cells & self.withheld).tolist():
+            self._leaks.setdefault((RECORDS, cell), (-float(lower[cell]), float(upper[cell])))
 
     def settle(self, quantity: int, cell: int, deadline: Deadline, integers: bool = True) -> None:
         """Try to prove one quantity of one cell, or show that it is too narrow, by integers too if told."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.tables.audit import Audit, Search
+from sdcgate.methods.tables.audit import Audit, Leak, Search
 from sdcgate.methods.tables.freedom import superfluous
 from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS
 from sdcgate.methods.tables.pattern import Pattern
@@ -28,7 +28,8 @@ class Protection:
     protection was found or proved, each shape (cells,); `cost` is the records in cells withheld beside the
     unsafe ones, `price` what these cost. No pattern that could be proved has a price below `least_price`,
     which is 0 where that was not looked into. `in_time` is False where the clock ended the search: with more
-    time a pattern may be found.
+    time a pattern may be found. Where there is no pattern `leaks` say what of the unsafe cells is too narrow
+    though all is withheld that may be.
     """
 
     withheld: BoolArray
@@ -39,6 +40,7 @@ class Protection:
     price: float = field(default=0.0, repr=False)
     least_price: float = field(default=0.0, repr=False)
     in_time: bool = True
+    leaks: tuple[Leak, ...] = field(default=(), repr=False)
 
     @property
     def gap(self) -> float:
@@ -74,6 +76,7 @@ def protection(problem: Problem, unsafe: BoolArray, withheld: BoolArray, found: 
         unprotected=found.unprotected,
         cost=int(problem.facts.records[beside].sum()),
         price=float(problem.prices[beside].sum()),
+        leaks=tuple(leak for leak in found.leaks if unsafe[leak.cell]),
     )
 
 

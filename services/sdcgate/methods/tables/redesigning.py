@@ -12,6 +12,7 @@ from sdcgate.methods.tables.redesign import (
     CountEntropy,
     Design,
     Ladder,
+    Partition,
     Redesign,
     coarsens,
     collapsed,
@@ -31,6 +32,8 @@ class Redesigning:
     search: Redesign
     unchecked: tuple[ReasonCode, ...] = ()
     absent: tuple[str, ...] = field(default=(), repr=False)
+    broken: tuple[ReasonCode, ...] = ()
+    """Rules that even the coarsest table breaks, where no design passes and the search has seen them all."""
 
 
 def redesign_table(
@@ -68,13 +71,19 @@ def redesign_table(
             ladders, CountEntropy(counts), passes, wanted, hopeless, over=lambda: deadline.over
         )
 
-    if not mergeable:
-        return Redesigning(search((), seconds))
-    found = search(mergeable, seconds * SHARE_FOR_JOINING)
-    if found.finished:
+    found = search(mergeable, seconds * SHARE_FOR_JOINING if mergeable else seconds)
+    if mergeable and not found.finished:
+        found = _together(found, search((), seconds * (1 - SHARE_FOR_JOINING)), wanted)
+    if found.designs or not found.finished:
         return Redesigning(found)
-    whole = search((), seconds * (1 - SHARE_FOR_JOINING))
-    return Redesigning(_together(found, whole, wanted))
+    coarsest = tuple(_coarsest(one) for one in _ladders(finest, mergeable, kept))
+    findings = _assessed(finest, coarsest, rules).findings
+    return Redesigning(found, broken=tuple(sorted({one.rule for one in findings})))
+
+
+def _coarsest(ladder: Ladder) -> Partition:
+    """The last step of a dimension: it dropped, or where it is kept the level of fewest categories."""
+    return ladder.dropped if ladder.droppable else min(ladder.levels, key=max)
 
 
 def _together(joined: Redesign, whole: Redesign, wanted: int) -> Redesign:

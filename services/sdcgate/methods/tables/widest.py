@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.audit import Search
 from sdcgate.methods.tables.bound_propagation import record_ranges
 from sdcgate.methods.tables.pattern import could_be_withheld
@@ -46,12 +46,14 @@ def widest(
     # Only what was refuted, not what nobody had the time for, is out of the question for every pattern.
     certain = True
     while True:
-        while (spare := (narrow := _bound_by_adding_up(problem, withheld)) & ~unsafe).any():
+        ranges = record_ranges(problem, withheld)
+        while (spare := (narrow := _too_close(problem, withheld, ranges)) & ~unsafe).any():
             withheld = withheld & ~spare
+            ranges = record_ranges(problem, withheld)
         search = Search(problem, withheld, tables.chosen(agreeing(problem, withheld, tables)))
         if search.hopeless:
             return Widest(withheld, search, impossible=False)
-        search.refute(narrow)
+        search.refute(narrow, ranges)
         if _unsafe_refuted(search, unsafe, deadline, first):
             told = search.refuted & unsafe & ~_by_scale(problem, withheld, unsafe)
             return Widest(withheld, search, impossible=certain and bool(told.any()))
@@ -81,9 +83,9 @@ def _unsafe_refuted(search: Search, unsafe: BoolArray, deadline: Deadline, first
     return _settle(search, unsafe, deadline, integers=True)
 
 
-def _bound_by_adding_up(problem: Problem, withheld: BoolArray) -> BoolArray:
+def _too_close(problem: Problem, withheld: BoolArray, ranges: tuple[FloatArray, FloatArray]) -> BoolArray:
     """Withheld cells whose records are too narrow by one equation after the other, shape (cells,)."""
-    lower, upper = record_ranges(problem, withheld)
+    lower, upper = ranges
     asked: BoolArray = withheld & ~problem.known_quantities[0]
     return asked & (upper - lower < problem.count_width)
 
