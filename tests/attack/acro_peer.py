@@ -98,7 +98,7 @@ class Acro(Api):
         return ""
 
     def laboratory(self, world: World) -> Api:
-        return Acro(world, self._process)
+        return self._listening(Acro(world, self._process))
 
     def _answer(self, question: Question, dataset: str = "", **how: Any) -> Heard:
         cells: Cells = {}

@@ -3,8 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from attack.hearing import Needs
 from attack.publishers import Api, Careless
 from attack.world import Box, World
+
+COUNT_WIDTH = 10.0
+"""How far apart two tables must lie in a withheld count that the bundled policy calls proved."""
+SUM_WIDTH = 0.1
+"""The same of a sum, as a share of it: also the p% that nobody may come near the largest."""
+ONE_ANSWER = Needs()
+COUNT, SUM, PRESENCE = "count", "sum", "presence"
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,8 @@ def exactly(value: float | None) -> Claim:
 class Attack:
     """An automated intruder and what he is after.
 
-    He has succeeded if the truth lies within his claim, and the claim is no wider than `tolerance`.
+    He has succeeded if the truth lies within his claim, and the claim is narrower than the policy's own
+    required width. Presence is one value or nothing.
     """
 
     name: str
@@ -45,7 +54,14 @@ class Attack:
     world: Callable[[], World]
     truth: Callable[[World], float]
     run: Callable[[Api], Claim]
-    tolerance: float = 0.5
+    of: str = COUNT
+    """What he is after: a count, a sum or a mean, or whether there is somebody."""
+    narrowest: float | None = None
+    """The width that is left by design, where that is below the required one."""
+    exception: str = ""
+    """Why it is."""
+    needs: Needs = ONE_ANSWER
+    """What the house must have answered for the attack to count."""
     careless: Callable[[World], Api] = Careless
     """Who falls for it."""
     later: Callable[[World], World] | None = None
@@ -63,10 +79,22 @@ class Attack:
             api.later = self.later(api.later)
         return self.run(api)
 
-    def succeeded(self, world: World, claim: Claim) -> bool:
-        """Compares the claim with the truth."""
+    def required(self, world: World) -> float | None:
+        """How wide the policy says that a claim must be left; None where a width says nothing."""
+        if self.of == PRESENCE:
+            return None
+        return COUNT_WIDTH if self.of == COUNT else SUM_WIDTH * abs(self.truth(world))
+
+    def is_right(self, world: World, claim: Claim) -> bool:
+        """Whether the truth lies within the claim."""
         truth = self.truth(world) if claim.box is None else float(len(world.where(claim.box)))
-        return claim.width <= self.tolerance and claim.low - 1e-6 <= truth <= claim.high + 1e-6
+        return claim.low - 1e-6 <= truth <= claim.high + 1e-6
+
+    def succeeded(self, world: World, claim: Claim) -> bool:
+        """Compares the claim with the truth, and its width with the required one."""
+        required = self.required(world) if self.narrowest is None else self.narrowest
+        narrow = claim.width == 0 if required is None else claim.width < required - 1e-6
+        return narrow and self.is_right(world, claim)
 
 
 REGISTRY: list[Attack] = []

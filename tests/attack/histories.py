@@ -3,7 +3,8 @@
 from functools import partial
 from typing import Any
 
-from attack.claims import NOTHING, Claim, attack, exactly
+from attack.claims import NOTHING, SUM, Claim, attack, exactly
+from attack.hearing import Needs
 from attack.populations import census, one_more
 from attack.publishers import Api
 from attack.subtracting import CROSSED, FEW, OTHERS, informed, number
@@ -17,7 +18,7 @@ def difference(one: float | None, other: float | None, within: float) -> Claim:
     return NOTHING if one is None or other is None else Claim(one - other - within, one - other + within)
 
 
-@attack("One person more in a new version", census, lambda _: NEWCOMER, later=CHANGED)
+@attack("One person more in a new version", census, lambda _: NEWCOMER, later=CHANGED, of=SUM, needs=Needs(2))
 def new_version(api: Api) -> Claim:
     """The same sum before and after one person has joined is his income."""
     asked: dict[str, Any] = {"rows": ["town"], "figures": ["UNITS", "SUM:income"]}
@@ -48,10 +49,11 @@ def renamed(api: Api) -> Claim:
 @attack("The same people as another source", census, number(FEW))
 def another_source(api: Api) -> Claim:
     """The same where the steward errs and declares the file to be about other people."""
+    api.ask(rows=["town"])
     return by_both_names(api, api.rename(declared=False))
 
 
-@attack("Two researchers together", census, number(FEW))
+@attack("Two researchers together", census, number(FEW), needs=Needs(2))
 def two_researchers(api: Api) -> Claim:
     """One asks for the totals, the other for the complement, and they put their tables side by side."""
     known = informed(api)
@@ -70,9 +72,10 @@ def two_projects(api: Api) -> Claim:
     return known.count(FEW)
 
 
-@attack("A race of two requests", census, number(FEW))
+@attack("A race of two requests", census, number(FEW), needs=Needs(4))
 def race(api: Api) -> Claim:
     """Both halves of a pair at the same instant, each to another replica, eight times over."""
+    found = []
     for turn in range(8):
         fresh = api.anew()
         known = informed(api)
@@ -84,14 +87,16 @@ def race(api: Api) -> Claim:
         for heard in fresh.at_once(*pair):
             known.hear(heard)
         api.requests += fresh.requests
-        claim = known.count(FEW)
-        if claim.width == 0:
-            return claim
-    return NOTHING
+        found.append(known.count(FEW))
+    return min(found, key=lambda claim: claim.width)
 
 
 @attack(
-    "Alternatives of refused tables", census, number({**FEW, "sex": ("f",)}), not_acro="it proposes nothing"
+    "Alternatives of refused tables",
+    census,
+    number({**FEW, "sex": ("f",)}),
+    not_acro="it proposes nothing",
+    needs=Needs(4),
 )
 def alternatives(api: Api) -> Claim:
     """Follows every proposal for another table, of refused tables and of those with withheld cells."""
@@ -117,7 +122,13 @@ def _named(dimension: dict[str, str]) -> str:
     return variable if level in ("", variable) else f"{variable}:{level}"
 
 
-@attack("Guesses handed in as outputs", census, number(FEW), not_acro="it takes no outputs for a comparison")
+@attack(
+    "Guesses handed in as outputs",
+    census,
+    number(FEW),
+    not_acro="it takes no outputs for a comparison",
+    needs=Needs(1),
+)
 def guesses(api: Api) -> Claim:
     """Hands in the withheld cell with each number that it could be: the right one may be treated apart."""
     said: dict[str, list[int]] = {}
@@ -130,7 +141,13 @@ def guesses(api: Api) -> Claim:
     return exactly(float(alone[0])) if len(said) == 2 and len(alone) == 1 else NOTHING
 
 
-@attack("Another door to the same query", census, number(FEW), not_acro="there is one session and no roles")
+@attack(
+    "Another door to the same query",
+    census,
+    number(FEW),
+    not_acro="there is one session and no roles",
+    needs=Needs(errors=(200, 400, 403, 404)),
+)
 def other_doors(api: Api) -> Claim:
     """As a colleague, by the checker's view, by approving it himself, by assessing the file."""
     asked = api.ask(**CROSSED)

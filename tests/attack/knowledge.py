@@ -169,6 +169,9 @@ class Program:
 
         `whole`: people come in whole numbers; without it bounds are wider, and found sooner.
         """
+        if quantity not in self.quantities:
+            # Nobody has said anything of it.
+            return -np.inf, np.inf
         size = self.atoms
         aim = np.zeros(size * len(self.quantities))
         aim[self.members(box) + size * self.quantities.index(quantity)] = 1.0

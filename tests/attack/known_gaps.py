@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from attack.claims import NOTHING, Claim, attack
+from attack.claims import NOTHING, SUM, Claim, attack
+from attack.hearing import Needs
 from attack.knowledge import COUNT, Knowledge
 from attack.populations import HEALTH, HIDDEN, flags, panel, small_towns
 from attack.publishers import Api, Heard
@@ -15,7 +16,7 @@ POOR: dict[str, tuple[str, ...]] = {"town": ("t2",), "poor": ("yes",)}
 SPENDERS: dict[str, tuple[str, ...]] = {"town": ("t2",), "good": ("yes",)}
 
 
-@attack("Variables that exclude each other", flags, number(POOR))
+@attack("Variables that exclude each other", flags, number(POOR), needs=Needs(2))
 def exclusive(api: Api) -> Claim:
     """Poor health is what good and fair leave; each is asked for in a table of its own."""
     asked = ({"rows": ["town"], "filter": {name: ["yes"]}} for name in ("good", "fair"))
@@ -34,7 +35,7 @@ def drugs(world: World) -> float:
     return float(world.where(SPENDERS)["drugs"].sum())
 
 
-@attack("Measures that add up", flags, drugs, tolerance=100.0)
+@attack("Measures that add up", flags, drugs, of=SUM, needs=Needs(2))
 def adding_up(api: Api) -> Claim:
     """Expenses less visits are drugs, of which one person has nearly all."""
     tables = {
@@ -69,9 +70,9 @@ def who_left(api: Api) -> Claim:
     "Replaying how cells were chosen",
     small_towns,
     number(HIDDEN),
-    tolerance=9.0,
     open="which cells are withheld beside the unsafe ones depends on withheld figures",
     not_acro="it withholds no cells beside the unsafe ones",
+    needs=Needs(2),
 )
 def replaying(api: Api) -> Claim:
     """Asks a house of his own about every table that agrees with the answer; it must answer alike."""

@@ -4,7 +4,8 @@ import math
 from functools import partial
 from typing import Any
 
-from attack.claims import NOTHING, Claim, attack, exactly
+from attack.claims import NOTHING, SUM, Claim, attack, exactly
+from attack.hearing import Needs
 from attack.knowledge import COUNT, WEIGHT
 from attack.populations import (
     COALITION,
@@ -58,22 +59,26 @@ def less(claim: Claim, *own: float) -> Claim:
     return Claim(claim.low - sum(own), claim.high - sum(own))
 
 
-@attack(
-    "Sum from its margins", partial(firms, (DOMINATED,)), total("turnover", cell(DOMINATED)), tolerance=5.0
-)
+@attack("Sum from its margins", partial(firms, (DOMINATED,)), total("turnover", cell(DOMINATED)), of=SUM)
 def sum_from_margins(api: Api) -> Claim:
     """The totals of a table of sums less the cells that are shown."""
     return listen(api, SUMS).value("turnover", cell(DOMINATED))
 
 
-@attack("Mean times count", partial(firms, (DOMINATED,)), total("turnover", cell(DOMINATED)), tolerance=200.0)
+@attack(
+    "Mean times count",
+    partial(firms, (DOMINATED,)),
+    total("turnover", cell(DOMINATED)),
+    of=SUM,
+    needs=Needs(2),
+)
 def mean_times_count(api: Api) -> Claim:
     """No sum is asked for: each is a mean times a number of units."""
     means = {**FIRMS, "figures": ["MEAN:turnover"]}
     return listen(api, {**FIRMS, "figures": ["UNITS"]}, means).value("turnover", cell(DOMINATED))
 
 
-@attack("A sum between tables", traders, total("turnover", WOMEN_OF_T2), tolerance=900.0)
+@attack("A sum between tables", traders, total("turnover", WOMEN_OF_T2), of=SUM, needs=Needs(4))
 def between_tables(api: Api) -> Claim:
     """All of t1 are in one trade, whose men have little: t1's sum is nearly all its women's."""
     asked = {"figures": ["UNITS", "SUM:turnover"]}
@@ -83,12 +88,7 @@ def between_tables(api: Api) -> Claim:
     return listen(api, towns, crossed, {**trades, **men}, {**towns, **women}).value("turnover", WOMEN_OF_T2)
 
 
-@attack(
-    "The second largest against the largest",
-    partial(firms, (DOMINATED,)),
-    largest(DOMINATED),
-    tolerance=900.0,
-)
+@attack("The second largest against the largest", partial(firms, (DOMINATED,)), largest(DOMINATED), of=SUM)
 def second_largest(api: Api) -> Claim:
     """A firm takes its own turnover from the cell's and knows its only large competitor's to 5%."""
     known = listen(api, SUMS)
@@ -96,20 +96,23 @@ def second_largest(api: Api) -> Claim:
     return Claim(rest.low - 500.0, rest.high)
 
 
-@attack("One negative contribution", partial(firms, (NEGATIVE,)), largest(NEGATIVE), tolerance=800.0)
+@attack("One negative contribution", partial(firms, (NEGATIVE,)), largest(NEGATIVE), of=SUM)
 def negative(api: Api) -> Claim:
     """The same where one firm of the cell made a loss, which nobody lost more than 150."""
     rest = less(listen(api, SUMS).value("turnover", cell(NEGATIVE)), 400.0)
     return Claim(rest.low - 400.0, rest.high + 150.0)
 
 
-@attack("The largest value", partial(firms, (DOMINATED,)), largest(DOMINATED))
+@attack(
+    "The largest value", partial(firms, (DOMINATED,)), largest(DOMINATED), of=SUM, needs=Needs(errors=(400,))
+)
 def maximum(api: Api) -> Claim:
-    """Asks for the maximum of each cell."""
+    """Asks for the maximum of each cell, beside a table of counts."""
+    api.ask(**FIRMS)
     return exactly(api.ask(**FIRMS, figures=["MAX:turnover"]).shown(*DOMINATED))
 
 
-@attack("Equal values", partial(firms, (EQUAL,)), largest(EQUAL))
+@attack("Equal values", partial(firms, (EQUAL,)), largest(EQUAL), of=SUM)
 def equal_values(api: Api) -> Claim:
     """One of twelve firms knows that none has less than he has; if the mean is his, it is everybody's."""
     known = listen(api, {**FIRMS, "figures": ["MEAN:turnover"]}).rows
@@ -119,7 +122,7 @@ def equal_values(api: Api) -> Claim:
     )
 
 
-@attack("The only other one of a row", singletons, total("turnover", VICTIM), tolerance=5.0)
+@attack("The only other one of a row", singletons, total("turnover", VICTIM), of=SUM, needs=Needs(2))
 def singleton(api: Api) -> Claim:
     """Two firms are alone in their branches: one of them takes itself out of what is withheld together."""
     known = listen(api, SUMS, {**FIRMS, "figures": ["MEAN:turnover"], "margins": False})
@@ -129,33 +132,28 @@ def singleton(api: Api) -> Claim:
     return known.value("turnover", VICTIM)
 
 
-@attack(
-    "Two contributors against a third",
-    partial(firms, (COALITION,)),
-    largest(COALITION),
-    tolerance=100.0,
-)
+@attack("Two contributors against a third", partial(firms, (COALITION,)), largest(COALITION), of=SUM)
 def coalition(api: Api) -> Claim:
     """The second and the third take both their turnovers from a published sum."""
     rest = less(listen(api, SUMS).value("turnover", cell(COALITION)), 480.0, 480.0)
     return Claim(rest.low - 99.0, rest.high)
 
 
-@attack("One family of twelve", families, total("income", FAMILY), tolerance=5.0)
+@attack("One family of twelve", families, total("income", FAMILY), of=SUM, needs=Needs(2))
 def family(api: Api) -> Claim:
     """Twelve persons are enough for a threshold of ten; they are one household with one income."""
     asked = {"rows": ["district"], "columns": ["faith"], "figures": ["UNITS", "SUM:income"]}
     return listen(api, asked, {**asked, "figures": ["MEAN:income"]}).value("income", FAMILY)
 
 
-@attack("Two people with twelve records", panel, total("cost", TWO_PEOPLE), tolerance=5.0)
+@attack("Two people with twelve records", panel, total("cost", TWO_PEOPLE), of=SUM)
 def two_people(api: Api) -> Claim:
     """Records are more than people: two people with six years each pass a threshold on records."""
     asked = {"rows": ["clinic"], "columns": ["drug"], "figures": ["RECORDS", "SUM:cost"]}
     return listen(api, asked).value("cost", TWO_PEOPLE)
 
 
-@attack("Percentages with one known total", census, number(FEW))
+@attack("Percentages with one known total", census, number(FEW), needs=Needs(2))
 def percentages(api: Api) -> Claim:
     """No count of a cell is asked for: a percentage to one decimal is a whole number of 636 people."""
     shares = {**CROSSED, "figures": ["TOTAL_PERCENT"]}
@@ -181,7 +179,7 @@ def rational_reconstruction(api: Api) -> Claim:
     return Claim(min(found), max(found)) if found else NOTHING
 
 
-@attack("Weights against counts", census, number(FEW))
+@attack("Weights against counts", census, number(FEW), needs=Needs(2))
 def reweighting(api: Api) -> Claim:
     """Only weighted numbers are asked for; everybody in a town has the same weight, as the design says."""
     weighted = {**CROSSED, "figures": ["WEIGHTED_UNITS"]}
@@ -190,7 +188,7 @@ def reweighting(api: Api) -> Claim:
     return Claim(math.ceil(least / 110 - 0.01), math.floor(most / 110 + 0.01)) if most < 1e6 else NOTHING
 
 
-@attack("The only one who answered", census, total("bonus", SILENT), tolerance=1.0)
+@attack("The only one who answered", census, total("bonus", SILENT), of=SUM, needs=Needs(2))
 def only_answer(api: Api) -> Claim:
     """A sum or a mean over thirty-six people of whom one has a value."""
     claim = NOTHING
@@ -222,7 +220,7 @@ def who_has_no_value(api: Api) -> Claim:
     return Claim(people - math.floor(ends[1] + 1e-6), people - math.ceil(ends[0] - 1e-6))
 
 
-@attack("A whole group in one category", census, number(WELL))
+@attack("A whole group in one category", census, number(WELL), needs=Needs(2))
 def full_cell(api: Api) -> Claim:
     """As many women have gout as there are: nobody of a known group is without."""
     asked: dict[str, Any] = {"rows": ["town", "trade"], "filter": {"sex": ["f"], "age:halves": ["old"]}}
@@ -245,7 +243,9 @@ def category_left(api: Api) -> Claim:
     return listen(api, asked, {**asked, "filter": {"age": ["young"]}}).count(OLD_AND_WELL)
 
 
-@attack("A dominated sum by inclusion and exclusion", earners, total("income", FOURTEEN), tolerance=1.0)
+@attack(
+    "A dominated sum by inclusion and exclusion", earners, total("income", FOURTEEN), of=SUM, needs=Needs(3)
+)
 def dominated_sum(api: Api) -> Claim:
     """The sums of all, of those not in the town, of those not in the trade, and of those in neither."""
     outside: list[Box] = [{"town": ("t2", "t3", "t4")}, {"trade": ("k2", "k3", "k4")}]

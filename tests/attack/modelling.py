@@ -1,6 +1,7 @@
 """Attacks by regressions: their coefficients are means of somebody, and they have residual degrees enough."""
 
-from attack.claims import NOTHING, Claim, attack
+from attack.claims import NOTHING, SUM, Claim, attack
+from attack.hearing import Needs
 from attack.populations import TOWNS, census
 from attack.publishers import Api, Estimated
 from attack.subtracting import FEW, NO_SCHOOL, OTHERS, RARE, number
@@ -49,7 +50,7 @@ def apart(first: float | None, second: float | None) -> float | None:
     return None if first is None or second is None else first - second
 
 
-@attack("A dummy for one person", census, income(NO_SCHOOL), tolerance=TOLERANCE)
+@attack("A dummy for one person", census, income(NO_SCHOOL), of=SUM)
 def own_dummy(api: Api) -> Claim:
     """A factor of which one category is one person: the constant and its coefficient are his outcome."""
     found = api.fit("income", "school", filter=IN_TOWN)
@@ -58,26 +59,26 @@ def own_dummy(api: Api) -> Claim:
     return about(fitted(found, "1", own) if own in found.coefficients else fitted(found, "1"))
 
 
-@attack("A dummy for a few people", census, mean_income(RARE), tolerance=TOLERANCE)
+@attack("A dummy for a few people", census, mean_income(RARE), of=SUM)
 def rare_dummy(api: Api) -> Claim:
     """The constant and the coefficient of a rare category are the mean of the few who have it."""
     return about(fitted(api.fit("income", "trade"), "1", "trade[k9]"))
 
 
-@attack("A model with all interactions", census, mean_income(FEW), tolerance=TOLERANCE)
+@attack("A model with all interactions", census, mean_income(FEW), of=SUM)
 def saturated(api: Api) -> Claim:
     """With a filter for one factor and the other as a dummy, a regression is a row of the table."""
     return about(fitted(api.fit("income", "trade", filter={"town": ["t2"]}), "1", "trade[k3]"))
 
 
-@attack("Regressions of nested populations", census, income(NO_SCHOOL), tolerance=TOLERANCE)
+@attack("Regressions of nested populations", census, income(NO_SCHOOL), of=SUM)
 def nested_models(api: Api) -> Claim:
     """The constant alone, for all and for all but one: means times records, one from the other."""
     every = total(api.fit("income", filter=IN_TOWN))
     return about(apart(every, total(api.fit("income", filter={**IN_TOWN, "school": SCHOOLS}))))
 
 
-@attack("A regression against a table", census, income(NO_SCHOOL), tolerance=TOLERANCE)
+@attack("A regression against a table", census, income(NO_SCHOOL), of=SUM)
 def model_and_table(api: Api) -> Claim:
     """The table's sum for all, the regression's for all but one."""
     heard = api.ask(["town"], figures=["UNITS", "SUM:income"])
@@ -93,7 +94,7 @@ def records_of_models(api: Api) -> Claim:
     return about(apart(every, rest), 0.5)
 
 
-@attack("Who drops out of a regression", census, silent_income, tolerance=TOLERANCE)
+@attack("Who drops out of a regression", census, silent_income, of=SUM, needs=Needs(2))
 def incomplete_cases(api: Api) -> Claim:
     """A term that one person lacks leaves him out: the fitted mean against the mean of all."""
     town = {"town": ["t4"]}
@@ -106,7 +107,7 @@ def incomplete_cases(api: Api) -> Claim:
     return about(apart(total(every), (constant + slope * hours) * without.records))
 
 
-@attack("A total against all other coefficients", census, income(RARE), tolerance=8 * TOLERANCE)
+@attack("A total against all other coefficients", census, income(RARE), of=SUM, needs=Needs(3))
 def rest_of_coefficients(api: Api) -> Claim:
     """The mean of all, less the means of the categories that are shown, times their records."""
     every = total(api.fit("income"))
@@ -120,7 +121,7 @@ def rest_of_coefficients(api: Api) -> Claim:
     return about(rest, 8 * TOLERANCE)
 
 
-@attack("Every town by a regression of its own", census, income(NO_SCHOOL), tolerance=TOLERANCE)
+@attack("Every town by a regression of its own", census, income(NO_SCHOOL), of=SUM, needs=Needs(4))
 def town_by_town(api: Api) -> Claim:
     """Regressions of all towns together and of each, with and without the one who has no school."""
     sums = [total(api.fit("income", filter={"town": [town]})) for town in TOWNS if town != "t3"]

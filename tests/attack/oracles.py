@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from attack.claims import NOTHING, Claim, attack, exactly
+from attack.claims import NOTHING, PRESENCE, Claim, attack, exactly
+from attack.hearing import Needs
 from attack.knowledge import COUNT, Contradiction, Knowledge, Row
 from attack.populations import HIDDEN, TOWNS, census, small_towns
 from attack.publishers import Api, Careless, Heard
@@ -21,9 +22,10 @@ def present(box: Box):
     return lambda world: float(len(world.where(box)) > 0)
 
 
-@attack("Category names in error texts", census, present(RARE))
+@attack("Category names in error texts", census, present(RARE), of=PRESENCE, needs=Needs(errors=(400,)))
 def error_texts(api: Api) -> Claim:
     """Misspelt codes: what is said of one that four people have, and of one that nobody has."""
+    api.ask(rows=["town"])
 
     def told(code: str, misspelt: str) -> str:
         text = api.ask(rows=["town"], filter={"trade": [misspelt]}).visible()
@@ -36,9 +38,10 @@ def error_texts(api: Api) -> Claim:
     return exactly(1.0) if few != none or ("k9" in unknown) != ("k5" in unknown) else NOTHING
 
 
-@attack("Empty or nearly empty", census, present(RARE))
+@attack("Empty or nearly empty", census, present(RARE), of=PRESENCE)
 def nearly_empty(api: Api) -> Claim:
     """The answers to a filter that four people meet and to one that nobody meets are compared."""
+    api.ask(rows=["sex"])
     filters = ({"trade": ["k9"]}, {"trade": ["k5"]})
     few, none = (api.ask(rows=["sex"], filter=one).visible().replace("k9", "k5") for one in filters)
     return exactly(1.0) if few != none else NOTHING
@@ -99,7 +102,7 @@ def _spelt(heard: Heard, filled: list[dict[str, float]]) -> list[str]:
     return texts
 
 
-@attack("Averaging fresh noise", census, number(FEW), careless=partial(Careless, noise=0.3))
+@attack("Averaging fresh noise", census, number(FEW), careless=partial(Careless, noise=0.3), needs=Needs(18))
 def averaging(api: Api) -> Claim:
     """The same cell again and again, in other orders and under filters that mean the same, and their mean."""
     orders: list[dict[str, Any]] = [
@@ -125,7 +128,14 @@ def averaging(api: Api) -> Claim:
     return exactly(float(round(mean))) if 2 * error < 0.5 else NOTHING
 
 
-@attack("Refusals as inequalities", census, number({**SCARCE, "town": ("t1",)}))
+@attack(
+    "Refusals as inequalities",
+    census,
+    number({**SCARCE, "town": ("t1",)}),
+    narrowest=8.0,
+    exception="a refusal of a difference says that it has one to nine people, and no more is to be found",
+    needs=Needs(4),
+)
 def refusals(api: Api) -> Claim:
     """A refusal of a difference says that it has one to nine people; all together may leave one number."""
     known = informed(api)
@@ -146,6 +156,7 @@ def refusals(api: Api) -> Claim:
     present({"town": ("t1",), **RARE}),
     open="a withheld cell is not empty where zeros are published, and a mark says so",
     closed_by="presence: hidden",
+    of=PRESENCE,
 )
 def presence(api: Api) -> Claim:
     """A withheld cell among published zeros is not empty."""

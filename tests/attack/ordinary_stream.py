@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import statsmodels
+from scipy.stats import binomtest
 
 from attack.exact_audit import Atoms, Group, History
 from attack.publishers import Heard, Question
@@ -136,7 +137,9 @@ def measured(house: ServedHouse, count: int, seconds: float) -> dict[str, Any]:
     stream = Stream(house)
     stream.run(count, seconds)
     asked = len(stream.shares)
+    held = stream.suspects / max(asked, 1)
     falsely = len(stream.false) / max(stream.audited, 1)
+    within = binomtest(len(stream.false), max(stream.audited, 1)).proportion_ci(0.95)
 
     def share(part: list[tuple[int, int]]) -> float:
         return round(sum(shown for shown, _ in part) / max(sum(asked for _, asked in part), 1), 4)
@@ -147,7 +150,8 @@ def measured(house: ServedHouse, count: int, seconds: float) -> dict[str, Any]:
         "not_answered_as_asked": stream.suspects,
         "of_these_audited": stream.audited,
         "of_these_safe": len(stream.false),
-        "estimated_false_share_of_requests": round(falsely * stream.suspects / asked, 4),
+        "estimated_false_share_of_requests": round(falsely * held, 4),
+        "false_share_within": [round(end * held, 4) for end in (within.low, within.high)],
         "false_by_verdict": dict(stream.held),
         "share_of_cells_shown_first": share(stream.shares[:PART]),
         "share_of_cells_shown_last": share(stream.shares[-PART:]),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from attack.hearing import Answer
 from attack.world import MISSING, Box, World
 
 TOTAL = "_T"
@@ -57,6 +58,12 @@ class Heard:
         """A figure, None where it is not shown."""
         figures = self.cells.get(codes, {})
         return figures.get(figure or self.question.figures[0])
+
+    @property
+    def answer(self) -> Answer:
+        """What it comes to."""
+        figures = (value for one in self.cells.values() for value in one.values())
+        return Answer(self.verdict, self.status, any(value is not None for value in figures))
 
     @property
     def codes(self) -> list[str]:
@@ -116,6 +123,12 @@ class Estimated:
     coefficients: Mapping[str, float] = field(default_factory=dict)
     records: float | None = None
     verdict: str = ""
+    status: int = 201
+
+    @property
+    def answer(self) -> Answer:
+        """What it comes to."""
+        return Answer(self.verdict, self.status, bool(self.coefficients))
 
 
 class Api(ABC):
@@ -128,6 +141,8 @@ class Api(ABC):
         self.public = replace(world, records=world.records.iloc[:0])
         """What everybody knows: code lists and bounds."""
         self.requests = 0
+        self.answers: list[Answer] = []
+        """What came of them, and of those of its laboratories."""
         self.later = world
         """The file a year later."""
 
@@ -146,7 +161,7 @@ class Api(ABC):
         kept = {name: tuple(codes) for name, codes in (filter or {}).items()}
         question = Question(tuple(rows), tuple(columns), tuple(layers), tuple(figures), margins, kept)
         self.requests += 1
-        return self._answer(question, **how)
+        return self._noted(self._answer(question, **how))
 
     def fit(
         self, outcome: str, *terms: str, filter: Mapping[str, Any] | None = None, **how: Any
@@ -154,7 +169,13 @@ class Api(ABC):
         """Asks for a regression."""
         kept = {name: tuple(codes) for name, codes in (filter or {}).items()}
         self.requests += 1
-        return self._estimate(Regression(outcome, terms, kept), **how)
+        estimated = self._estimate(Regression(outcome, terms, kept), **how)
+        self.answers.append(estimated.answer)
+        return estimated
+
+    def _noted(self, heard: Heard) -> Heard:
+        self.answers.append(heard.answer)
+        return heard
 
     @abstractmethod
     def _answer(self, question: Question, **how: Any) -> Heard: ...
@@ -175,7 +196,12 @@ class Api(ABC):
 
     def laboratory(self, world: World) -> "Api":
         """The same software in the intruder's own hands, on data that he makes up."""
-        return type(self)(world)
+        return self._listening(type(self)(world))
+
+    def _listening(self, other: "Api") -> "Api":
+        """Notes what comes of another's requests as well."""
+        other.answers = self.answers
+        return other
 
     def anew(self) -> "Api":
         """The same population before anybody has asked of it."""
@@ -210,7 +236,7 @@ class Careless(Api):
         return "changed"
 
     def laboratory(self, world: World) -> Api:
-        return Careless(world, self._noise)
+        return self._listening(Careless(world, self._noise))
 
     def rename(self, declared: bool = True) -> str | None:
         return ""
@@ -219,12 +245,14 @@ class Careless(Api):
         self.requests += 1
         true = table(_filtered(self._world, question), self._world, question)
         agrees = all(true[codes]["RECORDS"] == value for codes, value in units.items())
-        return Heard(question, {}, "RELEASED" if agrees else "REFERRED")
+        shown: Cells = {codes: {"UNITS": value} for codes, value in units.items()} if agrees else {}
+        return self._noted(Heard(question, shown, "RELEASED" if agrees else "REFERRED", status=201))
 
     def peek(self, asked: Heard) -> list[Heard]:
         self.requests += 1
         question = asked.question
-        return [Heard(question, table(_filtered(self._world, question), self._world, question))]
+        cells = table(_filtered(self._world, question), self._world, question)
+        return [self._noted(Heard(question, cells, "RELEASED", status=200))]
 
     def _estimate(self, asked: Regression, **how: Any) -> Estimated:
         """As rules of thumb have it: ten residual degrees of freedom are enough."""

@@ -4,7 +4,8 @@ import itertools
 import random
 from typing import Any
 
-from attack.claims import Claim, attack
+from attack.claims import SUM, Claim, attack
+from attack.hearing import Needs
 from attack.populations import AGES, SITES, TOWNS, TRADES, census, health_insurance
 from attack.publishers import Api
 from attack.subtracting import FEW, OTHERS, informed, listen, number
@@ -31,7 +32,7 @@ def his_income(world: World) -> float:
     return float(income)
 
 
-@attack("All two-way tables of a three-way one", census, number(FEW_WOMEN))
+@attack("All two-way tables of a three-way one", census, number(FEW_WOMEN), needs=Needs(4))
 def two_way(api: Api) -> Claim:
     """Whole numbers that agree with every pair of three variables, and with the three-way table."""
     names = ("town", "trade", "sex")
@@ -57,13 +58,13 @@ def random_tables(seed: int, tables: int) -> list[dict[str, Any]]:
     return found
 
 
-@attack("Inclusion and exclusion", census, number(FEW))
+@attack("Inclusion and exclusion", census, number(FEW), needs=Needs(3))
 def inclusion_exclusion(api: Api) -> Claim:
     """Everybody, those not in the town, those not in the trade, those in neither: no table names the few."""
     return listen(api, *({"filter": one} for one in complements(TOWN, TRADE))).count(FEW)
 
 
-@attack("Inclusion and exclusion of two trades", census, number(FEW_OF_TWO))
+@attack("Inclusion and exclusion of two trades", census, number(FEW_OF_TWO), needs=Needs(5))
 def two_trades(api: Api) -> Claim:
     """The same where each trade has its table, and a trade that nobody has there is left out, too."""
     others = {"trade": [trade for trade in OTHERS if trade != "k9"]}
@@ -71,7 +72,7 @@ def two_trades(api: Api) -> Claim:
     return listen(api, {"rows": ["trade"]}, {"rows": ["town"]}, *asked).count(FEW_OF_TWO)
 
 
-@attack("One man's income by eight tables", census, his_income, tolerance=10.0)
+@attack("One man's income by eight tables", census, his_income, of=SUM, needs=Needs(6))
 def eight_tables(api: Api) -> Claim:
     """The same with three conditions, all of which only one man meets, and with sums."""
     figures = ["UNITS", "SUM:income"]
@@ -79,14 +80,14 @@ def eight_tables(api: Api) -> Claim:
     return listen(api, *asked).value("income", ONE_MAN)
 
 
-@attack("Inclusion and exclusion by a row", census, number(FOUR))
+@attack("Inclusion and exclusion by a row", census, number(FOUR), needs=Needs(7))
 def four_conditions(api: Api) -> Claim:
     """Eight tables by school, of which one row is the fourth condition: any three of them are met by many."""
     conditions = {"town": ["t1", "t2", "t3"]}, {"trade": ["k1", "k2", "k3", "k5", "k9"]}, {"sex": ["m"]}
     return listen(api, *({"rows": ["school"], "filter": one} for one in complements(*conditions))).count(FOUR)
 
 
-@attack("Reconstruction from random tables", census, number(FEW))
+@attack("Reconstruction from random tables", census, number(FEW), needs=Needs(12))
 def reconstruction(api: Api) -> Claim:
     """Two dozen random tables, and an integer program over all of them."""
     return listen(api, *random_tables(3, 24)).count(FEW)
@@ -112,7 +113,7 @@ def session(seed: int, tables: int) -> list[dict[str, Any]]:
     return found
 
 
-@attack("Bounds from several tables", health_insurance, number({}), tolerance=9.0)
+@attack("Bounds from several tables", health_insurance, number({}), needs=Needs(10))
 def bounds(api: Api) -> Claim:
     """Overlapping tables need not tell a small count: it is enough to know it to within nine."""
     known = informed(api)

@@ -36,17 +36,39 @@ def store(found: dict[str, Any]) -> None:
     PAGE.write_text(page, encoding="utf-8")
 
 
+def left(row: dict[str, Any]) -> str:
+    """How wide the claim is that the intruder was left with at sdcgate."""
+    if row["left"] is None:
+        return "all"
+    if row["exception"]:
+        return f"{_number(row['left'])} (by design)"
+    return _number(row["left"]) + ("" if row["right"] else " (wrong)")
+
+
+def required(row: dict[str, Any]) -> str:
+    """How wide the policy demands it to be."""
+    return "" if row["required"] is None else _number(row["required"])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+
+
 def page_row(row: dict[str, Any]) -> str:
     """A row of the table in docs/attacks.md."""
     said = SAID.get(row["acro"], "not applicable")
     ours = SAID[row["sdcgate"]] + (", open" if row["open"] else "")
     if row.get("closed_by"):
         ours += f"; {SAID[row['when_closed']]} with `{row['closed_by']}`"
-    return f"| {row['attack']} | {row['requests']} | {said} | {ours} |"
+    return f"| {row['attack']} | {row['requests']} | {said} | {ours} | {left(row)} | {required(row)} |"
 
 
 def page_table(rows: list[dict[str, Any]]) -> str:
     """The table in docs/attacks.md."""
     return "\n".join(
-        ["| attack | requests | ACRO | sdcgate |", "| --- | --- | --- | --- |", *map(page_row, rows)]
+        [
+            "| attack | requests | ACRO | sdcgate | width left | required |",
+            "| --- | --- | --- | --- | --- | --- |",
+            *map(page_row, rows),
+        ]
     )

@@ -9,14 +9,13 @@ from typing import Any
 
 import httpx
 
+from attack.hearing import RegistrationRefusedError
 from attack.publishers import Api, Estimated, Heard, Question, Regression, plain_names
 from attack.world import World
 from sdcgate_client.requests import model_request, table_request
 from served_house import ServedHouse, cells
 
-
-class RegistrationRefused(RuntimeError):
-    """A dataset could not be registered."""
+BAD_REQUEST = 400
 
 
 class Sdcgate(Api):
@@ -48,8 +47,7 @@ class Sdcgate(Api):
             described["policy"] = self._policy
         registered = self.house.register(described)
         if registered.status_code != 201:
-            # No AssertionError, which would look like an attack that succeeds.
-            raise RegistrationRefused(registered.text)
+            raise RegistrationRefusedError(registered.status_code, registered.text)
         return name
 
     def change(self) -> str:
@@ -59,15 +57,16 @@ class Sdcgate(Api):
         again = f"{self.name}-again"
         try:
             return self.register(self._world, again, self.name if declared else "", people=self.name)
-        except RegistrationRefused:
-            if declared:
+        except RegistrationRefusedError as error:
+            # Only that these people are another source's already is an answer.
+            if declared or error.status != BAD_REQUEST:
                 raise
             return None
 
     def laboratory(self, world: World) -> Api:
         self._laboratories += 1
         name = f"{self.name}-lab{self._laboratories}"
-        return Sdcgate(world, self.house, name, self._policy, self.replica)
+        return self._listening(Sdcgate(world, self.house, name, self._policy, self.replica))
 
     def at_once(self, *questions: dict[str, Any]) -> list[Heard]:
         barrier = Barrier(len(questions))
@@ -92,10 +91,12 @@ class Sdcgate(Api):
         output["facts"] = {"units": counts, "records": counts}
         began = time.perf_counter()
         answer = self.also("POST", f"/v1/datasets/{self.name}/outputs", output)
-        return heard(question, answer, time.perf_counter() - began)
+        return self._noted(heard(question, answer, time.perf_counter() - began))
 
     def peek(self, asked: Heard) -> list[Heard]:
-        query = asked.content["query"]
+        query = asked.content.get("query")
+        if query is None:
+            return []
         approve = {"approve": True, "note": "please"}
         tried = [
             self.also("GET", f"/v1/queries/{query}"),
@@ -106,7 +107,7 @@ class Sdcgate(Api):
             self.also("POST", f"/v1/queries/{query}:review", {**approve, "exception": True}, "bob"),
             self.also("POST", f"/v1/datasets/{self.name}:assess", {"scenarios": []}),
         ]
-        return [heard(asked.question, answer, 0.0) for answer in tried]
+        return [self._noted(heard(asked.question, answer, 0.0)) for answer in tried]
 
     def _answer(
         self,
@@ -136,11 +137,11 @@ class Sdcgate(Api):
         content = json.loads(answer.text)
         model = content.get("model")
         if not model:
-            return Estimated(verdict=content.get("verdict", "ERROR"))
+            return Estimated(verdict=content.get("verdict", "ERROR"), status=answer.status_code)
         shown = {
             one["name"]: one["estimate"] for one in model["coefficients"] if one["status"] == "PUBLISHED"
         }
-        return Estimated(plain_names(shown), model["records"], content["verdict"])
+        return Estimated(plain_names(shown), model["records"], content["verdict"], answer.status_code)
 
     def also(self, method: str, path: str, body: Any = None, who: str = "ada") -> httpx.Response:
         """Any other request with a researcher's key."""

@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 from attack.claims import Claim, attack
+from attack.hearing import Needs
 from attack.knowledge import COUNT, Knowledge
 from attack.populations import TOWNS, TRADES, census
 from attack.publishers import Api
@@ -51,7 +52,7 @@ def margin(api: Api) -> Claim:
     return listen(api, CROSSED).count(FEW)
 
 
-@attack("Margins asked for on their own", census, number(FEW))
+@attack("Margins asked for on their own", census, number(FEW), needs=Needs(3))
 def own_margins(api: Api) -> Claim:
     """Asks for a table without totals, and for each total as a table."""
     return listen(api, {**CROSSED, "margins": False}, {"rows": ["town"]}, {"rows": ["trade"]}).count(FEW)
@@ -80,35 +81,35 @@ def individual_tracker(api: Api) -> Claim:
     return listen(api, {"filter": a}, {"filter": {**a, "trade": OTHERS}}).count(FEW)
 
 
-@attack("General tracker", census, number(RARE))
+@attack("General tracker", census, number(RARE), needs=Needs(2))
 def general_tracker(api: Api) -> Claim:
     """count(C) = count(C or T) + count(C or not T) - count(everybody) (Denning, Denning and Schwartz)."""
     with_t, without = ["k9", "k1", "k2"], ["k9", "k3", "k4", "k5"]
     return listen(api, {}, {"filter": {"trade": with_t}}, {"filter": {"trade": without}}).count(RARE)
 
 
-@attack("Double tracker", census, number(RARE))
+@attack("Double tracker", census, number(RARE), needs=Needs(2))
 def double_tracker(api: Api) -> Claim:
     """count(C) = count(U) + count(C or T) - count(T) - count(U without C and T), with T within U."""
     sets = (["k3", "k4"], ["k9", "k3"], ["k3"], ["k4"])
     return listen(api, *({"filter": {"trade": trades}} for trades in sets)).count(RARE)
 
 
-@attack("Overlapping groupings", census, number(SCARCE))
+@attack("Overlapping groupings", census, number(SCARCE), needs=Needs(2))
 def overlapping(api: Api) -> Claim:
     """Groups {a, b}, {b, c} and {a, c}: half of the first two less the third is b."""
     pairs = (["s1", "s2"], ["s2", "s3"], ["s1", "s3"])
     return listen(api, *({"rows": ["sex"], "filter": {"stage": pair}} for pair in pairs)).count(SCARCE)
 
 
-@attack("Two groupings of one variable", census, number(THIRD))
+@attack("Two groupings of one variable", census, number(THIRD), needs=Needs(2))
 def two_levels(api: Api) -> Claim:
     """Halves and pairs of six ages: the first half less the first pair is the third age."""
     levels = ("age:halves", "age:pairs")
     return listen(api, *({"rows": ["town", "trade"], "columns": [level]} for level in levels)).count(THIRD)
 
 
-@attack("Refining a level", census, number(FEW))
+@attack("Refining a level", census, number(FEW), needs=Needs(4))
 def refining(api: Api) -> Claim:
     """Provinces first, then their towns, then one town of the two."""
     coarse, fine = {"rows": ["town:province"], "columns": ["trade"]}, {"rows": ["town"], "columns": ["trade"]}
@@ -117,7 +118,7 @@ def refining(api: Api) -> Claim:
     return listen(api, coarse, fine, other, north).count(FEW)
 
 
-@attack("One table in three pieces", census, number({**FEW, "sex": ("f",)}))
+@attack("One table in three pieces", census, number({**FEW, "sex": ("f",)}), needs=Needs(4))
 def pieces(api: Api) -> Claim:
     """The same table for both sexes and for all, so that what each withholds differs."""
     parts = ({**CROSSED, "filter": {"sex": [sex]}} for sex in "fm")
@@ -126,7 +127,7 @@ def pieces(api: Api) -> Claim:
     )
 
 
-@attack("Permuted axes", census, number(FEW))
+@attack("Permuted axes", census, number(FEW), needs=Needs(12))
 def permuted(api: Api) -> Claim:
     """The same cells in other orders, with and without totals: one that withholds other cells is enough."""
     orders = [
@@ -136,7 +137,7 @@ def permuted(api: Api) -> Claim:
     return listen(api, *({**order, "margins": m} for order in orders for m in (True, False))).count(FEW)
 
 
-@attack("Slices of single codes", census, number(FEW))
+@attack("Slices of single codes", census, number(FEW), needs=Needs(7))
 def slices(api: Api) -> Claim:
     """A table for each town alone and for each trade alone, and the totals."""
     by_town = ({"rows": ["trade"], "filter": {"town": [town]}} for town in TOWNS)
@@ -144,7 +145,7 @@ def slices(api: Api) -> Claim:
     return listen(api, *by_town, *by_trade, {"rows": ["town"]}, {"rows": ["trade"]}).count(FEW)
 
 
-@attack("The same variable under another name", census, number(FEW))
+@attack("The same variable under another name", census, number(FEW), needs=Needs(2))
 def alias(api: Api) -> Claim:
     """Branch is the trade by another name: withheld by one, asked for by the other."""
     by_branch = {"rows": ["town"], "columns": ["branch"]}
@@ -156,7 +157,7 @@ def alias(api: Api) -> Claim:
     return known.count(FEW)
 
 
-@attack("Padding with a known cell", census, number(FEW))
+@attack("Padding with a known cell", census, number(FEW), needs=Needs(3))
 def padding(api: Api) -> Claim:
     """The small cell together with a published one, in tables that never name it alone."""
     sets = (["k3", "k4"], ["k4"], ["k3", "k2"], ["k2"])
@@ -171,7 +172,7 @@ def missing(api: Api) -> Claim:
     return listen(api, {"rows": ["town"]}, valid).count(NO_SCHOOL)
 
 
-@attack("A condition that everybody meets", census, number(NO_SCHOOL))
+@attack("A condition that everybody meets", census, number(NO_SCHOOL), needs=Needs(2))
 def everybody(api: Api) -> Claim:
     """All sexes against all valid categories: neither population names the other."""
     sexes = {"rows": ["town"], "filter": {"sex": ["f", "m"]}}

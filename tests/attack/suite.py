@@ -1,11 +1,15 @@
 """All attacks, and how one of them is run."""
 
 import importlib
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from attack.claims import REGISTRY, Attack
+import httpx
+
+from attack.claims import NOTHING, REGISTRY, Attack, Claim
+from attack.hearing import RegistrationRefusedError
 from attack.publishers import Api
 from attack.world import World
 from sdcgate.policy.files import BUNDLED
@@ -45,10 +49,25 @@ class Outcome:
     success: bool
     requests: int
     seconds: float
+    claim: Claim = NOTHING
+    right: bool = True
+    invalid: str = ""
+    """Why it does not count that nothing was learnt."""
+
+    @property
+    def withstood(self) -> bool:
+        """Whether nothing was learnt from a house that did answer."""
+        return not (self.success or self.invalid)
 
 
 def outcome(attack: Attack, world: World, api: Api) -> Outcome:
     """Runs an attack and compares what the intruder is certain of with the truth."""
     began = time.perf_counter()
-    claim = attack.on(api)
-    return Outcome(attack.succeeded(world, claim), api.requests, time.perf_counter() - began)
+    try:
+        claim, broken = attack.on(api), ""
+    except (RegistrationRefusedError, httpx.HTTPError, json.JSONDecodeError) as error:
+        claim, broken = NOTHING, f"{type(error).__name__} {error}"
+    success = attack.succeeded(world, claim)
+    invalid = "" if success else broken or attack.needs.unmet(api.answers)
+    seconds = time.perf_counter() - began
+    return Outcome(success, api.requests, seconds, claim, attack.is_right(world, claim), invalid)
