@@ -370,7 +370,8 @@ def test_a_dummy_for_a_single_person_does_not_pass(tmp_path) -> None:
     frame = pd.DataFrame(
         {
             "id": range(200),
-            "one": [1] + [0] * 199,
+            # 2 and 1: the one who has a 1 among zeros is withheld in the table of the sums already.
+            "one": [2] + [1] * 199,
             "x": rng.normal(size=200).round(2),
             "y": rng.normal(size=200).round(2),
         }
@@ -383,7 +384,7 @@ def test_a_dummy_for_a_single_person_does_not_pass(tmp_path) -> None:
         "name": "dummy",
         "column": "one",
         "identifying": "NO",
-        "levels": [{"codes": [{"code": "0"}, {"code": "1"}]}],
+        "levels": [{"codes": [{"code": "1"}, {"code": "2"}]}],
     }
     house.engine.register(
         parse_descriptor(

@@ -127,16 +127,15 @@ class ModelPlan:
         return tuple(dict.fromkeys(found))
 
     @property
-    def outcome_measure(self) -> str:
-        """The measure of the outcome; empty where it is not one of the dataset's measures."""
-        outcome = self.formula.outcome
-        return outcome.measure if isinstance(outcome, Numeric) and outcome.measure in self.valid else ""
+    def factor_levels(self) -> tuple[Level, ...]:
+        """Variables that have categories: factors and groups, each at its level."""
+        levels = {(factor.variable, factor.level) for factor in self.factors}
+        return tuple(sorted(levels | ({self.groups} if self.groups else set())))
 
     @property
     def everything(self) -> Plan:
         """All variables of formula and filter together, as though they were one table's."""
-        levels = {(factor.variable, factor.level) for factor in self.factors}
-        levels |= {self.groups} if self.groups else set()
+        levels = {*self.factor_levels}
         levels |= {(name, self.dataset.levels(name)[0].name) for name in self.numbered}
         levels |= {self.outcome_level} if self.outcome_level else set()
         return self.table(tuple(sorted(levels)), self.filters, ())
@@ -293,31 +292,28 @@ def _several_levels(plan: ModelPlan) -> list[FieldProblem]:
 
 
 def implied_tables(plan: ModelPlan, valid: Sequence[str]) -> tuple[ImpliedTable, ...]:
-    """The tables of a model's terms, none a margin of another: units, and the outcome's sums if they follow.
+    """The tables of a model's terms, none a margin of another: units, and the sums of all measures.
 
-    `valid` are the measures that some record of the population lacks.
+    Of the outcome estimates tell these. Of regressors and instruments errors tell how means of categories lie
+    apart, and that a term cannot be estimated tells that all of a category have one value: so they are judged
+    as their sums would be. `valid` are the measures that some record of the population lacks.
     """
     outcome = plan.outcome_level
     coded, formula = plan.coded, plan.formula.terms
     instruments = plan.instruments.terms if plan.instruments else ()
-    # Groups are no terms of the outcome: they tell how many are in a category, not its sums.
-    terms: dict[tuple[Level, ...], bool] = {(plan.groups,): False} if plan.groups else {}
-    both = sorted((*instruments, *formula), key=lambda term: _is_table(term, coded))
-    terms |= {_levels(term, coded): _is_table(term, coded) for term in both}
-    terms.setdefault((), True)
+    terms = dict.fromkeys(_levels(term, coded) for term in (*instruments, *formula))
+    terms |= dict.fromkeys([(plan.groups,)] if plan.groups else [])
+    terms.setdefault(())
     of_all = {_levels(term, coded) for term in instruments if term not in formula} - {()}
     of_all |= {
         _levels(term, coded)
-        for term in both
+        for term in (*instruments, *formula)
         if not {part.measure for part in term if isinstance(part, Numeric)}.isdisjoint(coded)
     }
-    kept = [levels for levels in terms if not any(set(levels) < set(other) for other in terms)]
+    figures = [FigureAsked(table_pb2.STATISTIC_UNITS)]
+    figures += [FigureAsked(table_pb2.STATISTIC_MEAN, measure) for measure in plan.valid]
     found = []
-    for levels in sorted(kept):
-        figures = [FigureAsked(table_pb2.STATISTIC_UNITS)]
-        summed = any(of_factors and set(term) <= set(levels) for term, of_factors in terms.items())
-        if plan.outcome_measure and summed:
-            figures.append(FigureAsked(table_pb2.STATISTIC_MEAN, plan.outcome_measure))
+    for levels in sorted(levels for levels in terms if not any(set(levels) < set(other) for other in terms)):
         dimensions = (*levels, *((outcome,) if outcome and outcome not in levels else ()))
         table = plan.table(dimensions, plan.population, tuple(figures), tuple(valid))
         found.append(ImpliedTable(table, levels, any(set(term) <= set(levels) for term in of_all)))
@@ -328,11 +324,6 @@ def _levels(term: Term, coded: Mapping[str, Level]) -> tuple[Level, ...]:
     factors = {(part.variable, part.level) for part in term if isinstance(part, Factor)}
     numbers = {coded[part.measure] for part in term if isinstance(part, Numeric) and part.measure in coded}
     return tuple(sorted(factors | numbers))
-
-
-def _is_table(term: Term, coded: Mapping[str, Level]) -> bool:
-    """Whether a term is one of factors alone, or of numbers of few codes."""
-    return all(isinstance(part, Factor) or part.measure in coded for part in term)
 
 
 def _few_codes(dataset: Dataset, variable: str) -> Level | None:

@@ -40,6 +40,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
 from sdcgate.facility.statistic_power_audit import UNPROVED
+from sdcgate.facility.told_by_factors import told_by_factors
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
@@ -213,6 +214,8 @@ class ModelWay:
             return ModelOutcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), tuple(outcomes))
         fitted = self._fitted(hand, _Coding(references, codes_told(judged), together), left)
         if isinstance(fitted, NotEstimable):
+            if told_by_factors(self._engine, hand.plan, still_time(left)):
+                return ModelOutcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), tuple(outcomes))
             codes = (ReasonCode.NOT_ESTIMABLE,)
             why = tuple(f"{problem.path}: {problem.message}." for problem in fitted.problems)
             return ModelOutcome(Consequence.REFUSE, codes, tuple(outcomes), not_estimable=why)

@@ -66,7 +66,7 @@ def decided_statistic(
     if outcome.consequence is not None or outcome.withheld is None:
         consequence = outcome.consequence or Consequence.REFUSE
         decision = new_decision(asked, consequence, reviewed or None)
-        for code in dict.fromkeys(_as_told(code) for code in outcome.codes):
+        for code in dict.fromkeys(_as_told(code, hand.plan) for code in outcome.codes):
             decision.reasons.append(statistic_reason(code, hand.plan, consequence))
     else:
         told = told_statistic(hand, outcome.assessment, outcome.withheld, hexagons=outcome.hexagons)
@@ -202,8 +202,13 @@ def statistic_reason(code: ReasonCode, plan: StatisticPlan, consequence: Consequ
     )
 
 
-def _as_told(code: ReasonCode) -> ReasonCode:
-    """Rules of cells look alike: which one a cell breaks tells something of the figures in it."""
+def _as_told(code: ReasonCode, plan: StatisticPlan) -> ReasonCode:
+    """Rules of cells look alike: which one a cell breaks tells something of the figures in it.
+
+    So does that (nearly) all have one value of a measure: whoever knows his own would know theirs.
+    """
+    if code is ReasonCode.MODAL_SHARE and plan.measures:
+        return ReasonCode.MINIMUM_UNITS
     of_tables = frozenset(OF_STATISTICS) | {ReasonCode.VERSION_DIFFERENCE, ReasonCode.INDIVIDUAL_RISK}
     return code if code in TOLD or code in of_tables else ReasonCode.MINIMUM_UNITS
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
+from sdcgate.facility.alike_groups import alike_groups
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
@@ -47,6 +48,8 @@ from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
 NOTHING_FOUND = StatisticAssessment(())
+ALIKE = frozenset({ReasonCode.EQUAL_VALUES, ReasonCode.MODAL_SHARE})
+"""Rules that only groups break in which (nearly) all have one value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +66,8 @@ class StatisticInHand:
     """Of hexagonal bins the percentiles of the second measure."""
     powers: tuple[ToldPower, ...] = field(default=(), repr=False)
     """The sums of powers that it tells of."""
+    alike: tuple[Finding, ...] = field(default=(), repr=False)
+    """Groups in which (nearly) all have one value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,6 +141,7 @@ class StatisticWay:
             return StatisticInHand(plan, table, cells, None, computed, powers=powers)
         with watcher().stage(Stage.COMPUTE):
             people = read_population(self._engine, plan, cells.table.axes)
+            alike = alike_groups(self._engine, plan)
         if people is None:
             return StatisticInHand(plan, table, cells, None, None)
         limits = plan.policy.statistics
@@ -144,7 +150,7 @@ class StatisticWay:
             plan.statistic, people, rules, limits.largest, plan.errors, plan.measures, highest_power(plan)
         )
         done = self._room.run(compute_task, task, seconds=left())
-        return StatisticInHand(plan, table, cells, people, done.computed, done.second, done.powers)
+        return StatisticInHand(plan, table, cells, people, done.computed, done.second, done.powers, alike)
 
     def judge(
         self, hand: StatisticInHand, known: Knowledge, left: Callable[[], float], approved: bool = False
@@ -156,6 +162,7 @@ class StatisticWay:
         if hand.computed is None:
             return StatisticOutcome(None, (), table, withheld=np.zeros(0, dtype=np.bool_))
         found = self._assessed(hand.plan, hand.computed, left())
+        found = replace(found, findings=(*hand.alike, *found.findings))
         told = _of_shown_groups(found, _hidden_by_table(hand, table))
         worst = max((consequence_of(finding) for finding in told), default=Consequence.PROTECT)
         if found.unchecked:
@@ -298,12 +305,17 @@ def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:
 
 
 def _of_shown_groups(found: StatisticAssessment, hidden: BoolArray) -> tuple[Finding, ...]:
-    """What rules say of other groups than those that the table withholds.
+    """What rules say of other groups than those that the table withholds, or in which (nearly) all are alike.
 
     The rest is for checkers alone: in reasons and verdicts it would tell of the withheld.
     """
+    alike = {group for one in found.findings if one.rule in ALIKE for group in one.cells}
+    unseen = hidden.copy()
+    unseen[[*alike]] = True
     return tuple(
-        finding for finding in found.findings if not (finding.cells and hidden[list(finding.cells)].all())
+        finding
+        for finding in found.findings
+        if not (finding.cells and (hidden if finding.rule in ALIKE else unseen)[list(finding.cells)].all())
     )
 
 
@@ -312,9 +324,11 @@ def _have_to_vary(plan: StatisticPlan) -> bool:
     rules = plan.policy.statistics.rules(plan.policy.rules)
     if plan.statistic in ALIKE_OR_NOT:
         return False
+    equal = rules.table.equal_values is not None
     if plan.statistic in OF_SUMS:
-        return rules.table.equal_values is not None
-    return plan.statistic not in OF_VALUES or rules.modal_share is not None
+        return equal
+    numbers = bool(plan.measures)
+    return plan.statistic not in OF_VALUES or (equal and numbers) or rules.modal_share is not None
 
 
 def _lacked(engine: Engine, plan: StatisticPlan) -> tuple[str, ...]:
