@@ -92,7 +92,7 @@ def agree_on_statistics(plan: StatisticPlan, one: Done | None, other: Done | Non
         assert one is other
         return
     agree_on_facts(one.computed.facts, other.computed.facts)
-    rules = plan.policy.statistics.rules(plan.policy.rules)
+    rules = plan.policy.statistic_rules
     findings = [assess_statistic(plan.statistic, done.computed.facts, rules) for done in (one, other)]
     agree_on_findings(*findings)
     assert [figure.name for figure in one.computed.figures] == [f.name for f in other.computed.figures]
@@ -134,6 +134,9 @@ def agree_on_facts(one: StatisticFacts, other: StatisticFacts) -> None:
     for bound, same in zip(one.bounds, other.bounds, strict=True):
         assert bound.name == same.name
         np.testing.assert_allclose(same.closeness, bound.closeness, rtol=1e-9, atol=1e-12)
+    assert [left.name for left in one.residual_shares] == [left.name for left in other.residual_shares]
+    for left, same_share in zip(one.residual_shares, other.residual_shares, strict=True):
+        np.testing.assert_allclose(same_share.shares, left.shares, rtol=1e-6, atol=1e-9, err_msg=left.name)
     assert [table.name for table in one.implied] == [table.name for table in other.implied]
     for table, same_ in zip(one.implied, other.implied, strict=True):
         np.testing.assert_array_equal(same_.units, table.units)

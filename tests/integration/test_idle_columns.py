@@ -260,6 +260,25 @@ def test_an_outcome_that_is_a_regressor_but_for_one_persons_value_is_refused(
     house.facility.close()
 
 
+@pytest.mark.parametrize("sums_from", [10**9, 0], ids=["by_records", "by_sums"])
+@pytest.mark.parametrize("difference", [0.1, 30.0, 500.0])
+@pytest.mark.parametrize("kind", ["CORRELATIONS", "PRINCIPAL_COMPONENTS"])
+def test_correlations_of_measures_that_differ_for_one_person_are_refused(
+    tmp_path, monkeypatch, sums_from: int, difference: float, kind: str
+) -> None:
+    """What is left unexplained would be her difference, squared."""
+    monkeypatch.setattr(engines, "SUMS_FROM", sums_from)
+    house = _house(tmp_path, difference)
+    for others in ([], ["wealth"]):
+        named = statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}")
+        asked = pb.QueryStatisticRequest(dataset="people", kind=named, measures=["income", *others, "twin"])
+        decision = ask(house, asked)
+        assert (verdict(decision), reasons(decision)) == ("REFUSED", ["MINIMUM_UNITS"])
+    asked = pb.QueryStatisticRequest(dataset="people", kind=named, measures=["income", "wealth"])
+    assert verdict(ask(house, asked)) == "RELEASED"
+    house.facility.close()
+
+
 def test_it_is_said_over_rest(tmp_path) -> None:
     served = ServedHouse(tmp_path)
     try:

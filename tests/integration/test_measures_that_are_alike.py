@@ -153,9 +153,7 @@ def test_a_group_of_equal_values_is_withheld_beside_others(house, kind: str) -> 
     decision = ask(house, statistic(kind, "alike", by="place"))
     assert (verdict(decision), reasons(decision)) == ("RELEASED_PROTECTED", ["MINIMUM_UNITS"])
     codes = decision.statistic.dimensions[0]
-    status = dict(
-        zip((codes.codes[cell] for cell in codes.cells), decision.statistic.statuses, strict=True)
-    )
+    status = dict(zip((codes.codes[cell] for cell in codes.cells), decision.statistic.statuses, strict=True))
     assert status["b"] == 2
     assert 1 in status.values()
 

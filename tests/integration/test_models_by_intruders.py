@@ -103,7 +103,11 @@ def test_numbers_of_few_values_do_not_single_persons_out(house, formula) -> None
 
 
 def test_numbers_of_few_values_that_many_have_are_fitted(house) -> None:
-    assert verdict(ask(house, "y ~ numeric(sex) + coin:x")) == "RELEASED"
+    assert verdict(ask(house, "y ~ numeric(sex) + x")) == "RELEASED"
+    assert verdict(ask(house, "y ~ coin:x")) == "RELEASED"
+    # All of one sex have one coin, so its sums by sex are withheld.
+    together = ask(house, "y ~ numeric(sex) + coin:x")
+    assert (verdict(together), reasons(together)) == ("REFUSED", ["MINIMUM_UNITS"])
 
 
 @pytest.mark.parametrize("instruments", ["numeric(kind)", "cube(kind)", "kind"])

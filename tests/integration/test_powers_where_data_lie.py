@@ -378,7 +378,7 @@ def _by_records(engine: Engine, plan: StatisticPlan) -> Done | None:
     people = statistic_records.read_population(engine, plan, axes)
     if people is None:
         return None
-    rules = plan.policy.statistics.rules(plan.policy.rules)
+    rules = plan.policy.statistic_rules
     return compute_task(
         Task(plan.statistic, people, rules, 1, plan.errors, plan.measures, highest_power(plan))
     )

@@ -5,14 +5,19 @@ projection that is compiled apart.
 """
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from sdcgate.engine.aggregation import MEMBERS, RECORDS, Conditions, chosen_records
 from sdcgate.engine.dataset import Dataset
-from sdcgate.engine.dialects import Dialect, nearest, wide_sum
+from sdcgate.engine.dialects import Dialect, fitting_sum, largest, nearest, wide_sum
 from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
+from sdcgate.methods.outputs.residual_shares import DETERMINED
 
 UNIT = 2.0**UNIT_BITS
+ResidualShape = tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], ...]
+"""The measures in each residual, and in each row of its leverage."""
 
 
 def projection(
@@ -66,20 +71,8 @@ def products(measures: int, dialect: Dialect) -> Any:
     Settings by group: the mean of each measure as `centre<i>` and `shift<i>`; `factor<i>`, 1 over the
     greatest distance from it.
     """
-    import ibis
-
     places = range(measures)
-    doubles = [f"{name}{place}" for name in ("shift", "factor") for place in places]
-    columns = {"g": "int64", **{f"centre{place}": "int64" for place in places}}
-    settings = ibis.table({**columns, **dict.fromkeys(doubles, "float64")}, name=SETTINGS)
-    table = _records(measures).join(settings, "g")
-
-    def deviation(place: int) -> Any:
-        # A difference of whole numbers keeps the digits that one of doubles would lose.
-        apart = (table[f"x{place}"] - table[f"centre{place}"]).cast("float64") - table[f"shift{place}"]
-        return apart * table[f"factor{place}"]
-
-    apart = table.select(g=table.g, **{f"z{place}": deviation(place) for place in places})
+    apart = _deviations(measures)
     found = {
         f"product{a}_{b}": wide_sum(nearest(apart[f"z{a}"] * apart[f"z{b}"] * UNIT, dialect), dialect)
         for a in places
@@ -87,6 +80,68 @@ def products(measures: int, dialect: Dialect) -> Any:
         if a <= b
     }
     return apart.group_by("g").agg(**found)
+
+
+def residuals(shape: ResidualShape, measures: int, ranks: int, single: bool, dialect: Dialect) -> Any:
+    """By `whole`: of each residual the `ranks` largest that units hold of its squares.
+
+    Settings by group, beside those of `products`: `whole`, in which it is taken together with others; `step`,
+    in what squares are counted; `base` of the leverages; `weight<k>_<i>` of measure i in residual k, and
+    `lever<k>_<row>_<i>`.
+    """
+    import ibis
+
+    names = [f"weight{k}_{i}" for k, (part, _) in enumerate(shape) for i in part]
+    names += [
+        f"lever{k}_{row}_{i}"
+        for k, (_, rows) in enumerate(shape)
+        for row, part in enumerate(rows)
+        for i in part
+    ]
+    apart = _deviations(measures, ["step", "base", *names], ("whole",))
+
+    def weighed(name: str, part: Sequence[int]) -> Any:
+        return reduce(add, (apart[f"{name}_{i}"] * apart[f"z{i}"] for i in part))
+
+    def held(k: int) -> Any:
+        part, rows = shape[k]
+        free = 1.0 - apart.base
+        for row, levers in enumerate(rows):
+            free = free - _power(weighed(f"lever{k}_{row}", levers))
+        square = _power(weighed(f"weight{k}", part)) / ibis.ifelse(free > DETERMINED, free, 1.0)
+        return nearest(ibis.ifelse(free > DETERMINED, square, 0.0) * apart.step, dialect)
+
+    every = range(len(shape))
+    table = apart.select(whole=apart.whole, unit=apart.unit, **{f"held{k}": held(k) for k in every})
+    if not single:
+        sums = {f"held{k}": fitting_sum(table[f"held{k}"], dialect) for k in every}
+        table = table.group_by(["whole", "unit"]).agg(**sums)
+    return table.group_by("whole").agg(
+        **{f"top{k}": largest(table[f"held{k}"], ranks, dialect) for k in every}
+    )
+
+
+def _power(value: Any) -> Any:
+    return value * value
+
+
+def _deviations(measures: int, doubles: Sequence[str] = (), whole: Sequence[str] = ()) -> Any:
+    """The records with `z<i>`, the deviation of each measure as a share of the farthest, and settings."""
+    import ibis
+
+    places = range(measures)
+    every = [*(f"{name}{place}" for name in ("shift", "factor") for place in places), *doubles]
+    columns = dict.fromkeys(("g", *whole, *(f"centre{place}" for place in places)), "int64")
+    settings = ibis.table({**columns, **dict.fromkeys(every, "float64")}, name=SETTINGS)
+    table = _records(measures).join(settings, "g")
+
+    def deviation(place: int) -> Any:
+        # A difference of whole numbers keeps the digits that one of doubles would lose.
+        apart = (table[f"x{place}"] - table[f"centre{place}"]).cast("float64") - table[f"shift{place}"]
+        return apart * table[f"factor{place}"]
+
+    kept = ("g", "unit", *whole, *doubles)
+    return table.select(*kept, **{f"z{place}": deviation(place) for place in places})
 
 
 def _records(measures: int) -> Any:

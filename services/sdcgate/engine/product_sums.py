@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,15 +13,19 @@ from sdcgate.engine.aggregation import MEMBERS, RECORDS, view_name
 from sdcgate.engine.database import ComputationFailed, Database
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.group_ranges import GroupRanges, doubles, inverse, whole
-from sdcgate.engine.linear_statements import SETTINGS
+from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
 from sdcgate.engine.product_statements import UNIT
 from sdcgate.engine.queries import Condition
 from sdcgate.engine.record_groups import RecordGroups
 from sdcgate.engine.table_plan import plan_conditions
 from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.outputs.residual_shares import Residuals
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MOST_WEIGHTS = 600
+"""In one statement, or those of one residual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,20 @@ class GroupProducts:
     """Shape (groups, measures)."""
     centred: FloatArray = field(repr=False)
     """Sums of products of deviations from the group's means, shape (groups, measures, measures)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LookedAt:
+    """The groups that occur, ascending, and where their values lie."""
+
+    there: IntArray
+    counts: list[int] = field(repr=False)
+    means: FloatArray = field(repr=False)
+    """Shape (groups that occur, measures)."""
+    reaches: FloatArray = field(repr=False)
+    """How far values lie from these at most."""
+    settings: dict[str, Any] = field(repr=False)
+    """Of `statements.products`."""
 
 
 class ProductSums:
@@ -69,31 +89,104 @@ class ProductSums:
     def products(self) -> GroupProducts:
         """Counts, means and cross-products of all groups."""
         number, size = self._query.groups.number, len(self._query.measures)
-        dialect = self._database.dialect
-        rows = self._run("ranges", lambda: statements.ranges(size, dialect))
-        there, counts = np.array(whole(rows, "g"), dtype=np.int64), whole(rows, "records")
         found = GroupProducts(
             np.zeros(number, dtype=np.int64),
             np.zeros(number, dtype=np.int64),
             np.zeros((number, size)),
             np.zeros((number, size, size)),
         )
+        looked = self._looked_at
+        there = looked.there
         if not len(there):
             return found
-        found.records[there] = counts
-        found.units[there] = counts if self._single else self._units(there)
-        scales = [self._dataset.profiles[name].scale for name in self._query.measures]
-        ranges = [
-            GroupRanges(there, counts, *(whole(rows, f"{kind}{place}") for kind in ("sum", "least", "most")))
-            for place in range(size)
-        ]
-        for place, (one, scale) in enumerate(zip(ranges, scales, strict=True)):
-            found.means[there, place] = [
-                total / n / scale for total, n in zip(one.sums, one.records, strict=True)
-            ]
+        found.records[there] = looked.counts
+        found.units[there] = looked.counts if self._single else self._units(there)
+        found.means[there] = looked.means
         if size:
-            found.centred[there] = self._centred(there, ranges, scales)
+            found.centred[there] = self._centred(looked)
         return found
+
+    def largest_held(self, residuals: Residuals, wholes: IntArray, ranks: int) -> FloatArray:
+        """What the largest units hold of squared residuals, shape (wholes, residuals, ranks).
+
+        As `largest_held` of `residual_shares` finds it in records: of the residuals of the query's groups, of
+        which those with one number in `wholes` are taken together.
+        """
+        looked, number = self._looked_at, int(wholes.max()) + 1
+        found = np.zeros((number, len(residuals.names), ranks))
+        if not len(looked.there):
+            return found
+        parts = [
+            (tuple(one.tolist()) or (0,), tuple(tuple(row.tolist()) for row in rows))
+            for one, rows in residuals.parts
+        ]
+        sizes = [len(one) + sum(map(len, rows)) for one, rows in parts]
+        for start, end in pairwise(_cuts(sizes, MOST_WEIGHTS)):
+            shape, settings = tuple(parts[start:end]), self._settings_of(residuals, wholes, parts, start, end)
+            found[:, start:end] = self._held(shape, settings, ranks, number)
+        return found
+
+    def _settings_of(
+        self, residuals: Residuals, wholes: IntArray, parts: Sequence[Any], start: int, end: int
+    ) -> dict[str, Any]:
+        """Of `statements.residuals`: deviations are shares of the farthest, weights by how far that is."""
+        looked = self._looked_at
+        there = looked.there
+        step = 2.0 ** (UNIT_BITS - (self._dataset.records_per_unit - 1).bit_length())
+        settings: dict[str, Any] = {**looked.settings, "whole": wholes[there]}
+        settings |= {"step": np.full(len(there), step), "base": residuals.base[there]}
+        weights = residuals.weights[there] * looked.reaches[:, None, :]
+        levers = residuals.levers[there] * looked.reaches[:, None, None, :]
+        for k in range(start, end):
+            part, rows = parts[k]
+            settings |= {f"weight{k - start}_{i}": weights[:, k, i] for i in part}
+            used = [row for row in range(levers.shape[2]) if residuals.levers[:, k, row].any()]
+            for at, (row, columns) in enumerate(zip(used, rows, strict=True)):
+                settings |= {f"lever{k - start}_{at}_{i}": levers[:, k, row, i] for i in columns}
+        return settings
+
+    def _held(
+        self, shape: statements.ResidualShape, settings: dict[str, Any], ranks: int, number: int
+    ) -> FloatArray:
+        import pyarrow as pa
+
+        size, dialect = len(self._query.measures), self._database.dialect
+        rows = self._run(
+            "residuals",
+            lambda: statements.residuals(shape, size, ranks, self._single, dialect),
+            shape,
+            ranks,
+            self._single,
+            settings=pa.table(settings),
+            by="whole",
+        )
+        there = whole(rows, "whole")
+        if there != np.unique(settings["whole"]).tolist():
+            raise ComputationFailed("squares by groups did not see all of them")
+        found = np.zeros((number, len(shape), ranks))
+        for k in range(len(shape)):
+            for place, values in zip(there, rows[f"top{k}"].to_pylist(), strict=True):
+                found[place, k, : len(values)] = np.array([int(one) for one in values]) / settings["step"][0]
+        return found
+
+    @cached_property
+    def _looked_at(self) -> _LookedAt:
+        """A first look at the records: how many there are, and where they lie."""
+        size, dialect = len(self._query.measures), self._database.dialect
+        rows = self._run("ranges", lambda: statements.ranges(size, dialect))
+        there, counts = np.array(whole(rows, "g"), dtype=np.int64), whole(rows, "records")
+        settings: dict[str, Any] = {"g": there}
+        reaches, means = np.zeros((len(there), size)), np.zeros((len(there), size))
+        for place, name in enumerate(self._query.measures):
+            scale = self._dataset.profiles[name].scale
+            sums, least, most = (whole(rows, f"{kind}{place}") for kind in ("sum", "least", "most"))
+            one = GroupRanges(there, counts, sums, least, most)
+            farthest = one.farthest(one.mean)
+            settings[f"centre{place}"] = np.array(one.mean.centres, dtype=np.int64)
+            settings |= {f"shift{place}": one.mean.shifts, f"factor{place}": inverse(farthest)}
+            reaches[:, place] = farthest / scale
+            means[:, place] = [total / n / scale for total, n in zip(sums, counts, strict=True)]
+        return _LookedAt(there, counts, means, reaches, settings)
 
     def units_of_values(self, measure: str) -> IntArray:
         """Units of each value of a measure, ascending, in each group; shape (groups, values)."""
@@ -115,28 +208,27 @@ class ProductSums:
         _same_groups(rows, there)
         return whole(rows, "units")
 
-    def _centred(self, there: IntArray, ranges: Sequence[GroupRanges], scales: Sequence[int]) -> FloatArray:
-        """Sums of products of deviations, shape (groups that are there, measures, measures)."""
+    def _centred(self, looked: _LookedAt) -> FloatArray:
         import pyarrow as pa
 
-        size, dialect = len(ranges), self._database.dialect
-        farthest = [one.farthest(one.mean) for one in ranges]
-        settings: dict[str, Any] = {"g": there}
-        for place, one in enumerate(ranges):
-            settings[f"centre{place}"] = np.array(one.mean.centres, dtype=np.int64)
-            settings |= {f"shift{place}": one.mean.shifts, f"factor{place}": inverse(farthest[place])}
-        rows = self._run("products", lambda: statements.products(size, dialect), settings=pa.table(settings))
+        there, reaches = looked.there, looked.reaches
+        size, dialect, settings = reaches.shape[1], self._database.dialect, pa.table(looked.settings)
+        rows = self._run("products", lambda: statements.products(size, dialect), settings=settings)
         _same_groups(rows, there)
-        reaches = [reach / scale for reach, scale in zip(farthest, scales, strict=True)]
         found = np.zeros((len(there), size, size))
         for a in range(size):
             for b in range(a, size):
                 shares = doubles(rows, f"product{a}_{b}") / UNIT
-                found[:, a, b] = found[:, b, a] = shares * reaches[a] * reaches[b]
+                found[:, a, b] = found[:, b, a] = shares * reaches[:, a] * reaches[:, b]
         return found
 
     def _run(
-        self, kind: str, build: Callable[[], Any], *more: Any, settings: "pa.Table | None" = None
+        self,
+        kind: str,
+        build: Callable[[], Any],
+        *more: Any,
+        settings: "pa.Table | None" = None,
+        by: str = "g",
     ) -> "pa.Table":
         """The rows of a statement, by group."""
         self._in_time()
@@ -144,7 +236,18 @@ class ProductSums:
         tables = {MEMBERS: self._members, **({} if settings is None else {SETTINGS: settings})}
         # A statement may begin with tables of its own, so it stands inside.
         text = f"WITH {RECORDS} AS ({self._projection}) SELECT * FROM ({sql}) AS found"  # noqa: S608
-        return self._database.run(text, tables).sort_by("g")
+        return self._database.run(text, tables).sort_by(by)
+
+
+def _cuts(sizes: Sequence[int], most: int) -> list[int]:
+    """Where to cut so that the sizes between two cuts add up to no more than `most`, or are of one."""
+    cuts, held = [0], 0
+    for place, size in enumerate(sizes):
+        if held and held + size > most:
+            cuts.append(place)
+            held = 0
+        held += size
+    return [*cuts, len(sizes)]
 
 
 def _same_groups(rows: "pa.Table", there: Sequence[int] | IntArray) -> None:

@@ -1,7 +1,7 @@
 """Groups of a statistic in which (nearly) all have one value, as the rule on equal values of sums sees them.
 
-A statistic of sums has a table of these, which is judged. One of the order of values has a table of units: that
-its test cannot be computed, or that all its percentiles are one, would tell the same.
+A statistic of sums has a table of these, which is judged. One of the order of values has a table of units:
+that its test cannot be computed, or that all its percentiles are one, would tell the same.
 """
 
 import numpy as np
@@ -47,10 +47,8 @@ def alike_groups(engine: Engine, plan: StatisticPlan) -> tuple[Finding, ...]:
         greatest = np.where(records > 0, by_group(measure.maxima), -np.inf)
         for part in filter(None, parts):
             there = records[:, part].sum(axis=1).astype(np.int64)
-            ends = (
-                np.where(there > 0, end, 0.0)
-                for end in (least[:, part].min(axis=1), greatest[:, part].max(axis=1))
-            )
-            alike |= equal_values(*ends, there, rule.tolerance)
+            lowest = np.where(there > 0, least[:, part].min(axis=1), 0.0)
+            highest = np.where(there > 0, greatest[:, part].max(axis=1), 0.0)
+            alike |= equal_values(lowest, highest, there, rule.tolerance)
     groups = tuple(np.flatnonzero(alike).tolist())
     return (Finding(ReasonCode.EQUAL_VALUES, rule.consequence, groups),) if groups else ()

@@ -15,7 +15,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.linear_records import LinearQuery
 from sdcgate.engine.moment_sums import DivisionQuery
-from sdcgate.engine.product_sums import GroupProducts, ProductQuery
+from sdcgate.engine.product_sums import GroupProducts, ProductQuery, ProductSums
 from sdcgate.engine.queries import CellQuery
 from sdcgate.engine.record_groups import GroupedLevel, RecordGroups
 from sdcgate.facility.statistic_computing import Done
@@ -29,7 +29,14 @@ from sdcgate.methods.outputs.design import Transformed
 from sdcgate.methods.outputs.group_correlations import correlations_of_sums
 from sdcgate.methods.outputs.implied_tables import FEW_VALUES
 from sdcgate.methods.outputs.power_sums import PowerSums
-from sdcgate.methods.outputs.statistic_facts import ClosestBound, ImpliedCells, Statistic, StatisticFacts
+from sdcgate.methods.outputs.residual_shares import residuals_of, residuals_of_cells, shares_of
+from sdcgate.methods.outputs.statistic_facts import (
+    ClosestBound,
+    ImpliedCells,
+    ResidualShare,
+    Statistic,
+    StatisticFacts,
+)
 from sdcgate.methods.tables.redesigned_cells import finest_cells
 
 MOST_MEASURES = 24
@@ -85,6 +92,11 @@ def _of_measures(
             for name in _of_few_values(engine, plan, in_time)
         ),
     )
+    in_time()
+    left = residuals_of(plan.measures, products.centred, products.records)
+    ranks = plan.policy.statistic_rules.table.coalition + 1
+    top = sums.largest_held(left, np.arange(groups.number), ranks)
+    told = replace(told, residual_shares=shares_of(left, top, groups.number))
     found = correlations_of_sums(plan.statistic, _cross_products(products), plan.measures, told)
     return Done(found, None, powers)
 
@@ -114,7 +126,11 @@ def _of_cells(
         samples = cells if plan.statistic is Statistic.T_TEST else _undivided(cells, len(groups.levels))
         moments = _moments(engine, plan, (samples, cells.together, cells), in_time)
         powers = _told(moments)
-        told = replace(told, bounds=(_closest_cell(moments[plan.measures[0]][2][0], groups.number),))
+        told = replace(
+            told,
+            bounds=(_closest_cell(moments[plan.measures[0]][2][0], groups.number),),
+            residual_shares=_cell_shares(plan, sums, products, groups.number),
+        )
     factors = [(variable, len(_codes(plan.dataset, (variable, level)))) for variable, level in plan.factors]
     found = tests_of_cells(plan.statistic, GroupCells(records, means, squares, facts.units), factors, told)
     return Done(found, None, powers)
@@ -143,6 +159,19 @@ def _closest_cell(cells: PowerSums, groups: int) -> ClosestBound:
     """How closely the variance within a cell tells its outermost value, in the worst cell of each group."""
     closeness = np.where(cells.records > 0, cells.closeness, np.inf)
     return ClosestBound("variance", closeness.reshape(groups, -1).min(axis=1))
+
+
+def _cell_shares(
+    plan: StatisticPlan, sums: ProductSums, products: GroupProducts, groups: int
+) -> tuple[ResidualShare, ...]:
+    """What one unit holds of the squares about means: of each sample, or of all cells together."""
+    each = np.arange(len(products.records))
+    wholes = each if plan.statistic is Statistic.T_TEST else each // (len(each) // groups)
+    squares = products.centred[:, 0, 0]
+    sizes = products.records * products.means[:, 0] ** 2 + squares
+    left = residuals_of_cells(squares, products.records, sizes, wholes)
+    ranks = plan.policy.statistic_rules.table.coalition + 1
+    return shares_of(left, sums.largest_held(left, wholes, ranks), groups)
 
 
 def _of_few_values(engine: Engine, plan: StatisticPlan, in_time: Callable[[], None]) -> list[str]:

@@ -144,11 +144,8 @@ class StatisticWay:
             alike = alike_groups(self._engine, plan)
         if people is None:
             return StatisticInHand(plan, table, cells, None, None)
-        limits = plan.policy.statistics
-        rules = limits.rules(plan.policy.rules)
-        task = Task(
-            plan.statistic, people, rules, limits.largest, plan.errors, plan.measures, highest_power(plan)
-        )
+        rules, largest = plan.policy.statistic_rules, plan.policy.statistics.largest
+        task = Task(plan.statistic, people, rules, largest, plan.errors, plan.measures, highest_power(plan))
         done = self._room.run(compute_task, task, seconds=left())
         return StatisticInHand(plan, table, cells, people, done.computed, done.second, done.powers, alike)
 
@@ -188,7 +185,7 @@ class StatisticWay:
         left: Callable[[], float],
     ) -> StatisticOutcome:
         """Without the percentiles that would tell of few units, beside all that have left."""
-        rule = hand.plan.policy.statistics.rules(hand.plan.policy.rules).percentiles
+        rule = hand.plan.policy.statistic_rules.percentiles
         if rule is None or outcome.withheld is None:
             return outcome
         with watcher().stage(Stage.PROOF):
@@ -252,7 +249,7 @@ class StatisticWay:
 
     def _assessed(self, plan: StatisticPlan, computed: Computed, timeout: float) -> StatisticAssessment:
         """By the risk service and our own rules: its silence releases nothing."""
-        rules = plan.policy.statistics.rules(plan.policy.rules)
+        rules = plan.policy.statistic_rules
         asked = (computed.statistic, computed.facts, rules, computed.errors)
         with watcher().stage(Stage.ASSESS):
             said, own = self._risk.assess_statistic(*asked, timeout), assess_statistic(*asked)
@@ -321,7 +318,7 @@ def _of_shown_groups(found: StatisticAssessment, hidden: BoolArray) -> tuple[Fin
 
 def _have_to_vary(plan: StatisticPlan) -> bool:
     """Whether a statistic means nothing, or the policy withholds it, where all have the same value."""
-    rules = plan.policy.statistics.rules(plan.policy.rules)
+    rules = plan.policy.statistic_rules
     if plan.statistic in ALIKE_OR_NOT:
         return False
     equal = rules.table.equal_values is not None

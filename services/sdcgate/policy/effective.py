@@ -8,6 +8,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.rules import (
     ABSOLUTE_VALUES,
     Consequence,
@@ -144,6 +145,11 @@ class EffectivePolicy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hash", hash_of(self))
+
+    @property
+    def statistic_rules(self) -> StatisticRules:
+        """The rules on statistics, those on the cells that their groups are among them."""
+        return self.statistics.rules(self.rules, self.models.rules.fit)
 
     def explain(self) -> str:
         """The policy in words, a line a rule."""

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from sdcgate.methods.outputs import statistic_rules as r
+from sdcgate.methods.outputs.model_rules import MaximumFit
 from sdcgate.methods.rules import Rules
 from sdcgate.policy.rule_set import Model
 
@@ -103,8 +104,11 @@ class StatisticLimits:
     unreliable_variation: float = 0.3
     unreliable_units: int = 0
 
-    def rules(self, cells: Rules) -> r.StatisticRules:
-        """The rules on statistics under those on cells; every policy has a minimum of units."""
+    def rules(self, cells: Rules, fit: MaximumFit | None = None) -> r.StatisticRules:
+        """The rules on statistics under those on cells; every policy has a minimum of units.
+
+        What one unit may hold of squared residuals is what it may of a model, by the rule on its fit.
+        """
         minimum = cells.minimum_units
         if minimum is None:
             raise ValueError("a policy on statistics needs a minimum number of units")
@@ -118,6 +122,9 @@ class StatisticLimits:
             extremes=r.ExtremeValue(self.extreme_units or units, what),
             modal_share=r.ModalShare(share, what if group is None else group.consequence),
             implied=r.ImpliedTable(self.implied_units or units, what),
+            residual_share=r.MaximumResidualShare(fit.residual_share, what)
+            if fit is not None and fit.residual_share
+            else None,
             reliability=r.Reliability(self.unreliable_variation, self.unreliable_units),
         )
 

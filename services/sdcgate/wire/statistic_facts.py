@@ -12,6 +12,7 @@ from sdcgate.methods.outputs.statistic_facts import (
     ExtremeFacts,
     ImpliedCells,
     PercentileFacts,
+    ResidualShare,
     Statistic,
     StatisticFacts,
 )
@@ -114,6 +115,8 @@ def _facts_to_message(facts: StatisticFacts) -> pb.StatisticFacts:
         message.implied.add(
             name=table.name, cells=table.units.shape[1], units=table.units.reshape(-1).tolist()
         )
+    for left in facts.residual_shares:
+        message.residual_shares.add(name=left.name, shares=np.nan_to_num(left.shares, nan=1.0).tolist())
     return message
 
 
@@ -145,6 +148,7 @@ def _facts_from_message(message: pb.StatisticFacts) -> StatisticFacts:
         implied=tuple(
             ImpliedCells(one.name, integers(one.units).reshape(groups, one.cells)) for one in message.implied
         ),
+        residual_shares=tuple(ResidualShare(one.name, floats(one.shares)) for one in message.residual_shares),
     )
 
 
@@ -163,6 +167,9 @@ def _rules_to_message(rules: r.StatisticRules) -> pb.StatisticRules:
         message.modal_share.consequence = _wire(rules.modal_share)
     if rules.implied is not None:
         message.implied.units, message.implied.consequence = rules.implied.units, _wire(rules.implied)
+    if rules.residual_share is not None:
+        message.residual_share.share = rules.residual_share.share
+        message.residual_share.consequence = _wire(rules.residual_share)
     return message
 
 
@@ -179,6 +186,9 @@ def _rules_from_message(message: pb.StatisticRules) -> r.StatisticRules:
         given["modal_share"] = r.ModalShare(share.share, consequence(share.consequence))
     if message.HasField("implied"):
         given["implied"] = r.ImpliedTable(message.implied.units, consequence(message.implied.consequence))
+    if message.HasField("residual_share"):
+        left = message.residual_share
+        given["residual_share"] = r.MaximumResidualShare(left.share, consequence(left.consequence))
     return replace(usual, **given)
 
 

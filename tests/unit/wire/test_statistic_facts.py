@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,7 @@ from sdcgate.methods.outputs.every_statistic import compute_statistic as compute
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
 from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts
-from sdcgate.methods.outputs.statistic_rules import usual_rules
+from sdcgate.methods.outputs.statistic_rules import MaximumResidualShare, usual_rules
 from sdcgate.methods.outputs.statistics import Columns, FactorColumn
 from sdcgate.methods.rules import (
     Consequence,
@@ -64,6 +66,22 @@ def test_what_is_judged_behind_a_message_is_what_is_judged_before_it(statistic):
     assert own.findings
     assert answer.findings == own.findings
     assert answer.unchecked == ()
+
+
+@pytest.mark.parametrize(
+    "statistic", [Statistic.CORRELATIONS, Statistic.T_TEST, Statistic.ANALYSIS_OF_VARIANCE]
+)
+def test_squared_residuals_are_judged_alike_behind_a_message(statistic):
+    rules = replace(RULES, residual_share=MaximumResidualShare(0.1, Consequence.REFER))
+    computed = compute(statistic, SAMPLE, rules, COLUMNS)
+    request = statistic_request(statistic, computed.facts, rules, computed.errors)
+    asked = statistic_to_assess(statistics_pb2.AssessStatisticRequest.FromString(request.SerializeToString()))
+
+    assert asked.rules == rules
+    said = assess_statistic(asked.statistic, asked.facts, asked.rules, asked.errors)
+    assert said.findings == assess_statistic(statistic, computed.facts, rules).findings
+    found = [one for one in said.findings if one.rule is ReasonCode.INFLUENCE]
+    assert {one.consequence for one in found} == {Consequence.REFER}
 
 
 def test_rules_that_are_not_sent_follow_from_those_on_cells():

@@ -16,6 +16,7 @@ from sdcgate.methods.outputs.cross_products import CrossProducts, cross_products
 from sdcgate.methods.outputs.implied_tables import few_values, units_by_group
 from sdcgate.methods.outputs.moments import moment_bounds
 from sdcgate.methods.outputs.problems import ModelProblemError
+from sdcgate.methods.outputs.residual_shares import largest_held, residuals_of, shares_of
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_facts import (
     ImpliedCells,
@@ -56,6 +57,12 @@ def group_correlations(
         ),
     )
     groups = [_products(sample, columns, records) for records in sample.members]
+    nothing = np.zeros((len(names), len(names)))
+    centred = np.stack([nothing if sums is None else sums.centred for sums in groups])
+    left = residuals_of(names, centred, sample.records_of_groups)
+    alone = np.arange(sample.number_of_groups)
+    top = largest_held(sample, np.column_stack(values), left, alone, coalition + 1)
+    facts = replace(facts, residual_shares=shares_of(left, top, sample.number_of_groups))
     return Computed(statistic, _figures(groups, names, _TOLD[statistic]), facts)
 
 

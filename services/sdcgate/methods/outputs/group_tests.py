@@ -13,6 +13,7 @@ from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.association import implied_by_share, tables_of_groups
 from sdcgate.methods.outputs.cell_tests import OF_CELLS, cells_of_sample, figures_of_tests, tests_of_cells
 from sdcgate.methods.outputs.moments import moment_bounds
+from sdcgate.methods.outputs.residual_shares import largest_held, residuals_of_cells, shares_of
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.significance_tests import (
     SignificanceTest,
@@ -22,6 +23,7 @@ from sdcgate.methods.outputs.significance_tests import (
 from sdcgate.methods.outputs.statistic_facts import (
     ClosestBound,
     ImpliedCells,
+    ResidualShare,
     Statistic,
     StatisticFacts,
     facts_of_groups,
@@ -67,7 +69,11 @@ def _of_cells(statistic: Statistic, sample: Sample, rules: StatisticRules, colum
     told = statistic is not Statistic.CHI_SQUARED_TEST
     facts = replace(_facts(sample, rules, told), implied=(implied,))
     if told:
-        facts = replace(facts, bounds=_cell_bounds(sample, rules, cell, number))
+        facts = replace(
+            facts,
+            bounds=_cell_bounds(sample, rules, cell, number),
+            residual_shares=_shares(statistic, sample, rules, cell, number),
+        )
     factors = [(factor.name, factor.number) for factor in columns.factors]
     return tests_of_cells(statistic, cells_of_sample(sample, cell, number), factors, facts)
 
@@ -96,6 +102,21 @@ def _cell_bounds(
         ClosestBound(bound.name, np.where(empty, np.inf, bound.closeness.reshape(-1, number)).min(axis=1))
         for bound in moment_bounds(by_cell, 2, rules.table.coalition)
     )
+
+
+def _shares(
+    statistic: Statistic, sample: Sample, rules: StatisticRules, cell: IntArray, number: int
+) -> tuple[ResidualShare, ...]:
+    """What one unit holds of the squares about means: of each sample, or of all cells together."""
+    groups = sample.number_of_groups
+    by_cell = Sample(sample.values, sample.groups * number + cell, sample.units, groups * number)
+    each = np.arange(groups * number)
+    wholes = each if statistic is Statistic.T_TEST else each // number
+    cells = cells_of_sample(sample, cell, number)
+    sizes = by_cell.sums(sample.values**2)
+    left = residuals_of_cells(cells.squares.reshape(-1), cells.records.reshape(-1), sizes, wholes)
+    top = largest_held(by_cell, sample.values[:, None], left, wholes, rules.table.coalition + 1)
+    return shares_of(left, top, groups)
 
 
 _OF_RANKS: Mapping[Statistic, tuple[str, Callable[[FloatArray, FloatArray], SignificanceTest]]] = {

@@ -62,6 +62,15 @@ ORDERED = frozenset(
     }
 )
 """Statistics that are computed from percentiles."""
+UNEXPLAINED = frozenset(
+    {
+        Statistic.CORRELATIONS,
+        Statistic.PRINCIPAL_COMPONENTS,
+        Statistic.T_TEST,
+        Statistic.ANALYSIS_OF_VARIANCE,
+    }
+)
+"""Statistics that tell squared residuals."""
 EXTREMES = frozenset({Statistic.MINIMUM, Statistic.MAXIMUM, Statistic.RANGE})
 COUNTED = frozenset(
     {
@@ -124,6 +133,7 @@ def assess_statistic(
         _extremes(statistic, facts, rules),
         _modal_share(statistic, facts, rules),
         _implied(statistic, facts, rules),
+        _residual_shares(statistic, facts, rules),
     ):
         for outcome in judged:
             if isinstance(outcome, Finding):
@@ -230,6 +240,17 @@ def _implied(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules)
         few = (table.units < rule.units) & ((table.units > 0) | empty)
         unsafe = (facts.table.units != 0) & few.any(axis=1)
         yield from found(code, rule.consequence, unsafe, table.name, rule.units)
+
+
+def _residual_shares(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
+    rule, code = rules.residual_share, ReasonCode.INFLUENCE
+    if rule is None:
+        return
+    if statistic in UNEXPLAINED and not facts.residual_shares:
+        yield Unjudged(code, "residual_shares")
+    for one in facts.residual_shares:
+        unsafe = (facts.table.units != 0) & ~(one.shares < rule.share * (1 - CLOSE))
+        yield from found(code, rule.consequence, unsafe, one.name, rule.share)
 
 
 def _few(facts: StatisticFacts, units: IntArray, minimum: int) -> BoolArray:

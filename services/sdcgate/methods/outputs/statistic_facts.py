@@ -95,6 +95,16 @@ class ImpliedCells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ResidualShare:
+    """How much of what is left unexplained of each group is one unit's, whoever works together."""
+
+    name: str
+    """`a by b` of two measures; `cells`."""
+    shares: FloatArray = field(repr=False)
+    """Of the largest unit, without what a coalition of the next largest knows as its own; shape (groups,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StatisticFacts:
     """True facts of a statistic, a value a group; () and None where unknown. Hidden from repr.
 
@@ -109,6 +119,7 @@ class StatisticFacts:
     modal_shares: FloatArray | None = field(default=None, repr=False)
     """Share of the units in the most frequent category, shape (groups,)."""
     implied: tuple[ImpliedCells, ...] = ()
+    residual_shares: tuple[ResidualShare, ...] = ()
 
 
 def statistic_problems(facts: StatisticFacts) -> list[FactProblem]:
@@ -147,6 +158,8 @@ def _columns(facts: StatisticFacts) -> Iterator[tuple[str, FloatArray | IntArray
         yield f"facts.extremes[{place}].sharing_units", extreme.sharing_units
     for place, bound in enumerate(facts.bounds):
         yield f"facts.bounds[{place}].closeness", bound.closeness
+    for place, residual in enumerate(facts.residual_shares):
+        yield f"facts.residual_shares[{place}].shares", residual.shares
     if facts.modal_shares is not None:
         yield "facts.modal_shares", facts.modal_shares
 

@@ -48,6 +48,17 @@ class ImpliedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MaximumResidualShare:
+    """Unsafe if one unit holds more than this share of what a measure leaves unexplained of another.
+
+    Without what a coalition knows as its own: as many units as for p%.
+    """
+
+    share: float
+    consequence: Consequence
+
+
+@dataclass(frozen=True, slots=True)
 class Reliability:
     """From when on an estimate is flagged as too uncertain to be used; it is a warning, no protection."""
 
@@ -70,6 +81,7 @@ class StatisticRules:
     extremes: ExtremeValue | None = None
     modal_share: ModalShare | None = None
     implied: ImpliedTable | None = None
+    residual_share: MaximumResidualShare | None = None
     reliability: Reliability = Reliability()
 
 
