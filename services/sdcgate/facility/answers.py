@@ -14,6 +14,7 @@ from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
+from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.wire.dimensions import axes_to_messages
 from sdcgate.wire.json import to_value
@@ -99,6 +100,7 @@ def release_bytes(
     noisy: NoisyRelease | None = None,
     windows: Iterable[ReleasedWindow] = (),
     limit: PopulationLimit | None = None,
+    equations: Iterable[ReleasedEquations] = (),
 ) -> bytes:
     """What the ledger keeps of a release, to compare later answers with."""
     release = release_pb2.Release(dataset=dataset.name, version=dataset.version)
@@ -120,4 +122,5 @@ def release_bytes(
     release.windows.extend(window.message() for window in windows)
     if limit is not None:
         release.limits.append(limit.message())
+    release.equations.extend(one.message() for one in equations)
     return release.SerializeToString(deterministic=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
+from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
@@ -295,6 +296,8 @@ class Knowledge:
     """What left with noise."""
     windows: tuple[ReleasedWindow, ...] = ()
     """Windows whose means left as percentiles."""
+    equations: tuple[ReleasedEquations, ...] = ()
+    """What models told about the values of their outcomes."""
     left: bool = False
     """Whether anything has left, be it nothing that an audit knows; what refusals tell has not."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from sdcgate.facility.knowledge import Knowledge, KnownQuantity, NoisyRelease, ReleasedTable
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
+from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.ledger.ledger import Ledger, StoredRelease
 from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
@@ -66,8 +67,10 @@ class KnowledgeOfSources:
                 left = _left(stored)
                 grown = known.get(left.version, self.nothing()).grown(left.tables).limited(left.limits)
                 noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
-                some = grown.left or not left.limits
-                known[left.version] = replace(grown, noisy=noisy, windows=windows, left=some)
+                some, equations = grown.left or not left.limits, (*grown.equations, *left.equations)
+                known[left.version] = replace(
+                    grown, noisy=noisy, windows=windows, equations=equations, left=some
+                )
                 sequence = max(sequence, stored.sequence)
             self._sequences[source] = sequence
         return known, max(before, sequence)
@@ -83,6 +86,7 @@ class _Left:
     noisy: list[NoisyRelease]
     windows: list[ReleasedWindow]
     limits: list[PopulationLimit]
+    equations: list[ReleasedEquations]
 
 
 def _left(stored: StoredRelease) -> _Left:
@@ -98,6 +102,7 @@ def _left(stored: StoredRelease) -> _Left:
         [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else [],
         [ReleasedWindow.of(window) for window in release.windows],
         [PopulationLimit.of(limit) for limit in release.limits],
+        [ReleasedEquations.of(one) for one in release.equations],
     )
 
 

@@ -45,6 +45,11 @@ LEFT_OUT = (
     "{share:.0%} of the units were left out at random: with all of them the model would reveal figures that "
     "must not be known, together with what was released before."
 )
+TOGETHER = (
+    "Together with the models of this outcome that have left, this one would tell more about the values of "
+    "its population than that has units for."
+)
+TERMS_ASKED_BEFORE = "Ask a model of terms that have been asked of this outcome, or widen the filter."
 FEWER_TERMS = "Leave out a term or an interaction, ask factors by coarser levels, or widen the filter."
 SUGGESTIONS = {
     ReasonCode.RESIDUAL_DEGREES: FEWER_TERMS,
@@ -64,9 +69,13 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
         consequence = outcome.consequence or Consequence.REFUSE
         decision = new_decision(asked, consequence, reviewed or None)
         for code in outcome.codes:
-            message = REFERRED if consequence is Consequence.REFER else OF_MODELS.get(code, REFUSED)
+            told = TOGETHER if outcome.together else OF_MODELS.get(code, REFUSED)
+            message = REFERRED if consequence is Consequence.REFER else told
             message = " ".join((message, *outcome.not_estimable))
-            decision.reasons.append(model_reason(code, message, outcome.about))
+            reason = model_reason(code, message, outcome.about)
+            if outcome.together:
+                reason.suggestion = TERMS_ASKED_BEFORE
+            decision.reasons.append(reason)
     else:
         limits = plan.policy.models
         protected = bool(withheld.any() or outcome.not_estimated)
@@ -112,6 +121,7 @@ def found_model(
         implied=(*outcome.known_tables, *promised),
         fitted=told_model(plan, outcome.fitted) if outcome.fitted is not None else None,
         limit=outcome.outcomes[-1].limit if outcome.outcomes else None,
+        equations=(*outcome.equations, *(one for proposal in proposals for one in proposal.equations)),
     )
 
 

@@ -6,7 +6,7 @@ its units, at random, is named and not promised: nothing exact becomes known of 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.models import ModelInHand, ModelOutcome, ModelWay
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.redesign import NOT_MENDED, NothingWithheld, NotJudged, NotWhole
+from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.methods.cells import Facts, FloatArray, State
 from sdcgate.methods.rules import ReasonCode
 from sdcgate.methods.tables.redesign import Design, collapsed, search_designs
@@ -43,6 +44,8 @@ class ModelProposal:
     released: tuple[tuple[ReleasedTable, ...], ...] = field(default=(), repr=False)
     """What counts as known from now on, table after table."""
     left_out: bool = False
+    equations: tuple[ReleasedEquations, ...] = field(default=(), repr=False)
+    """What becomes known of the outcome's values."""
 
 
 class ModelRedesigner:
@@ -77,6 +80,7 @@ class ModelRedesigner:
             return None
         for table in outcome.known_tables:
             known = known.grown(table)
+        known = replace(known, equations=(*known.equations, *outcome.equations))
         deadline = Deadline(min(limits.models_time_limit_ms / 1000, left() / 2))
         return _Search(self, hand, request, known, deadline).run()
 
@@ -206,7 +210,9 @@ class _Search:
         # The next are judged as if this one had left: all of them together are told.
         for table in outcome.known_tables:
             self._known = self._known.grown(table)
-        self._found.append(ModelProposal(request, outcome.known_tables, outcome.left_out))
+        told = outcome.equations
+        self._known = replace(self._known, equations=(*self._known.equations, *told))
+        self._found.append(ModelProposal(request, outcome.known_tables, outcome.left_out, told))
         return True
 
     def _in_hand(self, plan: ModelPlan) -> ModelInHand:

@@ -16,6 +16,7 @@ from sdcgate.facility.idle_columns import IdleColumns
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.left_out import without_some
+from sdcgate.facility.model_equations import equations_of
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm_up
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.model_powers import audited_powers
@@ -39,6 +40,7 @@ from sdcgate.facility.pace import still_time
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
+from sdcgate.facility.released_equations import ReleasedEquations, too_many
 from sdcgate.facility.statistic_power_audit import UNPROVED
 from sdcgate.facility.told_by_factors import told_by_factors
 from sdcgate.facility.watching import Stage, watcher
@@ -83,6 +85,10 @@ class ModelOutcome:
     """Whether some units were left out, so that nothing of the tables is known exactly."""
     powers: tuple[ReleasedTable, ...] = field(default=(), repr=False)
     """The sums of powers that become known."""
+    equations: tuple[ReleasedEquations, ...] = field(default=(), repr=False)
+    """What becomes known of the outcome's values."""
+    together: bool = False
+    """Whether it is held for what other models told beside it."""
 
     @property
     def known_tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
@@ -159,6 +165,8 @@ class ModelWay:
             held = ModelOutcome(last.consequence, last.codes, tuple(outcomes), about)
             return self._without_some(hand, known, left) or held
         outcome = self._judged(hand, outcomes, judged, left, approved)
+        if outcome.consequence is None:
+            outcome = _beside_others(hand.plan, outcome, known, approved)
         return outcome if outcome.consequence is not None else self._audited(hand, outcome, known, left)
 
     def _audited(
@@ -303,6 +311,19 @@ class ModelWay:
             not_estimated=tuple(name for name, no in by_name.items() if no and name not in estimated),
             findings=findings,
         )
+
+
+def _beside_others(plan: ModelPlan, outcome: ModelOutcome, known: Knowledge, approved: bool) -> ModelOutcome:
+    """The model, unless it and those that left tell too many equations about values of its outcome."""
+    rule = plan.policy.models.rules.parameters
+    if outcome.fitted is None or rule is None:
+        return outcome
+    new = equations_of(plan, outcome.fitted, outcome.outcomes)
+    waived = approved and rule.consequence is Consequence.REFER
+    if waived or not any(too_many(rule, one, known.equations) for one in new):
+        return replace(outcome, equations=new)
+    held, codes = max(rule.consequence, Consequence.REFER), (ReasonCode.SATURATED,)
+    return ModelOutcome(held, codes, outcome.outcomes, fitted=outcome.fitted, together=True)
 
 
 def cells_of(plan: ModelPlan) -> int:

@@ -14,6 +14,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.redesign import Proposal
+from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.events import BoxRow, DecisionEvent, ReviewEvent
@@ -63,6 +64,8 @@ class Found:
     """Windows whose means leave as percentiles."""
     limit: PopulationLimit | None = None
     """What a refusal tells of a population."""
+    equations: tuple[ReleasedEquations, ...] = ()
+    """What models told about the values of their outcome."""
 
     @property
     def tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
@@ -242,4 +245,6 @@ def reason_name(reason: pb.Reason) -> str:
 def _release_bytes(asked: Asked, found: Found) -> bytes | None:
     if not (found.released or found.noisy or found.exception or found.inexact or found.limit):
         return None
-    return answers.release_bytes(asked.dataset, found.released, found.noisy, found.windows, found.limit)
+    return answers.release_bytes(
+        asked.dataset, found.released, found.noisy, found.windows, found.limit, found.equations
+    )
