@@ -1,4 +1,4 @@
-"""Models of one outcome with ever other regressors: each tells little of its people, together they tell all."""
+"""Models of one outcome with ever other regressors: each tells little of its people, all of them tell all."""
 
 from collections.abc import Iterator
 from pathlib import Path
