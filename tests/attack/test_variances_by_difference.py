@@ -151,6 +151,13 @@ def test_two_filters_do_not_leave_a_variance_that_must_not_be_known(house, first
     assert verdict(ask(house, "MEAN", place=PLACES[:3])) == "RELEASED"
 
 
+def test_errors_of_a_lorenz_curve_tell_squares_as_well(house) -> None:
+    assert verdict(ask(house, "VARIANCE")) == "RELEASED"
+    rest = ask(house, "LORENZ_CURVE", place=PLACES[:3], standard_errors=True)
+    assert verdict(rest) == "REFUSED"
+    assert "DIFFERENCING" in reasons(rest)
+
+
 def test_nor_do_many_filters_of_which_no_two_tell_it(house) -> None:
     assert verdict(ask(house, "VARIANCE")) == "RELEASED"
     answered = [ask(house, "VARIANCE", place=[place]) for place in PLACES[:3]]

@@ -17,13 +17,21 @@ from sdcgate.cli import main
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.pace import Pace
 from sdcgate.methods.outputs.inequality import gini
-from sdcgate.methods.outputs.linearised_errors import gini_indices, standard_deviations, variances
+from sdcgate.methods.outputs.linearised_errors import (
+    gini_indices,
+    kurtoses,
+    lorenz_ordinates,
+    skewnesses,
+    standard_deviations,
+    variances,
+)
 from sdcgate.methods.outputs.moments import moments
 from sdcgate.methods.outputs.percentile_errors import REACH, percentile_errors
+from sdcgate.methods.outputs.percentiles import percentiles
 from sdcgate.methods.outputs.sample import Design, Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
 from sdcgate.methods.outputs.statistic_facts import Statistic
-from sdcgate.methods.outputs.statistic_rules import usual_rules
+from sdcgate.methods.outputs.statistic_rules import PercentileUnits, usual_rules
 from sdcgate.methods.outputs.statistics import compute
 from sdcgate.methods.rules import Consequence, Finding, MinimumUnits, ReasonCode, Rules
 from sdcgate_client import Client, format_answer
@@ -118,6 +126,47 @@ def test_errors_of_variances_deviations_and_gini_indices_are_those_of_the_design
             assert found["coefficient_of_variation"][place] == pytest.approx(variation, rel=DIGITS)
 
 
+@pytest.fixture
+def skewed(tmp_path: Path) -> Iterator[Any]:
+    """People of whom nothing has left, so that no sum of powers is compared with another."""
+    made = _house(tmp_path, even())
+    yield made
+    made.facility.close()
+
+
+def even() -> pd.DataFrame:
+    """People as above of whom nobody lies so far out that high powers would be hers."""
+    frame = drawn(number=3000)
+    chance = np.random.default_rng(8).uniform(0, 1, len(frame))
+    return frame.assign(income=np.round(500 + 1500 * chance**2 + 0.01 * frame["income"], 2))
+
+
+def test_errors_of_skewness_and_kurtosis_are_those_of_the_design(skewed) -> None:
+    people = even()
+    for kind, of in (("SKEWNESS", skewnesses), ("KURTOSIS", kurtoses)):
+        answered = ask(skewed, kind, standard_errors=True)
+        found = figures(answered)
+        for place in range(3):
+            sample = sample_of(people, PLACES[place])
+            expected = of(sample, moments(sample))
+            assert found[kind.lower()][place] == pytest.approx(expected.values[0], rel=DIGITS)
+            assert found["standard_error"][place] == pytest.approx(expected.standard_errors[0], rel=DIGITS)
+
+
+def test_errors_of_a_lorenz_curve_are_those_of_the_design(skewed) -> None:
+    people = even()
+    found = figures(ask(skewed, "LORENZ_CURVE", standard_errors=True))
+    for place in range(3):
+        sample = sample_of(people, PLACES[place])
+        parts = percentiles(sample, PercentileUnits(10, 10, Consequence.PROTECT))
+        expected = dict(zip(parts.points, lorenz_ordinates(sample, parts), strict=True))
+        for point in (0.25, 0.5, 0.75):
+            name = f"P{100 * point:g}"
+            assert found[name][place] == pytest.approx(expected[point].values[0], rel=DIGITS)
+            error = found[f"standard_error({name})"][place]
+            assert error == pytest.approx(expected[point].standard_errors[0], rel=DIGITS)
+
+
 def test_the_error_of_a_median_is_made_of_percentiles_that_leave(house, people) -> None:
     """With the share's error, which is one of counts, whoever has the answer can make it himself."""
     answered = ask(house, "PERCENTILES", standard_errors=True)
@@ -208,7 +257,7 @@ def test_estimates_that_are_too_uncertain_are_flagged(tmp_path) -> None:
 
 
 def test_what_has_no_error_says_so(house) -> None:
-    for kind in ("SKEWNESS", "KURTOSIS", "LORENZ_CURVE", "HERFINDAHL"):
+    for kind in ("CONCENTRATION_RATIO", "HERFINDAHL"):
         with pytest.raises(InvalidRequest) as caught:
             ask(house, kind, weighted=False, standard_errors=True)
         assert [problem.path for problem in caught.value.problems] == ["standard_errors"]

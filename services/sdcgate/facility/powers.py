@@ -2,7 +2,7 @@
 
 import re
 
-POWER = re.compile(r"power([234]):(.+)", re.DOTALL)
+POWER = re.compile(r"power([2-8]):(.+)", re.DOTALL)
 
 Bounds = tuple[float | None, float | None]
 """What everybody knows single values to be at least and at most."""

@@ -39,8 +39,11 @@ WITH_ERRORS = frozenset(
         Statistic.MODE,
         Statistic.VARIANCE,
         Statistic.STANDARD_DEVIATION,
+        Statistic.SKEWNESS,
+        Statistic.KURTOSIS,
         Statistic.PERCENTILES,
         Statistic.GINI,
+        Statistic.LORENZ_CURVE,
     }
 )
 """Statistics that may have standard errors beside them."""

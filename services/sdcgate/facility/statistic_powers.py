@@ -42,6 +42,9 @@ ORDERS_OF_ERRORS: Mapping[Statistic, int] = {
     Statistic.GINI: 2,
     Statistic.VARIANCE: 4,
     Statistic.STANDARD_DEVIATION: 4,
+    Statistic.SKEWNESS: 6,
+    Statistic.KURTOSIS: 8,
+    Statistic.LORENZ_CURVE: 2,
 }
 """Statistics whose standard errors tell sums of powers, up to this one."""
 

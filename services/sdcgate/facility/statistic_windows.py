@@ -40,7 +40,8 @@ def told_windows(
     first = computed.percentiles
     if first is None:
         return ()
-    points = [np.isfinite(figure.shown(found)) for figure in computed.figures]
+    own = computed.figures[: len(first.points)]
+    points = [np.isfinite(figure.shown(found)) for figure in own]
     told = np.stack(points, axis=1) & shown[:, None]
     windows = [ToldWindows(plan.measures[0], first, told, second is None)]
     if second is not None:

@@ -69,7 +69,7 @@ def _largest(sample: Sample, values: FloatArray) -> FloatArray:
 def moment_bounds(
     sample: Sample, highest: int, coalition: int = 1, name: str = ""
 ) -> tuple[ClosestBound, ...]:
-    """How closely moments from the second to the `highest` (2, 3 or 4) bound the greatest or least value.
+    """How closely moments from the second to the `highest`, 8 at most, bound the greatest or least value.
 
     With S the sum of n squared deviations, no value lies farther from the mean than sqrt(S (n - 1) / n).
     Other units of the group, `coalition` of them, take their own values out first: those that add most beside
@@ -87,7 +87,7 @@ def moment_bounds(
     )
 
 
-_LABELS = {2: "variance", 3: "skewness", 4: "kurtosis"}
+_LABELS = {2: "variance", 3: "skewness", 4: "kurtosis"} | {order: f"power {order}" for order in (5, 6, 7, 8)}
 
 
 def _ends(sample: Sample) -> tuple[IntArray, IntArray]:

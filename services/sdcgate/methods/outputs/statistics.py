@@ -1,6 +1,6 @@
 """One statistic of groups: its figures, and the facts by which they are judged."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -97,7 +97,7 @@ class Computed:
         """The percentiles that may leave, in all groups: what curves and pictures are drawn from."""
         if self.percentiles is None:
             return None
-        points = [figure.shown(assessment) for figure in self.figures]
+        points = [figure.shown(assessment) for figure in self.figures[: len(self.percentiles.points)]]
         hidden = ~np.isfinite(np.stack(points, axis=1))
         found = self.percentiles
         return replace(
@@ -218,13 +218,16 @@ def _spread(asked: _Asked) -> Computed:
 
 
 def _moments(asked: _Asked) -> Computed:
+    """Skewness or kurtosis, with its standard error where that is asked: it tells powers twice as high."""
     found = moments.moments(asked.sample)
-    values, highest = {
-        Statistic.SKEWNESS: (found.skewness, 3),
-        Statistic.KURTOSIS: (found.kurtosis, 4),
+    of, highest = {
+        Statistic.SKEWNESS: (linearised_errors.skewnesses, 3),
+        Statistic.KURTOSIS: (linearised_errors.kurtoses, 4),
     }[asked.statistic]
-    bounds = moments.moment_bounds(asked.sample, highest, asked.coalition)
-    return asked.computed(values, replace(asked.facts(values=asked.sample.values), bounds=bounds))
+    bounds = moments.moment_bounds(asked.sample, (1 + asked.errors) * highest, asked.coalition)
+    facts = replace(asked.facts(values=asked.sample.values), bounds=bounds)
+    computed = _with_errors(asked, of(asked.sample, found), facts)
+    return replace(computed, errors=asked.errors, unreliable=computed.unreliable if asked.errors else None)
 
 
 def _ordered(asked: _Asked) -> Computed:
@@ -241,7 +244,18 @@ def _ordered(asked: _Asked) -> Computed:
     figures = tuple(Figure(name, values[:, place], about=name) for place, name in enumerate(names))
     shares = association.shares_of_most_frequent_values(asked.sample)
     facts = replace(facts, percentiles=found.facts(), bounds=found.bounds(), modal_shares=shares)
+    if asked.errors and asked.statistic is Statistic.LORENZ_CURVE:
+        told = linearised_errors.lorenz_ordinates(asked.sample, found)
+        bounds = (*facts.bounds, *linearised_errors.lorenz_error_bounds(asked.sample, found, asked.coalition))
+        facts, figures = replace(facts, bounds=bounds), (*figures, *_errors_of_points(names, told))
     return Computed(asked.statistic, figures, facts, percentiles=found)
+
+
+def _errors_of_points(names: list[str], told: tuple[means.Estimates, ...]) -> Iterator[Figure]:
+    """Error and coefficient of variation of each point, which leave where the point does."""
+    for name, one in zip(names, told, strict=True):
+        yield Figure(f"standard_error({name})", one.standard_errors, about=name)
+        yield Figure(f"coefficient_of_variation({name})", one.coefficients_of_variation, about=name)
 
 
 def _mode(asked: _Asked) -> Computed:
