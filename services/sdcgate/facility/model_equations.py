@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from sdcgate.facility.attempt import Outcome
 from sdcgate.facility.model_fitting import Fitted
 from sdcgate.facility.model_plan import ModelPlan
+from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.methods.outputs.fits import Family
 from sdcgate.methods.outputs.formula import Classes, Numeric, Survival
