@@ -252,6 +252,8 @@ class KnownQuantity:
         with suppress(SpanBudgetExceeded):
             # A span that could not take a table in says so whenever it is asked.
             self._add(span, known)
+            # What this told, as a publication elsewhere may, no later table can be refused for.
+            span.give_up_caught()
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
         populations = known.populations()

@@ -94,6 +94,10 @@ class Span:
         self._answerable()
         return self._echelon.caught
 
+    def give_up_caught(self) -> None:
+        """Watch no longer those boxes that are in the span: nothing that is added later tells them."""
+        self._echelon.caught = False
+
     def copy(self, pulse: Callable[[], None] = unhurried) -> "Span":
         """An independent span with the same boxes; what is not changed is shared.
 
