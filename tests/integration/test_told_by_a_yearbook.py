@@ -11,7 +11,12 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 STEWARD = Caller("steward key", Role.STEWARD, "stefan")
 CODES = {"place": "abcd", "job": "vwxyz", "sex": "fm", "ill": "012"}
-SHARES = {"place": (0.4, 0.3, 0.2, 0.1), "job": (0.4, 0.3, 0.2, 0.07, 0.03), "sex": (0.5, 0.5), "ill": (0.8, 0.15, 0.05)}
+SHARES = {
+    "place": (0.4, 0.3, 0.2, 0.1),
+    "job": (0.4, 0.3, 0.2, 0.07, 0.03),
+    "sex": (0.5, 0.5),
+    "ill": (0.8, 0.15, 0.05),
+}
 
 
 @pytest.fixture
@@ -20,7 +25,10 @@ def house(tmp_path):
     rng = np.random.default_rng(7)
     columns = [rng.choice(list(codes), 900, p=SHARES[name]) for name, codes in CODES.items()]
     incomes = rng.lognormal(8, 1, 900).astype(int)
-    lines = [",".join((*CODES, "income")), *(",".join(map(str, row)) for row in zip(*columns, incomes, strict=True))]
+    lines = [
+        ",".join((*CODES, "income")),
+        *(",".join(map(str, row)) for row in zip(*columns, incomes, strict=True)),
+    ]
     (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
     made = build(tmp_path, data_root=tmp_path)
     made.engine.register(people_descriptor(CODES, [{"name": "income", "lower_bound": 0}]))
@@ -35,7 +43,10 @@ def enter(house, *variables: str) -> pb.EnterKnowledgeResponse:
 
 @pytest.mark.parametrize("figures", [("UNITS",), ("UNITS", "SUM:income")], ids=str)
 def test_tables_that_have_nothing_to_do_with_it_leave_as_before(house, figures):
-    assert verdict(house.ask(dataset="people", rows=["place"], columns=["job"], figures=figures)) == "RELEASED_PROTECTED"
+    assert (
+        verdict(house.ask(dataset="people", rows=["place"], columns=["job"], figures=figures))
+        == "RELEASED_PROTECTED"
+    )
     enter(house, "place", "job")
     asked = [{"rows": ["sex"]}, {"rows": ["ill"]}, {"rows": ["sex"], "columns": ["place"]}]
     verdicts = [verdict(house.ask(dataset="people", figures=figures, **table)) for table in asked]
@@ -43,7 +54,7 @@ def test_tables_that_have_nothing_to_do_with_it_leave_as_before(house, figures):
 
 
 def test_what_is_withheld_besides_stays_out_of_reach(house):
-    """The yearbook tells jobs by place; of illness by job the few stay withheld, whoever asks what beside it."""
+    """The yearbook tells jobs by place; of illness by job the few stay withheld, whoever asks what."""
     assert verdict(house.ask(dataset="people", rows=["place"], columns=["job"])) == "RELEASED_PROTECTED"
     enter(house, "place", "job")
     assert verdict(house.ask(dataset="people", rows=["ill"], columns=["job"])) == "RELEASED_PROTECTED"

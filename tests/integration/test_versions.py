@@ -230,7 +230,7 @@ def test_a_variable_whose_codes_occur_in_one_version_only_makes_versions_incompa
 
 
 @pytest.mark.parametrize(
-    "without", [{"unit": {"label": "person"}}, {"household": {"column": "person"}}], ids=str
+    "without", [{"unit": {"label": "person"}}, {"holding": {"column": "person"}}], ids=str
 )
 def test_where_units_cannot_be_recognised_a_checker_looks(survey, without):
     """A line more would make others of all records that follow it."""

@@ -126,6 +126,11 @@ def enter_knowledge(
         )
     before = " (entered before)" if told.get("repeated_answer") else ""
     typer.echo(f"{told['cells']} cells of {name} are known now, record {told['query']}{before}")
+    if told.get("told"):
+        typer.echo(
+            f"{told['told']} figures that were withheld can be computed by it: {', '.join(told['told_of'])}. "
+            "What follows from bounds besides, `sdcgate ledger audit` says."
+        )
 
 
 def read_scenarios(path: Path) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from sdcgate.cli.connection import FAILED, give_up, told
 
 if TYPE_CHECKING:
     from sdcgate.facility.ledger_audit import AuditedNoise, AuditedQuantity, SourceAudit
+    from sdcgate.facility.versions_audit import AuditedVersions
     from sdcgate.methods.tables.joint_history import AuditedBox, Term
 
 MOST_TERMS = 12
@@ -59,10 +60,12 @@ def describe(found: "SourceAudit", every: bool = False) -> str:
     lines = [f"{found.tables} tables have left"]
     for quantity in found.quantities:
         lines += ["", *_of_version(quantity, every)]
+    for versions in found.versions:
+        lines += ["", *_of_versions(versions, found.quantities)]
     for noise in found.noise:
         lines += ["", *_of_noise(noise)]
     if found.overrides:
-        lines += ["", f"released by exception, unknown to audits: {', '.join(found.overrides)}"]
+        lines += ["", f"released by exception, on a checker's responsibility: {', '.join(found.overrides)}"]
     return "\n".join(lines)
 
 
@@ -77,13 +80,48 @@ def _of_version(audited: "AuditedQuantity", every: bool) -> list[str]:
         f"{len(audited.cells)} withheld, to be told to no less than {width}",
         f"  {audited.of(Standing.REFUTED)} refuted, {audited.of(Standing.PROVED)} proved, "
         f"{audited.of(Standing.WIDE)} wide within the variables looked at, "
-        f"{audited.of(Standing.UNPROVED)} unproved",
+        f"{audited.of(Standing.UNPROVED)} unproved{_others(audited)}",
     ]
     for cell in sorted(audited.cells, key=lambda cell: -cell.standing):
         if cell.standing is Standing.REFUTED:
             lines += _refuted(audited, cell)
+        elif cell.standing is Standing.ELSEWHERE:
+            where = audited.elsewhere[cell.box]
+            lines.append(f"  KNOWN FROM ELSEWHERE: {audited.words(cell.box)}, since it was entered: {where}")
         elif every:
             lines.append(f"  {cell.standing.name}: {audited.words(cell.box)}{_within(cell)}")
+    return lines
+
+
+def _others(audited: "AuditedQuantity") -> str:
+    """How many cells there are of standings that are seldom."""
+    from sdcgate.methods.tables.joint_history import Standing
+
+    bare, known = audited.of(Standing.NOT_COMPUTABLE), audited.of(Standing.ELSEWHERE)
+    said = f", {bare} not computable and of no bounds, so that nothing more is proved" if bare else ""
+    return said + (f", {known} known from elsewhere" if known else "")
+
+
+def _of_versions(audited: "AuditedVersions", quantities: "tuple[AuditedQuantity, ...]") -> list[str]:
+    from sdcgate.methods.tables.joint_history import Standing
+
+    first, second = audited.earlier, audited.later
+    name = f"{second.name} version {second.version} beside {first.name} version {first.version}"
+    if not audited.compared:
+        name += ": unproved, as not all of it could be compared"
+    refuted, unproved = audited.of(Standing.REFUTED), audited.of(Standing.UNPROVED)
+    lines = [
+        f"{name}: {audited.figures} figures held against each other, "
+        f"{refuted} refuted and {unproved} unproved, as too few changed"
+    ]
+    words = next(one.words for one in quantities if one.dataset is second)
+    for cell in audited.cells:
+        what = f"{cell.standing.name}: {cell.quantity} of {words(cell.box)}"
+        if cell.was is None or cell.now is None:
+            lines.append(f"  {what}: what few changed follows from what has left")
+        else:
+            told_ = f"{cell.now:{SHOWN}} - {cell.was:{SHOWN}} = {cell.now - cell.was:{SHOWN}}"
+            lines.append(f"  {what}: {told_}, of too few who changed")
     return lines
 
 

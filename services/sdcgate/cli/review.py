@@ -1,6 +1,7 @@
 """`sdcgate review`: what an output checker does with referred queries."""
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,7 +73,11 @@ def approve(
     query: QueryId,
     note: Note,
     exception: Annotated[
-        bool, typer.Option(help="Release an output of which nothing can be proved; the ledger keeps that.")
+        bool,
+        typer.Option(
+            help="Release an output of which nothing can be proved, or what could not be compared with other "
+            "versions; the ledger keeps that, and every audit lists it."
+        ),
     ] = False,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
@@ -152,11 +157,36 @@ def describe(checker: dict[str, Any] | Any, request: Any) -> str:
         lines += [f"{name.replace('_', ' ')}: {value:g}" for name, value in risk.items()]
     if table is not None:
         lines += ["", format_table(table, request)]
+    for other in checker.get("other_versions", ()):
+        lines += ["", *_other_version(checker, other, request)]
     if statistic := checker.get("statistic"):
         lines += ["", format_statistic(Statistic.from_json(statistic))]
     if model := checker.get("model"):
         lines += ["", format_model(Model.from_json(model))]
     return "\n".join(lines)
+
+
+def _other_version(checker: Any, other: dict[str, Any], request: Any) -> list[str]:
+    """What left of another version, the same table there, and by what each figure differs from it."""
+    from sdcgate_client import format_table
+
+    name, queries = f"{other.get('dataset')} version {other.get('version')}", other.get("queries") or []
+    left = ", ".join(queries) if queries else "nothing with a cell of this table"
+    lines = [f"compare with {name}, of which has left: {left}"]
+    there = _true_table({**checker, "facts": other.get("facts")})
+    here = _true_table(checker)
+    if there is None or here is None:
+        return lines
+    differences = tuple(
+        replace(mine, values=tuple(map(_less, mine.values, its.values)))
+        for mine, its in zip(here.figures, there.figures, strict=True)
+    )
+    lines += ["", f"{name}:", format_table(there, request)]
+    return [*lines, "", f"less {name}:", format_table(replace(here, figures=differences), request)]
+
+
+def _less(new: float | None, old: float | None) -> float | None:
+    return None if new is None or old is None else new - old
 
 
 def _finding(finding: dict[str, Any], table: Any) -> str:

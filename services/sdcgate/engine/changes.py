@@ -11,6 +11,7 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Region
+from sdcgate.engine.record_columns import HOUSEHOLD_SHARES
 from sdcgate.engine.snapshot import ReadColumn
 from sdcgate.engine.version_change import changed_keys
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, MeasureFacts
@@ -33,6 +34,8 @@ class Changes:
     """WAS or IS, shape (records,)."""
     units: int = field(repr=False)
     _columns: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+    _homes: list[IntArray] = field(default_factory=list, repr=False)
+    """The households of the units as they were and as they are, once they were looked up."""
 
     def inside(self, regions: Sequence[Region]) -> list[IntArray]:
         """The records that lie in each region, by their places among those of the changed units.
@@ -63,27 +66,53 @@ class Changes:
             found.append(np.flatnonzero(chosen[kind]))
         return found
 
-    def moved(self, inside: Sequence[IntArray]) -> IntArray:
-        """Units that have a record in a region in one version only, shape (regions,).
+    def moved(self, inside: Sequence[IntArray]) -> list[IntArray]:
+        """Units that have a record in a region in one version only, for each region.
 
         `inside` are here and below the records of each region, as `inside` tells them.
         """
-        found = np.zeros(len(inside), dtype=np.int64)
-        for place, rows in enumerate(inside):
+        found = []
+        for rows in inside:
             unit, sign = self.unit[rows], self.sign[rows]
             sides = [np.bincount(unit[sign == side], minlength=self.units) > 0 for side in (WAS, IS)]
-            found[place] = np.count_nonzero(sides[0] != sides[1])
+            found.append(np.flatnonzero(sides[0] != sides[1]))
         return found
 
-    def different(self, inside: Sequence[IntArray], measure: str = "", weighted: bool = False) -> IntArray:
-        """Units whose part of a region's figure differs, shape (regions,).
+    def different(
+        self, inside: Sequence[IntArray], measure: str = "", weighted: bool = False
+    ) -> list[IntArray]:
+        """Units whose part of a region's figure differs, for each region.
 
         The figure is the number of records, or the sum of a measure; weighted by the records' weights or not.
         Raises UnknownName.
         """
         parts = self._parts(measure, weighted)
-        found = [np.count_nonzero(self._of_units(rows, parts)) for rows in inside]
-        return np.array(found, dtype=np.int64)
+        return [np.flatnonzero(self._of_units(rows, parts)) for rows in inside]
+
+    def households(self, units: Sequence[IntArray]) -> FloatArray | None:
+        """Households that sets of units are of at least, shape (sets,); None where there are none.
+
+        Units that share a household in either version count as one. Numbers of households are of one file:
+        those that were and those that are are counted apart, and the larger number is the least.
+        """
+        kind = self.datasets[1].household
+        if not kind:
+            return None
+        homes = self._homes_of_units()
+        if kind == "size":
+            shares = np.minimum(*homes) / HOUSEHOLD_SHARES
+            return np.array([float(shares[chosen].sum()) for chosen in units], dtype=np.float64)
+        found = [max(len(np.unique(side[chosen][side[chosen] >= 0])) for side in homes) for chosen in units]
+        return np.array(found, dtype=np.float64)
+
+    def _homes_of_units(self) -> list[IntArray]:
+        """Of each side, shape (units,): a household's number, -1 where a unit is not there; or its share."""
+        if not self._homes:
+            home = self._column("household").astype(np.int64)
+            by_id = self.datasets[1].household == "id"
+            homes = _homes if by_id else _shares
+            self._homes.extend(homes(self.unit, self.sign, home, self.units))
+        return self._homes
 
     def contributions(self, inside: Sequence[IntArray], measure: str, ranks: int) -> MeasureFacts:
         """By how much a measure's sums differ in each region; contributions are the units' differences.
@@ -129,6 +158,32 @@ class Changes:
             column = newest.measure_column(variable.removeprefix(MEASURE_PREFIX))
             return np.isnan(self._column(column)).astype(np.int64)
         return self._column(newest.column(variable)).astype(np.int64)
+
+
+def _homes(unit: IntArray, sign: IntArray, home: IntArray, units: int) -> list[IntArray]:
+    """One number for all units that are joined by households of either version; -1 on a side without them."""
+    label = np.arange(units)
+    while True:
+        before = label.copy()
+        for side in (WAS, IS):
+            mine, theirs = unit[sign == side], home[sign == side]
+            least = np.full(int(home.max(initial=-1)) + 1, units)
+            np.minimum.at(least, theirs, label[mine])
+            np.minimum.at(label, mine, least[theirs])
+        if (label == before).all():
+            break
+    there = [np.bincount(unit[sign == side], minlength=units) > 0 for side in (WAS, IS)]
+    return [np.where(side, label, -1) for side in there]
+
+
+def _shares(unit: IntArray, sign: IntArray, home: IntArray, units: int) -> list[IntArray]:
+    """The least share of a household that a unit has on a side, a whole one where it is not there."""
+    found = []
+    for side in (WAS, IS):
+        shares = np.full(units, HOUSEHOLD_SHARES, dtype=np.int64)
+        np.minimum.at(shares, unit[sign == side], home[sign == side])
+        found.append(shares)
+    return found
 
 
 def changes(datasets: tuple[Dataset, Dataset], reads: tuple[ReadColumn, ReadColumn]) -> Changes:

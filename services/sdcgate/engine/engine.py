@@ -358,10 +358,9 @@ class Engine:
     def changes(self, first: Dataset, second: Dataset) -> Changes | None:
         """What differs between two versions, unit by unit; None where it cannot be told figure by figure.
 
-        Households' numbers are of one file only, as are records' where these are the units. Raises
-        SnapshotDamaged.
+        Where records are the units, their numbers are of one file only. Raises SnapshotDamaged.
         """
-        told = comparable(first, second) and second.descriptor.unit.column and not second.household
+        told = comparable(first, second) and second.descriptor.unit.column
         if not told or first.additive or second.additive:
             return None
         return changes((first, second), (self._columns(first), self._columns(second)))

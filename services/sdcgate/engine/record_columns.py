@@ -123,20 +123,31 @@ class RecordColumns:
         household = self.descriptor.household
         if household is None:
             return None
-        texts = self._texts(household.column or household.size_column)
+        if household.column:
+            named = self.household_ids()
+            return None if named is None else named[1]
+        texts = self._texts(household.size_column)
         if texts is None:
             return None
-        if household.column:
-            ids, index = np.unique(
-                np.array([canonical(text) for text in texts.distinct]), return_inverse=True
-            )
-            return np.append(index, len(ids))[texts.index].astype(np.int64)
         sizes, _, bad = scaled_values(texts, 0)
         largest = int(sizes.max())
         if bad.any() or largest <= 0 or bool((sizes < 0).any()):
             self._add("household.size_column", "sizes must be whole numbers, not negative and not all 0")
             return None
         return HOUSEHOLD_SHARES // np.where(sizes == 0, largest, sizes)
+
+    def household_ids(self) -> tuple[tuple[str, ...], IntArray] | None:
+        """The distinct ids of households, the empty one of all records without last, and each record's place.
+
+        None where there are no ids.
+        """
+        household = self.descriptor.household
+        texts = self._texts(household.column) if household is not None and household.column else None
+        if texts is None:
+            return None
+        ids, index = np.unique(np.array([canonical(text) for text in texts.distinct]), return_inverse=True)
+        places = np.append(index, len(ids))[texts.index].astype(np.int64)
+        return (*map(str, ids), ""), places
 
     def holding(self, units: tuple[tuple[str, ...], IntArray] | None) -> IntArray | None:
         """Dense ids of holdings; a unit without one is a holding itself."""

@@ -1,6 +1,6 @@
 """Reading and checking a dataset against its descriptor: all problems at once, or arrays for a snapshot."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,6 +29,10 @@ from sdcgate.methods.cells import BoolArray, IntArray, KeyArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+HOUSEHOLD_ID = "id of the household"
+"""Among what a record's mark is made of; no variable has this name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +206,8 @@ def _encode(
         return None
     ids, place = units
     keys = unit_keys(ids, descriptor.source or descriptor.name, secret)[place]
-    prepared = _Sorting(descriptor, code_lists, problems).prepare(keys, finest, numbers, valid, secret)
+    sorting = _Sorting(descriptor, code_lists, problems, reading.household_ids())
+    prepared = sorting.prepare(keys, finest, numbers, valid, secret)
     return replace(prepared, unit_ids=ids if descriptor.unit.column else ())
 
 
@@ -213,6 +218,8 @@ class _Sorting:
     descriptor: Descriptor
     code_lists: Mapping[str, tuple[LevelCodes, ...]]
     problems: list[DescriptorProblem]
+    households: tuple[tuple[str, ...], IntArray] | None
+    """Their ids, and that of each record: its number is of this file only, its id of every version."""
 
     def prepare(
         self,
@@ -223,7 +230,11 @@ class _Sorting:
         secret: bytes,
     ) -> Prepared:
         """The dataset, sorted by unit key and record mark."""
-        codes = {name: (self.code_lists[name][0].codes, positions) for name, positions in finest.items()}
+        codes: dict[str, tuple[Sequence[str], IntArray]] = {
+            name: (self.code_lists[name][0].codes, positions) for name, positions in finest.items()
+        }
+        if self.households is not None:
+            codes[HOUSEHOLD_ID] = self.households
         contents = self._named_numbers(numbers, valid)
         marks = record_marks(keys, content_words(secret, codes, contents), secret)
         distinct, unit = np.unique(keys, return_inverse=True)
@@ -265,7 +276,8 @@ class _Sorting:
         for position, measure in enumerate(self.descriptor.measures):
             named[f"value of {measure.name}"] = numbers[f"m{position}"]
             named[f"presence of {measure.name}"] = valid[f"m{position}"].astype(np.int64)
-        return named | {name: numbers[name] for name in ("weight", "household") if name in numbers}
+        others = ("weight",) if self.households is not None else ("weight", "household")
+        return named | {name: numbers[name] for name in others if name in numbers}
 
     def _household_kind(self) -> Literal["", "id", "size"]:
         if self.descriptor.household is None:

@@ -1,7 +1,7 @@
 """Steps 5 to 7 for one table at one head of the ledger: from findings to what may be decided."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.findings import (
+    OF_CELLS,
     consequence_of,
     told_codes,
     unsafe_cells,
@@ -18,7 +19,7 @@ from sdcgate.facility.findings import (
 )
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied
 from sdcgate.facility.joint_look import HeldBy, JointlyUnproved, nothing_held
-from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.knowledge import NOTHING_TOLD, Knowledge, ReleasedTable, Told
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit
@@ -285,7 +286,22 @@ class Attempt:
 
         What is withheld now and is known from before, or is withheld as a share only, counts as known.
         """
-        return [q.with_states(_states(secret & ~known[q.quantity])) for q in self.new]
+        return [
+            replace(
+                q.with_states(_states(secret & ~known[q.quantity])),
+                told=self._told(q.quantity, secret & known[q.quantity]),
+            )
+            for q in self.new
+        ]
+
+    def _told(self, quantity: str, cells: BoolArray) -> Told:
+        """Cells withheld though they are known, and which of them break a rule in a quantity."""
+        if not cells.any():
+            return NOTHING_TOLD
+        about = {"", quantity, quantity.removeprefix(WEIGHTED_PREFIX)}
+        own = [one for one in self.findings if one.rule in OF_CELLS and one.measure in about]
+        unsafe = cells & unsafe_cells(own, len(cells))
+        return Told(*(tuple(np.flatnonzero(which).tolist()) for which in (cells, unsafe)))
 
     def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
         """Released, unless an unsafe group that no table shows would be in the span."""

@@ -1,12 +1,13 @@
 """The facility: the only room of the house from which anything is released."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import cast
 
 import numpy as np
 
+from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
@@ -26,11 +27,19 @@ from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.model_queries import ModelQueries
 from sdcgate.facility.model_redesign import ModelRedesigner
 from sdcgate.facility.models import ModelWay
+from sdcgate.facility.other_version_view import OtherVersionView
 from sdcgate.facility.outputs import read_output
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import ProtectionService, RiskService
-from sdcgate.facility.published import enterable, entered, everything_known, table_of
+from sdcgate.facility.published import (
+    enterable,
+    entered,
+    everything_known,
+    newly_told,
+    queries_told,
+    table_of,
+)
 from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.query_pictures import drawn
 from sdcgate.facility.recording import Answered, Found, Recorder, record_of
@@ -53,6 +62,7 @@ from sdcgate.ledger.errors import ContentRemoved, NotReferred
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredQuery, StoredSummary
 from sdcgate.ledger.openings import Openings
+from sdcgate.methods.tables.boxes import Box
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
@@ -94,8 +104,9 @@ class Facility:
         self.fitting_room = FittingRoom(fitting)
         """Where models are fitted."""
         self._fits = ModelWay(engine, self._judge, risk, self.fitting_room)
-        knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
+        self._knowledge = knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, knowledge)
+        self._other_versions = OtherVersionView(engine, self._judge, self._policies, knowledge)
         self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))
         redesigner = Redesigner(engine, risk, self._recorder.left_whole)
         self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
@@ -220,12 +231,15 @@ class Facility:
         plan = enterable(self._versions.plan(table))
         asked = asked_knowledge(plan, table, request.published)
         recorded = self._recorder.answered(asked)
+        told: dict[str, set[Box]] = {}
         if recorded is None:
             computed = self._judge.compute(plan)
             outcome = everything_known(plan, computed)
 
             def attempt() -> Answered:
-                found = Found(computed, outcome, self._road.head.known(plan.dataset).sequence)
+                known = self._road.head.known(plan.dataset)
+                told.update(newly_told(known, outcome.released))
+                found = Found(computed, outcome, known.sequence)
                 return self._recorder.record(caller, asked, entered(asked, plan, computed, outcome), found)
 
             recorded = self._road.head.attempt(plan.dataset.source, attempt, pace)
@@ -235,7 +249,14 @@ class Facility:
             cells=len(decision.table.statuses),
             certificate=decision.certificate,
             repeated_answer=recorded.repeated,
+            told=sum(map(len, told.values())),
+            told_of=self._told_of(plan.dataset, told) if told else (),
         )
+
+    def _told_of(self, dataset: Dataset, told: Mapping[str, Set[Box]]) -> list[str]:
+        """The queries that withheld what a publication tells."""
+        left = self._knowledge.left(dataset.source)
+        return queries_told(left, (dataset.name, dataset.version), told)
 
     def check_knowledge(self, caller: Caller, request: pb.EnterKnowledgeRequest) -> None:
         """Look for all that is wrong with a table of knowledge, without entering it."""
@@ -329,6 +350,8 @@ class Facility:
         response = pb.GetQueryResponse(decision=self._recorder.decision_of(stored))
         if checks:
             response.checker.CopyFrom(record.checker)
+            if stored.verdict == "REFERRED":
+                response.checker.other_versions.extend(self._other_versions.of(stored, record))
             first = self._approvals.of(query)
             response.checker.approved_by = first.reviewer if first is not None else ""
         if record.HasField("request"):

@@ -78,7 +78,8 @@ class Judge:
     ) -> Outcome:
         """Steps 4 to 7 at one head. `approved`: an output checker waives what the policy refers to him.
 
-        Where other versions of the source have left, `versions` compares them; without it, it is referred.
+        Where other versions of the source have left, `versions` compares them; without it, or where they do
+        not compare, it is referred, and no approval waives that.
         """
         facts = computed.table.facts
         judgement = self._assess(
@@ -92,7 +93,7 @@ class Judge:
         if plan.policy.cell_keys is not None:
             noise = Noise.of(plan.policy.cell_keys)
             own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, pulse)
-            return own.outcome(noise, approved)
+            return own.outcome(noise)
         truth = partial(self._occurring.held, plan.dataset)
         attempt = Attempt(
             plan, computed.table, known, judgement, findings, empty, pulse, approved, truth=truth
@@ -102,7 +103,7 @@ class Judge:
         if known.noisy:
             return replace(attempt.held(Consequence.REFER, ReasonCode.UNPROVED), message=MIXED)
         inspector = self._inspector(plan, remaining)
-        if known.other_versions and not approved:
+        if known.other_versions:
             compared = None if versions is None else versions.compare(plan, known, pulse)
             if compared is None:
                 return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
@@ -117,7 +118,8 @@ class Judge:
                 findings,
                 empty,
                 pulse,
-                versions=asked,
+                approved,
+                asked,
                 truth=truth,
             )
             inspector = replace(inspector, also=self._also_changed(compared, plan, remaining))
@@ -131,7 +133,7 @@ class Judge:
     ) -> FromVersions | Outcome:
         """What other versions ask of a table; or held, as it would not have left of one of them."""
         plan, new = attempt.plan, attempt.new
-        rules = rules_of_changes(_cell_rules(applicable(plan)))
+        rules = rules_of_changes(cell_rules(applicable(plan)))
         judge = self._judging_cells(rules, remaining)
         withheld, by_filter = np.zeros((2, len(attempt.facts)), dtype=np.bool_)
         try:
@@ -163,10 +165,18 @@ class Judge:
     ) -> Outcome:
         """What would be decided about a table as one of an earlier version, by the rules of its cells."""
         table = self._engine.compute(plan.dataset, _cells(plan))
-        judgement = self._assess(table.axes, table.facts, _cell_rules(applicable(plan)), 0, None, remaining())
+        judgement = self._assess(table.axes, table.facts, cell_rules(applicable(plan)), 0, None, remaining())
         empty = empty_codes(table.axes, table.facts.records)
         own = Attempt(
-            plan, table, known, judgement, [*judgement.findings], empty, attempt.still_time, versions=asked
+            plan,
+            table,
+            known,
+            judgement,
+            [*judgement.findings],
+            empty,
+            attempt.still_time,
+            attempt.approved,
+            asked,
         )
         if judgement.unchecked:
             return own.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
@@ -189,7 +199,7 @@ class Judge:
         self, compared: Compared, plan: Plan, remaining: Callable[[], float]
     ) -> Callable[[Sequence[Region], Sequence[str]], BoolArray]:
         """In which groups of cells too few changed from some other version."""
-        judge = self._judging_cells(rules_of_changes(_cell_rules(applicable(plan))), remaining)
+        judge = self._judging_cells(rules_of_changes(cell_rules(applicable(plan))), remaining)
 
         def also(regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
             whole = [expanded_region(plan.dataset, region) for region in regions]
@@ -249,7 +259,7 @@ class Judge:
         )
 
     def _inspector(self, plan: Plan, remaining: Callable[[], float]) -> Inspector:
-        rules = _cell_rules(applicable(plan))
+        rules = cell_rules(applicable(plan))
         ranks, how = _ranks(plan), rules.contributions
 
         def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
@@ -322,7 +332,7 @@ def _key_cells(computed: Computed) -> BoolArray:
     return chosen.reshape(-1)
 
 
-def _cell_rules(rules: Rules) -> Rules:
+def cell_rules(rules: Rules) -> Rules:
     """The rules of single cells, for differences."""
     return Rules(
         minimum_units=rules.minimum_units,

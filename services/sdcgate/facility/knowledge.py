@@ -31,6 +31,18 @@ Fixed = tuple[tuple[str, int], ...]
 """Axes and filters as in `BoxTable`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Cells that an answer withholds and that count as published, as they were known; by their places."""
+
+    cells: tuple[int, ...] = ()
+    unsafe: tuple[int, ...] = ()
+    """Those among them that break a rule in the quantity; the others hide some."""
+
+
+NOTHING_TOLD = Told()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedTable:
     """One quantity of one release: counts, or a measure's sums, over the boxes of a table."""
@@ -40,6 +52,7 @@ class ReleasedTable:
     facts: Facts = field(repr=False)
     boxes: tuple[Box, ...] = field(repr=False)
     """The boxes of the table's cells."""
+    told: Told = NOTHING_TOLD
 
     def with_states(self, states: IntArray) -> "ReleasedTable":
         """The same cells in other states."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sdcgate.facility.knowledge import Knowledge, KnownQuantity, NoisyRelease, ReleasedTable
+from sdcgate.facility.knowledge import Knowledge, KnownQuantity, NoisyRelease, ReleasedTable, Told
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.released_equations import ReleasedEquations
@@ -51,8 +51,15 @@ class KnowledgeOfSources:
         """
         for stored in self._ledger.releases(source, after_sequence=after):
             if stored.sequence <= until:
-                left = _left(stored)
+                left = left_of(stored)
                 yield stored.sequence, stored.version, None if left.noisy else left.tables
+
+    def left(self, source: str) -> Iterator["Left"]:
+        """All that left of a source, event after event; what refusals told is none."""
+        for stored in self._ledger.releases(source):
+            left = left_of(stored)
+            if not left.limits:
+                yield left
 
     def nothing(self) -> Knowledge:
         """What is known of a source of which nothing has left."""
@@ -64,22 +71,19 @@ class KnowledgeOfSources:
         sequence, before = self._ledger.source_sequence(source), self._sequences.get(source, 0)
         if before < sequence:
             for stored in self._ledger.releases(source, after_sequence=before):
-                left = _left(stored)
-                grown = known.get(left.version, self.nothing()).grown(left.tables).limited(left.limits)
-                noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
-                some, equations = grown.left or not left.limits, (*grown.equations, *left.equations)
-                known[left.version] = replace(
-                    grown, noisy=noisy, windows=windows, equations=equations, left=some
-                )
+                left = left_of(stored)
+                known[left.version] = with_event(known.get(left.version, self.nothing()), left)
                 sequence = max(sequence, stored.sequence)
             self._sequences[source] = sequence
         return known, max(before, sequence)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Left:
+class Left:
     """What one event of the ledger made known."""
 
+    sequence: int
+    query: str
     version: tuple[str, int]
     """The dataset and its version."""
     tables: list[ReleasedTable]
@@ -87,22 +91,37 @@ class _Left:
     windows: list[ReleasedWindow]
     limits: list[PopulationLimit]
     equations: list[ReleasedEquations]
+    exception: bool = False
+    """Whether a checker released it though it could not be proved."""
 
 
-def _left(stored: StoredRelease) -> _Left:
+def with_event(known: Knowledge, left: Left) -> Knowledge:
+    """What is known of a version with what one more event of it made known."""
+    grown = known.grown(left.tables).limited(left.limits)
+    noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
+    some, equations = grown.left or not left.limits, (*grown.equations, *left.equations)
+    return replace(grown, noisy=noisy, windows=windows, equations=equations, left=some)
+
+
+def left_of(stored: StoredRelease) -> Left:
+    """What a stored release made known."""
     release = release_pb2.Release.FromString(stored.payload)
     tables = []
     for part in release.tables:
         table = BoxTable.from_bytes(part.boxes)
         facts = facts_from_message(part.facts, len(table))
-        tables.append(ReleasedTable(part.quantity, table, facts, tuple(table.boxes())))
-    return _Left(
+        told = Told(tuple(part.known), tuple(part.unsafe))
+        tables.append(ReleasedTable(part.quantity, table, facts, tuple(table.boxes()), told))
+    return Left(
+        stored.sequence,
+        stored.query_id,
         (release.dataset, release.version),
         tables,
         [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else [],
         [ReleasedWindow.of(window) for window in release.windows],
         [PopulationLimit.of(limit) for limit in release.limits],
         [ReleasedEquations.of(one) for one in release.equations],
+        release.exception,
     )
 
 

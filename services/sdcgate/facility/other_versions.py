@@ -69,8 +69,8 @@ class Changed:
         fresh = [box for box in dict.fromkeys(boxes) if (quantity, box) not in self._units]
         regions = self.regions([((box,), ()) for box in fresh])
         differing = self.changes.different(self.changes.inside(regions), *_figure(quantity))
-        for box, units in zip(fresh, differing.tolist(), strict=True):
-            self._units[quantity, box] = units
+        for box, units in zip(fresh, differing, strict=True):
+            self._units[quantity, box] = len(units)
         return np.array([self._units[quantity, box] for box in boxes], dtype=np.int64)
 
     def regions(self, boxes: Sequence[tuple[Sequence[Box], Sequence[Box]]]) -> list[Region]:
@@ -92,7 +92,7 @@ Judged = Callable[[Facts], Sequence[Finding]]
 
 def rules_of_changes(rules: Rules) -> Rules:
     """Rules of single cells as they hold for changes: of amounts as they are, up or down."""
-    return replace(rules, minimum_households=None, contributions=ABSOLUTE_VALUES)
+    return replace(rules, contributions=ABSOLUTE_VALUES)
 
 
 def few_changed(
@@ -104,16 +104,13 @@ def few_changed(
     those by whom it differs.
     """
     inside = changes.inside(regions)
-    moved, records = changes.moved(inside), changes.different(inside)
-    asked = [Facts(moved, moved), Facts(records, records)]
+    asked = [_facts(changes, changes.moved(inside)), _facts(changes, changes.different(inside))]
     for quantity in quantities:
         measure, weighted = _figure(quantity)
-        if weighted:
-            differing = changes.different(inside, measure, weighted)
-            asked.append(Facts(differing, differing))
-        elif measure:
-            parts = changes.contributions(inside, measure, RANKS)
-            asked.append(Facts(parts.valid_units, parts.valid_records, measures=(parts,)))
+        if measure or weighted:
+            differing = _facts(changes, changes.different(inside, measure, weighted))
+            parts = () if weighted else (changes.contributions(inside, measure, RANKS),)
+            asked.append(replace(differing, measures=parts))
     unsafe = np.zeros(len(regions), dtype=np.bool_)
     for facts in asked:
         if not facts.units.any():
@@ -122,6 +119,12 @@ def few_changed(
             cells = np.array(finding.cells, dtype=np.int64)
             unsafe[cells[facts.units[cells] > 0]] = True
     return unsafe
+
+
+def _facts(changes: Changes, units: Sequence[IntArray]) -> Facts:
+    """Sets of units as facts that the rules of cells judge."""
+    counts = np.array([len(one) for one in units], dtype=np.int64)
+    return Facts(counts, counts, changes.households(units))
 
 
 def few_changed_cells(changed: Changed, new: Sequence[ReleasedTable], judge: Judged) -> BoolArray:
@@ -180,7 +183,7 @@ def _could_be_few(
         return either
     both: BoolArray = (mine > 0) & (theirs > 0)
     judged = new.quantity != COUNTS and (rules.equal_values is not None or rules_on_contributions(rules))
-    if judged or rules.minimum_units is None:
+    if judged or rules.minimum_units is None or rules.minimum_households is not None:
         return both
     near: BoolArray = np.abs(mine - theirs) < rules.minimum_units.units
     return both & near
@@ -247,7 +250,7 @@ class OtherVersions:
         for version in others:
             other = datasets.find(self._engine, plan.dataset.name, version)
             for name in names & plan.dataset.variation.keys():
-                if not _same_codes(plan.dataset, other, name):
+                if not same_codes(plan.dataset, other, name):
                     return False
         return True
 
@@ -270,7 +273,8 @@ class OtherVersions:
         return replace(known, sequence=sequence)
 
 
-def _same_codes(one: Dataset, other: Dataset, name: str) -> bool:
+def same_codes(one: Dataset, other: Dataset, name: str) -> bool:
+    """Whether a variable has the same codes occurring in two versions, following from the same others."""
     first, second = one.variation.get(name), other.variation.get(name)
     if first is None or second is None:
         return False

@@ -48,9 +48,9 @@ class Perturbing:
     judgement: Assessment
     still_time: Callable[[], None]
 
-    def outcome(self, noise: Noise, approved: bool) -> Outcome:
-        """What may be decided. `approved`: a checker has compared it with other versions."""
-        if self.known.other_versions and not approved:
+    def outcome(self, noise: Noise) -> Outcome:
+        """What may be decided."""
+        if self.known.other_versions:
             return self.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         if mixed(self.known, noise):
             return replace(self.held(Consequence.REFER, ReasonCode.UNPROVED), message=MIXED)

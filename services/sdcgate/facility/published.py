@@ -4,6 +4,8 @@ They count as released from then on, so that every audit reckons with them. Noth
 are out already.
 """
 
+from collections.abc import Iterable, Mapping, Sequence, Set
+
 import numpy as np
 
 from sdcgate.facility.asked import Asked
@@ -12,12 +14,16 @@ from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.figures import released_table
 from sdcgate.facility.judging import Computation
+from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.known_sources import Left
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.refusals import too_large
 from sdcgate.facility.weights import with_weights
 from sdcgate.methods.cells import State
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.span import SpanBudgetExceeded
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
@@ -69,6 +75,36 @@ def everything_known(plan: Plan, computed: Computation) -> Outcome:
     axes, facts = computed.table.axes, with_weights(plan, computed.table.facts)
     states = np.full(len(facts), State.PUBLISHED, dtype=np.int64)
     return Outcome(None, (), states, released=tuple(as_if_published(plan, axes, facts)))
+
+
+def newly_told(known: Knowledge, tables: Sequence[ReleasedTable]) -> dict[str, set[Box]]:
+    """Withheld boxes, by quantity, that can be computed with more tables and could not without.
+
+    Where that takes too much work, those that the tables show themselves.
+    """
+    found: dict[str, set[Box]] = {}
+    for quantity in dict.fromkeys(table.quantity for table in tables):
+        before = known.of(quantity)
+        after = known.grown(table for table in tables if table.quantity == quantity).of(quantity)
+        withheld = before.boxes.secrets_within(before.shapes.full.keys())
+        try:
+            inside = after.span.contains(withheld) & ~before.span.contains(withheld)
+        except SpanBudgetExceeded:
+            inside = after.published.among(withheld)
+        told = {box for box, known_now in zip(withheld, inside, strict=True) if known_now}
+        if told:
+            found[quantity] = told
+    return found
+
+
+def queries_told(left: Iterable[Left], version: tuple[str, int], told: Mapping[str, Set[Box]]) -> list[str]:
+    """The queries of a version that withheld any of some boxes, in order."""
+    return [
+        event.query
+        for event in left
+        if event.version == version
+        and any(told.get(table.quantity, set()) & set(table.withheld()) for table in event.tables)
+    ]
 
 
 def entered(asked: Asked, plan: Plan, computed: Computation, outcome: Outcome) -> pb.Decision:

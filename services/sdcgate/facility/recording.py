@@ -47,7 +47,8 @@ class Found:
     sequence: int | None = None
     """The sequence of the source at which it was judged."""
     exception: bool = False
-    """Released by a checker though nothing is proved of it: the audit of later answers does not know it."""
+    """Released by a checker though it could not be proved: an output that cannot be bound, of which the audit
+    of later answers knows nothing, or what could not be compared with other versions."""
     binding: tuple[str, ...] = ()
     """Where a submitted output is not what it is declared to be."""
     proposed: tuple[Proposal, ...] = ()
@@ -246,5 +247,11 @@ def _release_bytes(asked: Asked, found: Found) -> bytes | None:
     if not (found.released or found.noisy or found.exception or found.inexact or found.limit):
         return None
     return answers.release_bytes(
-        asked.dataset, found.released, found.noisy, found.windows, found.limit, found.equations
+        asked.dataset,
+        found.released,
+        found.noisy,
+        found.windows,
+        found.limit,
+        found.equations,
+        found.exception,
     )

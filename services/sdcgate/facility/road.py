@@ -1,7 +1,7 @@
 """What all kinds of queries do alike: answered before, refused without data, decided, reviewed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 from sdcgate.facility.asked import Asked
@@ -16,9 +16,16 @@ from sdcgate.facility.refusals import Refusal
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.watching import watcher
 from sdcgate.ledger.credentials import Caller
-from sdcgate.methods.rules import Consequence
+from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+from sdcgate_proto.sdcgate.types.v1 import policy_pb2
+
+NOT_COMPARED = (
+    "It could not be compared with what left of another version of the source, and whoever has both may have "
+    "what one person changed. Compare it with what the review shows of the other version: refuse it, or "
+    "approve it with `exception`, which the ledger records and every audit lists."
+)
 
 Judged = tuple[Consequence | None, pb.Decision, Found]
 """What may happen, the decision that says so, and what it was made from."""
@@ -76,7 +83,8 @@ class Road:
     ) -> pb.Decision:
         """Record that a checker refuses or returns a query, or approve it: steps 4 to 8 at the present head.
 
-        `judging` computes what is approved, and says how to judge it at a head.
+        `judging` computes what is approved, and says how to judge it at a head. What could not be compared
+        with other versions leaves by exception only.
 
         Raises:
             Conflict: it still cannot be proved that it is safe.
@@ -87,7 +95,13 @@ class Road:
         judged = judging()
 
         def attempt() -> pb.Decision:
-            consequence, decision, found = judged(self.head.known(asked.dataset))
+            known = self.head.known(asked.dataset)
+            consequence, decision, found = judged(known)
+            if consequence is Consequence.REFER and _not_compared(decision):
+                if not request.exception:
+                    raise Conflict(NOT_COMPARED)
+                consequence, decision, found = judged(replace(known, other_versions=False))
+                found = replace(found, exception=consequence is None)
             if consequence is Consequence.REFER:
                 raise Conflict("It still cannot be proved that this is safe; refuse it.")
             return self.recorder.record_review(caller, request, asked, record, decision, found)
@@ -110,3 +124,9 @@ class Road:
             return self.recorder.record(caller, asked, decision, found)
 
         return self.head.attempt(asked.dataset.source, attempt, pace)
+
+
+def _not_compared(decision: pb.Decision) -> bool:
+    """Whether a decision is held as what left of other versions could not be compared with it."""
+    codes = {policy_pb2.ReasonCode.Name(reason.code) for reason in decision.reasons}
+    return policy_pb2.ReasonCode.Name(ReasonCode.VERSION_DIFFERENCE.value) in codes

@@ -79,6 +79,10 @@ def by_hand(versions_: tuple[Version, Version], region: Region, part) -> dict[st
     return {name: difference for name, difference in differences.items() if difference}
 
 
+def counted(units) -> list[int]:
+    return [len(one) for one in units]
+
+
 REGIONS = [
     Region(((),)),
     Region(((("town", 1),),)),
@@ -99,9 +103,10 @@ def test_changes_are_those_of_a_count_by_hand(tmp_path_factory, before, after):
         first, second = registered(engine, folder, before), registered(engine, folder, after)
         changes = engine.changes(first, second)
         inside = changes.inside(REGIONS)
-        moved, records_ = changes.moved(inside), changes.different(inside)
-        weights = changes.different(inside, "", True)
-        incomes, weighted = changes.different(inside, "income"), changes.different(inside, "income", True)
+        moved, records_ = map(counted, (changes.moved(inside), changes.different(inside)))
+        weights = counted(changes.different(inside, "", True))
+        incomes = counted(changes.different(inside, "income"))
+        weighted = counted(changes.different(inside, "income", True))
         parts = changes.contributions(inside, "income", 2)
         for place, region in enumerate(REGIONS):
             those = [
@@ -139,5 +144,5 @@ def test_of_two_equal_versions_nothing_changed(engine, tmp_path):
     first = registered(engine, tmp_path, people)
     changes = engine.changes(first, first)
     inside = changes.inside(REGIONS)
-    assert changes.different(inside).tolist() == [0] * len(REGIONS)
+    assert counted(changes.different(inside)) == [0] * len(REGIONS)
     assert np.all(changes.contributions(inside, "income", 1).largest == 0)

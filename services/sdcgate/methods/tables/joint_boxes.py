@@ -55,6 +55,14 @@ class JointBoxes:
         limits = {**self.limits, box: min(units, self.limits.get(box, units))}
         return replace(self, masks=masks, limits=limits)
 
+    def withholding(self, boxes: Iterable[Box]) -> "JointBoxes":
+        """With boxes as withheld and never published, whatever was noted of them."""
+        hidden = list(boxes)
+        left = {names: dict(shown) for names, shown in self.published.items()}
+        for box in hidden:
+            left.get(variables_of(box), {}).pop(box, None)
+        return replace(self, published=left).grown((), hidden)
+
     def adding_up(self, varying: Set[str] | None, units: bool) -> "JointBoxes":
         """What tells of records, or of units: these add up over what does not vary within them.
 

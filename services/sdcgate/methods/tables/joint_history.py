@@ -38,9 +38,13 @@ class Standing(IntEnum):
     """It can be two values a width apart, whatever of all that left is combined."""
     WIDE = 1
     """It can within the variables looked at; there are boxes of others as well."""
-    UNPROVED = 2
+    NOT_COMPUTABLE = 2
+    """It is no sum or difference of what left; how closely it is told is not, as no value has a bound."""
+    UNPROVED = 3
     """It could not be told in time."""
-    REFUTED = 3
+    ELSEWHERE = 4
+    """It is known: a publication elsewhere told it, and until then nothing that left did."""
+    REFUTED = 5
     """It is told more closely than the width."""
 
 

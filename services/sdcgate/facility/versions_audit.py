@@ -1,0 +1,220 @@
+"""What versions of one source tell together: figures of two whose difference rests on few who changed.
+
+Each version is audited by itself (`ledger_audit`). Here the figures of one are held against those of the
+other, as before a table leaves (`other_versions`), and what has not been compared is not proved.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.engine import Engine
+from sdcgate.facility.differencing import TooManyDifferences, region_axis
+from sdcgate.facility.judging import cell_rules
+from sdcgate.facility.knowledge import COUNTS, ReleasedTable
+from sdcgate.facility.known_sources import Left
+from sdcgate.facility.other_versions import (
+    Changed,
+    few_changed,
+    few_changed_differences,
+    rules_of_changes,
+    same_codes,
+)
+from sdcgate.facility.powers import power_parts
+from sdcgate.facility.withheld_history import Withheld, truly_published
+from sdcgate.methods.cells import Facts
+from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
+from sdcgate.methods.tables.assessment import assess_table
+from sdcgate.methods.tables.boxes import NOBODY, Box
+from sdcgate.methods.tables.joint_history import Standing
+from sdcgate.methods.tables.released_cells import ReleasedCells
+from sdcgate.methods.tables.span import SpanBudgetExceeded
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedBox:
+    """A figure of two versions whose difference rests on too few who changed."""
+
+    quantity: str
+    box: Box
+    standing: Standing
+    """Refuted: both are known. Unproved: one is and the other is withheld, or they are differences."""
+    was: float | None = field(default=None, repr=False)
+    now: float | None = field(default=None, repr=False)
+    """The figures, where they left as such; of counts records."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedVersions:
+    """What two versions of a source tell together."""
+
+    earlier: Dataset
+    later: Dataset
+    compared: bool
+    """Whether all of it could be compared."""
+    figures: int = 0
+    """Those that were held against each other."""
+    cells: tuple[ChangedBox, ...] = field(default=(), repr=False)
+
+    def of(self, standing: Standing) -> int:
+        """How many figures there are of a standing."""
+        return sum(cell.standing is standing for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VersionLeft:
+    """A version with what left of it."""
+
+    dataset: Dataset
+    events: Sequence[Left] = field(repr=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all that left are figures of which it can be told who changed."""
+        powers = any(power_parts(table.quantity)[1] > 1 for table in self.tables())
+        unknown = any(event.noisy or not (event.tables or event.limits) for event in self.events)
+        return not (powers or unknown)
+
+    @property
+    def left(self) -> bool:
+        """Whether anything has left of it; what refusals tell has not."""
+        return any(not event.limits for event in self.events)
+
+    def tables(self) -> Iterable[ReleasedTable]:
+        """What left of it, in order."""
+        return (table for event in self.events for table in event.tables)
+
+
+def changes_between(engine: Engine, one: VersionLeft, other: VersionLeft) -> Changed | None:
+    """What changed between two versions, in boxes of the first; None where they do not compare."""
+    first, second = one.dataset, other.dataset
+    if first.name != second.name or not (one.exact and other.exact):
+        return None
+    changes = engine.changes(*((first, second) if first.version < second.version else (second, first)))
+    names = {name for left in (one, other) for table in left.tables() for name in table.table.full}
+    known = names & first.variation.keys()
+    if changes is None or not all(same_codes(first, second, name) for name in known):
+        return None
+    return Changed(first, changes)
+
+
+def unchanged(event: Left, version: tuple[str, int], changed: Changed) -> Left:
+    """Of what left of another version, the figures that are the same in this one."""
+    tables = [changed.same(table) for table in event.tables]
+    return replace(event, version=version, tables=tables, windows=[], limits=[])
+
+
+def audit_versions(
+    changed: Changed | None,
+    earlier: tuple[VersionLeft, Withheld],
+    later: tuple[VersionLeft, Withheld],
+    rules: Rules,
+) -> AuditedVersions:
+    """What two versions tell together.
+
+    Args:
+        changed: what changed between them, in boxes of the later; None where that cannot be told.
+        earlier: one of them, with what is known of it.
+        later: the other.
+        rules: those that hold for its cells.
+    """
+    (first, _), (second, _) = earlier, later
+    if changed is None:
+        return AuditedVersions(first.dataset, second.dataset, False)
+    if not second.dataset.household:
+        rules = replace(rules, minimum_households=None)
+    rules = rules_of_changes(cell_rules(rules))
+    compared = _Compared(changed, earlier, later, rules)
+    found, number, whole = list[ChangedBox](), 0, True
+    for quantity in sorted({table.quantity for table in second.tables()}):
+        try:
+            cells = compared.cells(quantity)
+            found += cells[0]
+            number += cells[1]
+            found += compared.differences(quantity, {cell.box for cell in cells[0]})
+        except (SpanBudgetExceeded, TooManyDifferences):
+            whole = False
+    return AuditedVersions(first.dataset, second.dataset, whole, number, tuple(found))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Compared:
+    changed: Changed
+    earlier: tuple[VersionLeft, Withheld]
+    later: tuple[VersionLeft, Withheld]
+    rules: Rules
+
+    def cells(self, quantity: str) -> tuple[list[ChangedBox], int]:
+        """Figures of both versions in which too few changed, and how many were looked at.
+
+        Raises SpanBudgetExceeded.
+        """
+        (first, known_first), (second, known_second) = self.earlier, self.later
+        shown = [_shown(left, quantity) for left in (first, second)]
+        boxes = sorted(shown[0].keys() | shown[1].keys())
+        regions = self.changed.regions([((box,), ()) for box in boxes])
+        few = few_changed(self.changed.changes, regions, [quantity], self._judge)
+        suspected = [box for box, close in zip(boxes, few, strict=True) if close]
+        sides = [
+            {box: box in own or bool(known.known.of(quantity).span.contains([box])[0]) for box in suspected}
+            for own, known in zip(shown, (known_first, known_second), strict=True)
+        ]
+        hidden = [
+            set(known.of(quantity).boxes.secrets_within(_names(suspected)))
+            for known in (known_first, known_second)
+        ]
+        found = []
+        for box in suspected:
+            was, now = (own.get(box) for own in shown)
+            if sides[0][box] and sides[1][box]:
+                found.append(ChangedBox(quantity, box, Standing.REFUTED, was, now))
+            elif box in hidden[0] or box in hidden[1]:
+                found.append(ChangedBox(quantity, box, Standing.UNPROVED, was, now))
+        return found, len(boxes)
+
+    def differences(self, quantity: str, told: set[Box]) -> list[ChangedBox]:
+        """Cells of the later version that differ from one that left before by a group in which few changed.
+
+        Raises TooManyDifferences.
+        """
+        left, found = ReleasedCells(), dict[Box, ChangedBox]()
+        for table in self.later[0].tables():
+            if table.quantity != quantity:
+                continue
+            shown = set(truly_published(table))
+            chosen = np.array([box in shown for box in table.boxes], dtype=np.bool_)
+            if len(left):
+                either = np.any(
+                    few_changed_differences(self.changed, table, left, self.rules, self._judge), axis=0
+                )
+                for cell in np.flatnonzero(either & chosen).tolist():
+                    box = table.boxes[cell]
+                    if box not in told:
+                        found[box] = ChangedBox(quantity, box, Standing.UNPROVED)
+            left = left.grown(table.table, table.boxes, table.facts, chosen)
+        return list(found.values())
+
+    def _judge(self, facts: Facts) -> Sequence[Finding]:
+        found = assess_table(region_axis(len(facts)), facts, self.rules, 0, None)
+        if found.unchecked:
+            return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(len(facts))))]
+        return found.findings
+
+
+def _shown(left: VersionLeft, quantity: str) -> dict[Box, float]:
+    """Boxes of a quantity that left, with their figures."""
+    found: dict[Box, float] = {}
+    for table in left.tables():
+        if table.quantity != quantity:
+            continue
+        shown = set(truly_published(table)) - {NOBODY}
+        amounts = dict(table.amounts())
+        counts = {box: records for box, (records, _) in table.published()}
+        found |= {box: amounts[box].total if quantity != COUNTS else float(counts[box]) for box in shown}
+    return found
+
+
+def _names(boxes: Iterable[Box]) -> set[str]:
+    return {name for box in boxes for name, _ in box}

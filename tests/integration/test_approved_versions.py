@@ -1,0 +1,105 @@
+"""A checker's approval of a new version's table waives no comparison with what left of another version."""
+
+import pytest
+
+from home_panel import HERS, HOLDINGS, HOUSEHOLDS, Panel
+from house import cells, reasons, verdict
+from sdcgate.facility.errors import Conflict
+from sdcgate.facility.pace import Pace
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+
+
+@pytest.fixture
+def panel(tmp_path) -> Panel:
+    made = Panel(tmp_path, **HOUSEHOLDS)
+    assert made.register() == 1
+    return made
+
+
+@pytest.fixture
+def referred(tmp_path):
+    """Holdings are in no record's mark: the second version's table is referred."""
+    made = Panel(tmp_path, **HOLDINGS)
+    made.register()
+    assert verdict(made.ask()) == "RELEASED"
+    assert made.register(joined=1) == 2
+    answered = made.ask()
+    assert (verdict(answered), reasons(answered)) == ("REFERRED", ["VERSION_DIFFERENCE"])
+    return made, answered.decision.query
+
+
+def test_one_more_in_a_household_survey_is_told_by_no_table(panel):
+    first = panel.ask()
+    assert panel.register(joined=1) == 2
+    again = panel.ask()
+    assert (again.repeated, again.decision) == (True, first.decision)
+    other = panel.ask(columns=["place"])
+    assert (verdict(other), other.decision.version) == ("RELEASED_PROTECTED", 1)
+
+
+def test_of_a_household_survey_cells_in_which_enough_changed_leave(panel):
+    panel.ask()
+    panel.register(joined=12, homes=12)
+    answered = panel.ask()
+    assert (verdict(answered), answered.decision.version) == ("RELEASED", 2)
+    assert cells(answered)["m",] == cells(panel.ask(sex=["m"]))["_T",]
+
+
+def test_twelve_of_two_households_are_too_few(panel):
+    panel.ask()
+    panel.register(joined=12, homes=2)
+    assert cells(panel.ask())["f",] == (None, None)
+
+
+def test_an_approval_does_not_release_what_could_not_be_compared(referred):
+    panel, query = referred
+    with pytest.raises(Conflict, match="exception"):
+        panel.approve(query)
+    assert verdict(panel.seen(query)) == "REFERRED"
+
+
+def test_an_exception_does_and_the_ledger_keeps_that_it_was_one(referred):
+    panel, query = referred
+    assert verdict(panel.approve(query, exception=True)) == "RELEASED"
+    *_, last = panel.house.ledger.releases("people")
+    assert release_pb2.Release.FromString(last.payload).exception
+
+
+@pytest.mark.parametrize("kind", ["statistic", "model"])
+def test_nor_does_it_a_statistic_or_a_model(referred, kind):
+    panel, _ = referred
+    house = panel.house
+    if kind == "statistic":
+        asked = pb.QueryStatisticRequest(dataset="people", kind="STATISTIC_KIND_MEAN", measure="income")
+        answered = house.facility.query_statistic(house.researcher, asked, Pace(60.0))
+    else:
+        formula = "income ~ sex + place"
+        asked = pb.QueryModelRequest(dataset="people", kind="MODEL_KIND_LINEAR", formula=formula)
+        answered = house.facility.query_model(house.researcher, asked, Pace(60.0))
+    assert reasons(answered) == ["VERSION_DIFFERENCE"]
+    with pytest.raises(Conflict, match="exception"):
+        panel.approve(answered.decision.query)
+    released = panel.approve(answered.decision.query, exception=True)
+    assert verdict(released).startswith("RELEASED")
+
+
+def test_what_is_referred_for_another_reason_is_compared_when_it_is_approved(tmp_path):
+    """The policy refers small populations; that a checker waives, and what few changed stays withheld."""
+    made = Panel(tmp_path, **HOUSEHOLDS, access_level="on-site", policy="israel-cbs")
+    made.register()
+    made.ask()
+    made.register(joined=20, homes=20, far=1)
+    answered = made.ask(rows=[], place=["c"])
+    assert (verdict(answered), answered.decision.version) == ("REFERRED", 2)
+    assert cells(made.approve(answered.decision.query)) in ({}, {(): (None, None)})
+
+
+def test_a_checker_is_shown_the_same_table_of_the_other_version_and_what_left_of_it(referred):
+    panel, query = referred
+    panel.ask(rows=["place"])
+    (other,) = panel.seen(query).checker.other_versions
+    sums = other.facts.measures[0].sums
+    mine = panel.seen(query).checker.facts.measures[0].sums
+    assert (other.dataset, other.version, len(other.queries)) == ("people", 1, 1)
+    assert [new - old for new, old in zip(mine, sums, strict=True) if new != old] == [HERS, HERS]

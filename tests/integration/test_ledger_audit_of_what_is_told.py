@@ -1,0 +1,196 @@
+"""What the ledger's audit says of withheld cells that are known: by other answers, publications, versions."""
+
+import numpy as np
+
+from home_panel import HERS, HOLDINGS, HOUSEHOLDS, Panel
+from house import House, build, people_descriptor, verdict
+from sdcgate.cli.ledger_audit import describe
+from sdcgate.facility.ledger_audit import SourceAudit, audit_source
+from sdcgate.facility.pace import Pace
+from sdcgate.facility.policies import Policies
+from sdcgate.ledger.credentials import Caller, Role
+from sdcgate.methods.tables.joint_history import Standing
+from sdcgate.policy.loading import load_policies
+from sdcgate.wire.json import from_value
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+STEWARD = Caller("steward key", Role.STEWARD, "stefan")
+YEARBOOK = "Yearbook 2024, table 7"
+CODES = {"place": "abcd", "job": "vwxyz"}
+ILLNESS = {
+    "name": "ill",
+    "identifying": "NO",
+    "sensitive": True,
+    "levels": [
+        {"name": "illness", "codes": [{"code": "0", "harmless": True}, {"code": "1"}, {"code": "2"}]},
+        {
+            "name": "status",
+            "codes": [
+                {"code": "healthy", "parts": ["0"], "harmless": True},
+                {"code": "ill", "parts": ["1", "2"]},
+            ],
+        },
+    ],
+}
+
+
+def audited(house: House, name: str = "people") -> SourceAudit:
+    policies = Policies(house.ledger, load_policies(), "israel-cbs")
+    return audit_source(house.ledger, house.engine, policies, name, 20_000, 60.0)
+
+
+def standings(audit: SourceAudit, quantity: str, version: int = 1) -> list[Standing]:
+    (of_version,) = [
+        one for one in audit.quantities if (one.quantity, one.dataset.version) == (quantity, version)
+    ]
+    return sorted(cell.standing for cell in of_version.cells)
+
+
+def enter(house: House, *variables: str, figures=("UNITS",)) -> pb.EnterKnowledgeResponse:
+    shown = [
+        {"statistic": name, "measure": measure} for name, _, measure in (f.partition(":") for f in figures)
+    ]
+    rows = [{"variable": name} for name in variables]
+    asked = {"dataset": "people", "published": YEARBOOK, "rows": rows, "figures": shown}
+    return house.facility.enter_knowledge(STEWARD, from_value(asked, pb.EnterKnowledgeRequest), Pace(60.0))
+
+
+def housed(folder) -> House:
+    """Nine hundred people, few of whom have the jobs y and z."""
+    rng = np.random.default_rng(7)
+    shares = {"place": (0.4, 0.3, 0.2, 0.1), "job": (0.4, 0.3, 0.2, 0.07, 0.03)}
+    columns = [rng.choice(list(codes), 900, p=shares[name]) for name, codes in CODES.items()]
+    incomes = rng.lognormal(8, 1, 900).astype(int)
+    people = zip(*columns, incomes, strict=True)
+    lines = ["place,job,income", *(",".join(map(str, one)) for one in people)]
+    (folder / "people.csv").write_text("\n".join(lines) + "\n")
+    made = build(folder, data_root=folder)
+    made.engine.register(people_descriptor(CODES, [{"name": "income", "lower_bound": 0}]))
+    return made
+
+
+def ill(folder) -> House:
+    """Two hundred people of each place and job, half of whom are ill; of c in y forty, all of them."""
+    lines = ["place,job,ill"]
+    for place in CODES["place"]:
+        for job in CODES["job"]:
+            all_of_them = (place, job) == ("c", "y")
+            illnesses = "12" * 20 if all_of_them else "0102" * 50
+            lines += [f"{place},{job},{code}" for code in illnesses]
+    (folder / "people.csv").write_text("\n".join(lines) + "\n")
+    made = build(folder, data_root=folder)
+    made.engine.register(people_descriptor(CODES, variables=[ILLNESS]))
+    return made
+
+
+def test_a_withheld_cell_that_earlier_answers_add_up_to_is_refuted_with_the_sum(tmp_path):
+    house = ill(tmp_path)
+    by_all = {"dataset": "people", "rows": ["place", "job"]}
+    fine, coarse = (house.ask(**by_all, columns=[f"ill:{level}"]) for level in ("illness", "status"))
+    assert [verdict(fine), verdict(coarse)] == ["RELEASED", "RELEASED_PROTECTED"]
+    audit = audited(house)
+    assert standings(audit, "records") == [Standing.REFUTED] * 2
+    assert (audit.refuted, audit.proved) == (True, False)
+    said = describe(audit)
+    assert "REFUTED: ill ill, job y, place c lies between 40 and 40" in said
+    assert "at least 40 = 20 (ill 1, job y, place c) + 20 (ill 2, job y, place c)" in said
+
+
+def test_what_a_publication_tells_is_counted_as_known_from_elsewhere_and_shown(tmp_path):
+    house = housed(tmp_path)
+    assert verdict(house.ask(dataset="people", rows=["place"], columns=["job"])) == "RELEASED_PROTECTED"
+    before = standings(audited(house), "records")
+    assert set(before) == {Standing.PROVED}
+    told = enter(house, "place", "job")
+    audit = audited(house)
+    assert standings(audit, "records") == [Standing.ELSEWHERE] * len(before)
+    assert (audit.refuted, audit.proved) == (False, True)
+    assert describe(audit).count(f"entered: {YEARBOOK}") == len(before) == told.told
+    assert f"{len(before)} known from elsewhere" in describe(audit)
+
+
+def test_margins_published_elsewhere_tell_what_follows_from_them_and_no_more(tmp_path):
+    """Sums of a measure stay withheld where the yearbook shows counts."""
+    house = housed(tmp_path)
+    both = {"rows": ["place"], "columns": ["job"], "figures": ["UNITS", "SUM:income"]}
+    assert verdict(house.ask(dataset="people", **both)) == "RELEASED_PROTECTED"
+    sums = standings(audited(house), "income")
+    enter(house, "place", "job")
+    audit = audited(house)
+    assert set(standings(audit, "records")) == {Standing.ELSEWHERE}
+    assert len(standings(audit, "income")) == len(sums)
+    assert Standing.ELSEWHERE not in standings(audit, "income")
+
+
+def test_a_cell_withheld_though_a_publication_had_told_it_is_known_from_elsewhere(tmp_path):
+    house = housed(tmp_path)
+    enter(house, "place", "job")
+    assert verdict(house.ask(dataset="people", rows=["place"], columns=["job"])) == "RELEASED_PROTECTED"
+    found = standings(audited(house), "records")
+    assert found
+    assert set(found) == {Standing.ELSEWHERE}
+
+
+def test_sums_of_values_without_bounds_are_not_called_proved(tmp_path, monkeypatch):
+    """The road holds such a table today; a ledger may have one of an older policy."""
+    house = housed(tmp_path)
+    both = {"rows": ["place"], "columns": ["job"], "figures": ["UNITS", "SUM:income"]}
+    assert verdict(house.ask(dataset="people", **both)) == "RELEASED_PROTECTED"
+    monkeypatch.setattr("sdcgate.facility.ledger_audit.bounds_of", lambda *_: (None, None))
+    audit = audited(house)
+    assert set(standings(audit, "income")) == {Standing.NOT_COMPUTABLE}
+    assert (audit.refuted, audit.proved) == (False, False)
+    assert "of no bounds, so that nothing more is proved" in describe(audit)
+
+
+def test_versions_that_could_not_be_compared_are_not_proved_and_the_exception_is_listed(tmp_path):
+    panel = Panel(tmp_path, **HOLDINGS)
+    panel.register()
+    panel.ask()
+    assert audited(panel.house).proved
+    panel.register(joined=1)
+    query = panel.ask().decision.query
+    panel.approve(query, exception=True)
+    audit = audited(panel.house)
+    assert (audit.proved, audit.overrides) == (False, (query,))
+    assert "people version 2 beside people version 1: unproved, as not all of it" in describe(audit)
+    assert f"by exception, on a checker's responsibility: {query}" in describe(audit)
+
+
+def test_what_she_earns_who_joined_is_refuted_with_the_subtraction(tmp_path):
+    """A yearbook shows of the second version what an answer showed of the first."""
+    panel = Panel(tmp_path, **HOUSEHOLDS)
+    panel.register()
+    panel.ask()
+    panel.register(joined=1)
+    enter(panel.house, "sex", figures=("UNITS", "SUM:income"))
+    audit = audited(panel.house)
+    assert audit.refuted
+    (pair,) = audit.versions
+    assert pair.of(Standing.REFUTED) == 4, "women and all: how many they are, and what they earn"
+    assert {cell.now - cell.was for cell in pair.cells} == {1, HERS}
+    assert f" = {HERS}, of too few who changed" in describe(audit)
+
+
+def test_versions_in_which_enough_changed_are_proved(tmp_path):
+    panel = Panel(tmp_path, **HOUSEHOLDS)
+    panel.register()
+    panel.ask()
+    panel.register(joined=12, homes=12)
+    assert panel.ask().decision.version == 2
+    audit = audited(panel.house)
+    assert (audit.refuted, audit.proved) == (False, True)
+    assert [(pair.compared, pair.cells) for pair in audit.versions] == [(True, ())]
+
+
+def test_what_a_publication_of_the_next_version_tells_of_the_one_before_is_said(tmp_path):
+    """Where nobody changed the yearbook's figures are those of the version before as well."""
+    panel = Panel(tmp_path, **HOUSEHOLDS)
+    panel.register()
+    assert verdict(panel.ask(columns=["place"], figures=["UNITS"])) == "RELEASED_PROTECTED"
+    assert set(standings(audited(panel.house), "records")) == {Standing.PROVED}
+    panel.register(joined=12, homes=12)
+    enter(panel.house, "sex", "place")
+    found = standings(audited(panel.house), "records", version=1)
+    assert Standing.ELSEWHERE in found
+    assert Standing.REFUTED not in found
