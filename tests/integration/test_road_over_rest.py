@@ -421,9 +421,15 @@ def test_a_version_that_does_not_compare_is_referred_to_a_checker_whose_answer_s
     assert query in [summary["query"] for summary in listed]
     seen = house.send("GET", f"/v1/queries/{query}", key="grace").json()
     assert seen["checker"]["facts"]["units"][-1] == 600
+    others = seen["checker"]["other_versions"]
+    assert [(one["version"], one["facts"]["units"][-1]) for one in others] == [(1, 600), (2, 600)]
+    assert [one["queries"] for one in others] == [[first["query"]], [answered["query"]]]
     nothing = house.send("POST", f"/v1/queries/{query}:review", {"approve": True, "note": ""}, "grace")
     assert [error["path"] for error in problem(nothing, 400, "INVALID_ARGUMENT")["errors"]] == ["note"]
     approval = {"approve": True, "note": "Nobody works more than 100 hours; that is known."}
+    plain = house.send("POST", f"/v1/queries/{query}:review", approval, "grace")
+    assert "exception" in problem(plain, 409, "FAILED_PRECONDITION")["detail"]
+    approval["exception"] = True
     approved = house.send("POST", f"/v1/queries/{query}:review", approval, "grace")
     assert approved.status_code == 200
     decision = approved.json()
