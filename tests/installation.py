@@ -43,8 +43,10 @@ class Installation:
         self.descriptor = yaml.safe_load(RANDHIE.read_text())
         engine.register(parse_descriptor(self.descriptor))
 
-    def review(self, query: str, approve: bool) -> pb.Decision:
-        request = pb.ReviewQueryRequest(query=query, approve=approve, note="looked at it")
+    def review(self, query: str, approve: bool, exception: bool = False) -> pb.Decision:
+        request = pb.ReviewQueryRequest(
+            query=query, approve=approve, note="looked at it", exception=exception
+        )
         return self.house.facility.review_query(self.house.checker, request, Pace(60.0))
 
     def run(self, *arguments: str, **environment: str) -> Result:

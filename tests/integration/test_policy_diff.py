@@ -132,7 +132,7 @@ def test_reviews_versions_and_outputs_are_replayed_at_their_places(tmp_path: Pat
     later = house.ask(rows=["site"], columns=["idp"])
     assert (verdict(referred), verdict(later)) == ("REFERRED", "REFERRED")
     assert verdict(made.review(later.decision.query, False)) == "REFUSED"
-    assert verdict(made.review(referred.decision.query, True)) == "RELEASED"
+    assert verdict(made.review(referred.decision.query, True, exception=True)) == "RELEASED"
     assert verdict(house.ask(rows=["child"])) == "REFERRED"
     result = made.diff("israel-cbs", "--ledger")
     assert rows(result) == {
@@ -180,7 +180,7 @@ def test_a_query_whose_request_was_removed_is_told_and_the_others_are_replayed(t
             )
         )
     referred = house.ask(rows=["female"])
-    assert verdict(made.review(referred.decision.query, True)) == "RELEASED"
+    assert verdict(made.review(referred.decision.query, True, exception=True)) == "RELEASED"
     periods = {Content.ANSWERS: 0}
     planned = plan(house.ledger, periods, datetime.now(UTC))
     assert len(apply(house.ledger, planned, periods, author="olga", note="yearly")) == 1

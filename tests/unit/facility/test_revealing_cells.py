@@ -31,9 +31,12 @@ def test_the_smallest_cells_are_kept_back_that_with_earlier_ones_give_a_withheld
     assert known.revealing([table], unhurried).tolist() == [False, True, False, True, False]
 
 
-def test_where_something_is_known_already_nothing_leaves():
+def test_what_is_known_already_holds_nothing_back_and_what_is_not_goes_on_being_watched():
+    """The women of one region follow from the others; of the men two are withheld."""
     known = knowing(released(BY_REGION, withheld=(1,), sex=WOMEN))
-    assert known.revealing([released(BY_REGION)], unhurried).all()
+    assert not known.revealing([released(BY_REGION)], unhurried).any()
+    known = known.grown(released(BY_REGION, withheld=(1, 3), sex=MEN))
+    assert known.revealing([released(BY_REGION, sex=WOMEN | MEN)], unhurried).any()
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
