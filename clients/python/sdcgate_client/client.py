@@ -362,6 +362,11 @@ class Client(CheckCalls, AdmissionCalls):
         body |= {"returned": returned} if returned else {}
         return Answer.from_json(self._call("POST", f"/v1/queries/{_segment(query)}:review", body))
 
+    def take_back(self, query: str, note: str) -> Answer:
+        """Takes one's own approval back, as long as no second checker has approved: it stays referred."""
+        body = {"approve": False, "take_back": True, "note": note}
+        return Answer.from_json(self._call("POST", f"/v1/queries/{_segment(query)}:review", body))
+
     def comment(self, query: str, text: str, to_researcher: bool = False) -> Comment:
         """Writes a comment on a referred query; needs a checker's key, and not the author's.
 

@@ -12,7 +12,8 @@ from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
 from sdcgate.cli.query import listed
 
 app = typer.Typer(
-    help="Review: list referred queries, look at one, comment on it, approve, return or refuse it.",
+    help="Review: list referred queries, look at one, comment on it, approve, return or refuse it, or take "
+    "one's approval back.",
     no_args_is_help=True,
 )
 
@@ -39,7 +40,7 @@ def show(query: QueryId, url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
         typer.echo(format_answer(answer))
         typer.echo(f"\nasked: {describe_request(answer.request)}")
         if answer.checker is None:
-            raise ValueError("what failed is shown to checkers only; use a checker's key")
+            raise ValueError("what failed is shown to checkers only, and to none of his own query")
         typer.echo(f"\nConfidential\n{describe(answer.checker, answer.request)}")
 
 
@@ -55,6 +56,8 @@ def files(
         answer = client.query(query)
         if not answer.request.get("files"):
             raise ValueError("the query has no files")
+        if answer.checker is None:
+            raise ValueError("files are shown to checkers only, and to none of his own query")
         folder.mkdir(parents=True)
         for number, file in enumerate(answer.request["files"]):
             content = base64.b64decode(file.get("content") or "")
@@ -84,6 +87,15 @@ def approve(
 ) -> None:
     """Approve a referred query: it is checked again with all that was released meanwhile, then released."""
     _decide(query, True, note, url, api_key, exception)
+
+
+@app.command("take-back")
+def take_back(query: QueryId, note: Note, url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
+    """Take your own approval back, as long as no second checker has approved: the query stays referred."""
+    from sdcgate_client import format_answer
+
+    with connected(url, api_key) as client:
+        typer.echo(format_answer(client.take_back(query, note)))
 
 
 @app.command()

@@ -35,7 +35,7 @@ class Commenting:
         stored = self._ledger.query(request.query)
         if stored is None:
             raise NotFound(f"There is no query {request.query}.")
-        if _is_his_own(caller, stored):
+        if caller.is_who(stored.researcher, stored.author):
             raise Forbidden("Nobody comments on his own query as a checker.")
         comment = Comment(
             request.query, caller.researcher, caller.key_id, request.text, request.to_researcher
@@ -50,16 +50,12 @@ class Commenting:
     def seen(self, caller: Caller, stored: StoredQuery) -> list[pb.Comment]:
         """What a caller reads: a checker all but those on his own query, others what is for them."""
         found = self._comments.of(stored.query_id)
-        if caller.role == Role.CHECKER and not _is_his_own(caller, stored):
+        if caller.role == Role.CHECKER and not caller.is_who(stored.researcher, stored.author):
             return [_message(comment, written) for comment, written in found]
         told = [_message(comment, written) for comment, written in found if comment.to_researcher]
         for message in told:
             message.author = ""
         return told
-
-
-def _is_his_own(caller: Caller, stored: StoredQuery) -> bool:
-    return stored.researcher == caller.researcher or stored.author == caller.key_id
 
 
 def _message(comment: Comment, written: datetime) -> pb.Comment:

@@ -19,7 +19,7 @@ from sdcgate.facility.asked import (
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
 from sdcgate.facility.commenting import Commenting
-from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
+from sdcgate.facility.errors import InvalidRequest, NotFound, Unavailable
 from sdcgate.facility.fitting_room import FittingLimits, FittingRoom
 from sdcgate.facility.head import Head
 from sdcgate.facility.judging import Judge
@@ -44,8 +44,8 @@ from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.query_pictures import drawn
 from sdcgate.facility.recording import Answered, Found, Recorder, record_of
 from sdcgate.facility.redesign import Redesigner
-from sdcgate.facility.repeated_reviews import is_repeated
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
+from sdcgate.facility.reviewing import Reviewable, Reviewing
 from sdcgate.facility.road import Road
 from sdcgate.facility.scope import within
 from sdcgate.facility.spending import Spending
@@ -53,12 +53,10 @@ from sdcgate.facility.statistic_png import NO_PNG, OPEN_SANS, Font, can_render
 from sdcgate.facility.statistic_queries import StatisticQueries
 from sdcgate.facility.statistics import StatisticWay
 from sdcgate.facility.table_queries import TableQueries
-from sdcgate.facility.two_reviewers import waits_for_another
 from sdcgate.facility.versions import Versions
 from sdcgate.ledger.admissions import Admissions as AdmissionRecords
-from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller, Role
-from sdcgate.ledger.errors import ContentRemoved, NotReferred
+from sdcgate.ledger.errors import ContentRemoved
 from sdcgate.ledger.events import RegistrationEvent
 from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredQuery, StoredSummary
 from sdcgate.ledger.openings import Openings
@@ -96,7 +94,6 @@ class Facility:
         self._judge = Judge(engine, risk, protection)
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
-        self._approvals = Approvals(ledger)
         self._openings = Openings(ledger)
         self._comments = Commenting(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
@@ -119,12 +116,12 @@ class Facility:
             self._tables.answer_output, self._tables.answer, self._models.answer, self._statistics.answer
         )
         self._results = ResultQueries(engine, box_key, answers, self._road)
-        self._reviewed: dict[str, ModelQueries | StatisticQueries | ResultQueries] = {
+        others: dict[str, Reviewable] = {
             "model_request": self._models,
             "statistic_request": self._statistics,
             "files": self._results,
         }
-        """Who reviews what is not a table, by the field of its record."""
+        self._reviewing = Reviewing(engine, ledger, self._policies, self._recorder, self._tables, others)
 
     def register_dataset(
         self, caller: Caller, request: pb.RegisterDatasetRequest
@@ -339,11 +336,13 @@ class Facility:
     def get_query(self, caller: Caller, query: str) -> pb.GetQueryResponse:
         """A query: to its researcher what he saw, to a checker everything, which the ledger records first.
 
+        A checker sees of his own query what its researcher sees: findings tell what was withheld from him.
+
         Raises:
             NotFound: there is none, or it is somebody else's.
         """
         stored = self._seen(caller, query)
-        checks = caller.role == Role.CHECKER
+        checks = _checks(caller, stored)
         if checks:
             self._openings.append(query, caller.researcher, caller.key_id)
         record = record_of(stored)
@@ -352,8 +351,7 @@ class Facility:
             response.checker.CopyFrom(record.checker)
             if stored.verdict == "REFERRED":
                 response.checker.other_versions.extend(self._other_versions.of(stored, record))
-            first = self._approvals.of(query)
-            response.checker.approved_by = first.reviewer if first is not None else ""
+            response.checker.approved_by = self._reviewing.approved_by(query)
         if record.HasField("request"):
             response.request.CopyFrom(record.request)
         if record.HasField("model_request"):
@@ -418,49 +416,8 @@ class Facility:
         return response
 
     def review_query(self, caller: Caller, request: pb.ReviewQueryRequest, pace: Pace) -> pb.Decision:
-        """Approve or refuse a referred query. Approving repeats steps 4 to 8 at the present head.
-
-        Where the policy wants two pairs of eyes, the first approval leaves it referred. A review that comes
-        again has the outcome that was recorded.
-
-        Raises:
-            Conflict: the query is not referred (any more).
-            Forbidden: the checker asked it himself.
-        """
-        require(caller, "review")
-        if request.approve and request.returned:
-            raise InvalidRequest([FieldProblem("returned", "A query that is approved is not returned.")])
-        stored = self._ledger.query(request.query)
-        if stored is None:
-            raise NotFound(f"There is no query {request.query}.")
-        within(caller, stored.dataset)
-        if stored.researcher == caller.researcher:
-            raise Forbidden("Nobody reviews his own query.")
-        if is_repeated(caller, request, stored):
-            return self._recorder.decision_of(stored)
-        try:
-            return self._review(caller, request, stored, pace)
-        except (Conflict, NotReferred):
-            # It may have been recorded meanwhile, by another replica.
-            now = self._ledger.query(request.query)
-            if now is None or not is_repeated(caller, request, now):
-                raise
-            return self._recorder.decision_of(now)
-
-    def _review(
-        self, caller: Caller, request: pb.ReviewQueryRequest, stored: StoredQuery, pace: Pace
-    ) -> pb.Decision:
-        """Record a review of a query that nobody has decided."""
-        if stored.verdict != "REFERRED":
-            raise Conflict(f"The query is {stored.verdict}; only referred queries are reviewed.")
-        dataset = datasets.find(self._engine, stored.dataset)
-        if waits_for_another(self._approvals, caller, request, self._policies.of(dataset)):
-            return self._recorder.decision_of(stored)
-        record = record_of(stored)
-        for field, queries in self._reviewed.items():
-            if record.HasField(field):
-                return queries.review(caller, request, record, stored.version, pace)
-        return self._tables.review(caller, request, record, stored.version, pace)
+        """Approve, return or refuse a referred query; raises as `Reviewing.review`."""
+        return self._reviewing.review(caller, request, pace)
 
     def comment_query(self, caller: Caller, request: pb.CommentQueryRequest) -> pb.CommentQueryResponse:
         """Write a comment on a referred query; raises as `Commenting.write`."""
@@ -522,9 +479,14 @@ def _in_scope(caller: Caller, stored: StoredSummary) -> bool:
     return not caller.scope.datasets or stored.dataset in caller.scope.datasets
 
 
+def _checks(caller: Caller, stored: StoredQuery) -> bool:
+    """Whether a caller looks at a query as a checker: nobody does at his own."""
+    return caller.role == Role.CHECKER and not caller.is_who(stored.researcher, stored.author)
+
+
 def _may_see(caller: Caller, stored: StoredSummary) -> bool:
-    """A checker sees all queries, an auditor all and others their own once the answer is seen."""
-    if caller.role == Role.CHECKER:
+    """A checker sees all queries, an auditor all, and everybody his own once the answer is seen."""
+    if caller.role == Role.CHECKER and stored.researcher != caller.researcher:
         return True
     if caller.role != Role.AUDITOR and stored.researcher != caller.researcher:
         return False

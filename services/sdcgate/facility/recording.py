@@ -16,6 +16,7 @@ from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.redesign import Proposal
 from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.facility.watching import Stage, watcher
+from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.events import BoxRow, DecisionEvent, ReviewEvent
 from sdcgate.ledger.ledger import AlreadyAnswered, Ledger, StoredQuery
@@ -95,6 +96,7 @@ class Recorder:
 
     def __init__(self, ledger: Ledger, policies: Policies, box_key: bytes) -> None:
         self._ledger = ledger
+        self._approvals = Approvals(ledger)
         self._policies = policies
         self._box_key = box_key
 
@@ -178,6 +180,7 @@ class Recorder:
 
         Raises:
             HeadMoved: others were faster.
+            NotReferred: it is decided, or has no first approval where the policy wants two.
         """
         self._policies.record(asked.policy)
         if found.outcome is None:
@@ -204,8 +207,10 @@ class Recorder:
             boxes=self._box_rows(found),
             author=caller.key_id,
         )
+        second = request.approve and asked.policy.pairs_of_eyes > 1
+        also = self._approvals.still_of_another(caller, request.query) if second else None
         with watcher().stage(Stage.RECORD):
-            recorded = self._ledger.append_review(event, found.sequence)
+            recorded = self._ledger.append_review(event, found.sequence, also)
         watcher().reviewed(asked.dataset.name, event.verdict)
         return answers.with_certificate(decision, recorded.certificate)
 

@@ -12,7 +12,7 @@ def is_repeated(caller: Caller, request: pb.ReviewQueryRequest, stored: StoredQu
     `exception` is not compared: it asks for what may be released, and the outcome is released or not.
     """
     review = stored.review
-    if review is None or review.reviewer != caller.researcher:
+    if review is None or request.take_back or review.reviewer != caller.researcher:
         return False
     returned = {reason.suggestion for reason in record_of(stored).decision.reasons}
     return (review.approve, review.note) == (request.approve, request.note) and (

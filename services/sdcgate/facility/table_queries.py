@@ -108,6 +108,14 @@ class TableQueries:
             lambda: self._judging(asked, plan, pace, approved=request.query),
         )
 
+    def unproved(self, output: pb.SubmitOutputRequest, version: int) -> str:
+        """Why an output may leave by exception only; empty where it is bound to its dataset."""
+        try:
+            bind(self._asked_output(output, version), read_output(output))
+        except Unbound as error:
+            return _needs_exception(error)
+        return ""
+
     def _asked_output(self, request: pb.SubmitOutputRequest, version: int | None = None) -> Asked:
         dataset = datasets.find(self._engine, request.dataset, version)
         return asked_output(dataset, self._road.policies.of(dataset), request, self._box_key)
@@ -178,10 +186,7 @@ class TableQueries:
             plan = bind(asked, output)
         except Unbound as error:
             if not request.exception:
-                raise Conflict(
-                    "The output cannot be bound to its dataset, so nothing can be proved of it; refuse it, "
-                    f"or approve it with `exception`, which the ledger records. {error}"
-                ) from None
+                raise Conflict(_needs_exception(error)) from None
         else:
             return self._judging(asked, plan, pace, output, request.query)
 
@@ -190,3 +195,10 @@ class TableQueries:
             return None, excepted(asked, output, request.query), found
 
         return judged
+
+
+def _needs_exception(error: Unbound) -> str:
+    return (
+        "The output cannot be bound to its dataset, so nothing can be proved of it; refuse it, or approve it "
+        f"with `exception`, which the ledger records. {error}"
+    )

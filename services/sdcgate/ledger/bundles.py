@@ -71,6 +71,7 @@ SAID: Mapping[str, tuple[str, ...]] = {
         *("audited", "author"),
     ),
     kinds.APPROVAL: ("query", "reviewer", "author", "exception"),
+    kinds.APPROVAL_TAKEN_BACK: ("query", "reviewer", "author"),
     kinds.COMMENT: ("query", "reviewer", "author", "to_researcher"),
     kinds.OPENING: ("query", "reviewer", "author"),
 }

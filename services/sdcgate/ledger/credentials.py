@@ -72,6 +72,10 @@ class Caller:
     """The portal that acts for the researcher, where one does."""
     scope: Scope = UNLIMITED
 
+    def is_who(self, researcher: str, key_id: str) -> bool:
+        """Whether this is who did something under this name or with this key."""
+        return self.researcher == researcher or self.key_id == key_id
+
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:

@@ -23,6 +23,7 @@ MOST_CELLS = 2**31 - 1
 DECISION = "decision"
 REVIEW = "review"
 APPROVAL = "approval"
+APPROVAL_TAKEN_BACK = "approval_taken_back"
 COMMENT = "comment"
 OPENING = "opening"
 REGISTRATION = "registration"

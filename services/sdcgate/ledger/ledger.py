@@ -198,8 +198,15 @@ class Ledger:
         with database.reading(self._engine) as connection:
             return spent(connection, allowance, newest)
 
-    def append_review(self, review: ReviewEvent, expected_source_sequence: int | None) -> Recorded:
+    def append_review(
+        self,
+        review: ReviewEvent,
+        expected_source_sequence: int | None,
+        also: Callable[[Connection], None] | None = None,
+    ) -> Recorded:
         """Record a checker's decision on a referred query; one that releases was audited like a decision.
+
+        `also` is looked at in the same transaction, and raises where it must not be recorded.
 
         Raises:
             NotReferred: the query does not exist, was not referred, or was reviewed already.
@@ -219,6 +226,8 @@ class Ledger:
             done = select(reviews.c.sequence).where(reviews.c.query_id == review.query_id)
             if connection.scalar(done) is not None:
                 raise NotReferred(f"query {review.query_id} was reviewed a moment ago")
+            if also is not None:
+                also(connection)
             _expect(connection, review.source, expected_source_sequence)
 
         return _recorded(review.query_id, self.append(draft, check))

@@ -9,6 +9,9 @@ from sdcgate.ledger import events, schema
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns."""
+_BY_CHECKERS = frozenset(
+    {events.REVIEW, events.APPROVAL, events.APPROVAL_TAKEN_BACK, events.COMMENT, events.OPENING}
+)
 
 
 def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, list[Row]]:
@@ -25,7 +28,7 @@ def rows_of(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
     match body["kind"]:
         case events.DECISION:
             return {schema.queries: [_query(body)], **_release(body, packed_boxes)}
-        case events.REVIEW | events.APPROVAL | events.COMMENT | events.OPENING:
+        case kind if kind in _BY_CHECKERS:
             return _review(body, packed_boxes)
         case events.REGISTRATION:
             names = ("source", "dataset", "version", "content_hash", "author")
@@ -62,6 +65,8 @@ def _review(body: Mapping[str, Any], packed_boxes: bytes | None) -> dict[Table, 
     sequence, moment = body["sequence"], body["recorded_at"]
     if body["kind"] == events.APPROVAL:
         return {schema.approvals: [(sequence, body["query"], body["reviewer"], moment)]}
+    if body["kind"] == events.APPROVAL_TAKEN_BACK:
+        return {schema.approvals_taken_back: [(sequence, body["query"], moment)]}
     if body["kind"] == events.COMMENT:
         return {schema.comments: [(sequence, body["query"], body["reviewer"], moment)]}
     if body["kind"] == events.OPENING:

@@ -30,7 +30,9 @@ OF_ADMISSIONS: Mapping[str, Content] = {
     kinds.LABEL: Content.ADMISSIONS,
     kinds.REMARK: Content.ADMISSIONS,
 }
-ABOUT_QUERIES = frozenset({kinds.DECISION, kinds.REVIEW, kinds.APPROVAL, kinds.COMMENT})
+ABOUT_QUERIES = frozenset(
+    {kinds.DECISION, kinds.REVIEW, kinds.APPROVAL, kinds.APPROVAL_TAKEN_BACK, kinds.COMMENT}
+)
 ABOUT_ADMISSIONS = frozenset({kinds.ADMISSION_REQUESTED, kinds.ADMISSION_REVIEWED, kinds.ADMISSION_WITHDRAWN})
 
 

@@ -111,7 +111,16 @@ approvals = Table(
     _text("query_id"),
     _text("reviewer"),
     _text("approved_at"),
-    UniqueConstraint("query_id"),
+    Index(None, "query_id", "sequence"),
+)
+
+approvals_taken_back = Table(
+    "approvals_taken_back",
+    metadata,
+    _sequence(),
+    _text("query_id"),
+    _text("taken_back_at"),
+    Index(None, "query_id", "sequence"),
 )
 
 comments = Table(
@@ -262,6 +271,7 @@ PROJECTIONS = (
     queries,
     reviews,
     approvals,
+    approvals_taken_back,
     comments,
     releases,
     boxes,

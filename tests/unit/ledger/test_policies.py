@@ -12,6 +12,7 @@ from sdcgate.ledger.schema import blobs, policies
 LATER_TABLES = (
     "policies",
     "approvals",
+    "approvals_taken_back",
     "comments",
     "admissions",
     "admission_reviews",

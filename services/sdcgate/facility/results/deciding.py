@@ -25,6 +25,10 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 UNREAD = "The output cannot be read. {problems} An output checker will look at it."
+NEEDS_EXCEPTION = (
+    "The files cannot be read, so nothing can be proved of them; refuse them, or approve them with "
+    "`exception`, which the ledger records."
+)
 EXCEPTION = "An output checker released these files on his own responsibility; nothing is proved of them."
 LARGEST_FILE = 8 << 20
 """Of the files that are kept for a checker."""
@@ -178,10 +182,7 @@ class ResultQueries:
 
         def excepting() -> Judging:
             if not request.exception:
-                raise Conflict(
-                    "The files cannot be read, so nothing can be proved of them; refuse them, or approve "
-                    "them with `exception`, which the ledger records."
-                )
+                raise Conflict(NEEDS_EXCEPTION)
             decision = new_decision(asked, None, request.query)
             decision.reasons.append(reviewed_reason(EXCEPTION))
             decision.files.CopyFrom(without_content(record.files))

@@ -20,6 +20,7 @@ FIELDS: Mapping[str, Sequence[str]] = {
     events.DECISION: ("query", "dataset", "version", "verdict"),
     events.REVIEW: ("query", "dataset", "version", "verdict", "approve"),
     events.APPROVAL: ("query", "exception"),
+    events.APPROVAL_TAKEN_BACK: ("query",),
     events.REGISTRATION: ("dataset", "version", "content_hash"),
     events.POLICY: ("access_level",),
     events.KEY_CREATED: ("key_id", "role"),
