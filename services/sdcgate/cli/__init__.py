@@ -22,6 +22,7 @@ from sdcgate.cli import (
     serve,
     swap,
 )
+from sdcgate.cli.missing import CommandTellingAll
 
 main = typer.Typer(
     name="sdcgate",
@@ -45,3 +46,7 @@ main.command("swap")(swap.swap)
 main.command("link")(link.link)
 main.command("map")(confidentiality_map.confidentiality_map)
 main.command("demo")(demo.demo)
+
+for app in (main, *(group.typer_instance for group in main.registered_groups)):
+    for command in app.registered_commands if app is not None else ():
+        command.cls = CommandTellingAll
