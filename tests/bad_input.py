@@ -45,7 +45,10 @@ QUERIES: dict[str, tuple[dict[str, Any], Told]] = {
     # `household` and `weight` are columns of the file, and no variables: their names are told to nobody.
     "a column that is no variable": (
         table(rows=rows("household"), columns=rows("weigth")),
-        {"rows[0].variable": "of this name.$", "columns[0].variable": "of this name.$"},
+        {
+            "rows[0].variable": "There are region, age, ill.$",
+            "columns[0].variable": "There are region, age, ill.$",
+        },
     ),
     "unknown level": (
         table(rows=rows("age:fives"), columns=rows("region:age")),

@@ -95,6 +95,14 @@ def test_bars_are_as_long_as_the_figures_that_left(house) -> None:
     assert means["0"] == pytest.approx(means["1"], rel=0.1)
 
 
+def test_bars_are_labelled_with_the_figures_as_they_left(house) -> None:
+    decision = table(house, rows=["sex"], figures=["UNITS", "SUM:income"])
+    sums = decision.table.figures[1].values[:2]
+    assert min(sums) > 999
+    texts = [one.text for one in ElementTree.fromstring(draw(house, decision, figure=1).svg)]
+    assert {f"{value:.0f}" for value in sums} <= {*texts}
+
+
 def test_a_code_that_is_withheld_has_no_bar_and_no_figure(house) -> None:
     """Nor has the one that is withheld with it, and nothing in the drawing adds up to them."""
     decision = table(house, rows=["place"])

@@ -12,9 +12,17 @@ from sdcgate.facility import statistic_plan
 from sdcgate.facility.errors import Forbidden, InvalidRequest
 from sdcgate.facility.in_process import LocalRisk
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.plan import make_plan
+from sdcgate.facility.reasons import suggestion as table_suggestion
+from sdcgate.facility.statistic_suggestions import suggested
 from sdcgate.methods.outputs.means import totals
 from sdcgate.methods.outputs.sample import Design, Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
+from sdcgate.methods.rules import ReasonCode
+from sdcgate.wire.json import to_value
+from sdcgate.wire.table_json import SHAPES
+from sdcgate_client.printing import format_statistic
+from sdcgate_client.statistics import Statistic
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2, table_pb2
 
@@ -398,3 +406,113 @@ def test_statuses_say_which_groups_show_nothing(tmp_path) -> None:
     statistic = ask(house, "PERCENTILES", "income", dataset="people", groups=["place"]).decision.statistic
     assert [dimension.codes for dimension in statistic.dimensions] == [["city", "village", "hill", "_U"]]
     assert statistic.statuses[2] == table_pb2.CELL_STATUS_WITHHELD
+
+
+def test_a_group_of_nobody_has_no_curve_and_no_picture_and_the_answer_says_so(house) -> None:
+    """Every variable has a code for missing, which nobody of the file has."""
+    for kind in ("LORENZ_CURVE", "HISTOGRAM", "DENSITY", "BOX_PLOT"):
+        statistic = ask(house, kind, "meddol", groups=["site"], picture=True).decision.statistic
+        (sites,) = statistic.dimensions
+        nobody = list(sites.codes).index("_U")
+        drawn = sorted(group for picture in statistic.pictures for group in picture.groups)
+        assert drawn == [*range(nobody)], kind
+        assert [*statistic.not_drawn] == [nobody]
+        assert "nobody is in them" in statistic.not_drawn_because
+        assert all(len(curve.x) and len(curve.y) for curve in statistic.curves)
+
+
+def test_survival_curves_of_nobody_are_not_drawn(house) -> None:
+    asked = {"having": ("hlthp", ["1"]), "groups": ["site"], "picture": True}
+    statistic = ask(house, "KAPLAN_MEIER", "meddol", **asked).decision.statistic
+    drawn = {group for picture in statistic.pictures for group in picture.groups}
+    assert drawn == {curve.group for curve in statistic.curves}
+    assert {*statistic.not_drawn} == {*range(len(statistic.statuses))} - drawn
+    assert len(statistic.statuses) - 1 in statistic.not_drawn
+
+
+def test_a_group_without_quartiles_has_no_box_and_the_picture_does_not_list_it(house) -> None:
+    statistic = ask(house, "BOX_PLOT", "meddol", groups=["plan"], picture=True).decision.statistic
+    (picture,), (plans,) = statistic.pictures, statistic.dimensions
+    quartiles = [{*one.groups} for one in statistic.figures if one.name in ("P25", "P50", "P75")]
+    assert [*picture.groups] == sorted(set.intersection(*quartiles))
+    *without, nobody = statistic.not_drawn
+    assert plans.codes[nobody] == "_U"
+    shown = {group for one in statistic.figures for group in one.groups}
+    assert shown & {*without}  # it shows other percentiles
+    assert {*picture.groups, *statistic.not_drawn} == {*range(len(statistic.statuses))}
+    assert not any(f">{plans.labels[group]}<" in picture.svg for group in without)
+    told = format_statistic(Statistic.from_json(to_value(statistic, SHAPES)))
+    codes = ", ".join(plans.codes[group] for group in statistic.not_drawn)
+    assert told.endswith(f"no picture of {codes}: {statistic.not_drawn_because}")
+
+
+def test_a_box_plot_without_any_box_says_why_there_is_no_picture(tmp_path) -> None:
+    house, _ = small_house(tmp_path)
+    asked = {"dataset": "people", "groups": ["place"], "picture": True, "png": True}
+    statistic = ask(house, "BOX_PLOT", "income", **asked).decision.statistic
+    assert not statistic.pictures
+    assert [*statistic.not_drawn] == [0, 1, 2, 3]
+    assert "the quartiles and the median" in statistic.not_drawn_because
+    told = format_statistic(Statistic.from_json(to_value(statistic, SHAPES)))
+    assert told.endswith(f"no picture: {statistic.not_drawn_because}")
+
+
+def test_an_unknown_code_is_told_once_with_those_that_there_are(house) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        ask(house, "MEAN", "meddol", filter={"hlthp": ["7"]})
+    (problem,) = caught.value.problems
+    assert problem.path == "filter[0].codes[0]"
+    assert problem.message == "There is no code of this name. There are 0, 1, _U."
+    with pytest.raises(InvalidRequest, match=r"There is no measure of this name\. There are .*meddol"):
+        ask(house, "MEAN", "site")
+
+
+def test_a_kind_that_is_never_drawn_is_told_with_those_that_are(house) -> None:
+    with pytest.raises(InvalidRequest, match="picture: MEAN has none; BOX_PLOT, DENSITY, HEXAGONAL_BINS"):
+        ask(house, "MEAN", "meddol", picture=True)
+    without = ask(house, "BOX_PLOT", "meddol", groups=["female"]).decision.statistic
+    assert (len(without.not_drawn), without.not_drawn_because) == (0, "")
+
+
+def suggestions(answered) -> str:
+    return " ".join(reason.suggestion for reason in answered.decision.reasons)
+
+
+def test_a_difference_without_a_filter_is_not_told_to_leave_the_filter_out(house) -> None:
+    plain = house.facility._statistics.plan(request("MODE", mode_of="education"))
+    assert suggested(ReasonCode.DIFFERENCING, plain) == "Ask education by stages."
+    coarsest = request("MODE", mode_of="education")
+    coarsest.mode_of.level = house.engine.dataset("randhie").levels("education")[-1].name
+    told = suggested(ReasonCode.DIFFERENCING, house.facility._statistics.plan(coarsest))
+    assert told == "Ask other variables: of these nothing coarser can be asked."
+    grouped = house.facility._statistics.plan(request("MEAN", "meddol", groups=["site"]))
+    assert suggested(ReasonCode.DIFFERENCING, grouped) == (
+        "Leave out the groups of site, or ask the groups that were released before."
+    )
+    filtered = house.facility._statistics.plan(request("MEAN", "meddol", filter={"year": ["1"]}))
+    assert "filter" in suggested(ReasonCode.DIFFERENCING, filtered)
+
+
+def test_what_is_counted_is_not_dropped_and_groups_that_are_not_asked_are_not_coarsened(house) -> None:
+    asked = {"having": ("hlthp", ["1"]), "exposed": ("female", ["1"])}
+    plain = house.facility._statistics.plan(request("ODDS_RATIO", **asked))
+    for code in (ReasonCode.IMPLIED_TABLE, ReasonCode.MINIMUM_UNITS, ReasonCode.DIFFERENCING):
+        told = suggested(code, plain)
+        assert told == "Ask other variables: of these nothing coarser can be asked."
+    by_age = house.facility._statistics.plan(request("ODDS_RATIO", groups=["age"], **asked))
+    assert suggested(ReasonCode.MINIMUM_UNITS, by_age).startswith("Ask age by ")
+    mode = house.facility._statistics.plan(request("MODE", mode_of="plan", groups=["site"]))
+    assert "site" in suggested(ReasonCode.MODAL_SHARE, mode)
+    assert suggested(ReasonCode.UNPROVED, mode) == ""
+
+
+def test_a_table_without_a_filter_is_not_told_to_leave_one_out(house) -> None:
+    dataset = house.engine.dataset("randhie")
+    policy = house.facility._policies.of(dataset)
+    plain, filtered = (
+        make_plan(dataset, policy, table_request(rows=["female"], **more)) for more in ({}, {"year": ["1"]})
+    )
+    told = table_suggestion(ReasonCode.DIFFERENCING, plain)
+    assert told == "Ask the groups that were released before."
+    assert "without the filter" in table_suggestion(ReasonCode.DIFFERENCING, filtered)
+    assert table_suggestion(ReasonCode.MAXIMUM_CELLS, plain) == "Ask another variable."

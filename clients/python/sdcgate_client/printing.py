@@ -149,7 +149,16 @@ def format_statistic(statistic: Statistic) -> str:
     lines += _steps(statistic)
     if any(WITHHELD_MARK in row for row in rows):
         lines.append(f"{WITHHELD_MARK}: withheld")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_not_drawn(statistic)])
+
+
+def _not_drawn(statistic: Statistic) -> list[str]:
+    """Why there are no drawings, or fewer than groups."""
+    if not statistic.not_drawn_because:
+        return []
+    groups = ["/".join(statistic.groups[place].codes) for place in statistic.not_drawn if statistic.variables]
+    of = f" of {', '.join(groups)}" if groups and statistic.pictures else ""
+    return [_clean(f"no picture{of}: {statistic.not_drawn_because}")]
 
 
 def _unreliable(group: Group, statistic: Statistic) -> str:

@@ -53,6 +53,10 @@ class Statistic:
     weighted: bool = False
     png: tuple[bytes, ...] = field(default=(), repr=False)
     """The drawings as PNG, where that was asked for."""
+    not_drawn: tuple[int, ...] = ()
+    """Places of the groups of which there is no drawing, where drawings were asked for."""
+    not_drawn_because: str = ""
+    """Why there is none of these, or none at all."""
 
     @property
     def withheld(self) -> int:
@@ -120,6 +124,8 @@ class Statistic:
                 for one in content.get("pictures") or ()
                 if one.get("png")
             ),
+            not_drawn=tuple(map(int, content.get("not_drawn") or ())),
+            not_drawn_because=str(content.get("not_drawn_because") or ""),
         )
 
     def curves_to_pandas(self) -> "pandas.DataFrame":

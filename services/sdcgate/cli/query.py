@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
+from sdcgate.cli.connection import DEFAULT_URL, FAILED, ApiKey, Url, connected, give_up
 
 if TYPE_CHECKING:
     from sdcgate_client import Answer
@@ -112,7 +112,10 @@ def statistic(
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
 ) -> None:
-    """Ask for a statistic of groups. A refusal is an answer: the command ends with 0 whatever the verdict."""
+    """Ask for a statistic of groups. A refusal is an answer: the command ends with 0 whatever the verdict.
+
+    With --picture it ends with 1 where the statistic leaves and no drawing can be made of it.
+    """
     with connected(url, api_key) as client:
         answer = client.statistic(
             dataset,
@@ -133,13 +136,20 @@ def statistic(
             project=project,
         )
     _print(answer, as_json)
-    if picture is not None and answer.statistic is not None and answer.statistic.pictures:
-        drawn = answer.statistic.png or tuple(svg.encode() for svg in answer.statistic.pictures)
-        _write_pictures(picture, drawn)
+    if picture is not None:
+        _write_pictures(picture, answer)
 
 
-def _write_pictures(file: Path, pictures: tuple[bytes, ...]) -> None:
-    """One drawing as the file that is named, several with numbers."""
+def _write_pictures(file: Path, answer: "Answer") -> None:
+    """One drawing as the file that is named, several with numbers; says where there is none."""
+    if answer.statistic is None:
+        typer.echo(f"{file} is not written, as no statistic was released", err=True)
+        return
+    if not answer.statistic.pictures:
+        give_up(
+            f"{file} is not written: {answer.statistic.not_drawn_because or 'there is no picture'}", FAILED
+        )
+    pictures = answer.statistic.png or tuple(svg.encode() for svg in answer.statistic.pictures)
     for number, content in enumerate(pictures, 1):
         name = file if len(pictures) == 1 else file.with_stem(f"{file.stem}-{number}")
         name.write_bytes(content)

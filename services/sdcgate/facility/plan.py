@@ -4,12 +4,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import CellQuery, Condition
 from sdcgate.facility.errors import InvalidRequest
+from sdcgate.methods.known_names import near_names, some_of
 from sdcgate.methods.rules import Contributions
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.wire.problems import FieldProblem
@@ -40,8 +40,6 @@ WEIGHTED = frozenset(
 )
 MOST_TOLD = 100
 """Unknown codes of one condition that are told one by one."""
-MOST_COMPARED = 1000
-LONGEST_NAME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +183,11 @@ def make_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryTableR
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
-    """Say that a name is unknown, with the nearest public names; in long lists, of those that begin alike."""
-    if len(known) > MOST_COMPARED:
-        known = [other for other in known if other[:2] == name[:2]][:MOST_COMPARED]
-    near = get_close_matches(name[:LONGEST_NAME], known, n=3, cutoff=0.5)
-    hint = f" Did you mean {', '.join(near)}?" if near else ""
-    return f"There is no {kind} of this name.{hint}"
+    """Say that a name is unknown, with the nearest public names, or some of those that there are."""
+    if near := near_names(name, known):
+        return f"There is no {kind} of this name. Did you mean {', '.join(near)}?"
+    listed = some_of(name, known)
+    return f"There is no {kind} of this name." + (f" There are {listed}." if listed else "")
 
 
 def level_asked(
@@ -226,6 +223,8 @@ def conditions_asked(
         listed = dataset.level(condition.variable, level)
         problems.extend(_code_problems(condition.codes, f"{path}.codes", listed))
         wanted = set(condition.codes)
+        if not wanted or not wanted <= listed.positions.keys():
+            continue
         if wanted != set(listed.codes):
             # All codes of a level, `_U` among them, is no condition: the same box, so the same query.
             ordered = tuple(code for code in listed.codes if code in wanted)

@@ -63,13 +63,14 @@ def suggestion(code: ReasonCode, plan: Plan) -> str:
     coarser = [
         f"{variable} by {level}"
         for variable, asked in plan.dimensions
-        for level in _coarser(plan.dataset, variable, asked)[:1]
+        for level in coarser_than(plan.dataset, variable, asked)[:1]
     ]
     match code:
         case ReasonCode.MINIMUM_BASE:
             return "Leave out a condition of the filter, or choose more codes."
         case ReasonCode.DIFFERENCING:
-            return "Ask the table without the filter, or with the groups that were released before."
+            without = "the table without the filter, or with " if plan.filters else ""
+            return f"Ask {without}the groups that were released before."
         case ReasonCode.MAXIMUM_DIMENSIONS | ReasonCode.NOT_ALLOWED | ReasonCode.MAXIMUM_CELLS:
             return _shorter(plan)
         case ReasonCode.UNPROVED | ReasonCode.VERSION_DIFFERENCE | ReasonCode.REVIEW | ReasonCode.PERTURBED:
@@ -84,7 +85,7 @@ def alternatives(plan: Plan, most: int = 3) -> list[pb.Alternative]:
     """Tables that could be asked instead: a dimension coarser, or one less; from public levels only."""
     found = []
     for position, (variable, level) in enumerate(plan.dimensions):
-        for coarser in _coarser(plan.dataset, variable, level)[:1]:
+        for coarser in coarser_than(plan.dataset, variable, level)[:1]:
             changed = [*plan.dimensions]
             changed[position] = (variable, coarser)
             found.append(_alternative(plan, [*changed]))
@@ -124,10 +125,13 @@ def _alternative(plan: Plan, dimensions: list[tuple[str, str] | None]) -> pb.Alt
     return alternative
 
 
-def _coarser(dataset: Dataset, variable: str, level: str) -> list[str]:
+def coarser_than(dataset: Dataset, variable: str, level: str) -> list[str]:
+    """Names of the levels of a variable that are coarser than one, the finest of them first."""
     levels = [known.name for known in dataset.levels(variable)]
     return levels[levels.index(level) + 1 :]
 
 
 def _shorter(plan: Plan) -> str:
-    return f"Drop {plan.dimensions[-1][0]}." if len(plan.dimensions) > 1 else "Ask a coarser table."
+    if len(plan.dimensions) > 1:
+        return f"Drop {plan.dimensions[-1][0]}."
+    return "Leave out a condition of the filter." if plan.filters else "Ask another variable."

@@ -8,14 +8,19 @@ import numpy as np
 
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
-from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
+from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Found
 from sdcgate.facility.results.printed import STANDARD_ERROR
 from sdcgate.facility.statistic_computing import Hexagons
 from sdcgate.facility.statistic_errors import add_percentile_errors
 from sdcgate.facility.statistic_kinds import OF_MEASURES
-from sdcgate.facility.statistic_pictures import computed_curves, curves_and_pictures
+from sdcgate.facility.statistic_pictures import (
+    computed_curves,
+    curves_and_pictures,
+    tell_what_is_not_drawn,
+)
 from sdcgate.facility.statistic_plan import StatisticPlan
+from sdcgate.facility.statistic_suggestions import suggested
 from sdcgate.facility.statistics import StatisticInHand, StatisticOutcome
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, IntArray, State, number_of_cells, shape_of
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
@@ -46,16 +51,16 @@ OF_STATISTICS = {
         "The statistic cannot be computed: something does not vary, or too few are there for a step or test."
     ),
 }
-COARSER = "Ask coarser or fewer groups, or widen the filter."
-SUGGESTIONS = {
-    ReasonCode.PERCENTILE_UNITS: COARSER,
-    ReasonCode.EXTREME_VALUE: "Ask PERCENTILES: the outermost ones stand for minimum and maximum.",
-    ReasonCode.MODAL_SHARE: "Ask the variable by a finer level, or coarser groups.",
-    ReasonCode.IMPLIED_TABLE: COARSER,
-    ReasonCode.NOT_ESTIMABLE: COARSER,
-}
 NONE: Mapping[int, Hexagons] = MappingProxyType({})
-TOLD = frozenset(SUGGESTIONS)
+TOLD = frozenset(
+    {
+        ReasonCode.PERCENTILE_UNITS,
+        ReasonCode.EXTREME_VALUE,
+        ReasonCode.MODAL_SHARE,
+        ReasonCode.IMPLIED_TABLE,
+        ReasonCode.NOT_ESTIMABLE,
+    }
+)
 """Rules that are told by name; the others are those of cells, which look alike."""
 
 
@@ -74,7 +79,8 @@ def decided_statistic(
         decision = new_decision(asked, None, reviewed or None, protected)
         if protected:
             few = policy_pb2.REASON_CODE_MINIMUM_UNITS
-            decision.reasons.append(pb.Reason(code=few, message=WITHHELD, suggestion=COARSER))
+            instead = suggested(ReasonCode.MINIMUM_UNITS, hand.plan)
+            decision.reasons.append(pb.Reason(code=few, message=WITHHELD, suggestion=instead))
         decision.statistic.CopyFrom(told)
     if reviewed:
         decision.reasons.append(reviewed_reason())
@@ -141,6 +147,8 @@ def told_statistic(
     message.statuses.extend(np.where(withheld, State.WITHHELD, State.PUBLISHED).tolist())
     if computed is None:
         message.ClearField("dimensions")
+        if drawn:
+            tell_what_is_not_drawn(plan, message)
         return message
     exact = plan.policy.statistics.significant_digits if digits is None else digits
     if plan.statistic is not Statistic.HEXAGONAL_BINS:
@@ -160,6 +168,7 @@ def told_statistic(
     computed_curves(hand, found, withheld, exact, message)
     if drawn and groups:
         curves_and_pictures(hand, found, withheld, exact, hexagons, message)
+        tell_what_is_not_drawn(plan, message)
     return message
 
 
@@ -197,8 +206,8 @@ def statistic_reason(code: ReasonCode, plan: StatisticPlan, consequence: Consequ
     message = REFERRED if consequence is Consequence.REFER else OF_STATISTICS.get(code, REFUSED)
     return pb.Reason(
         code=policy_pb2.ReasonCode.Name(code.value),
-        message=message or MESSAGES.get(code, REFUSED),
-        suggestion=SUGGESTIONS.get(code) or suggestion(code, plan.table()),
+        message=message,
+        suggestion=suggested(code, plan),
     )
 
 

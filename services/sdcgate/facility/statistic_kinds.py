@@ -48,6 +48,16 @@ WITH_ERRORS = frozenset(
 )
 """Statistics that may have standard errors beside them."""
 OF_MANY_POINTS = frozenset({Statistic.DENSITY, Statistic.HEXAGONAL_BINS}) | SURVIVAL
+DRAWN_FROM = {
+    Statistic.HISTOGRAM: "a percentile",
+    Statistic.DENSITY: "three percentiles that differ",
+    Statistic.BOX_PLOT: "the quartiles and the median",
+    Statistic.LORENZ_CURVE: "a point of the curve",
+    Statistic.HEXAGONAL_BINS: "two percentiles that differ of each measure and a hexagon of enough units",
+    Statistic.KAPLAN_MEIER: "a step",
+    Statistic.NELSON_AALEN: "a step",
+}
+"""Statistics that have drawings, and what must have left of a group for its drawing."""
 MOST_DRAWN = 100
 """Groups that are drawn, or have curves of many points, at most."""
 UNWEIGHTED = (

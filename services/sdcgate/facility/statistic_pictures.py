@@ -1,10 +1,13 @@
 """Curves of a statistic that leaves, and drawings of them: made from what was released, after it was."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from sdcgate.facility.statistic_computing import Hexagons, limited, rounded
+from sdcgate.facility.statistic_kinds import DRAWN_FROM
+from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistics import StatisticInHand
 from sdcgate.methods.cells import TOTAL, BoolArray
 from sdcgate.methods.outputs import pictures
@@ -37,13 +40,27 @@ def curves_and_pictures(
     shown = np.flatnonzero(~withheld).tolist()
     drawings = list(_of_groups(hand, released, shown, digits, hexagons, message))
     if hand.plan.statistic is Statistic.BOX_PLOT:
-        names = group_names(hand)
         boxes = box_plot(rounded(released, digits))
-        if np.isfinite(boxes.medians).any():
-            drawings.append((shown, pictures.box_plot_picture(boxes, names, _labels(hand, ""))))
+        boxes = replace(boxes, medians=np.where(withheld, np.nan, boxes.medians))
+        boxed = np.flatnonzero(np.isfinite(boxes.medians)).tolist()
+        if boxed:
+            drawings.append((boxed, pictures.box_plot_picture(boxes, group_names(hand), _labels(hand, ""))))
     if hand.plan.picture:
         for groups, svg in drawings:
             message.pictures.add(groups=groups, svg=svg)
+
+
+def tell_what_is_not_drawn(plan: StatisticPlan, message: statistic_pb2.GroupedStatistic) -> None:
+    """Say of which groups there is no drawing, and why; it follows from what leaves."""
+    if not plan.picture:
+        return
+    drawn = {group for picture in message.pictures for group in picture.groups}
+    message.not_drawn.extend(group for group in range(len(message.statuses)) if group not in drawn)
+    if message.not_drawn or not message.pictures:
+        needed = DRAWN_FROM.get(plan.statistic, "figures")
+        message.not_drawn_because = (
+            f"A group is drawn from {needed}; of these groups too little leaves, or nobody is in them."
+        )
 
 
 def computed_curves(
@@ -58,7 +75,7 @@ def computed_curves(
         return
     shown = np.isfinite(hand.computed.figures[0].shown(found)) & ~withheld
     for curve in hand.computed.curves:
-        if shown[curve.group]:
+        if shown[curve.group] and len(curve.x):
             x, y = limited(curve.x, digits), limited(curve.y, digits)
             message.curves.add(group=curve.group, name=curve.name, x=x, y=y)
 
@@ -93,12 +110,11 @@ def _of_groups(
                 x, y = limited(curve.values, digits), limited(curve.densities, digits)
                 message.curves.add(group=group, name="density", x=x, y=y)
                 yield [group], pictures.density_picture(curve, labels)
-            case Statistic.LORENZ_CURVE:
-                there = np.isfinite(leaving.lorenz[group])
+            case Statistic.LORENZ_CURVE if (there := np.isfinite(leaving.lorenz[group])).any():
                 x, y = np.array(leaving.points)[there].tolist(), leaving.lorenz[group][there].tolist()
                 message.curves.add(group=group, name="lorenz_curve", x=x, y=y)
                 yield [group], pictures.lorenz_picture(leaving.points, leaving.lorenz[group], labels)
-            case Statistic.HEXAGONAL_BINS if group in hexagons:
+            case Statistic.HEXAGONAL_BINS if group in hexagons and len(hexagons[group].bins.x):
                 yield from _hexagons(hand, group, hexagons[group], digits, message)
 
 

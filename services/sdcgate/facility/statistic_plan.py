@@ -17,6 +17,7 @@ from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.plan import FigureAsked, Plan, conditions_asked, level_asked, unknown
 from sdcgate.facility.statistic_kinds import (
     COUNTING,
+    DRAWN_FROM,
     HAVING,
     MOST_DRAWN,
     NEVER_BELOW_0,
@@ -310,6 +311,10 @@ def _unfit(plan: StatisticPlan) -> list[FieldProblem]:
         found.append(FieldProblem("png", "It is of drawings; ask `picture`, too."))
     elif plan.png and not can_render():
         found.append(FieldProblem("png", NO_PNG))
+    if plan.picture and plan.statistic not in DRAWN_FROM:
+        kinds = ", ".join(sorted(kind.name for kind in DRAWN_FROM))
+        message = f"{name} has none; {kinds} have. Leave it out, or have bars drawn of the answer."
+        found.append(FieldProblem("picture", message))
     groups = prod(len(plan.dataset.level(*level).codes) for level in plan.groups)
     if groups > MOST_DRAWN and (plan.picture or plan.statistic in OF_MANY_POINTS):
         message = f"At most {MOST_DRAWN} groups are drawn; these are {groups}. Ask coarser ones."

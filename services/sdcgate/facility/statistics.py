@@ -36,6 +36,7 @@ from sdcgate.facility.statistic_png import Font, rendered
 from sdcgate.facility.statistic_power_audit import UNPROVED, PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower, highest_power
 from sdcgate.facility.statistic_records import Population, read_population
+from sdcgate.facility.statistic_suggestions import suggested
 from sdcgate.facility.statistic_sums import computed_by_sums, sums_suffice
 from sdcgate.facility.statistic_windows import audited_windows, told_windows
 from sdcgate.facility.watching import Stage, watcher
@@ -120,6 +121,9 @@ class StatisticWay:
             return refused
         refusal = refuse_without_data(plan.table())
         if refusal is not None:
+            for told in refusal.reasons:
+                # Of the table beneath it what is counted cannot be dropped.
+                told.suggestion = suggested(ReasonCode(int(told.code)), plan)
             return Refusal(refusal.consequence, refusal.reasons, ())
         vary = _have_to_vary(plan)
         idle = self._idle.reasons(plan.dataset, plan.measures, plan.counted, vary)

@@ -84,5 +84,11 @@ def test_ten_thousand_known_codes_are_found_in_a_second(dataset):
 def test_the_nearest_names_of_long_lists_are_those_that_begin_alike():
     known = [str(number) for number in range(50_000)]
     assert "Did you mean 49" in unknown("code", "49x", known)
-    assert unknown("code", "x" * 1_000_000, known) == "There is no code of this name."
+    listed = unknown("code", "x" * 1_000_000, known)
+    assert listed.startswith("There is no code of this name. There are 0, ")
+    assert listed.endswith(" and 49988 more.")
+    assert unknown("code", "9", ["1", "2", "_U"]) == "There is no code of this name. There are 1, 2, _U."
+    twenty = [f"{letter}{letter}{letter}{letter}" for letter in "abcdefghijklmnopqrst"]
+    assert unknown("code", "tzzz", twenty).startswith("There is no code of this name. There are tttt, ")
+    assert unknown("code", "tzzz", twenty).endswith(" and 8 more.")
     assert unknown("code", "sout", ["north", "south"]) == "There is no code of this name. Did you mean south?"

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.outputs.shapes import FILL, INK, Labels, drawing, number, stroke, text
+from sdcgate.methods.outputs.shapes import FILL, INK, Labels, drawing, released_number, stroke, text
 
 WIDTH, LEFT, RIGHT, TOP, STEP = 480, 150, 70, 36, 22
 MOST_BARS, MOST_SLICES = 60, 12
+LETTER = 7
+"""Width of a digit at most."""
 LONGEST = 24
 """Letters of a name that fit beside its bar."""
 WITHHELD = "x"
@@ -47,19 +49,21 @@ def bars_picture(parts: Parts, labels: Labels) -> str:
         raise NoPictureError(f"at most {MOST_BARS} codes are drawn; ask a coarser level")
     ends = np.append(parts.values[parts.shown], 0.0)
     lowest, reach = float(ends.min()), float(ends.max() - ends.min())
-    room = WIDTH - LEFT - RIGHT
+    # As they leave: a rounded label would say something else than the answer.
+    figures = [released_number(value) if np.isfinite(value) else WITHHELD for value in parts.values.tolist()]
+    room = WIDTH - LEFT - max(RIGHT, 10 + LETTER * max(map(len, figures)))
 
     def x(value: float) -> float:
         return LEFT + room * (value - lowest) / (reach or 1.0)
 
     bottom = TOP + STEP * len(parts.names)
     shapes = [stroke(x(0.0), TOP, x(0.0), bottom)]
-    for place, (name, value, shown) in enumerate(
-        zip(parts.names, parts.values.tolist(), parts.shown.tolist(), strict=True)
+    for place, (name, value, figure) in enumerate(
+        zip(parts.names, parts.values.tolist(), figures, strict=True)
     ):
         middle = TOP + STEP * (place + 0.5)
         shapes.append(text(LEFT - 6, middle + 4, _short(name), "end"))
-        if not shown:
+        if figure == WITHHELD:
             shapes.append(text(x(0.0) + 4, middle + 4, WITHHELD, "start"))
             continue
         start, end = sorted((x(0.0), x(value)))
@@ -67,7 +71,7 @@ def bars_picture(parts: Parts, labels: Labels) -> str:
             f'<rect x="{start:.1f}" y="{middle - 8:.1f}" width="{end - start:.1f}" height="16" '
             f'fill="{FILL}" stroke="{INK}" stroke-width="0.5"/>'
         )
-        shapes.append(text(end + 4, middle + 4, number(value), "start"))
+        shapes.append(text(end + 4, middle + 4, figure, "start"))
     words = [text(WIDTH / 2, 18, labels.title, "middle"), text(WIDTH / 2, bottom + 18, labels.x, "middle")]
     if not parts.shown.all():
         words.append(text(WIDTH - 8, bottom + 18, f"{WITHHELD}: not shown", "end"))

@@ -41,6 +41,11 @@ def number(value: float) -> str:
     return f"{float(digits):.12g}" if 1e-4 <= abs(value) < 1e7 else digits
 
 
+def released_number(value: float) -> str:
+    """A number as the answer has it, to the last digit: the shortest that is read as the same."""
+    return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
 def drawing(width: int, height: int, shapes: Sequence[str]) -> str:
     """The SVG; nothing is in it but the shapes."""
     drawn = "\n".join(shapes)

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from sdcgate.methods.known_names import near_names, some_of
 from sdcgate.methods.outputs.splines import Spline
-
-LONGEST_COMPARED = 128
-MOST_COMPARED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +68,9 @@ class Vocabulary:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` (did you mean a, b?)` with public names near to one that is unknown; nothing where none is near."""
+    """` (did you mean a, b?)` with public names near to one that is unknown, or `; there are a, b, c`."""
     candidates = list(dict.fromkeys(known))
-    if len(candidates) > MOST_COMPARED:
-        candidates = [other for other in candidates if other[:2] == name[:2]][:MOST_COMPARED]
-    near = get_close_matches(name[:LONGEST_COMPARED], candidates, n=3, cutoff=0.5)
-    return f" (did you mean {', '.join(near)}?)" if near else ""
+    if near := near_names(name, candidates):
+        return f" (did you mean {', '.join(near)}?)"
+    listed = some_of(name, candidates)
+    return f"; there are {listed}" if listed else ""
