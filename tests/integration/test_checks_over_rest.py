@@ -13,6 +13,7 @@ from made_tables import with_margins
 from peers_tables import INNER
 from sdcgate.cli.supervisor import SERVICES
 from sdcgate.ledger.credentials import Credentials
+from sdcgate.servers import openapi_model_examples, openapi_statistic_examples
 from sdcgate_client import (
     Client,
     Forbidden,
@@ -348,6 +349,21 @@ def test_contributions_of_all_kinds_go_over_the_wire(client: Client) -> None:
     assert (shifted["findings"], shifted["unchecked"]) == ([], [])
     weighted = client.assess_table(table, {**rules, "contributions": {"weighted": True}})
     assert weighted["findings"][0]["cells"] == [0]
+
+
+def test_a_model_and_a_statistic_of_ones_own_are_judged_by_the_client(client: Client) -> None:
+    model = client.assess_model(**openapi_model_examples.ASSESSED)
+    assert [(one["rule"], one["columns"]) for one in model["findings"]] == [("MINIMUM_UNITS", [1])]
+    statistic = client.assess_statistic(**openapi_statistic_examples.ASSESSED)
+    assert statistic["unchecked"] == []
+    assert client.assess_statistic(
+        "mean",
+        {"groups": {"units": [120, 4], "records": [120, 4]}},
+        {"cells": {"minimum_units": {"units": 10, "consequence": "PROTECT"}}},
+        standard_errors=True,
+    )["findings"][0]["cells"] == [1]
+    with pytest.raises(InvalidRequest, match="facts"):
+        client.assess_model({}, {})
 
 
 def test_every_bad_field_comes_back_with_its_path(client: Client, sites: pd.DataFrame) -> None:

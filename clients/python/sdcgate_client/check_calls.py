@@ -52,6 +52,47 @@ class CheckCalls(Connection):
         body |= {} if key is None else {"key": dict(key)}
         return object_of(self._call("POST", "/v1/risk:assessTable", body))
 
+    def assess_model(self, facts: Mapping[str, Any], rules: Mapping[str, Any]) -> dict[str, Any]:
+        """Judges a model that was fitted elsewhere by facts about it. No verdict; nothing is kept.
+
+        Args:
+            facts: Such as `{"units": 120, "records": 120, "parameters": 2, "residual_degrees": 118,
+                "columns": [{"name": "region[T.s]", "term": 1, "largest_shares": [0.26]}], "terms": [...]}`;
+                no record and no estimate.
+            rules: Such as `{"categories": {"count": 10, "consequence": "PROTECT"}}`.
+
+        Returns:
+            `{"findings": [...]}`, each with its `rule`, and positions of `columns` and `terms`; empty where
+            no rule finds anything.
+        """
+        return object_of(
+            self._call("POST", "/v1/risk:assessModel", {"facts": dict(facts), "rules": dict(rules)})
+        )
+
+    def assess_statistic(
+        self,
+        kind: str,
+        facts: Mapping[str, Any],
+        rules: Mapping[str, Any],
+        *,
+        standard_errors: bool = False,
+    ) -> dict[str, Any]:
+        """Judges a statistic of groups that was computed elsewhere. No verdict; nothing is kept.
+
+        Args:
+            kind: Such as `"percentiles"`.
+            facts: Such as `{"groups": {"units": [120, 14], "records": [120, 14]}, "percentiles": [
+                {"point": 0.5, "window_units": [10, 10], "side_units": [55, 2]}]}`; no figure.
+            rules: Such as `{"cells": {"minimum_units": {"units": 10, "consequence": "PROTECT"}}}`.
+            standard_errors: Whether these leave with it: they tell variances.
+
+        Returns:
+            `{"findings": [...], "unchecked": [...], "absent": [...]}`; what is unchecked is never safe.
+        """
+        body: dict[str, Any] = {"kind": kind.upper(), "facts": dict(facts), "rules": dict(rules)}
+        body |= {"standard_errors": True} if standard_errors else {}
+        return object_of(self._call("POST", "/v1/risk:assessStatistic", body))
+
     def estimate_individual_risk(self, **keys: Any) -> dict[str, Any]:
         """Estimates the individual risk of keys, or of records by their codes. Nothing is kept.
 

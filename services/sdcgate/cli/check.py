@@ -1,4 +1,4 @@
-"""`sdcgate check`: judge a table in a file by rules, here; or submit what a job printed, for verdicts."""
+"""`sdcgate check`: judge a result in a file by rules, here; or submit what a job printed, for verdicts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +10,7 @@ from sdcgate.cli.connection import DEFAULT_URL, FAILED, ApiKey, Url, connected, 
 if TYPE_CHECKING:
     from sdcgate.methods.rules import Finding, Rules
     from sdcgate.methods.tables.assessment import Assessment
+    from sdcgate.policy.effective import EffectivePolicy
     from sdcgate.wire.risk import TableToAssess
     from sdcgate_client import JudgedResult
 
@@ -19,7 +20,10 @@ SHOWN_CELLS = 20
 def check(
     path: Annotated[
         Path,
-        typer.Argument(help="JSON as `POST /v1/risk:assessTable` takes it; with --dataset results of a job."),
+        typer.Argument(
+            help="JSON as `POST /v1/risk:assessTable`, `assessModel` or `assessStatistic` takes it; with "
+            "--dataset results of a job."
+        ),
     ],
     dataset: Annotated[
         str, typer.Option(help="Submit the results to the facility, as computed from this dataset.")
@@ -36,7 +40,7 @@ def check(
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
 ) -> None:
-    """Judge a table here, or with --dataset submit what a job printed and get a verdict on each output.
+    """Judge a table, model or statistic here, or with --dataset get a verdict on each output of a job.
 
     Without --dataset no service is asked, and no ledger knows of it. Results are a folder, a zip archive or
     a file. Ends with 1 if a cell is unsafe, a rule could not be judged, or an output may not leave.
@@ -50,12 +54,30 @@ def check(
     with told():
         if acro_out is not None or project or label:
             raise ValueError("--acro-out, --project and --label need --dataset")
-        rules = _rules_of(policy, access_level) if policy else None
-        table, found = assessed(path.read_bytes(), rules)
-        for line in lines_of(table, found):
-            typer.echo(line)
-        if found.findings or found.unchecked:
-            give_up("The table does not pass.", FAILED)
+        effective = _policy_of(policy, access_level) if policy else None
+        kind, lines, passes = judged(path.read_bytes(), effective)
+        for line in lines or ["No rule finds anything."]:
+            typer.echo(printable(line))
+        if not passes:
+            give_up(f"The {kind} does not pass.", FAILED)
+
+
+def judged(body: bytes, policy: "EffectivePolicy | None") -> tuple[str, list[str], bool]:
+    """What a body is, what rules find in it, its own if no policy is given, and whether it passes.
+
+    Raises:
+        ValueError: with all that is wrong with it, each with its path.
+    """
+    from sdcgate.cli.own_results import MODEL, STATISTIC, judged_model, judged_statistic, kind_of
+
+    kind = kind_of(body)
+    if kind == MODEL:
+        lines = judged_model(body, policy)
+        return kind, lines, not lines
+    if kind == STATISTIC:
+        return kind, *judged_statistic(body, policy)
+    table, found = assessed(body, None if policy is None else policy.rules)
+    return kind, lines_of(table, found), not (found.findings or found.unchecked)
 
 
 def _submit(
@@ -90,12 +112,12 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def _rules_of(policy: str, access_level: str) -> "Rules":
+def _policy_of(policy: str, access_level: str) -> "EffectivePolicy":
     from sdcgate.cli.policies import find
     from sdcgate.policy import AccessLevelUnknown
 
     try:
-        return find(policy).effective(access_level, "").rules
+        return find(policy).effective(access_level, "")
     except AccessLevelUnknown as error:
         raise ValueError(str(error)) from None
 

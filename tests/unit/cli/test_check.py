@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sdcgate.cli import main
+from sdcgate.servers import openapi_model_examples
 
 TABLE = {
     "dimensions": [
@@ -79,3 +80,48 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path, body, told):
     assert found.exit_code == 2
     assert told in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_a_model_is_told_from_a_table_and_judged_by_its_own_rules_or_a_policys(tmp_path):
+    found = check(tmp_path, openapi_model_examples.ASSESSED)
+    assert (found.exit_code, found.stderr) == (1, "The model does not pass.\n")
+    assert found.stdout.splitlines() == [
+        "MINIMUM_UNITS (protect): 4, allowed 10",
+        "  region[T.s]",
+        "  region",
+    ]
+    by_policy = check(tmp_path, openapi_model_examples.ASSESSED, "--policy", "five-safes")
+    assert by_policy.exit_code == 1
+    assert "region[T.s]" in by_policy.stdout
+    many = {**openapi_model_examples.ASSESSED["facts"], "units": 900, "records": 900}
+    degrees = {"residual_degrees": {"count": 10, "consequence": "REFUSE"}}
+    passes = check(tmp_path, {"facts": many, "rules": degrees})
+    assert (passes.exit_code, passes.stdout) == (0, "No rule finds anything.\n")
+
+
+def test_a_statistic_is_told_from_a_table_and_judged_by_its_own_rules_or_a_policys(tmp_path):
+    units = {"groups": {"units": [120, 4], "records": [120, 4]}}
+    rules = {"cells": {"minimum_units": {"units": 10, "consequence": "PROTECT"}}}
+    found = check(tmp_path, {"kind": "MEAN", "facts": units, "rules": rules})
+    assert (found.exit_code, found.stderr) == (1, "The statistic does not pass.\n")
+    assert found.stdout.splitlines()[:2] == ["MINIMUM_UNITS (protect)", "  group 1"]
+    by_policy = check(tmp_path, {"kind": "MEAN", "facts": units}, "--policy", "five-safes")
+    assert "MINIMUM_UNITS (protect)\n  group 1" in by_policy.stdout
+    assert "not judged: " in by_policy.stdout
+
+
+def test_what_is_wrong_with_a_model_or_a_statistic_is_told_by_its_own_schema(tmp_path):
+    model = check(tmp_path, {"facts": {"parameters": 1, "columns": [{"name": "a", "term": 3}]}, "rules": {}})
+    assert model.exit_code == 2
+    assert "facts.columns[0].term" in model.stderr
+    assert "dimensions" not in model.stderr
+    statistic = check(
+        tmp_path, {"kind": "MEAN", "facts": {"groups": {"units": [-1]}}, "rules": {"cells": {}}}
+    )
+    assert (statistic.exit_code, "facts" in statistic.stderr) == (2, True)
+
+
+def test_a_request_is_not_taken_for_a_result(tmp_path):
+    for request in ({"formula": "a ~ b"}, {"kind": "MEAN", "measure": "a"}, {"rows": [{"variable": "a"}]}):
+        found = check(tmp_path, request)
+        assert (found.exit_code, "this is a request" in found.stderr) == (2, True)
