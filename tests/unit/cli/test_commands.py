@@ -384,3 +384,40 @@ def test_each_demonstration_begins_with_an_empty_folder_and_two_do_not_share_one
     with fresh_folder(tmp_path / "var") as third:
         assert third == first
         assert list(third.iterdir()) == []
+
+
+STATISTIC = {
+    "kind": "BOX_PLOT",
+    "measure": "meddol",
+    "statuses": ["PUBLISHED", "PUBLISHED"],
+    "dimensions": [{"variable": "site", "codes": ["1", "_U"], "cells": [0, 1]}],
+    "figures": [{"name": "P50", "groups": [0], "values": [40.5]}],
+}
+
+
+def drawn(gateway: Gateway, file: Path, **statistic: Any) -> Result:
+    told = {name: value for name, value in ANSWER.items() if name != "table"}
+    answer = (
+        {**told, "statistic": {**STATISTIC, **statistic}} if statistic else {**told, "verdict": "REFUSED"}
+    )
+    gateway.answers["POST", "/v1/datasets/randhie/statistics"] = 201, answer
+    words = f"query statistic randhie box_plot meddol --groups site --picture {file}"
+    return run(gateway, *words.split())
+
+
+def test_a_picture_that_cannot_be_drawn_is_told_and_one_that_can_is_written(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    file, why = tmp_path / "boxes.svg", "too little leaves"
+    none = drawn(gateway, file, not_drawn=[0, 1], not_drawn_because=why)
+    assert (none.exit_code, none.stderr) == (1, f"{file} is not written: {why}\n")
+    assert f"no picture: {why}" in none.stdout
+    refused = drawn(gateway, file)
+    assert (refused.exit_code, "no statistic was released" in refused.stderr) == (0, True)
+    assert not file.exists()
+    some = drawn(
+        gateway, file, pictures=[{"groups": [0], "svg": "<svg/>"}], not_drawn=[1], not_drawn_because=why
+    )
+    assert (some.exit_code, some.stderr) == (0, "")
+    assert f"no picture of _U: {why}" in some.stdout
+    assert file.read_text() == "<svg/>"
