@@ -102,17 +102,19 @@ def release_bytes(
     limit: PopulationLimit | None = None,
     equations: Iterable[ReleasedEquations] = (),
     exception: bool = False,
+    fits: Iterable[ReleasedTable] = (),
 ) -> bytes:
     """What the ledger keeps of a release, to compare later answers with."""
     release = release_pb2.Release(dataset=dataset.name, version=dataset.version, exception=exception)
-    for part in released:
-        release.tables.add(
-            quantity=part.quantity,
-            boxes=part.table.to_bytes(),
-            facts=facts_to_message(part.facts),
-            known=part.told.cells,
-            unsafe=part.told.unsafe,
-        )
+    for kept, tables in ((release.tables, released), (release.fits, fits)):
+        for part in tables:
+            kept.add(
+                quantity=part.quantity,
+                boxes=part.table.to_bytes(),
+                facts=facts_to_message(part.facts),
+                known=part.told.cells,
+                unsafe=part.told.unsafe,
+            )
     for table in noisy.tables if noisy is not None else ():
         release.noisy.add(
             quantity=table.quantity,

@@ -81,6 +81,8 @@ class Judge:
         Where other versions of the source have left, `versions` compares them; without it, or where they do
         not compare, it is referred, and no approval waives that.
         """
+        of_measures = any(figure.measure for figure in plan.figures)
+        known = known.with_fits() if of_measures else known.without_fits()
         facts = computed.table.facts
         judgement = self._assess(
             computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()

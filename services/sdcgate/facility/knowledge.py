@@ -315,6 +315,8 @@ class Knowledge:
     """What models told about the values of their outcomes."""
     left: bool = False
     """Whether anything has left, be it nothing that an audit knows; what refusals tell has not."""
+    beside_fits: Mapping[str, KnownQuantity] | None = None
+    """The quantities with the tables of models that were held after their fit; None where there are none."""
 
     def of(self, quantity: str) -> KnownQuantity:
         """What has left of a quantity."""
@@ -322,17 +324,49 @@ class Knowledge:
 
     def grown(self, tables: Iterable[ReleasedTable]) -> "Knowledge":
         """With more releases."""
-        quantities = dict(self.quantities)
+        tables = tuple(tables)
+        beside = None if self.beside_fits is None else self._with(self.beside_fits, tables)
+        return replace(self, quantities=self._with(self.quantities, tables), beside_fits=beside)
+
+    def told_by_fits(self, tables: Iterable[ReleasedTable]) -> "Knowledge":
+        """With tables of models that were held after their fit: no figure of them has left."""
+        tables = tuple(tables)
+        mine = self.quantities if self.beside_fits is None else self.beside_fits
+        return replace(self, beside_fits=self._with(mine, tables)) if tables else self
+
+    def with_fits(self) -> "Knowledge":
+        """For what tells of measures or is fitted: as though what held fits are about had left.
+
+        That a fit is held on one population and leaves on another tells of the few who make the difference,
+        whichever was first.
+        """
+        mine = self.quantities if self.beside_fits is None else self.beside_fits
+        return replace(self, quantities=mine, beside_fits=None)
+
+    def without_fits(self) -> "Knowledge":
+        """For counts, of which no held fit tells anything."""
+        return replace(self, beside_fits=None)
+
+    def _with(
+        self, before: Mapping[str, KnownQuantity], tables: Iterable[ReleasedTable]
+    ) -> Mapping[str, KnownQuantity]:
+        quantities = dict(before)
         for known in tables:
             quantities[known.quantity] = quantities.get(known.quantity, self.nothing).grown(known)
-        return replace(self, quantities=quantities)
+        return quantities
 
     def limited(self, limits: Iterable[PopulationLimit]) -> "Knowledge":
         """With what refusals told of groups."""
-        quantities = dict(self.quantities)
-        for limit in limits:
-            quantities[COUNTS] = quantities.get(COUNTS, self.nothing).limited(limit)
-        return replace(self, quantities=quantities)
+        limits = tuple(limits)
+
+        def limited(before: Mapping[str, KnownQuantity]) -> Mapping[str, KnownQuantity]:
+            quantities = dict(before)
+            for limit in limits:
+                quantities[COUNTS] = quantities.get(COUNTS, self.nothing).limited(limit)
+            return quantities
+
+        beside = None if self.beside_fits is None else limited(self.beside_fits)
+        return replace(self, quantities=limited(self.quantities), beside_fits=beside)
 
 
 def _withholds(table: ReleasedTable) -> bool:

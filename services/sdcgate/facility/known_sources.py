@@ -58,7 +58,7 @@ class KnowledgeOfSources:
         """All that left of a source, event after event; what refusals told is none."""
         for stored in self._ledger.releases(source):
             left = left_of(stored)
-            if not left.limits:
+            if not left.of_refusal:
                 yield left
 
     def nothing(self) -> Knowledge:
@@ -91,13 +91,19 @@ class Left:
     windows: list[ReleasedWindow]
     limits: list[PopulationLimit]
     equations: list[ReleasedEquations]
-    exception: bool = False
+    exception: bool
     """Whether a checker released it though it could not be proved."""
+    fits: list[ReleasedTable]
+
+    @property
+    def of_refusal(self) -> bool:
+        """Whether no figure left: only what a refusal tells is known."""
+        return bool(self.limits) or bool(self.fits and not self.tables)
 
 
 def with_event(known: Knowledge, left: Left) -> Knowledge:
     """What is known of a version with what one more event of it made known."""
-    grown = known.grown(left.tables).limited(left.limits)
+    grown = known.grown(left.tables).told_by_fits(left.fits).limited(left.limits)
     noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
     some, equations = grown.left or not left.limits, (*grown.equations, *left.equations)
     return replace(grown, noisy=noisy, windows=windows, equations=equations, left=some)
@@ -106,23 +112,25 @@ def with_event(known: Knowledge, left: Left) -> Knowledge:
 def left_of(stored: StoredRelease) -> Left:
     """What a stored release made known."""
     release = release_pb2.Release.FromString(stored.payload)
-    tables = []
-    for part in release.tables:
-        table = BoxTable.from_bytes(part.boxes)
-        facts = facts_from_message(part.facts, len(table))
-        told = Told(tuple(part.known), tuple(part.unsafe))
-        tables.append(ReleasedTable(part.quantity, table, facts, tuple(table.boxes()), told))
     return Left(
         stored.sequence,
         stored.query_id,
         (release.dataset, release.version),
-        tables,
+        list(map(_table, release.tables)),
         [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else [],
         [ReleasedWindow.of(window) for window in release.windows],
         [PopulationLimit.of(limit) for limit in release.limits],
         [ReleasedEquations.of(one) for one in release.equations],
         release.exception,
+        list(map(_table, release.fits)),
     )
+
+
+def _table(part: release_pb2.ReleasedBoxes) -> ReleasedTable:
+    table = BoxTable.from_bytes(part.boxes)
+    facts = facts_from_message(part.facts, len(table))
+    told = Told(tuple(part.known), tuple(part.unsafe))
+    return ReleasedTable(part.quantity, table, facts, tuple(table.boxes()), told)
 
 
 def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:

@@ -174,7 +174,7 @@ def audit_source(
         for earlier, later in permutations(range(len(versions)), 2)
         if earlier < later and versions[earlier].left and versions[later].left
     )
-    lefts = [left for left in lefts if not left.limits]
+    lefts = [left for left in lefts if not left.of_refusal]
     known_to_audits = [bool(left.tables or left.noisy) for left in lefts]
     overrides = tuple(
         left.query for left, known in zip(lefts, known_to_audits, strict=True) if left.exception or not known

@@ -122,6 +122,7 @@ def found_model(
         fitted=told_model(plan, outcome.fitted) if outcome.fitted is not None else None,
         limit=outcome.outcomes[-1].limit if outcome.outcomes else None,
         equations=(*outcome.equations, *(one for proposal in proposals for one in proposal.equations)),
+        fits=outcome.held_fit,
     )
 
 

@@ -21,7 +21,7 @@ from sdcgate.facility.model_designs import ModelDesigns
 from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.models import ModelInHand, ModelOutcome, ModelWay
 from sdcgate.facility.ports import RiskService
-from sdcgate.facility.redesign import NOT_MENDED, NothingWithheld, NotJudged, NotWhole
+from sdcgate.facility.redesign import NOT_MENDED, NothingWithheld, NotJudged, NotWhole, takes_space
 from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.methods.cells import Facts, FloatArray, State
 from sdcgate.methods.rules import ReasonCode
@@ -59,7 +59,8 @@ class ModelRedesigner:
         answered: Callable[[ModelPlan], bool | None],
     ) -> None:
         """`answered`: whether a model that was asked before left whole; None where it was not asked."""
-        self.way = ModelWay(engine, Judge(engine, risk, NothingWithheld()), risk, room)
+        self._judge = Judge(engine, risk, NothingWithheld())
+        self.way = ModelWay(engine, self._judge, risk, room)
         self._answered = answered
 
     def propose(
@@ -78,6 +79,7 @@ class ModelRedesigner:
         limits = hand.plan.policy.redesign
         if not (limits.proposals and mendable(outcome) and _needed(hand.plan, outcome)):
             return None
+        known = known.told_by_fits(outcome.held_fit)
         for table in outcome.known_tables:
             known = known.grown(table)
         known = replace(known, equations=(*known.equations, *outcome.equations))
@@ -97,6 +99,23 @@ class ModelRedesigner:
         if ReasonCode.UNPROVED in outcome.codes:
             raise NotJudged
         return outcome if _is_whole(outcome) else None
+
+    def takes_space(
+        self, hand: ModelInHand, before: Knowledge, after: Knowledge, left: Callable[[], float]
+    ) -> bool:
+        """Whether a promise of a model would hold back tables of more people; see `redesign.takes_space`.
+
+        Of those who lack a variable that it has, and of those whom the filter leaves out.
+
+        Raises:
+            NotJudged: it could not be told, maybe for lack of time.
+        """
+        for implied, _ in hand.tables:
+            for filters in dict.fromkeys((hand.plan.filters, ())):
+                wider = replace(implied.plan, filters=filters, valid=())
+                if takes_space(self._judge, implied.plan, wider, before, after, left):
+                    return True
+        return False
 
     def left_whole(self, plan: ModelPlan) -> bool | None:
         """Whether a model left whole when it was asked; None where it was not asked."""
@@ -208,10 +227,15 @@ class _Search:
         if outcome is None:
             return False
         # The next are judged as if this one had left: all of them together are told.
+        known = self._known
         for table in outcome.known_tables:
-            self._known = self._known.grown(table)
+            known = known.grown(table)
+        if known is not self._known and self._redesigner.takes_space(
+            hand, self._known, known, self._deadline.left
+        ):
+            return False
         told = outcome.equations
-        self._known = replace(self._known, equations=(*self._known.equations, *told))
+        self._known = replace(known, equations=(*known.equations, *told))
         self._found.append(ModelProposal(request, outcome.known_tables, outcome.left_out, told))
         return True
 

@@ -89,11 +89,24 @@ class ModelOutcome:
     """What becomes known of the outcome's values."""
     together: bool = False
     """Whether it is held for what other models told beside it."""
+    before_fit: bool = False
+    """Whether it is held for its tables alone, so that nothing depends on a fit."""
+
+    @property
+    def held_fit(self) -> tuple[ReleasedTable, ...]:
+        """The tables of a model that is held for what its fit is like: that tells of its people."""
+        if self.consequence is None or self.about is not None or self.before_fit:
+            return ()
+        return tuple(part for table in self.outcomes for part in table.released)
 
     @property
     def known_tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
-        """What becomes known by its answer, table after table; nothing where it is held for one of them."""
-        if self.about is not None:
+        """What becomes known by its answer, table after table; nothing where it is held.
+
+        A refusal names a rule that fails and has no figure: what is asked of the same people afterwards must
+        not be refused as though it had.
+        """
+        if self.consequence is not None:
             return ()
         tables = [table.released for table in self.outcomes if table.released]
         if tables:
@@ -158,6 +171,7 @@ class ModelWay:
         self, hand: ModelInHand, known: Knowledge, left: Callable[[], float], approved: bool = False
     ) -> ModelOutcome:
         """Steps 4 to 7 at one head: the tables first, so that a fit tells of no table that is held."""
+        known = known.with_fits()
         outcomes, judged = judge_tables(self._judge, hand.tables, known, left, approved)
         last = outcomes[-1]
         if last.consequence is not None:
@@ -219,7 +233,8 @@ class ModelWay:
         references = choose_references(judged, named)
         together = codes_taken_together(judged, references)
         if hidden_apart(judged, together):
-            return ModelOutcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), tuple(outcomes))
+            codes = (ReasonCode.MINIMUM_UNITS,)
+            return ModelOutcome(Consequence.REFUSE, codes, tuple(outcomes), before_fit=True)
         fitted = self._fitted(hand, _Coding(references, codes_told(judged), together), left)
         if isinstance(fitted, NotEstimable):
             if told_by_factors(self._engine, hand.plan, still_time(left)):

@@ -68,6 +68,8 @@ class Found:
     """What a refusal tells of a population."""
     equations: tuple[ReleasedEquations, ...] = ()
     """What models told about the values of their outcome."""
+    fits: tuple[ReleasedTable, ...] = ()
+    """Tables of a model that is held after its fit: nothing of them leaves, and other fits are compared."""
 
     @property
     def tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
@@ -249,7 +251,7 @@ def reason_name(reason: pb.Reason) -> str:
 
 
 def _release_bytes(asked: Asked, found: Found) -> bytes | None:
-    if not (found.released or found.noisy or found.exception or found.inexact or found.limit):
+    if not (found.released or found.noisy or found.exception or found.inexact or found.limit or found.fits):
         return None
     return answers.release_bytes(
         asked.dataset,
@@ -259,4 +261,5 @@ def _release_bytes(asked: Asked, found: Found) -> bytes | None:
         found.limit,
         found.equations,
         found.exception,
+        found.fits,
     )

@@ -17,7 +17,7 @@ from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.outcomes import Outcome
-from sdcgate.facility.plan import Plan
+from sdcgate.facility.plan import FigureAsked, Plan
 from sdcgate.facility.ports import Pattern, RiskService
 from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.methods.cells import Facts, State, leaf_cells
@@ -60,6 +60,42 @@ class NothingWithheld:
     def protect_table(self, *_: object, **__: object) -> Pattern:
         """Never a pattern."""
         raise NotWhole
+
+
+def takes_space(
+    judge: Judge, promised: Plan, wider: Plan, before: Knowledge, after: Knowledge, left: Callable[[], float]
+) -> bool:
+    """Whether a promise would hold back the same counts of more people, who are not those it was asked of.
+
+    What a researcher asks of nearly all people holds back what others ask of all of them. He pays for it, a
+    promise costs nobody anything and is mostly not asked: it is not made.
+
+    Args:
+        judge: one that refuses what would have to be protected.
+        promised: a table that would be known.
+        wider: the same with fewer conditions.
+        before: what is known without the promise.
+        after: what is known with it.
+        left: the seconds that are left.
+
+    Raises:
+        NotJudged: it could not be told, maybe for lack of time.
+    """
+    if (wider.filters, wider.valid) == (promised.filters, promised.valid):
+        return False
+    counts = replace(wider, figures=(FigureAsked(table_pb2.STATISTIC_UNITS),))
+    computed = judge.compute(counts)
+
+    def leaves(known: Knowledge) -> bool:
+        try:
+            outcome = judge.judge(counts, computed, known, left)
+        except NotWhole:
+            return False
+        if ReasonCode.UNPROVED in outcome.codes:
+            raise NotJudged
+        return outcome.consequence is None
+
+    return not leaves(after) and leaves(before)
 
 
 class Redesigner:
@@ -106,6 +142,10 @@ class Redesigner:
             raise NotJudged
         whole = outcome.consequence is None and bool((outcome.states == State.PUBLISHED).all())
         return outcome.released if whole else None
+
+    def takes_space(self, plan: Plan, before: Knowledge, after: Knowledge, left: Callable[[], float]) -> bool:
+        """Whether a promise would hold back the same table without its filter; see `takes_space`."""
+        return takes_space(self._judge, plan, replace(plan, filters=()), before, after, left)
 
 
 def _needed(plan: Plan, computed: Computation, outcome: Outcome) -> bool:
@@ -163,7 +203,10 @@ class _Search:
         if released is None:
             return False
         # The next are judged as if this one had left: all of them together are told.
-        self._known = self._known.grown(released)
+        known = self._known.grown(released)
+        if released and self._redesigner.takes_space(coarser, self._known, known, self._deadline.left):
+            return False
+        self._known = known
         self._found.append(Proposal(coarser, released))
         return True
 

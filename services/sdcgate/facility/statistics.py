@@ -157,6 +157,8 @@ class StatisticWay:
         self, hand: StatisticInHand, known: Knowledge, left: Callable[[], float], approved: bool = False
     ) -> StatisticOutcome:
         """Steps 4 to 7 at one head: the table first, so that the figures tell of no table that is held."""
+        # A correlation that cannot be had tells of the measures' people what a fit does.
+        known = known.with_fits() if hand.plan.measures else known.without_fits()
         table = self._judge.judge(hand.table, hand.cells, known, left, approved)
         if table.consequence is not None:
             return StatisticOutcome(table.consequence, table.codes, table)

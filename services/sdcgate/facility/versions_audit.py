@@ -74,13 +74,13 @@ class VersionLeft:
     def exact(self) -> bool:
         """Whether all that left are figures of which it can be told who changed."""
         powers = any(power_parts(table.quantity)[1] > 1 for table in self.tables())
-        unknown = any(event.noisy or not (event.tables or event.limits) for event in self.events)
+        unknown = any(event.noisy or not (event.tables or event.of_refusal) for event in self.events)
         return not (powers or unknown)
 
     @property
     def left(self) -> bool:
         """Whether anything has left of it; what refusals tell has not."""
-        return any(not event.limits for event in self.events)
+        return any(not event.of_refusal for event in self.events)
 
     def tables(self) -> Iterable[ReleasedTable]:
         """What left of it, in order."""
