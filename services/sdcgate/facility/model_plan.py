@@ -8,7 +8,6 @@ if it left itself; a model that has all interactions of its factors is such a ta
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from sdcgate.facility.model_options import (
     wrong_options,
 )
 from sdcgate.facility.model_vocabulary import vocabulary
+from sdcgate.facility.outcome_bounds import outcome_out_of_bounds
 from sdcgate.facility.plan import FigureAsked, Plan, conditions_asked
 from sdcgate.methods.cells import MISSING
 from sdcgate.methods.outputs.design import MOST_COLUMNS
@@ -255,28 +255,18 @@ def _many_codes(plan: ModelPlan) -> list[FieldProblem]:
     ]
 
 
-COUNTS = frozenset({Family.POISSON, Family.NEGATIVE_BINOMIAL})
-"""Families of counts."""
-
-
 def _outcome_out_of_bounds(plan: ModelPlan) -> list[FieldProblem]:
-    """An outcome that is not declared to be what its family needs: the data are not asked whether it is.
-
-    That a population has a 0, or a number that is not whole, may be one person's value.
-    """
     outcome = plan.formula.outcome
-    if not isinstance(outcome, Numeric) or outcome.transformation or outcome.measure in plan.numbered:
-        return []
-    measure = plan.dataset.measure(outcome.measure)
-    lowest = -math.inf if measure.lower_bound is None else measure.lower_bound
-    if plan.options.family is Family.GAMMA and lowest <= 0:
-        needed = "is above 0: one that the descriptor declares a lower_bound above 0 for"
-    elif plan.options.family in COUNTS and (lowest < 0 or measure.decimals):
-        needed = "is a count: one that the descriptor declares a lower_bound of 0 and no decimals for"
-    else:
-        return []
-    message = f"This kind of model needs an outcome that {needed}; {outcome.measure} is none."
-    return [FieldProblem("formula", message)]
+    number = outcome.time if isinstance(outcome, Survival) else outcome
+    codes: tuple[str, ...] = ()
+    if isinstance(number, Numeric) and number.measure in plan.numbered:
+        (condition,) = (one for one in plan.population if one.variable == number.measure)
+        finest = plan.dataset.levels(number.measure)[0]
+        chosen = plan.dataset.level(number.measure, condition.level)
+        kept = {chosen.positions[code] for code in condition.codes}
+        members = zip(finest.members, chosen.members, strict=True)
+        codes = tuple(finest.codes[at] for at, of in members if of in kept and finest.codes[at] != MISSING)
+    return outcome_out_of_bounds(plan.dataset, plan.options.family, outcome, codes)
 
 
 def _several_levels(plan: ModelPlan) -> list[FieldProblem]:
