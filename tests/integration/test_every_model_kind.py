@@ -180,7 +180,7 @@ def within(people: pd.DataFrame) -> np.ndarray:
 
 
 def mixed(people: pd.DataFrame) -> np.ndarray:
-    found = smf.mixedlm(f"cost ~ {RIGHT}", people, groups=people["region"]).fit(reml=True)
+    found = smf.mixedlm(f"cost ~ {RIGHT}", people, groups=people["region"]).fit(method="bfgs", gtol=1e-10)
     return found.fe_params[ORDER].to_numpy()
 
 

@@ -26,8 +26,10 @@ from sdcgate.methods.outputs.fits import (
 )
 from sdcgate.methods.outputs.influence import Working
 from sdcgate.methods.outputs.ols import solve_least_squares
-from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, not_converged
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.random_constants import observed_covariance, restricted_maximum
 from sdcgate.methods.outputs.sandwich import Covariance, meat_of, sandwich
+from sdcgate.methods.outputs.standardising import standard_columns
 
 
 def fit_fixed_effects(data: ModelData, options: FitOptions) -> Fit:
@@ -72,32 +74,42 @@ def fit_mixed(data: ModelData, options: FitOptions) -> Fit:
         raise ModelProblemError([ModelProblem("covariance", "of a mixed model is classical")])
     groups = _groups(data, options, weightless="of a mixed model is fitted without weights")
     refuse_singular(data.design, data.values)
+    standard = standard_columns(data.values, data.design.constant)
     with fitting():
-        from statsmodels.regression.mixed_linear_model import MixedLM
-
-        result = MixedLM(data.outcome, data.values, groups).fit(reml=True, disp=0)
-        slopes = np.asarray(result.fe_params)
-        between, inside = float(np.asarray(result.cov_re)[0, 0]), float(result.scale)
-        if not (result.converged and np.isfinite(between) and inside > 0 and np.all(result.bse_fe > 0)):
-            raise not_converged()
+        found = restricted_maximum(standard.values, data.outcome, groups)
+        covariance = (
+            None if found is None else observed_covariance(standard.values, data.outcome, groups, found)
+        )
+    if found is None or covariance is None:
+        message = "the restricted likelihood of this population has no maximum; ask for another grouping"
+        raise ModelProblemError([ModelProblem("formula", message)])
+    if not found.between > 0:
+        message = (
+            "the groups do not differ more in this population than chance alone would make them: their "
+            "variance is estimated as 0, and a LINEAR model is the same"
+        )
+        raise ModelProblemError([ModelProblem("groups", message)])
+    slopes = standard.back @ found.slopes
+    # A restricted likelihood depends on how the columns are measured.
+    of_columns = float(np.linalg.slogdet(standard.back)[1])
     columns = len(data.design.columns)
     estimate = inferred(
         "mixed",
         data.design.names,
         slopes,
-        np.asarray(result.bse_fe) ** 2,
+        np.diag(standard.covariance(covariance)),
         records=len(data.outcome),
         units=number_of_units(data.units),
         residual_degrees=len(data.outcome) - columns - 2,
         fit={
-            "log_likelihood": float(result.llf),
-            "variance_between": between,
-            "variance_within": inside,
+            "log_likelihood": found.log_likelihood + of_columns,
+            "variance_between": found.between,
+            "variance_within": found.within,
         },
         confidence=options.confidence,
     )
     every = tuple(range(columns))
-    working = _generalised(data, groups, slopes, between / inside)
+    working = _generalised(data, groups, slopes, found.between / found.within)
     return Fit(estimate, (Part(every, every, working),))
 
 
