@@ -33,7 +33,10 @@ OF_MODELS = {
     ),
     ReasonCode.UNPROVED: "It could not be proved that the tables beneath the model are safe.",
     ReasonCode.RESIDUAL_DEGREES: "The model has too few residual degrees of freedom.",
-    ReasonCode.SATURATED: "The model has too many parameters for its units.",
+    ReasonCode.SATURATED: (
+        "The model has too many parameters for its units, or as many as its columns tell kinds of people "
+        "apart: it is a table of its outcome."
+    ),
     ReasonCode.PERFECT_FIT: "The model fits (nearly) perfectly: its coefficients would tell the outcomes.",
     ReasonCode.OUTCOME_CLASS: "A class (or value) of the outcome has too few units, or is told by the terms.",
     ReasonCode.LEVERAGE: "Single units have too much weight in the fit.",

@@ -1,7 +1,7 @@
 """The tables that a model implies, judged one after the other as if they left, and what they withhold."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -14,6 +14,8 @@ from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.methods.cells import MISSING, TOTAL, Axis, BoolArray, IntArray, State, shape_of
 from sdcgate.methods.outputs.design import Column, Indicator
+from sdcgate.methods.outputs.formula import Factor, Numeric
+from sdcgate.methods.outputs.model_facts import ModelFacts
 from sdcgate.methods.rules import ReasonCode
 
 References = Mapping[Level, str]
@@ -177,6 +179,23 @@ def withheld_columns(
         if isinstance(part, Indicator) and references[part.variable, part.level] == part.code
     }
     return np.array([_withheld(column, judged, references, in_full) for column in columns], dtype=np.bool_)
+
+
+def with_judged_table(plan: ModelPlan, facts: ModelFacts, judged: Sequence[JudgedTable]) -> ModelFacts:
+    """Facts that say so where a model is a table by another name which has been judged as a table.
+
+    Codes used as numbers that make as many columns as there are combinations of them are a factor: 0 and 1
+    tell what the factor's coefficient tells.
+    """
+    parts = {part for term in plan.formula.terms for part in term}
+    of_numbers = {part.measure for part in parts if isinstance(part, Numeric)}
+    if not facts.pattern_units.size or facts.implied_table is not None or of_numbers - plan.coded.keys():
+        return facts
+    levels = {(part.variable, part.level) for part in parts if isinstance(part, Factor)}
+    levels |= {plan.coded[name] for name in of_numbers}
+    if not any(levels <= {*table.implied.factors} for table in judged):
+        return facts
+    return replace(facts, implied_table=tuple(sorted(levels)))
 
 
 def withholds_all(table: JudgedTable) -> bool:

@@ -31,6 +31,7 @@ from sdcgate.facility.model_tables import (
     hidden_apart,
     judge_tables,
     only_differencing,
+    with_judged_table,
     withheld_columns,
     withholds_all,
 )
@@ -299,10 +300,10 @@ class ModelWay:
         approved: bool,
     ) -> ModelOutcome:
         """By the rules on models, of the risk service and our own: its silence releases nothing."""
-        rules = plan.policy.models.rules
+        rules, facts = plan.policy.models.rules, with_judged_table(plan, fitted.facts, judged)
         with watcher().stage(Stage.ASSESS):
-            said = self._risk.assess_model(fitted.facts, rules, left())
-        findings = tuple(dict.fromkeys((*said, *assess_model(fitted.facts, rules))))
+            said = self._risk.assess_model(facts, rules, left())
+        findings = tuple(dict.fromkeys((*said, *assess_model(facts, rules))))
         hidden = withheld_columns(fitted.design.columns, judged, references)
         by_name = dict(zip(fitted.design.names, hidden.tolist(), strict=True))
         estimated = set(fitted.estimate.names)

@@ -104,7 +104,13 @@ def _categories(facts: ModelFacts, rule: MinimumCategory) -> Iterable[ModelFindi
         numeric = tuple(
             number for number, term in enumerate(facts.terms) if not term.factors and term.text != "1"
         )
-        yield ModelFinding(ReasonCode.SATURATED, rule.consequence, terms=numeric)
+        yield ModelFinding(
+            ReasonCode.SATURATED,
+            rule.consequence,
+            terms=numeric,
+            figure=float(facts.parameters),
+            bound=float(facts.pattern_units.size),
+        )
 
 
 def _influence(facts: ModelFacts, rule: MaximumInfluence) -> Iterable[ModelFinding]:
