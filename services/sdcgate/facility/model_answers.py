@@ -61,7 +61,10 @@ SUGGESTIONS = {
     ReasonCode.OUTCOME_CLASS: "Ask the outcome by a coarser level, or leave out the term that separates it.",
     ReasonCode.LEVERAGE: "Use a transformation such as log1p of a skewed measure, or leave it out.",
     ReasonCode.INFLUENCE: "Ask the factor by a coarser level, or leave the term out.",
-    ReasonCode.NOT_ESTIMABLE: "Leave out terms that others determine, or widen the filter.",
+    ReasonCode.NOT_ESTIMABLE: (
+        "Leave out terms that others determine or that tell the outcome, ask factors by coarser levels, or "
+        "widen the filter."
+    ),
 }
 
 

@@ -18,6 +18,7 @@ from sdcgate.methods.outputs.linear_algebra import dependent_columns, gram
 from sdcgate.methods.outputs.problems import (
     ModelProblem,
     ModelProblemError,
+    NotConverged,
     columns_problem,
     not_converged,
 )
@@ -191,12 +192,15 @@ def fitting() -> Iterator[None]:
         raise separation() from None
     except np.linalg.LinAlgError:
         message = "the model cannot be estimated: its columns follow from each other in this population"
-        raise ModelProblemError([ModelProblem("formula", message)]) from None
+        raise NotConverged([ModelProblem("formula", message)]) from None
 
 
 def separation() -> ModelProblemError:
     """The problem that the terms foretell the outcome."""
-    message = "the terms foretell the outcome completely: there are no finite estimates"
+    message = (
+        "the terms foretell the outcome of some people completely, so that there are no finite estimates: "
+        "leave out the term that does, or ask it by a coarser level"
+    )
     return ModelProblemError([ModelProblem("outcome", message)])
 
 

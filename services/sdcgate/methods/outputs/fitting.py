@@ -8,7 +8,13 @@ from sdcgate.methods.outputs.class_models import fit_multinomial, fit_ordered
 from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.design import Records
 from sdcgate.methods.outputs.estimates import ModelEstimate
-from sdcgate.methods.outputs.fits import Family, Fit, FitOptions, ModelData
+from sdcgate.methods.outputs.fits import (
+    Family,
+    Fit,
+    FitOptions,
+    ModelData,
+    separation,
+)
 from sdcgate.methods.outputs.hazards import fit_hazards
 from sdcgate.methods.outputs.implied_tables import (
     few_values,
@@ -23,8 +29,9 @@ from sdcgate.methods.outputs.linear_models import fit_linear
 from sdcgate.methods.outputs.loglinear_models import fit_loglinear
 from sdcgate.methods.outputs.model_facts import ColumnFacts, ModelFacts
 from sdcgate.methods.outputs.panel_models import fit_fixed_effects, fit_mixed
-from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
+from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError, NotConverged
 from sdcgate.methods.outputs.quantile_regression import fit_quantile
+from sdcgate.methods.outputs.separating import separated
 from sdcgate.methods.outputs.two_stage import fit_two_stage
 
 FITS = {
@@ -53,7 +60,12 @@ def fit_model(
     ModelProblemError with all that stands in the way: what cannot be estimated is said, never NaN.
     """
     _refuse_data(data)
-    fit = FITS[options.family](data, options)
+    try:
+        fit = FITS[options.family](data, options)
+    except NotConverged:
+        if separated(data, options.family):
+            raise separation() from None
+        raise
     return fit.estimate, facts_of(fit, data, records, largest)
 
 

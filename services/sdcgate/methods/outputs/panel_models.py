@@ -83,12 +83,6 @@ def fit_mixed(data: ModelData, options: FitOptions) -> Fit:
     if found is None or covariance is None:
         message = "the restricted likelihood of this population has no maximum; ask for another grouping"
         raise ModelProblemError([ModelProblem("formula", message)])
-    if not found.between > 0:
-        message = (
-            "the groups do not differ more in this population than chance alone would make them: their "
-            "variance is estimated as 0, and a LINEAR model is the same"
-        )
-        raise ModelProblemError([ModelProblem("groups", message)])
     slopes = standard.back @ found.slopes
     # A restricted likelihood depends on how the columns are measured.
     of_columns = float(np.linalg.slogdet(standard.back)[1])

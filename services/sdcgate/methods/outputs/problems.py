@@ -27,10 +27,14 @@ class ModelProblemError(ValueError):
         super().__init__("; ".join(f"{problem.path}: {problem.message}" for problem in problems))
 
 
-def not_converged() -> ModelProblemError:
+class NotConverged(ModelProblemError):
+    """A search that did not arrive, maybe as there is no maximum."""
+
+
+def not_converged() -> NotConverged:
     """The problem that a search for estimates did not arrive."""
     message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
-    return ModelProblemError([ModelProblem("formula", message)])
+    return NotConverged([ModelProblem("formula", message)])
 
 
 def columns_problem(design: "Design", places: IntArray) -> list[ModelProblem]:

@@ -26,6 +26,8 @@ class RandomConstants:
     """Where the restricted likelihood is largest."""
 
     slopes: FloatArray = field(repr=False)
+    covariance: FloatArray = field(repr=False)
+    """Of the slopes, at the ratio found."""
     between: float
     """Variance between groups; 0 where the likelihood is largest without any."""
     within: float
@@ -87,7 +89,13 @@ def restricted_maximum(values: FloatArray, outcome: FloatArray, groups: IntArray
     ratio, best = found
     if not best.within > 0 or not np.all(np.diag(best.inverse) > 0):
         return None
-    return RandomConstants(first + best.slopes, ratio * best.within, best.within, best.log_likelihood)
+    return RandomConstants(
+        first + best.slopes,
+        best.inverse * best.within,
+        ratio * best.within,
+        best.within,
+        best.log_likelihood,
+    )
 
 
 def observed_covariance(
@@ -95,10 +103,11 @@ def observed_covariance(
 ) -> FloatArray | None:
     """Covariance of the slopes by the observed information on them and the ratio; None where there is none.
 
-    It is statsmodels' own, at a maximum that its search from afar may miss: it takes no step from here.
+    It is statsmodels' own, at a maximum that its search from afar may miss: it takes no step from here. Where
+    there is no variance between groups it is that of least squares.
     """
     if not found.between > 0:
-        return np.zeros((values.shape[1], values.shape[1]))
+        return found.covariance
     from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMParams
 
     ratio = np.array([[found.between / found.within]])
