@@ -109,3 +109,21 @@ def test_what_was_refused_after_its_fit_is_known_again_after_a_restart(tmp_path:
 
     assert reasons(model_of_people(again, FEW_APART[0])) == ["DIFFERENCING"]
     again.facility.close()
+
+
+class NeverAsked:
+    """A protection service that nobody is to ask."""
+
+    def protect_table(self, *_: object, **__: object) -> Any:
+        raise AssertionError("a pattern was looked for in a table with which the model is refused anyway")
+
+
+def test_no_pattern_is_looked_for_in_a_table_that_may_not_lose_a_cell(tmp_path: Path) -> None:
+    """Of some thousand cells that takes half a minute, and comes to the same refusal."""
+    house = with_randhie(tmp_path, protection=NeverAsked())
+
+    refused = model(house, "meddol ~ household_size * education")
+
+    assert (verdict(refused), reasons(refused)) == ("REFUSED", ["MINIMUM_UNITS"])
+    assert "education by stages" in refused.decision.reasons[0].suggestion
+    house.facility.close()

@@ -130,6 +130,14 @@ class Judge:
         watcher().audited(plan.dataset.name, ReasonCode.UNPROVED not in outcome.codes, attempt.rounds)
         return outcome
 
+    def findings(
+        self, plan: Plan, computed: Computation, remaining: Callable[[], float]
+    ) -> tuple[Finding, ...]:
+        """What the rules find in a table by itself, for checkers of one that is refused."""
+        table, rules = computed.table, applicable(plan)
+        found = self._assess(table.axes, table.facts, rules, computed.base_units, computed.key, remaining())
+        return tuple(found.findings)
+
     def _asked_by_versions(
         self, attempt: Attempt, compared: Compared, remaining: Callable[[], float]
     ) -> FromVersions | Outcome:

@@ -9,11 +9,12 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.model_fitting import Fitted
 from sdcgate.facility.model_options import UNIT, WITH_GROUPS
-from sdcgate.facility.model_plan import ImpliedTable, ModelPlan
+from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.model_redesign import ModelProposal
+from sdcgate.facility.model_suggestions import model_suggestion
 from sdcgate.facility.models import ModelOutcome
 from sdcgate.facility.outcomes import Outcome
-from sdcgate.facility.reasons import MESSAGES, reviewed_reason, suggestion
+from sdcgate.facility.reasons import MESSAGES, reviewed_reason
 from sdcgate.facility.recording import Found
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.design import Indicator
@@ -26,7 +27,7 @@ from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2, table_pb2
 REFERRED = "An output checker will look at this model."
 REFUSED = "The model does not pass the rules of this dataset."
 OF_MODELS = {
-    ReasonCode.MINIMUM_UNITS: "Categories of the model's factors rest on too few units.",
+    ReasonCode.MINIMUM_UNITS: "Categories or values of the model's terms rest on too few units.",
     ReasonCode.MINIMUM_BASE: "The population of the model is too small.",
     ReasonCode.DIFFERENCING: (
         "Together with what was released before, this model would reveal figures that must not be known."
@@ -53,19 +54,6 @@ TOGETHER = (
     "its population than that has units for."
 )
 TERMS_ASKED_BEFORE = "Ask a model of terms that have been asked of this outcome, or widen the filter."
-FEWER_TERMS = "Leave out a term or an interaction, ask factors by coarser levels, or widen the filter."
-SUGGESTIONS = {
-    ReasonCode.RESIDUAL_DEGREES: FEWER_TERMS,
-    ReasonCode.SATURATED: FEWER_TERMS,
-    ReasonCode.PERFECT_FIT: "Leave out the term that tells the outcome.",
-    ReasonCode.OUTCOME_CLASS: "Ask the outcome by a coarser level, or leave out the term that separates it.",
-    ReasonCode.LEVERAGE: "Use a transformation such as log1p of a skewed measure, or leave it out.",
-    ReasonCode.INFLUENCE: "Ask the factor by a coarser level, or leave the term out.",
-    ReasonCode.NOT_ESTIMABLE: (
-        "Leave out terms that others determine or that tell the outcome, ask factors by coarser levels, or "
-        "widen the filter."
-    ),
-}
 
 
 def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed: str = "") -> pb.Decision:
@@ -78,7 +66,7 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
             told = TOGETHER if outcome.together else OF_MODELS.get(code, REFUSED)
             message = REFERRED if consequence is Consequence.REFER else told
             message = " ".join((message, *outcome.not_estimable))
-            reason = model_reason(code, message, outcome.about)
+            reason = model_reason(code, message, plan)
             if outcome.together:
                 reason.suggestion = TERMS_ASKED_BEFORE
             decision.reasons.append(reason)
@@ -88,9 +76,9 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
         decision = new_decision(asked, None, reviewed or None, protected or outcome.left_out)
         if outcome.left_out:
             message = LEFT_OUT.format(share=limits.left_out_share)
-            decision.reasons.append(model_reason(ReasonCode.DIFFERENCING, message, None))
+            decision.reasons.append(model_reason(ReasonCode.DIFFERENCING, message, plan, instead=False))
         if protected:
-            decision.reasons.append(model_reason(ReasonCode.MINIMUM_UNITS, WITHHELD, None))
+            decision.reasons.append(model_reason(ReasonCode.MINIMUM_UNITS, WITHHELD, plan, instead=False))
         decision.model.CopyFrom(
             told_model(plan, fitted, withheld, limits.significant_digits, limits.counts_base)
         )
@@ -181,11 +169,10 @@ def _in_order(model: model_pb2.Model, fitted: Fitted) -> None:
     model.coefficients.extend(ordered)
 
 
-def model_reason(code: ReasonCode, message: str, about: ImpliedTable | None) -> pb.Reason:
-    """A reason with what to ask instead."""
-    coarser = suggestion(code, about.plan) if about is not None else ""
+def model_reason(code: ReasonCode, message: str, plan: ModelPlan, instead: bool = True) -> pb.Reason:
+    """A reason with what to ask instead, where that is of any use."""
     return pb.Reason(
         code=policy_pb2.ReasonCode.Name(code.value),
         message=message or MESSAGES.get(code, REFUSED),
-        suggestion=SUGGESTIONS.get(code, coarser),
+        suggestion=model_suggestion(code, plan) if instead else "",
     )

@@ -18,6 +18,7 @@ from sdcgate.facility.results.comparison import Comparison
 from sdcgate.facility.road import Judged, Judging, Road
 from sdcgate.facility.turns import Turns
 from sdcgate.ledger.credentials import Caller
+from sdcgate.methods.rules import ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
@@ -132,7 +133,8 @@ class ModelQueries:
             if proposals is not None:
                 decision.alternatives.extend(map(told, proposals))
             elif printed is None and decision.reasons and not outcome.left_out and mendable(outcome):
-                decision.alternatives.extend(alternatives(plan, request, self._allowed))
+                fewer = ReasonCode.NOT_ESTIMABLE in outcome.codes
+                decision.alternatives.extend(alternatives(plan, request, self._allowed, fewer))
             found = found_model(plan, outcome, known.sequence, proposals or ())
             if printed is not None:
                 digits = plan.policy.models.significant_digits

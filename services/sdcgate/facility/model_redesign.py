@@ -123,11 +123,15 @@ class ModelRedesigner:
 
 
 def alternatives(
-    plan: ModelPlan, request: pb.QueryModelRequest, allowed: Callable[[ModelPlan], bool]
+    plan: ModelPlan,
+    request: pb.QueryModelRequest,
+    allowed: Callable[[ModelPlan], bool],
+    fewer_variables: bool = False,
 ) -> Iterator[pb.Alternative]:
     """Models that could be asked instead, from public levels only: those that lose least.
 
-    `allowed`: whether the policy has anything against a model, whatever the data are.
+    `allowed`: whether the policy has anything against a model, whatever the data are; `fewer_variables`: only
+    those without one of its variables, as where one follows from another at any level.
     """
     designs, found = ModelDesigns(plan, request), []
 
@@ -136,11 +140,17 @@ def alternatives(
         planned = None if coarser is None else designs.coarser_plan(coarser)
         if coarser is None or planned is None or not allowed(planned):
             return False
+        if fewer_variables and _named(planned) == _named(plan):
+            return False
         found.append(coarser)
         return True
 
     search_designs(designs.ladders, designs.entropy, may_be_asked, MOST_NAMED, most=MOST_LOOKED_AT)
     yield from (pb.Alternative(model=coarser) for coarser in found)
+
+
+def _named(plan: ModelPlan) -> set[str]:
+    return {*plan.formula.variables, *plan.numerics}
 
 
 def told(proposal: ModelProposal) -> pb.Alternative:

@@ -12,11 +12,12 @@ from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.outcomes import Outcome
+from sdcgate.facility.redesign import NotWhole
 from sdcgate.methods.cells import MISSING, TOTAL, Axis, BoolArray, IntArray, State, shape_of
 from sdcgate.methods.outputs.design import Column, Indicator
 from sdcgate.methods.outputs.formula import Factor, Numeric
 from sdcgate.methods.outputs.model_facts import ModelFacts
-from sdcgate.methods.rules import ReasonCode
+from sdcgate.methods.rules import Consequence, ReasonCode
 
 References = Mapping[Level, str]
 """The code that the coefficients of a variable's level are relative to."""
@@ -57,16 +58,27 @@ def lacked_measures(engine: Engine, plan: ModelPlan) -> tuple[str, ...]:
 
 def judge_tables(
     judge: Judge,
+    whole: Judge,
     tables: Sequence[tuple[ImpliedTable, Computation]],
     known: Knowledge,
     left: Callable[[], float],
     approved: bool,
 ) -> tuple[list[Outcome], list[JudgedTable]]:
-    """Judge each as if those before it had left; ends at the first that is held."""
+    """Judge each as if those before it had left; ends at the first that is held.
+
+    Only the table of one factor may lose cells: of another no pattern is looked for, as with any the model is
+    refused. `whole` is a judge that refuses what would have to be protected.
+    """
     outcomes: list[Outcome] = []
     judged: list[JudgedTable] = []
     for implied, computed in tables:
-        outcome = judge.judge(implied.plan, computed, known, left, approved)
+        mine = judge if len(implied.factors) == 1 else whole
+        try:
+            outcome = mine.judge(implied.plan, computed, known, left, approved)
+        except NotWhole:
+            findings = mine.findings(implied.plan, computed, left)
+            nothing = np.zeros(0, dtype=np.int64)
+            outcome = Outcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), nothing, findings)
         outcomes.append(outcome)
         if outcome.consequence is not None:
             break
@@ -77,11 +89,14 @@ def judge_tables(
 
 
 def only_differencing(
-    judge: Judge, table: tuple[ImpliedTable, Computation], known: Knowledge, left: Callable[[], float]
+    whole: Judge, table: tuple[ImpliedTable, Computation], known: Knowledge, left: Callable[[], float]
 ) -> JudgedTable | None:
     """The table as if all of it left, where no rule but the comparison with earlier answers holds it."""
     implied, computed = table
-    outcome = judge.judge(implied.plan, computed, known, left)
+    try:
+        outcome = whole.judge(implied.plan, computed, known, left)
+    except NotWhole:
+        return None
     rules = {finding.rule for finding in outcome.findings} | set(outcome.codes)
     if rules - {ReasonCode.DIFFERENCING} or (outcome.states == State.WITHHELD).any():
         return None

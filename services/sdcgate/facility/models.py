@@ -40,6 +40,7 @@ from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.pace import still_time
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
+from sdcgate.facility.redesign import NothingWithheld
 from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
 from sdcgate.facility.released_equations import ReleasedEquations, too_many
 from sdcgate.facility.statistic_power_audit import UNPROVED
@@ -137,6 +138,7 @@ class ModelWay:
         self._engine = engine
         self._idle = IdleColumns(engine)
         self._judge = judge
+        self._whole = Judge(engine, risk, NothingWithheld())
         self._risk = risk
         self._room = room
 
@@ -173,7 +175,7 @@ class ModelWay:
     ) -> ModelOutcome:
         """Steps 4 to 7 at one head: the tables first, so that a fit tells of no table that is held."""
         known = known.with_fits()
-        outcomes, judged = judge_tables(self._judge, hand.tables, known, left, approved)
+        outcomes, judged = judge_tables(self._judge, self._whole, hand.tables, known, left, approved)
         last = outcomes[-1]
         if last.consequence is not None:
             about = hand.tables[len(outcomes) - 1][0]
@@ -210,7 +212,7 @@ class ModelWay:
         share, rule = plan.policy.models.left_out_share, plan.policy.rules.minimum_units
         if not share or rule is None:
             return None
-        tables = [only_differencing(self._judge, table, known, left) for table in hand.tables]
+        tables = [only_differencing(self._whole, table, known, left) for table in hand.tables]
         if None in tables:
             return None
         dimensions = [implied.plan.dimensions for implied, _ in hand.tables]

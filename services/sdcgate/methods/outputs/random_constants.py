@@ -78,7 +78,7 @@ def restricted_maximum(values: FloatArray, outcome: FloatArray, groups: IntArray
         float(left @ left),
         np.bincount(groups).astype(np.float64),
         np.column_stack([np.bincount(groups, column) for column in values.T]),
-        np.bincount(groups, left),
+        np.bincount(groups, left).astype(np.float64),
         len(outcome) - values.shape[1],
     )
     if not sums.squares > 0:
