@@ -421,10 +421,13 @@ def test_a_group_of_nobody_has_no_curve_and_no_picture_and_the_answer_says_so(ho
         assert all(len(curve.x) and len(curve.y) for curve in statistic.curves)
 
 
-def test_survival_curves_of_nobody_are_not_drawn(house) -> None:
+def test_survival_curves_of_nobody_are_not_drawn(tmp_path) -> None:
+    house = with_randhie(tmp_path)
     asked = {"having": ("hlthp", ["1"]), "groups": ["site"], "picture": True}
     statistic = ask(house, "KAPLAN_MEIER", "meddol", **asked).decision.statistic
+    house.facility.close()
     drawn = {group for picture in statistic.pictures for group in picture.groups}
+    assert drawn
     assert drawn == {curve.group for curve in statistic.curves}
     assert {*statistic.not_drawn} == {*range(len(statistic.statuses))} - drawn
     assert len(statistic.statuses) - 1 in statistic.not_drawn
