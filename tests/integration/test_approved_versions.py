@@ -8,6 +8,7 @@ from sdcgate.facility.errors import Conflict
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 
 @pytest.fixture
@@ -86,13 +87,15 @@ def test_nor_does_it_a_statistic_or_a_model(referred, kind):
 
 def test_what_is_referred_for_another_reason_is_compared_when_it_is_approved(tmp_path):
     """The policy refers small populations; that a checker waives, and what few changed stays withheld."""
-    made = Panel(tmp_path, **HOUSEHOLDS, access_level="on-site", policy="israel-cbs")
+    made = Panel(tmp_path, access_level="on-site", policy="israel-cbs")
     made.register()
     made.ask()
     made.register(joined=20, homes=20, far=1)
     answered = made.ask(rows=[], place=["c"])
     assert (verdict(answered), answered.decision.version) == ("REFERRED", 2)
-    assert cells(made.approve(answered.decision.query)) in ({}, {(): (None, None)})
+    released = made.approve(answered.decision.query)
+    assert verdict(released) == "RELEASED_PROTECTED"
+    assert [*released.table.statuses] == [table_pb2.CELL_STATUS_WITHHELD]
 
 
 def test_a_checker_is_shown_the_same_table_of_the_other_version_and_what_left_of_it(referred):
