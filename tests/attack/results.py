@@ -56,7 +56,7 @@ def _number(value: float) -> str:
 
 def page_row(row: dict[str, Any]) -> str:
     """A row of the table in docs/attacks.md."""
-    said = SAID.get(row["acro"], "not applicable")
+    said = NOT_RUN if row["acro"] == NOT_RUN else SAID.get(row["acro"], "not applicable")
     ours = SAID[row["sdcgate"]] + (", open" if row["open"] else "")
     if row.get("closed_by"):
         ours += f"; {SAID[row['when_closed']]} with `{row['closed_by']}`"
