@@ -1,9 +1,12 @@
 """What the ledger's audit says of withheld cells that are known: by other answers, publications, versions."""
 
+import re
+
 import numpy as np
 
 from home_panel import HERS, HOLDINGS, HOUSEHOLDS, Panel
 from house import House, build, people_descriptor, verdict
+from installation import TEXT
 from sdcgate.cli.ledger_audit import describe
 from sdcgate.facility.ledger_audit import SourceAudit, audit_source
 from sdcgate.facility.pace import Pace
@@ -84,9 +87,16 @@ def ill(folder) -> House:
 
 
 def test_a_withheld_cell_that_earlier_answers_add_up_to_is_refuted_with_the_sum(tmp_path):
+    """The first left under a policy that did not ask for group disclosure."""
     house = ill(tmp_path)
+    text, found = re.subn(r"^ *group_disclosure: .*\n", "", TEXT, flags=re.MULTILINE)
+    assert found
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies/israel-cbs.yaml").write_text(text)
+    before = build(tmp_path, engine=house.engine, policies=load_policies(tmp_path / "policies"))
     by_all = {"dataset": "people", "rows": ["place", "job"]}
-    fine, coarse = (house.ask(**by_all, columns=[f"ill:{level}"]) for level in ("illness", "status"))
+    fine = before.ask(**by_all, columns=["ill:illness"])
+    coarse = house.ask(**by_all, columns=["ill:status"])
     assert [verdict(fine), verdict(coarse)] == ["RELEASED", "RELEASED_PROTECTED"]
     audit = audited(house)
     assert standings(audit, "records") == [Standing.REFUTED] * 2
