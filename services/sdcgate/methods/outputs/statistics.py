@@ -206,6 +206,11 @@ def _with_errors(asked: _Asked, found: means.Estimates, facts: StatisticFacts) -
     return Computed(asked.statistic, figures, facts, unreliable=flagged)
 
 
+def _where_asked(asked: _Asked, computed: Computed) -> Computed:
+    """Without errors nothing is said of them: whether one is large tells powers that are not audited then."""
+    return replace(computed, errors=asked.errors, unreliable=computed.unreliable if asked.errors else None)
+
+
 def _spread(asked: _Asked) -> Computed:
     """A variance or deviation, with its standard error where that is asked: it tells fourth powers."""
     found = moments.moments(asked.sample)
@@ -214,7 +219,7 @@ def _spread(asked: _Asked) -> Computed:
         of = linearised_errors.standard_deviations
     bounds = moments.moment_bounds(asked.sample, 4 if asked.errors else 2, asked.coalition)
     facts = replace(asked.facts(values=asked.sample.values), bounds=bounds)
-    return replace(_with_errors(asked, of(asked.sample, found), facts), errors=asked.errors)
+    return _where_asked(asked, _with_errors(asked, of(asked.sample, found), facts))
 
 
 def _moments(asked: _Asked) -> Computed:
@@ -226,8 +231,7 @@ def _moments(asked: _Asked) -> Computed:
     }[asked.statistic]
     bounds = moments.moment_bounds(asked.sample, (1 + asked.errors) * highest, asked.coalition)
     facts = replace(asked.facts(values=asked.sample.values), bounds=bounds)
-    computed = _with_errors(asked, of(asked.sample, found), facts)
-    return replace(computed, errors=asked.errors, unreliable=computed.unreliable if asked.errors else None)
+    return _where_asked(asked, _with_errors(asked, of(asked.sample, found), facts))
 
 
 def _ordered(asked: _Asked) -> Computed:
@@ -288,7 +292,7 @@ def _gini(asked: _Asked) -> Computed:
         bounds += linearised_errors.gini_error_bounds(asked.sample, asked.coalition)
     facts = replace(asked.facts(values=asked.sample.values), bounds=bounds)
     estimated = linearised_errors.gini_indices(asked.sample, found.values)
-    return replace(_with_errors(asked, estimated, facts), errors=asked.errors)
+    return _where_asked(asked, _with_errors(asked, estimated, facts))
 
 
 def _herfindahl(asked: _Asked) -> Computed:

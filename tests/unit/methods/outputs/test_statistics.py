@@ -363,3 +363,12 @@ def test_the_grid_of_a_scatter_comes_from_released_percentiles():
     assert grid.width[0] == pytest.approx(900 / 20, rel=0.01)
     few = percentiles(sample_of(np.arange(20.0)), rule)
     assert grid_of(few, found, 0) is None
+
+
+@pytest.mark.parametrize("statistic", [Statistic.VARIANCE, Statistic.STANDARD_DEVIATION, Statistic.KURTOSIS])
+def test_of_errors_that_are_not_asked_it_is_not_said_whether_they_are_large(statistic):
+    sample = sample_of(np.random.default_rng(3).lognormal(7, 1.2, 60))
+    without, asked = (compute(statistic, sample, RULES, errors=errors) for errors in (False, True))
+    assert without.unreliable is None
+    assert asked.unreliable.tolist() == [True]
+    assert without.figures[0].values == asked.figures[0].values
