@@ -289,6 +289,7 @@ class Program:
         solution = highspy.HighsSolution()
         solution.col_value, solution.row_value = values.tolist(), sums.tolist()
         solution.col_dual, solution.row_dual = [0.0] * len(values), [0.0] * len(sums)
+        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + deadline.left())
         status = self._solver.crossover(solution)
         deadline.spend(self._start_effort)
         if status != highspy.HighsStatus.kOk or not self._solver.getBasis().valid:
