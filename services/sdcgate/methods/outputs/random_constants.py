@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.outputs.linear_algebra import gram
+from sdcgate.methods.outputs.linear_algebra import Gram, gram
 
 GRID = 120
 LEAST, MOST = 1e-9, 1e6
@@ -49,6 +49,17 @@ class _Sums:
     outcomes: FloatArray = field(repr=False)
     """Sums of the outcome by group."""
     freedom: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Explained:
+    """The slopes that are best at one ratio, and what they leave."""
+
+    system: Gram
+    slopes: FloatArray = field(repr=False)
+    rest: float
+    """Squares that are left."""
+    log_likelihood: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,42 +133,49 @@ def observed_covariance(
 def _largest(sums: _Sums) -> tuple[float, _Profile] | None:
     """The ratio of the largest likelihood; None where it rises to the end of those looked at."""
     logs = np.linspace(np.log(LEAST), np.log(MOST), GRID)
-    tried = [_profile(sums, float(np.exp(one))) for one in logs]
-    at = int(np.argmax([one.log_likelihood for one in tried]))
+    tried = [_explained(sums, float(np.exp(one))).log_likelihood for one in logs]
+    at = int(np.argmax(tried))
     without = _profile(sums, 0.0)
     if at == 0:
         return 0.0, without
     if at == len(tried) - 1:
         return None
     low, high = logs[at - 1], logs[at + 1]
-    if not tried[at - 1].derivative > 0 > tried[at + 1].derivative:
+
+    def derivative(log: float) -> float:
+        return _profile(sums, float(np.exp(log))).derivative
+
+    if not derivative(low) > 0 > derivative(high):
         return None
-    top = brentq(lambda log: _profile(sums, float(np.exp(log))).derivative, low, high, xtol=1e-13, rtol=1e-13)
+    top = brentq(derivative, low, high, xtol=1e-13, rtol=1e-13)
     ratio = float(np.exp(top))
     best = _profile(sums, ratio)
     return (ratio, best) if best.log_likelihood > without.log_likelihood else (0.0, without)
 
 
-def _profile(sums: _Sums, ratio: float) -> _Profile:
+def _explained(sums: _Sums, ratio: float) -> _Explained:
     grown = 1.0 + ratio * sums.sizes
     share = ratio / grown
     system = gram(sums.crossed - sums.columns.T @ (sums.columns * share[:, None]))
     slopes = system.solve(-sums.columns.T @ (share * sums.outcomes))
-    inverse = system.inverse()
     # What least squares leave has no product with the columns themselves.
     crossed = -float(slopes @ (sums.columns.T @ (share * sums.outcomes)))
     rest = sums.squares - float(share @ sums.outcomes**2) - crossed
-    within = rest / sums.freedom
     _, scaled = np.linalg.slogdet(system.scaled)
-    determinant = float(scaled + 2.0 * np.log(system.scale).sum())
-    of_groups = float(np.log(grown).sum())
+    determinant = float(scaled + 2.0 * np.log(system.scale).sum()) + float(np.log(grown).sum())
     with np.errstate(all="ignore"):
-        likelihood = -0.5 * (of_groups + determinant + sums.freedom * (np.log(2.0 * np.pi * within) + 1.0))
-    slope = 1.0 / grown**2
-    residuals = sums.outcomes - sums.columns @ slopes
-    weighed = np.einsum("ij,jk,ik->i", sums.columns, inverse, sums.columns)
+        squares = sums.freedom * (np.log(2.0 * np.pi * rest / sums.freedom) + 1.0)
+    likelihood = -0.5 * float(determinant + squares)
+    return _Explained(system, slopes, rest, likelihood if np.isfinite(likelihood) else -np.inf)
+
+
+def _profile(sums: _Sums, ratio: float) -> _Profile:
+    found = _explained(sums, ratio)
+    grown = 1.0 + ratio * sums.sizes
+    inverse, slope = found.system.inverse(), 1.0 / grown**2
+    residuals = sums.outcomes - sums.columns @ found.slopes
+    weighed = ((sums.columns @ inverse) * sums.columns).sum(axis=1)
     derivative = -0.5 * float(
-        np.sum(sums.sizes / grown) - slope @ weighed - sums.freedom * (slope @ residuals**2) / rest
+        np.sum(sums.sizes / grown) - slope @ weighed - sums.freedom * (slope @ residuals**2) / found.rest
     )
-    likelihood = float(likelihood) if np.isfinite(likelihood) else -np.inf
-    return _Profile(slopes, inverse, within, likelihood, derivative)
+    return _Profile(found.slopes, inverse, found.rest / sums.freedom, found.log_likelihood, derivative)
