@@ -141,6 +141,13 @@ def test_a_facility_of_the_version_before_goes_on_while_the_ledger_is_migrated(
         assert after.query(f"q-{EVENTS:04}") is not None
 
 
+GIVEN_UP = {"approvals": [("query_id",)]}
+"""Keys that a later schema cannot keep: since 0008 a query is approved first anew once that was taken back.
+
+Two replicas of before that record a first approval at one instant are both heard: neither releases anything.
+"""
+
+
 @pytest.mark.parametrize("migration", LAST)
 def test_the_newest_schema_takes_what_every_version_before_writes_and_has_what_it_reads(
     written: Path, url: str, migration: str, tmp_path: Path
@@ -158,7 +165,7 @@ def test_the_newest_schema_takes_what_every_version_before_writes_and_has_what_i
     for table, (columns, unique) in before.items():
         newest, newest_unique = now[table]
         assert columns.items() <= newest.items(), table
-        assert unique == newest_unique, table
+        assert [key for key in unique if key not in GIVEN_UP.get(table, ())] == newest_unique, table
         for name in newest.keys() - columns.keys():
             _, nullable, default = newest[name]
             assert nullable or default is not None, f"{table}.{name}"

@@ -56,26 +56,28 @@ def test_a_model_that_is_refused_after_its_fit_takes_no_counts_from_others(house
 
 
 def one_who_differs(folder: Path) -> House:
-    """Three hundred people who all have none of m but one, whom the filter k=y leaves out with two others."""
+    """Of 300 people m and w are the same but for one, whom the filter k=y leaves out with two others."""
     rng = np.random.default_rng(5)
+    spent = rng.normal(200, 30, 300).round(1)
     frame = pd.DataFrame(
         {
             "k": ["x"] * 3 + ["y"] * 297,
             "f": rng.choice(["a", "b"], 300),
-            "m": [7.5] + [0.0] * 299,
+            "m": spent,
+            "w": [spent[0] + 7.5, *spent[1:]],
             "y": rng.normal(50, 9, 300).round(1),
         }
     )
     folder.mkdir(exist_ok=True)
     frame.to_csv(folder / "people.csv", index=False)
     made = build(folder)
-    measures = [{"name": name, "decimals": 1, "lower_bound": 0, "upper_bound": 10000} for name in "my"]
+    measures = [{"name": name, "decimals": 1, "lower_bound": 0, "upper_bound": 10000} for name in "mwy"]
     made.engine.register(people_descriptor({"k": "xy", "f": "ab"}, measures))
     return made
 
 
 FEW_APART = ({}, {"k": ["y"]})
-"""Filters that differ by three people, one of whom is alone to have m."""
+"""Filters that differ by three people, one of whom alone has another w than m."""
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -93,7 +95,7 @@ def test_a_fit_that_was_refused_is_compared_with_that_of_nearly_the_same_people(
 
 
 def model_of_people(house: House, filters: dict[str, list[str]]) -> Any:
-    asked = pb.QueryModelRequest(dataset="people", kind=model_pb2.MODEL_KIND_LINEAR, formula="y ~ f + m")
+    asked = pb.QueryModelRequest(dataset="people", kind=model_pb2.MODEL_KIND_LINEAR, formula="y ~ f + m + w")
     for name, codes in filters.items():
         asked.filter.add(variable=name, codes=codes)
     return house.facility.query_model(house.researcher, asked, Pace(60.0))

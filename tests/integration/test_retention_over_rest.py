@@ -13,6 +13,7 @@ from served_house import ServedHouse
 
 SITE = {"rows": ["site"], "figures": ["UNITS"]}
 FEMALE = {"rows": ["female"], "figures": ["UNITS"]}
+LET_OUT = {"approve": True, "exception": True, "note": "fine"}
 WHO = ("--author", "olga", "--note", "yearly")
 DAYS = {f"SDCGATE_RETENTION__{name}_DAYS": "0" for name in ("CHECKER_VIEWS", "NOTES", "ANSWERS")}
 
@@ -64,7 +65,7 @@ def test_answers_go_when_nobody_can_ask_for_them_any_more_and_all_else_goes_on(
     second = house.ask(**FEMALE)
     assert second.json()["verdict"] == "REFERRED"
     query = second.json()["query"]
-    review = house.send("POST", f"/v1/queries/{query}:review", {"approve": True, "note": "fine"}, "grace")
+    review = house.send("POST", f"/v1/queries/{query}:review", LET_OUT, "grace")
     assert review.json()["verdict"] == "RELEASED", review.text
 
     held = run(house, "hold", "add", "--query", first.json()["query"], *WHO)

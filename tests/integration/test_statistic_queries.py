@@ -284,7 +284,6 @@ def test_what_does_not_go_together_is_told_at_once_with_paths(house) -> None:
         "groups[2].variable",
         "having",
         "weighted",
-        "standard_errors",
     }
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from sdcgate.ledger import verification
 from sdcgate.ledger.admissions import AdmissionRequest, Admissions
+from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.chain import GENESIS, chain_hash
 from sdcgate.ledger.holds import Holds, Subject
 from sdcgate.ledger.removable import Content
@@ -31,7 +32,7 @@ def small_chunks(monkeypatch):
 
 @pytest.fixture
 def history(history):
-    """With a registration that was withdrawn, a hold that was released, and notes that were removed."""
+    """With what was withdrawn, released and taken back, and notes that were removed."""
     admissions = Admissions(history)
     who = {"author": "key of carla", "note": "seen"}
     days = {"valid_from": date(2026, 1, 1), "valid_until": date(2026, 12, 31)}
@@ -44,8 +45,10 @@ def history(history):
     admissions.withdraw("a-1", by="carla", **who)
     holds = Holds(history)
     holds.release(holds.add(Subject.QUERY, "q-0001", **who), **who)
+    approvals = Approvals(history)
+    approvals.take_back(approvals.last_of("q-0000"), "key of carla", "not so")
     planned = plan(history, {Content.NOTES: 0}, datetime.now(UTC))
-    assert apply(history, planned, {Content.NOTES: 0}, **who) == [17]
+    assert apply(history, planned, {Content.NOTES: 0}, **who) == [18]
     return history
 
 
@@ -96,7 +99,7 @@ def assert_placed(report, table, sequence, what):
 
 def test_an_untouched_history_is_whole(history):
     report = history.verify()
-    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 17, (), 0)
+    assert (report.ok, report.events, report.faults, report.heads_behind) == (True, 18, (), 0)
 
 
 def test_every_table_has_rows_to_tamper_with(history):
@@ -159,18 +162,18 @@ def test_attachments_swapped_within_an_event_are_found(history, attempt):
 
 
 def test_a_ledger_cut_short_everywhere_is_found_by_its_second_place(attempt):
-    for kept in range(17):
+    for kept in range(18):
         report = attempt(*[delete(table).where(table.c.sequence > kept) for table in APPEND_ONLY])
-        which = "event 17 is" if kept == 16 else f"events {kept + 1} to 17 are"
+        which = "event 18 is" if kept == 17 else f"events {kept + 1} to 18 are"
         found = [(fault.sequence, fault.message) for fault in report.faults]
         # The event that removed two notes is lost, too: they are missing without it.
-        notes = [(sequence, "missing from its place") for sequence in (1, 5, 11) if sequence <= kept]
+        notes = [(sequence, "missing from its place") for sequence in (1, 5, 11, 17) if sequence <= kept]
         assert found == sorted([*notes, (kept + 1, f"{which} missing")])
 
 
 def test_a_row_that_no_event_made_is_found(history, attempt):
     for table in PROJECTIONS:
-        forged = {**rows_of(history, table)[0], "sequence": 18}
+        forged = {**rows_of(history, table)[0], "sequence": 19}
         for unique in (
             "query_id",
             "key_id",
@@ -185,7 +188,7 @@ def test_a_row_that_no_event_made_is_found(history, attempt):
                 forged[unique] = b"forged" if unique == "digest" else "forged"
         change = insert(table).values(forged)
         report = attempt(change)
-        assert [(fault.sequence, fault.place) for fault in report.faults] == [(18, table.name)]
+        assert [(fault.sequence, fault.place) for fault in report.faults] == [(19, table.name)]
 
 
 def test_a_blob_that_no_event_holds_is_found(attempt):
@@ -196,18 +199,18 @@ def test_a_blob_that_no_event_holds_is_found(attempt):
 
 def test_an_event_added_without_the_key_is_found(history, attempt):
     row = rows_of(history, events)[0]
-    last = rows_of(history, events)[16]
-    body = row["body"].replace(b'"sequence":1}', b'"sequence":18}')
+    last = rows_of(history, events)[17]
+    body = row["body"].replace(b'"sequence":1}', b'"sequence":19}')
     assert body != row["body"]
     forged = {
         **row,
-        "sequence": 18,
+        "sequence": 19,
         "body": body,
         "previous": last["hash"],
         "hash": chain_hash(last["hash"], body),
     }
     report = attempt(insert(events).values(forged))
-    assert (report.faults[0].sequence, report.faults[0].place) == (18, "events.signature")
+    assert (report.faults[0].sequence, report.faults[0].place) == (19, "events.signature")
 
 
 def test_a_history_rewritten_from_some_event_on_without_the_key_is_found_there(history, attempt):

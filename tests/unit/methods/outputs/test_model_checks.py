@@ -77,7 +77,7 @@ def site(**changes: object) -> ModelFacts:
         (replace(SAFE, parameters=10), ReasonCode.SATURATED, (), (), 0.1),
         (replace(SAFE, implied_table=(("site", "site"),)), ReasonCode.SATURATED, (), (2,), 0),
         (replace(SAFE, implied_table=()), ReasonCode.SATURATED, (), (2,), 0),
-        (replace(SAFE, pattern_units=np.array([70, 30])), ReasonCode.SATURATED, (), (1,), 0),
+        (replace(SAFE, pattern_units=np.array([70, 30])), ReasonCode.SATURATED, (), (1,), 3),
     ],
 )
 def test_each_rule_finds_its_own_failure_at_its_place(facts, rule, at_columns, at_terms, figure) -> None:
@@ -112,7 +112,7 @@ def test_a_rare_row_of_a_model_that_is_a_table_has_too_few_units() -> None:
     found = assess_model(replace(SAFE, pattern_units=np.array([97, 3])), RULES)
     assert [(finding.rule, finding.figure) for finding in found] == [
         (ReasonCode.MINIMUM_UNITS, 3.0),
-        (ReasonCode.SATURATED, 0.0),
+        (ReasonCode.SATURATED, 3.0),
     ]
 
 
