@@ -13,8 +13,8 @@ from sdcgate.methods.tables.joint_boxes import Variables
 
 MOST_RECORDS = 1_000_000
 """Of more records counting costs more than it saves."""
-MOST_COMBINATIONS = 100_000
-KEPT = 64
+MOST_COMBINATIONS = 50_000
+KEPT = 16
 """Sets of variables whose combinations are kept, those asked last."""
 
 
