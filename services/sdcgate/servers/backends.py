@@ -23,6 +23,7 @@ from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.assessment import Assessment, Key
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.witnesses import Witnesses
+from sdcgate.servers.time_left import in_time
 from sdcgate.wire import model_facts, statistic_facts
 from sdcgate.wire.problems import InvalidMessageError
 from sdcgate.wire.protection import (
@@ -60,7 +61,8 @@ class RemoteRisk:
         seconds = min(timeout, self._deadline)
         return _answer(
             "risk",
-            lambda: assessment_from_message(self._stub.AssessTable(request, timeout=seconds), len(facts)),
+            lambda left: assessment_from_message(self._stub.AssessTable(request, timeout=left), len(facts)),
+            seconds,
         )
 
     def assess_model(self, facts: ModelFacts, rules: ModelRules, timeout: float) -> tuple[ModelFinding, ...]:
@@ -72,9 +74,10 @@ class RemoteRisk:
         columns = len(facts.columns.names)
         return _answer(
             "risk",
-            lambda: model_facts.findings_from_message(
-                self._stub.AssessModel(request, timeout=seconds), columns
+            lambda left: model_facts.findings_from_message(
+                self._stub.AssessModel(request, timeout=left), columns
             ),
+            seconds,
         )
 
     def assess_statistic(
@@ -90,9 +93,10 @@ class RemoteRisk:
         seconds = min(timeout, self._deadline)
         return _answer(
             "risk",
-            lambda: statistic_facts.assessed_from_message(
-                self._stub.AssessStatistic(request, timeout=seconds), len(facts.table)
+            lambda left: statistic_facts.assessed_from_message(
+                self._stub.AssessStatistic(request, timeout=left), len(facts.table)
             ),
+            seconds,
         )
 
 
@@ -122,7 +126,9 @@ class RemoteProtection:
         )
         seconds = min(timeout, self._deadline)
         return _answer(
-            "protection", lambda: _pattern(self._stub.ProtectTable(request, timeout=seconds), problem)
+            "protection",
+            lambda left: _pattern(self._stub.ProtectTable(request, timeout=left), problem),
+            seconds,
         )
 
 
@@ -134,14 +140,14 @@ def _pattern(response: protection_pb2.ProtectTableResponse, problem: Problem) ->
     return Pattern(np.asarray(withheld), proof, witnesses, not response.out_of_time)
 
 
-def _answer(service: str, call: Callable[[], T]) -> T:
-    """The answer of a service; whatever goes wrong is no verdict.
+def _answer(service: str, call: Callable[[float], T], seconds: float) -> T:
+    """The answer of a service within so many seconds; whatever goes wrong is no verdict.
 
     Raises:
         Unavailable: it did not answer in time, not at all, or not sensibly.
     """
     try:
-        return call()
+        return in_time(call, seconds)
     except grpc.RpcError as error:
         raise Unavailable(f"The {service} service did not answer; nothing was decided. Try again.") from error
     except (InvalidMessageError, ValueError) as error:

@@ -14,6 +14,7 @@ from sdcgate.servers.logging import REQUEST_ID
 from sdcgate.servers.loopback import is_loopback
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.settings import MEBIBYTE, Peer
+from sdcgate.servers.time_left import told
 from sdcgate.servers.tracing import carried
 
 _ATTEMPTS = {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2}
@@ -147,19 +148,22 @@ class _Caller(
 
     def _details(self, client_call_details: Any) -> "_Details":
         bound = structlog.contextvars.get_contextvars().get(REQUEST_ID)
+        given = client_call_details.timeout
+        seconds = given if given is not None else self._deadline
         metadata = (
             *(client_call_details.metadata or ()),
             (AUTHORIZATION_KEY, self._authorization),
             (REQUEST_ID_KEY, request_id(bound)),
+            told(seconds),
             *carried(),
         )
-        return _Details(client_call_details, metadata, self._deadline)
+        return _Details(client_call_details, metadata, seconds)
 
 
 class _Details(grpc.ClientCallDetails):
-    def __init__(self, given: Any, metadata: Metadata, deadline_seconds: float) -> None:
+    def __init__(self, given: Any, metadata: Metadata, seconds: float) -> None:
         self.method = given.method
-        self.timeout = given.timeout if given.timeout is not None else deadline_seconds
+        self.timeout = seconds
         self.metadata = metadata
         self.credentials = given.credentials
         self.wait_for_ready = given.wait_for_ready

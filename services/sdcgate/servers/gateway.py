@@ -58,6 +58,7 @@ from sdcgate.servers.request_ids import REQUEST_ID_KEY
 from sdcgate.servers.routes import ROUTES, SERVICES, Route
 from sdcgate.servers.settings import GatewayServer, Peer, Settings
 from sdcgate.servers.streamed_calls import StreamedCall
+from sdcgate.servers.time_left import told
 from sdcgate.servers.tracing import Tracing, carried
 from sdcgate.wire.json import from_json, from_value, to_json
 from sdcgate.wire.problems import InvalidMessageError
@@ -116,6 +117,7 @@ class Backend:
             *shown,
             (REQUEST_ID_KEY, identity),
             (ERROR_BYTES_KEY, str(MAXIMUM_ERROR_BYTES)),
+            told(self._deadline),
             *carried(),
         )
         try:

@@ -34,6 +34,7 @@ from sdcgate.servers.logging import REQUEST_ID, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.request_ids import REQUEST_ID_KEY, request_id
 from sdcgate.servers.rooms import Metadata, Rooms
+from sdcgate.servers.time_left import having, seconds_left
 from sdcgate.servers.tracing import TRACE_KEY, Tracing
 from sdcgate.wire.problems import InvalidMessageError
 
@@ -55,6 +56,10 @@ class Call:
     arrived: float
     """Moment of the monotonic clock, before any wait for a thread."""
     request_id: str = ""
+
+    def left(self) -> float | None:
+        """Seconds until its deadline; None where it has none."""
+        return seconds_left(self.context, self.metadata, self.arrived)
 
 
 class Link(Protocol):
@@ -177,10 +182,11 @@ class Deadline:
 
     def __call__(self, call: Call, proceed: Proceed) -> Answer:
         """Proceed where the deadline is one."""
-        remaining = call.context.time_remaining()
+        remaining = call.left()
         if remaining is None or remaining > self._maximum:
             raise InvalidArgument(detail=f"Set a deadline of at most {self._maximum:g} seconds")
-        return proceed()
+        with having(call.left):
+            return proceed()
 
 
 class Authentication:

@@ -35,7 +35,7 @@ class Pacing:
     def __call__(self, call: "Call", proceed: "Proceed") -> "Answer":
         """Answer the call, or let it fail, not before its time."""
         own = Pace(
-            (call.context.time_remaining() or 0.0) - ANSWER_MARGIN,
+            (call.left() or 0.0) - ANSWER_MARGIN,
             call.arrived,
             gone=lambda: not call.context.is_active(),
         )
@@ -46,7 +46,7 @@ class Pacing:
         finally:
             until = own.visible()
             if until == NEVER:
-                self._rest(max(call.context.time_remaining() or 0.0, 0.0))
+                self._rest(call.left() or 0.0)
                 abort(call.context, DeadlineExceeded(), call.request_id)
             if until > time.monotonic():
                 self._rest(until - time.monotonic())

@@ -35,6 +35,7 @@ from sdcgate.servers.protected_files import FileProtector
 from sdcgate.servers.received_files import FileLane, heeding
 from sdcgate.servers.secret_files import SECRET_BYTES, secret
 from sdcgate.servers.settings import ProtectionServer, Settings
+from sdcgate.servers.time_left import time_left
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.linked import tables_to_protect
 from sdcgate.wire.patterns import audit_to_message, check_search, check_singletons, pattern_to_message
@@ -169,7 +170,7 @@ def _perturbed(table: TableToProtect, found: Perturbed) -> pb.ProtectTableRespon
 
 def _seconds(limit_ms: int, context: grpc.ServicerContext) -> float:
     """Seconds to spend: what was asked, and no more than the caller waits."""
-    remaining: float | None = context.time_remaining()
+    remaining = time_left(context)
     asked = limit_ms / 1000
     return asked if remaining is None else max(0.0, min(asked, remaining * (1 - ANSWER_MARGIN)))
 
