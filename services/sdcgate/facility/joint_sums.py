@@ -6,6 +6,7 @@ at that cut nothing finer than the measure's own boxes do.
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from sdcgate.methods.tables.joint_sums import (
     MeasureBoxes,
     amounts,
     as_array,
+    in_all_parts,
     of_all_parts,
 )
 from sdcgate.methods.tables.solver import Deadline
@@ -37,7 +39,8 @@ MOST_ATOMS = 600
 class MeasureHistory:
     """What has left of a measure and of counts, tables about to leave among it."""
 
-    quantity: str
+    having: str
+    """The variable whose condition is that records have the measure."""
     boxes: JointBoxes = field(repr=False)
     """Of the measure."""
     earlier: Mapping[Box, Amount] = field(repr=False)
@@ -69,16 +72,14 @@ class MeasureHistory:
             full |= table.table.full
         having = having_variable(quantity)
         full |= {having: full.get(having, MEASURE_PRESENT)}
-        return cls(quantity, of_measure, known.amounts, here, of_counts, full)
-
-    @property
-    def having(self) -> str:
-        """The variable whose condition is that records have the measure."""
-        return having_variable(self.quantity)
+        return cls(having, of_measure, known.amounts, here, of_counts, full)
 
     def plain(self, box: Box) -> Box:
         """A box without the condition that records have the measure: without it they add nothing to a sum."""
-        return tuple(pair for pair in box if pair[0] != self.having)
+        for place, (name, _) in enumerate(box):
+            if name == self.having:
+                return box[:place] + box[place + 1 :]
+        return box
 
     def domain(self, first: Set[str], most_atoms: int) -> Variables:
         """The variables to look at together, beginning with some."""
@@ -95,31 +96,40 @@ class MeasureHistory:
 
     def within(self, domain: Set[str]) -> MeasureBoxes:
         """Everything known of the measure within some variables."""
-        shown = self.boxes.within(domain)
-        published = {self.plain(box): self._amount(box) for box in shown}
+        published, complete = dict[Box, Amount](), set[Box]()
+        for box in self.boxes.within(domain):
+            bare = self.plain(box)
+            published[bare] = self._amount(box)
+            if bare is box:
+                complete.add(box)
         secrets = {self.plain(box): self._amount(box) for box in self.boxes.secrets_within(domain)}
-        aligned = self._aligned(self.counts.within(domain), domain)
+        records, having = dict[Box, int](), dict[Box, int]()
+        counts = self.counts.within(domain)
+        for box in self.aligned(counts, domain):
+            bare = self.plain(box)
+            (records if bare is box else having)[bare] = counts[box]
         return MeasureBoxes(
             published,
             {box: amount for box, amount in secrets.items() if box not in published},
-            {box for box in shown if self.having not in dict(box)},
-            {box: records for box, records in aligned if self.having not in dict(box)},
-            {self.plain(box): records for box, records in aligned if self.having in dict(box)},
+            complete,
+            records,
+            having,
         )
 
     def _amount(self, box: Box) -> Amount:
         return self.earlier.get(box) or self.here[box]
 
-    def _aligned(self, counts: Mapping[Box, int], domain: Set[str]) -> list[tuple[Box, int]]:
-        """Counts of boxes that cut nothing that the measure's boxes do not tell apart."""
+    def aligned(self, counted: Iterable[Box], domain: Set[str]) -> list[Box]:
+        """Boxes, of those within a domain, that cut nothing that the measure's boxes do not tell apart."""
+        boxes = list(counted)
         masks = self.boxes.masks_within(domain)
         parts = {name: classes(full, masks[name]) for name, full in self.codes(domain).items()}
-        known = dict[tuple[str, int], bool]()
-        for names in counts:
-            for name, mask in names:
-                if (name, mask) not in known:
-                    known[name, mask] = name == self.having or _is_union(mask, parts[name])
-        return [(box, records) for box, records in counts.items() if all(known[pair] for pair in box)]
+        cutting = {
+            (name, mask)
+            for name, mask in set(chain.from_iterable(boxes))
+            if name != self.having and not _is_union(mask, parts[name])
+        }
+        return [box for box in boxes if cutting.isdisjoint(box)]
 
 
 def telling_sums(
@@ -160,19 +170,17 @@ def telling_sums(
         return kept_back
     history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
     domain = history.domain(history.shared(new or new_counts), MOST_ATOMS)
+    told_first = _told_first(history, domain, [(known, new), (known_counts, new_counts)])
+    if not told_first:
+        return kept_back
     boxes, codes = history.within(domain), history.codes(domain)
     if not boxes.secrets:
         return kept_back
-    tables = [*((known, table) for table in new), *((known_counts, counts) for counts in new_counts)]
-    told_first = {
-        history.plain(box)
-        for before, table in tables
-        for box, _ in table.published()
-        if box not in before.published
+    cells = {
+        history.plain(box): cell for table in (*new, *new_counts) for cell, box in enumerate(table.boxes)
     }
-    cells = {history.plain(box): cell for _, table in tables for cell, box in enumerate(table.boxes)}
     found = amounts(boxes, bounds, codes, share)
-    fresh = {box for box in found.published if of_all_parts(box) in told_first}
+    fresh = found.published.keys() & set(chain.from_iterable(map(in_all_parts, told_first)))
     seen = {} if wide is None else wide
     look = Look(fresh, set(), lambda those: as_array(found.widths, those), 0, deadline, ROOM, seen)
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
@@ -180,6 +188,20 @@ def telling_sums(
     which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
     kept_back[covering(which, first.records)] = True
     return kept_back
+
+
+def _told_first(
+    history: MeasureHistory,
+    domain: Set[str],
+    tables: Iterable[tuple[KnownQuantity, Sequence[ReleasedTable]]],
+) -> set[Box]:
+    """Boxes within a domain that new tables tell first: of the measure, or counts where it is told apart."""
+    found = set[Box]()
+    for before, new in tables:
+        told = [box for table in new for box, _ in table.published() if box not in before.published]
+        inside = [box for box in told if all(name in domain for name, _ in box)]
+        found.update(map(history.plain, history.aligned(inside, domain)))
+    return found
 
 
 def _is_union(mask: int, parts: Iterable[int]) -> bool:

@@ -209,5 +209,6 @@ def _of_columns(system: JointSystem, left: FloatArray, kept: BoolArray, linking:
 
 
 def warm_up() -> None:
-    """Load the compiled loop: call before a service says that it is ready to audit tables."""
+    """Load the compiled loops: call before a service says that it is ready to audit tables."""
+    import sdcgate.methods.tables.atom_loops
     import sdcgate.methods.tables.subtraction_loops  # noqa: F401

@@ -127,6 +127,11 @@ def of_all_parts(box: Box) -> Box:
     return tuple(pair for pair in box if pair[0] != PART)
 
 
+def in_all_parts(box: Box) -> tuple[Box, ...]:
+    """The boxes of which an amount can say something of a box: itself, and it by parts."""
+    return (box, *(of_part(box, part) for part in (P, Q, P | Q, LACKING)))
+
+
 def _searched(boxes: MeasureBoxes, bounds: tuple[float | None, float | None]) -> tuple[float, float]:
     """Bounds of single values within which sums are searched."""
     both = chain(boxes.published.values(), boxes.secrets.values())

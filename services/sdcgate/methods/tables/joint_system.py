@@ -90,12 +90,9 @@ def joint_system(
     exact = [box for box, count in published.items() if count or box in told_apart]
     shown = [*exact, *limits]
     empty = np.zeros(grid.atoms, dtype=np.bool_)
-    for box, count in published.items():
-        if not (count or box in told_apart):
-            empty[grid.inside(box)] = True
-    parts = [grid.inside(box) for box in (*shown, *secret)]
-    rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    atoms = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+    nothing = [box for box, count in published.items() if not (count or box in told_apart)]
+    empty[grid.inside(nothing)[1]] = True
+    rows, atoms = grid.inside([*shown, *secret])
     rows, atoms = rows[~empty[atoms]], atoms[~empty[atoms]]
     first = first_alike(rows, atoms, grid.atoms)
     chosen = first == np.arange(grid.atoms)
@@ -141,16 +138,25 @@ class _Grid:
                 masks[name].add(mask)
         self._parts = {name: classes(full[name], frozenset(masks[name])) for name in sorted(domain)}
         self.atoms = prod(len(parts) for parts in self._parts.values())
-        self._codes: dict[tuple[str, int], IntArray] = {}
 
-    def inside(self, box: Box) -> IntArray:
-        """The atoms of a box."""
-        masks = dict(box)
-        atoms = np.zeros(1, dtype=np.int64)
-        for name, parts in self._parts.items():
-            codes = self._inside(name, masks[name]) if name in masks else np.arange(len(parts))
-            atoms = (atoms[:, None] * len(parts) + codes).reshape(-1)
-        return atoms
+    def inside(self, boxes: Sequence[Box]) -> tuple[IntArray, IntArray]:
+        """The atoms of boxes, as the boxes' numbers and the atoms', one box after the other."""
+        from sdcgate.methods.tables.atom_loops import atoms_inside
+
+        lists = [np.arange(len(parts)) for parts in self._parts.values()]
+        number = {name: place for place, name in enumerate(self._parts)}
+        known: dict[tuple[str, int], int] = {}
+        which = np.tile(np.arange(len(lists)), (len(boxes), 1))
+        for place, box in enumerate(boxes):
+            for pair in box:
+                if pair not in known:
+                    known[pair] = len(lists)
+                    lists.append(self._inside(*pair))
+                which[place, number[pair[0]]] = known[pair]
+        starts = np.concatenate([[0], np.cumsum([len(parts) for parts in lists])]).astype(np.int64)
+        sizes = np.array([len(parts) for parts in self._parts.values()], dtype=np.int64)
+        parts = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
+        return atoms_inside(which, starts, parts, sizes)
 
     def amounts(self, held: Held) -> FloatArray:
         """What is held of each atom, shape (atoms,); who has other codes is left out."""
@@ -167,11 +173,7 @@ class _Grid:
         return np.bincount(atoms[kept], held.amounts[kept], self.atoms).astype(np.float64)
 
     def _inside(self, name: str, mask: int) -> IntArray:
-        found = self._codes.get((name, mask))
-        if found is None:
-            found = np.flatnonzero([not part & ~mask for part in self._parts[name]])
-            self._codes[name, mask] = found
-        return found
+        return np.flatnonzero([not part & ~mask for part in self._parts[name]])
 
 
 def first_alike(rows: IntArray, atoms: IntArray, count: int) -> IntArray:
