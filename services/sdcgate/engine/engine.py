@@ -35,7 +35,7 @@ from sdcgate.engine.margins import CellArrays, facts_of
 from sdcgate.engine.moment_sums import MomentSums
 from sdcgate.engine.patience import to_the_end
 from sdcgate.engine.product_sums import ProductQuery, ProductSums
-from sdcgate.engine.queries import CellQuery, Computed, Records, RecordsQuery, Region
+from sdcgate.engine.queries import MEASURE_PREFIX, CellQuery, Computed, Records, RecordsQuery, Region
 from sdcgate.engine.record_keys import with_cell_keys
 from sdcgate.engine.records import read_records
 from sdcgate.engine.regions import code_columns, involved_columns, region_members
@@ -52,7 +52,7 @@ from sdcgate.engine.table_plan import (
     plan_table,
 )
 from sdcgate.engine.version_change import changed_units, comparable
-from sdcgate.methods.cells import Facts, IntArray, shape_of
+from sdcgate.methods.cells import Facts, FloatArray, IntArray, shape_of
 from sdcgate.methods.risk.file_numbers import FileNumbers, NumberWidth
 from sdcgate.methods.risk.release_rules import ReleaseFile
 from sdcgate.methods.risk.scenarios import CountedUnits
@@ -275,6 +275,21 @@ class Engine:
         table = np.array(codes, dtype=np.int64).reshape(len(columns), len(rows)).T
         order = np.lexsort(table.T) if columns else np.zeros(1, dtype=np.int64)
         return table[order], rows["count"].to_numpy().astype(np.int64)[order]
+
+    def finest_codes(self, dataset: Dataset, variable: str) -> IntArray:
+        """The finest code of each record, in an array as narrow as it is stored.
+
+        Of `measure:<name>` 0 where the measure is there, 1 where it is missing. Raises UnknownName,
+        SnapshotDamaged.
+        """
+        if variable.startswith(MEASURE_PREFIX):
+            return np.isnan(self.values(dataset, variable.removeprefix(MEASURE_PREFIX))).astype(np.int8)
+        return np.asarray(self._columns(dataset)(dataset.column(variable)))
+
+    def values(self, dataset: Dataset, measure: str) -> FloatArray:
+        """The value of each record, NaN where it is missing. Raises UnknownName, SnapshotDamaged."""
+        scaled = self._columns(dataset)(dataset.measure_column(measure))
+        return np.asarray(scaled / dataset.profiles[measure].scale, dtype=np.float64)
 
     def records(self, dataset: Dataset, query: RecordsQuery) -> Records:
         """Columns of a population's records, for methods that need records; nothing of them leaves the house.

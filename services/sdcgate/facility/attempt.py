@@ -18,7 +18,7 @@ from sdcgate.facility.findings import (
     unsafe_difference,
 )
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied
-from sdcgate.facility.joint_look import HeldBy, JointlyUnproved, nothing_held
+from sdcgate.facility.joint_look import UNKNOWN, JointlyUnproved, Truth
 from sdcgate.facility.knowledge import NOTHING_TOLD, Knowledge, ReleasedTable, Told
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
@@ -69,8 +69,8 @@ class Attempt:
     approved: bool = False
     """Whether an output checker waives what the policy refers to him."""
     versions: FromVersions | None = None
-    truth: HeldBy = nothing_held
-    """What people have in truth, to begin the joint audit with."""
+    truth: Truth = UNKNOWN
+    """The joint audit begins with it."""
     rounds: int = field(init=False, default=0)
     """How often cells were withheld and looked at anew."""
     facts: Facts = field(init=False, repr=False)

@@ -62,7 +62,7 @@ def telling(
     group = _group(tables)
     for those, first, news, units in looks:
         seen = {} if wide is None else wide
-        held = partial(extent.held, units)
+        held = partial(extent.truth.held, units)
         look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline, wide=seen, held=held)
         domain = joint_domain(first, those, full, extent.atoms)
         found = scopes(those, domain, full, group, news, units)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -17,16 +18,34 @@ from sdcgate.methods.tables.joint_intervals import (
 )
 from sdcgate.methods.tables.joint_reduction import Question, everything_of
 from sdcgate.methods.tables.joint_scopes import Scope
+from sdcgate.methods.tables.joint_sums import Measured
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
 
-HeldBy = Callable[[bool, Variables], Held | None]
-"""What is held, in units or in records, of some variables; None where it is not known."""
+
+class Truth(Protocol):
+    """What people have in truth, by joint codes of variables; None where it is not known."""
+
+    def held(self, units: bool, variables: Variables) -> Held | None:
+        """In units or in records."""
+
+    def measured(self, quantity: str, variables: Variables) -> Measured | None:
+        """Of a measure."""
 
 
-def nothing_held(units: bool, variables: Variables) -> Held | None:  # noqa: ARG001
+class Unknown:
     """Nothing is known of what people have in truth."""
-    return None
+
+    def held(self, units: bool, variables: Variables) -> Held | None:  # noqa: ARG002
+        """Not known."""
+        return None
+
+    def measured(self, quantity: str, variables: Variables) -> Measured | None:  # noqa: ARG002
+        """Not known."""
+        return None
+
+
+UNKNOWN = Unknown()
 
 
 class JointlyUnproved(Exception):
@@ -58,8 +77,8 @@ class Extent:
     atoms: int
     """Joint codes of the variables that are looked at together, beyond the table's own."""
     deadline: Deadline
-    held: HeldBy = nothing_held
-    """What people have in truth, to begin with."""
+    truth: Truth = UNKNOWN
+    """To begin with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

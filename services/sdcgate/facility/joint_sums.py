@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
-from sdcgate.facility.joint_look import Look, Wide, covering
+from sdcgate.facility.joint_look import Extent, Look, Wide, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
@@ -29,7 +29,6 @@ from sdcgate.methods.tables.joint_sums import (
     in_all_parts,
     of_all_parts,
 )
-from sdcgate.methods.tables.solver import Deadline
 
 MOST_ATOMS = 600
 """Joint codes of the variables that are looked at together, beyond the table's own; each has three parts."""
@@ -140,7 +139,7 @@ def telling_sums(
     new_counts: Sequence[ReleasedTable],
     bounds: Bounds,
     share: float,
-    deadline: Deadline,
+    extent: Extent,
     wide: Wide | None = None,
 ) -> BoolArray:
     """Published cells of new tables without which no withheld sum is told too closely, shape (cells,).
@@ -155,7 +154,7 @@ def telling_sums(
         new_counts: their counts, in theirs; of the same cells.
         bounds: what everybody knows single values to be at least and at most.
         share: least width of a withheld sum, as a share of it.
-        deadline: when to give up.
+        extent: when to give up, and what people have in truth; how many codes are looked at is `MOST_ATOMS`.
         wide: what earlier turns of the same table have seen of this measure to be uncertain enough.
 
     Raises:
@@ -182,7 +181,18 @@ def telling_sums(
     found = amounts(boxes, bounds, codes, share)
     fresh = found.published.keys() & set(chain.from_iterable(map(in_all_parts, told_first)))
     seen = {} if wide is None else wide
-    look = Look(fresh, set(), lambda those: as_array(found.widths, those), 0, deadline, ROOM, seen)
+    measured = extent.truth.measured(quantity, frozenset(codes))
+    truth = None if measured is None else found.held(measured)
+    look = Look(
+        fresh,
+        set(),
+        lambda those: as_array(found.widths, those),
+        0,
+        extent.deadline,
+        ROOM,
+        seen,
+        lambda _: truth,
+    )
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
     blamed = look.noted(scope, known.told, ("sums", share, *found.rest_on))
     which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]

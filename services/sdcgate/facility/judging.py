@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -96,7 +95,7 @@ class Judge:
             noise = Noise.of(plan.policy.cell_keys)
             own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, pulse)
             return own.outcome(noise)
-        truth = partial(self._occurring.held, plan.dataset)
+        truth = self._occurring.truth(plan.dataset)
         attempt = Attempt(
             plan, computed.table, known, judgement, findings, empty, pulse, approved, truth=truth
         )

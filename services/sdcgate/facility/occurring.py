@@ -1,5 +1,6 @@
 """What people have in truth, by joint codes: with it the joint audit begins. None of it leaves the house."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -8,31 +9,50 @@ from sdcgate.engine.dataset import Dataset, UnknownName
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import occurring_places
 from sdcgate.methods.cells import IntArray
-from sdcgate.methods.tables.combinations import Combinations, Held
+from sdcgate.methods.tables.combinations import Combinations, Held, occurring
 from sdcgate.methods.tables.joint_boxes import Variables
+from sdcgate.methods.tables.joint_sums import Measured
 
 MOST_RECORDS = 1_000_000
 """Of more records counting costs more than it saves."""
 MOST_COMBINATIONS = 50_000
 KEPT = 16
 """Sets of variables whose combinations are kept, those asked last."""
+COLUMNS, MEASURES = 24, 8
+"""Codes of variables, and values of measures, of all records that are kept, those asked last."""
 
 
 class Occurring:
-    """The combinations of codes that occur in datasets, and how many have them."""
+    """The combinations of codes that occur in datasets, and what those who have them have in truth."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._kept = lru_cache(maxsize=KEPT)(self._counted)
+        self._kept_sums = lru_cache(maxsize=KEPT)(self._summed)
+        self._codes = lru_cache(maxsize=COLUMNS)(engine.finest_codes)
+        self._values = lru_cache(maxsize=MEASURES)(engine.values)
+
+    def truth(self, dataset: Dataset) -> "TruthOf":
+        """What is true of a dataset."""
+        return TruthOf(self, dataset)
 
     def held(self, dataset: Dataset, units: bool, variables: Variables) -> Held | None:
         """How many records, or units, have each combination; None where counting them would cost too much.
 
         Of units only variables may be asked that do not vary within them.
         """
-        if dataset.n_records > MOST_RECORDS or not self._engine.embedded:
+        if not self._cheap(dataset):
             return None
         return self._kept(dataset.name, dataset.version, units, tuple(sorted(variables)))
+
+    def measured(self, dataset: Dataset, measure: str, variables: Variables) -> Measured | None:
+        """What they have of a measure; None where that would cost too much, or it is no plain measure."""
+        if not self._cheap(dataset):
+            return None
+        return self._kept_sums(dataset.name, dataset.version, measure, tuple(sorted(variables)))
+
+    def _cheap(self, dataset: Dataset) -> bool:
+        return dataset.n_records <= MOST_RECORDS and self._engine.embedded
 
     def _counted(self, name: str, version: int, units: bool, variables: tuple[str, ...]) -> Held | None:
         try:
@@ -44,14 +64,50 @@ class Occurring:
             return None
         return Held(found, amounts.astype(np.float64))
 
+    def _summed(self, name: str, version: int, measure: str, variables: tuple[str, ...]) -> Measured | None:
+        dataset = self._engine.dataset(name, version)
+        try:
+            values = self._values(dataset, measure)
+            codes = [self._codes(dataset, variable) for variable in variables]
+        except UnknownName:
+            # Sums of powers and of weights are none of a measure.
+            return None
+        found = occurring(variables, codes, dataset.n_records)
+        if len(found.combinations.codes) > MOST_COMBINATIONS:
+            return None
+        there = ~np.isnan(values)
+        told = _as_boxes_tell(dataset, variables, found.combinations.codes)
+        sums = found.summed(np.where(there, values, 0.0))
+        return Measured(told, found.summed(), found.summed(there.astype(np.float64)), sums)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TruthOf:
+    """What is true of a dataset; see `joint_look.Truth`."""
+
+    _occurring: Occurring
+    _dataset: Dataset
+
+    def held(self, units: bool, variables: Variables) -> Held | None:
+        """In units or in records."""
+        return self._occurring.held(self._dataset, units, variables)
+
+    def measured(self, quantity: str, variables: Variables) -> Measured | None:
+        """Of a measure."""
+        return self._occurring.measured(self._dataset, quantity, variables)
+
 
 def combinations(
     engine: Engine, dataset: Dataset, variables: tuple[str, ...], units: bool = False
 ) -> tuple[Combinations, IntArray]:
     """The joint codes that occur, as boxes tell them: by codes that occur; and their records or units."""
     codes, amounts = engine.occurring_codes(dataset, variables, units)
+    return _as_boxes_tell(dataset, variables, codes), amounts
+
+
+def _as_boxes_tell(dataset: Dataset, variables: tuple[str, ...], codes: IntArray) -> Combinations:
     places = [
         np.searchsorted(occurring_places(dataset, name), codes[:, column])
         for column, name in enumerate(variables)
     ]
-    return Combinations(variables, np.array(places, dtype=np.int64).reshape(len(variables), -1).T), amounts
+    return Combinations(variables, np.array(places, dtype=np.int64).reshape(len(variables), -1).T)

@@ -62,7 +62,7 @@ def limit_tells(
     limited = boxes.limited(limit.box, limit.units)
     masks = {**limit.full, **full}
     units = varying is not None
-    held = partial(extent.held, units)
+    held = partial(extent.truth.held, units)
     look = Look({limit.box}, frozenset(), lambda _: width.least, width.floor, extent.deadline, held=held)
     domain = joint_domain(names, limited, masks, extent.atoms)
     try:

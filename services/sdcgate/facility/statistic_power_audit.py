@@ -14,7 +14,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Region
 from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.differencing import TooManyDifferences
-from sdcgate.facility.joint_look import JointlyUnproved
+from sdcgate.facility.joint_look import Extent, JointlyUnproved
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity, ReleasedTable
 from sdcgate.facility.power_regions import PowerRegions
@@ -332,7 +332,9 @@ class PowerAudit:
             [counts],
             bounds_of(self._plan.dataset, table.quantity),
             policy.sum_width,
-            Deadline(min(self._remaining(), policy.protection_time_limit_ms / 1000)),
+            Extent(
+                policy.joint_codes, Deadline(min(self._remaining(), policy.protection_time_limit_ms / 1000))
+            ),
         )
 
     def _tells_others(self, look: _Look, table: ReleasedTable) -> bool:

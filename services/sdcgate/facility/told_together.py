@@ -9,7 +9,7 @@ from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.differencing import Inspector
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.joint_audit import telling
-from sdcgate.facility.joint_look import Extent, HeldBy, Wide, Width, nothing_held
+from sdcgate.facility.joint_look import UNKNOWN, Extent, Truth, Wide, Width
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
@@ -33,8 +33,8 @@ class Together:
     known: Knowledge
     still_time: Callable[[], None]
     """Raises TimeOver once the caller has gone: long work for nobody would be in the way of the others."""
-    truth: HeldBy = nothing_held
-    """What people have in truth, to begin the joint audit with."""
+    truth: Truth = UNKNOWN
+    """The joint audit begins with it."""
     wide: dict[str, Wide] = field(default_factory=dict, repr=False)
     """What the joint audit has seen of each quantity to be uncertain enough; it grows."""
 
@@ -83,7 +83,7 @@ class Together:
                 known_sums = self.known.of(quantity)
                 wide = self.wide.setdefault(quantity, {})
                 more = telling_sums(
-                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, extent.deadline, wide
+                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, extent, wide
                 )
         return more
 

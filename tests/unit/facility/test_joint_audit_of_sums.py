@@ -7,7 +7,7 @@ import pytest
 
 from people_by_region import BY_REGION, SOUTH, WEST, WOMEN, released
 from sdcgate.facility import joint_look
-from sdcgate.facility.joint_look import JointlyUnproved
+from sdcgate.facility.joint_look import Extent, JointlyUnproved
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import Knowledge, KnownQuantity
 from sdcgate.methods.cells import MeasureFacts
@@ -49,7 +49,14 @@ def told(known, table, share=0.1, seconds=10.0):
     (income,) = sums.facts.measures
     bounds = income.lower_bound, income.upper_bound
     found = telling_sums(
-        "income", known.of("income"), known.of("counts"), [sums], [counts], bounds, share, Deadline(seconds)
+        "income",
+        known.of("income"),
+        known.of("counts"),
+        [sums],
+        [counts],
+        bounds,
+        share,
+        Extent(600, Deadline(seconds)),
     )
     return np.flatnonzero(found).tolist()
 
@@ -84,7 +91,14 @@ def test_the_count_of_few_people_with_a_low_upper_bound_tells_as_much():
 
 def told_by_counts(known, counts, bounds, share):
     found = telling_sums(
-        "income", known.of("income"), known.of("counts"), [], [counts], bounds, share, Deadline(10.0)
+        "income",
+        known.of("income"),
+        known.of("counts"),
+        [],
+        [counts],
+        bounds,
+        share,
+        Extent(600, Deadline(10.0)),
     )
     return np.flatnonzero(found).tolist()
 

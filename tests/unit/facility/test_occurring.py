@@ -84,3 +84,47 @@ def test_the_joint_audit_of_a_table_begins_with_it(tmp_path, monkeypatch):
         assert np.abs(off).max() == 0.0
         assert (found.highest > found.lowest).any()
     made.facility.close()
+
+
+def test_measures_are_summed_by_the_codes_that_occur(tmp_path):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "place": rng.choice(["a", "c"], 300),
+            "sex": rng.choice(["0", "1"], 300),
+            "income": np.where(rng.random(300) < 0.1, np.nan, rng.integers(0, 5000, 300) / 10),
+        }
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    made = build(tmp_path)
+    asked = people_descriptor({"place": "abc", "sex": "01"}, [{"name": "income", "decimals": 1}])
+    dataset = made.engine.register(asked).dataset
+    measured = Occurring(made.engine).measured(dataset, "income", frozenset({"sex", "place"}))
+    groups = frame.groupby(["place", "sex"])["income"].agg(["size", "count", "sum"])
+    places = [("ac"[place], str(sex)) for place, sex in measured.combinations.codes]
+    expected = groups.loc[places]
+    assert measured.records.tolist() == expected["size"].tolist()
+    assert measured.having.tolist() == expected["count"].tolist()
+    assert measured.sums == pytest.approx(expected["sum"].to_numpy(), rel=1e-12)
+    assert Occurring(made.engine).measured(dataset, "power2:income", frozenset({"sex"})) is None
+    made.facility.close()
+
+
+def test_the_joint_audit_of_sums_begins_with_what_is_true_too(tmp_path, monkeypatch):
+    """Of means among those who have the measure, and of one that some lack."""
+    made = with_randhie(tmp_path)
+    moved, begun = joint_intervals.moved, []
+
+    def spied(system, held, *others):
+        if not system.whole:
+            begun.append(np.abs(system.known.of(held) - system.counts).max())
+        return moved(system, held, *others)
+
+    monkeypatch.setattr(joint_intervals, "moved", spied)
+    for measure in ("meddol", "income"):
+        for columns in (("site",), ("year",), ("plan",)):
+            asked = table_request(rows=("education",), columns=columns, figures=("RECORDS", f"SUM:{measure}"))
+            made.facility.query_table(made.researcher, asked, Pace(60.0))
+    assert len(begun) >= 3
+    assert max(begun) < joint_intervals.TOLERANCE
+    made.facility.close()

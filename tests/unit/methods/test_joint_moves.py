@@ -152,6 +152,26 @@ one.join()
     assert (done.returncode, done.stdout.strip()) == (0, "900.0")
 
 
+def test_sums_that_may_be_off_by_a_little_may_begin_at_a_solution():
+    """In HiGHS 1.15 crossover wrote beyond its columns there, one number for each such sum."""
+    script = """
+import numpy as np
+from sdcgate.methods.tables.solver import Deadline, Program, Rows
+
+rows, sums = Rows(), np.full(2000, 30.0)
+first = rows.start(sums - 1e-6, sums + 1e-6)
+rows.put(first + np.repeat(np.arange(2000), 10), np.tile(np.arange(10), 2000), 1.0)
+lower, upper = np.zeros(10), np.full(10, 70.0)
+for _ in range(5):
+    program = Program(rows, 10, primal=True)
+    program.begin_at(np.full(10, 3.0), sums, lower, upper, Deadline(10.0))
+    found = program.maximise(np.arange(10.0), lower, upper, Deadline(10.0))
+print(round(found[9], 5), found[9] > 30.0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "30.0 True")
+
+
 def test_most_secrets_of_a_large_table_are_settled_by_moves_alone():
     """Of a table of two variables with all margins known and all cells withheld."""
     rng = np.random.default_rng(5)

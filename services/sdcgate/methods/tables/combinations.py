@@ -40,6 +40,29 @@ class Combinations:
         return Combinations((*self.variables, variable), np.column_stack([repeated, more]))
 
 
+def occurring(variables: tuple[str, ...], codes: Sequence[IntArray], records: int) -> "Occurring":
+    """The joint codes that records have: `codes` are those of each variable, shape (records,) each."""
+    place, found = np.zeros(records, dtype=np.int64), np.zeros((min(records, 1), 0), dtype=np.int64)
+    for column in codes:
+        size = int(column.max(initial=0)) + 1
+        there, place = np.unique(place * size + column, return_inverse=True)
+        found = np.column_stack([found[there // size], there % size])
+    return Occurring(Combinations(variables, found), place)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Occurring:
+    """Joint codes that records have, in the order of their codes, and which of them each record has."""
+
+    combinations: Combinations
+    place: IntArray = field(repr=False)
+    """Shape (records,)."""
+
+    def summed(self, weights: FloatArray | None = None) -> FloatArray:
+        """Records with each of them, or weights of these added up; shape (combinations,)."""
+        return np.bincount(self.place, weights, len(self.combinations.codes)).astype(np.float64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
     """The combinations that people have, and how many: what is true of them, amounts (combinations,)."""

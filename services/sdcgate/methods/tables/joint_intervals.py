@@ -181,7 +181,8 @@ class _Search:
             return
         found = moved(self._system, held, self._floor, self._asked, self._deadline)
         self._lowest, self._highest = found.lowest, found.highest
-        if self.close.any():
+        # Near what is true of sums that have room the simplex method takes longer than from nothing.
+        if self.close.any() and self._system.whole:
             sums = [self._system.known.of(held)]
             if (self._floor > 0).any():
                 sums.append(self._system.secret.of(held))

@@ -15,6 +15,7 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.intruder import WIDE_BOUND
 from sdcgate.methods.tables.problem import SMALLEST_WIDTH
 
@@ -59,6 +60,17 @@ class MeasureBoxes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """What people have of a measure in truth, by joint codes; arrays of shape (combinations,)."""
+
+    combinations: Combinations = field(repr=False)
+    records: FloatArray = field(repr=False)
+    having: FloatArray = field(repr=False)
+    """Records that have the measure."""
+    sums: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Amounts:
     """A measure as amounts of boxes that say of which part they are."""
 
@@ -74,6 +86,17 @@ class Amounts:
     """What each secret is at least, by the least that single values are taken to be."""
     rest_on: tuple[float, float, float] = field(repr=False)
     """Least and greatest value and least width taken; while they are the same, what is told stays told."""
+
+    def held(self, measured: Measured) -> Held:
+        """What is true, as amounts of these parts.
+
+        It does not agree with what is known where single values lie beyond the bounds taken.
+        """
+        low, high, _ = self.rest_on
+        part = self.unit * (measured.sums - low * measured.having)
+        scale = self.unit * (high - low)
+        parts = [part, scale * measured.having - part, scale * (measured.records - measured.having)]
+        return Held(measured.combinations.with_codes(PART, PARTS), np.column_stack(parts).reshape(-1))
 
 
 def amounts(

@@ -200,6 +200,7 @@ class Program:
         self._start_effort = LINEAR_EFFORT if self._linear else INTEGER_EFFORT
         self._pivot_effort = PIVOT_EFFORT_BY_ROW * rows.count + PIVOT_EFFORT_BY_COLUMN * columns
         self._cost, self._lower, self._upper = np.zeros((3, columns))
+        self._sums = _joined(rows.lower, np.float64), _joined(rows.upper, np.float64)
         whole = np.zeros(columns, dtype=np.int32) if integer is None else integer.astype(np.int32)
         number = _joined(rows.rows, np.int64)
         order = np.argsort(number, kind="stable")
@@ -214,8 +215,7 @@ class Program:
             np.zeros(columns),
             np.zeros(columns),
             np.zeros(columns),
-            _joined(rows.lower, np.float64),
-            _joined(rows.upper, np.float64),
+            *self._sums,
             starts,
             _joined(rows.columns, np.int64)[order].astype(np.int32),
             _joined(rows.values, np.float64)[order],
@@ -290,7 +290,12 @@ class Program:
         solution.col_value, solution.row_value = values.tolist(), sums.tolist()
         solution.col_dual, solution.row_dual = [0.0] * len(values), [0.0] * len(sums)
         self._solver.setOptionValue("time_limit", self._solver.getRunTime() + deadline.left())
+        # With rows that are bounded on both sides crossover writes where it must not (HiGHS 1.15).
+        least, most = self._sums
+        room = np.flatnonzero((least < most) & (least > -INFINITY) & (most < INFINITY)).astype(np.int32)
+        self._solver.changeRowsBounds(len(room), room, sums[room], sums[room])
         status = self._solver.crossover(solution)
+        self._solver.changeRowsBounds(len(room), room, least[room], most[room])
         deadline.spend(self._start_effort)
         if status != highspy.HighsStatus.kOk or not self._solver.getBasis().valid:
             self._solver.setBasis()
