@@ -14,7 +14,6 @@ from sdcgate.methods.tables.boxes import (
     digest,
     intersection,
     is_inside,
-    line_union,
     make_box,
 )
 
@@ -87,14 +86,6 @@ def test_every_impossible_restriction_is_the_same_empty_box():
     assert intersection((("age", 1), ("sex", 1)), (("age", 2),)) == NOBODY
     assert table((("age", (0b0, 0b11)),), fixed=(("sex", 0b1),)).boxes()[0] == NOBODY
     assert is_inside(NOBODY, (("age", 1),))
-
-
-def test_withheld_parts_of_a_line_are_one_box():
-    parts = [(("age", 0b1), ("sex", 1)), (("age", 0b110), ("sex", 1))]
-    assert line_union(parts, FULL) == (("age", 0b111), ("sex", 1))
-    assert line_union([*parts, (("age", 0b11000), ("sex", 1))], FULL) == (("sex", 1),)
-    with pytest.raises(ValueError, match="more than one variable"):
-        line_union([(("age", 1), ("sex", 1)), (("age", 2), ("sex", 2))], FULL)
 
 
 def test_all_that_is_wrong_with_a_table_is_said_at_once():

@@ -6,7 +6,7 @@ Two cells with the same box are the same cell, whatever table, level or filter t
 
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import product
@@ -84,29 +84,6 @@ def intersection(first: Box, second: Box) -> Box:
     for variable, mask in second:
         merged[variable] = merged[variable] & mask if variable in merged else mask
     return NOBODY if any(mask == 0 for mask in merged.values()) else tuple(sorted(merged.items()))
-
-
-def line_union(boxes: Sequence[Box], full: Mapping[str, int]) -> Box:
-    """The union of boxes that differ in one variable only, as the withheld parts of one sum do.
-
-    Raises ValueError where the union is no box, or there is nothing to unite.
-    """
-    solid = [dict(box) for box in boxes if box != NOBODY]
-    if not boxes:
-        raise ValueError("no boxes to unite")
-    if not solid:
-        return NOBODY
-    variables = sorted({variable for box in solid for variable in box})
-    masks = {variable: [box.get(variable, full[variable]) for box in solid] for variable in variables}
-    if sum(len(set(values)) > 1 for values in masks.values()) > 1:
-        raise ValueError("the boxes differ in more than one variable: their union is no box")
-    united: list[tuple[str, int]] = []
-    for variable, values in masks.items():
-        whole = 0
-        for mask in values:
-            whole |= mask
-        united.append((variable, whole))
-    return make_box(united, full)
 
 
 def divided(whole: int, masks: Iterable[int]) -> list[int]:
