@@ -8,13 +8,7 @@ from sdcgate.methods.outputs.class_models import fit_multinomial, fit_ordered
 from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.design import Records
 from sdcgate.methods.outputs.estimates import ModelEstimate
-from sdcgate.methods.outputs.fits import (
-    Family,
-    Fit,
-    FitOptions,
-    ModelData,
-    separation,
-)
+from sdcgate.methods.outputs.fits import Family, Fit, FitOptions, ModelData, separation
 from sdcgate.methods.outputs.hazards import fit_hazards
 from sdcgate.methods.outputs.implied_tables import (
     few_values,

@@ -1,8 +1,8 @@
 """Sums of powers of a measure in groups, and how closely they tell the value farthest out.
 
 Who knows count, mean and variance knows the sum of squares; of skewness and kurtosis, those of third and
-fourth powers; of their standard errors, those up to sixth and eighth ones. Such sums
-add up over groups as sums of a measure do, so that they can be subtracted.
+fourth powers; of their standard errors, those up to sixth and eighth ones. Such sums add up over groups as
+sums of a measure do, so that they can be subtracted.
 """
 
 from dataclasses import dataclass, field
@@ -12,9 +12,6 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.outputs.moments import moment_bounds
 from sdcgate.methods.outputs.sample import Sample, added
-
-HIGHEST = 8
-"""No statistic tells sums of higher powers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
