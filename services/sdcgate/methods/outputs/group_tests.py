@@ -11,7 +11,13 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.association import implied_by_share, tables_of_groups
-from sdcgate.methods.outputs.cell_tests import OF_CELLS, cells_of_sample, figures_of_tests, tests_of_cells
+from sdcgate.methods.outputs.cell_tests import (
+    OF_CELLS,
+    GroupCells,
+    cells_of_sample,
+    figures_of_tests,
+    tests_of_cells,
+)
 from sdcgate.methods.outputs.moments import moment_bounds
 from sdcgate.methods.outputs.residual_shares import largest_held, residuals_of_cells, shares_of
 from sdcgate.methods.outputs.sample import Sample
@@ -68,14 +74,16 @@ def _of_cells(statistic: Statistic, sample: Sample, rules: StatisticRules, colum
         implied = ImpliedCells("cells", tables_of_groups(sample, cell, number)[1])
     told = statistic is not Statistic.CHI_SQUARED_TEST
     facts = replace(_facts(sample, rules, told), implied=(implied,))
+    cells = cells_of_sample(sample, cell, number)
     if told:
+        by_cell, coalition = sample.divided(cell, number), rules.table.coalition
         facts = replace(
             facts,
-            bounds=_cell_bounds(sample, rules, cell, number),
-            residual_shares=_shares(statistic, sample, rules, cell, number),
+            bounds=_cell_bounds(by_cell, number, coalition),
+            residual_shares=_shares(statistic, by_cell, cells, coalition),
         )
     factors = [(factor.name, factor.number) for factor in columns.factors]
-    return tests_of_cells(statistic, cells_of_sample(sample, cell, number), factors, facts)
+    return tests_of_cells(statistic, cells, factors, facts)
 
 
 def _facts(sample: Sample, rules: StatisticRules, sums: bool = False) -> StatisticFacts:
@@ -92,30 +100,25 @@ def _cells(factors: tuple[FactorColumn, ...]) -> tuple[IntArray, int]:
     return cell, number
 
 
-def _cell_bounds(
-    sample: Sample, rules: StatisticRules, cell: IntArray, number: int
-) -> tuple[ClosestBound, ...]:
+def _cell_bounds(by_cell: Sample, number: int, coalition: int) -> tuple[ClosestBound, ...]:
     """How closely the variance within a cell tells its outermost value, in the worst cell of each group."""
-    by_cell = sample.divided(cell, number)
     empty = (by_cell.records_of_groups == 0).reshape(-1, number)
     return tuple(
         ClosestBound(bound.name, np.where(empty, np.inf, bound.closeness.reshape(-1, number)).min(axis=1))
-        for bound in moment_bounds(by_cell, 2, rules.table.coalition)
+        for bound in moment_bounds(by_cell, 2, coalition)
     )
 
 
 def _shares(
-    statistic: Statistic, sample: Sample, rules: StatisticRules, cell: IntArray, number: int
+    statistic: Statistic, by_cell: Sample, cells: GroupCells, coalition: int
 ) -> tuple[ResidualShare, ...]:
     """What one unit holds of the squares about means: of each sample, or of all cells together."""
-    groups = sample.number_of_groups
-    by_cell = Sample(sample.values, sample.groups * number + cell, sample.units, groups * number)
+    groups, number = cells.records.shape
     each = np.arange(groups * number)
     wholes = each if statistic is Statistic.T_TEST else each // number
-    cells = cells_of_sample(sample, cell, number)
-    sizes = by_cell.sums(sample.values**2)
+    sizes = by_cell.sums(by_cell.values**2)
     left = residuals_of_cells(cells.squares.reshape(-1), cells.records.reshape(-1), sizes, wholes)
-    top = largest_held(by_cell, sample.values[:, None], left, wholes, rules.table.coalition + 1)
+    top = largest_held(by_cell, by_cell.values[:, None], left, wholes, coalition + 1)
     return shares_of(left, top, groups)
 
 

@@ -106,7 +106,7 @@ def lorenz_error_bounds(sample: Sample, found: Percentiles, coalition: int) -> t
     Beside the sum up to a point its error tells the sum of squares there, so that all below and all above are
     judged as their variances would be. Of those between two points both percentiles bound values anyway.
     """
-    plain = Sample(sample.values, sample.groups, sample.units, sample.number_of_groups)
+    plain = sample.plain
     bounds = [*moment_bounds(plain, 2, coalition)]
     for place, fact in enumerate(found.facts()):
         at, there = found.values[:, place], np.isfinite(found.values[:, place])
@@ -159,7 +159,7 @@ def gini_error_bounds(sample: Sample, coalition: int) -> tuple[ClosestBound, ...
     The error is the sum of squares of the linearised variable: of the largest value y that is (1 - G) y less
     mean (1 + G), about, so that it bounds y more closely, by the share of both, than itself.
     """
-    plain = Sample(sample.values, sample.groups, sample.units, sample.number_of_groups)
+    plain = sample.plain
     count, held = _gini_sums(plain)
     with np.errstate(divide="ignore", invalid="ignore"):
         totals, people = plain.sums(plain.values), plain.records_of_groups.astype(np.float64)

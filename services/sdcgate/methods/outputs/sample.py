@@ -100,6 +100,11 @@ class Sample:
         """The same records with other values. Raises FactsError as the class does."""
         return Sample(values, self.groups, self.units, self.number_of_groups, self.weights, self.design)
 
+    @property
+    def plain(self) -> "Sample":
+        """The same records, each of which counts once, as though drawn at random."""
+        return Sample(self.values, self.groups, self.units, self.number_of_groups)
+
     def divided(self, parts: IntArray, number: int) -> "Sample":
         """The same values without weights, each group in `number` parts; `parts` has those of the records."""
         places = self.groups * number + parts
