@@ -27,6 +27,7 @@ from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.model_queries import ModelQueries
 from sdcgate.facility.model_redesign import ModelRedesigner
 from sdcgate.facility.models import ModelWay
+from sdcgate.facility.occurring import Occurring
 from sdcgate.facility.other_version_view import OtherVersionView
 from sdcgate.facility.outputs import read_output
 from sdcgate.facility.pace import Pace
@@ -43,7 +44,7 @@ from sdcgate.facility.published import (
 from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.query_pictures import drawn
 from sdcgate.facility.recording import Answered, Found, Recorder, record_of
-from sdcgate.facility.redesign import Redesigner
+from sdcgate.facility.redesign import NothingWithheld, Redesigner
 from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
 from sdcgate.facility.reviewing import Reviewable, Reviewing
 from sdcgate.facility.road import Road
@@ -91,7 +92,9 @@ class Facility:
         """Who may be let in."""
         self._engine = engine
         self._ledger = ledger
-        self._judge = Judge(engine, risk, protection)
+        occurring = Occurring(engine)
+        self._judge = Judge(engine, risk, protection, occurring)
+        whole = Judge(engine, risk, NothingWithheld(), occurring)
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
         self._openings = Openings(ledger)
@@ -100,14 +103,14 @@ class Facility:
         self._spending = Spending(ledger, self._recorder)
         self.fitting_room = FittingRoom(fitting)
         """Where models are fitted."""
-        self._fits = ModelWay(engine, self._judge, risk, self.fitting_room)
+        self._fits = ModelWay(engine, self._judge, whole, risk, self.fitting_room)
         self._knowledge = knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, knowledge)
         self._other_versions = OtherVersionView(engine, self._judge, self._policies, knowledge)
         self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))
-        redesigner = Redesigner(engine, risk, self._recorder.left_whole)
+        redesigner = Redesigner(whole, self._recorder.left_whole)
         self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
-        coarser = ModelRedesigner(engine, risk, self.fitting_room, self._recorder.left_whole)
+        coarser = ModelRedesigner(engine, whole, risk, self.fitting_room, self._recorder.left_whole)
         self._models = ModelQueries(engine, self._fits, coarser, self._road, self.fitting_room.limits.calls)
         # With workers of their own, so that no statistic waits for a model.
         self._computes = StatisticWay(engine, self._judge, risk, FittingRoom(fitting), font)

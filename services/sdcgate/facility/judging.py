@@ -52,11 +52,13 @@ class Computation:
 class Judge:
     """Computes and judges plans. Stateless: what is known comes in, what may be decided goes out."""
 
-    def __init__(self, engine: Engine, risk: RiskService, protection: ProtectionService) -> None:
+    def __init__(
+        self, engine: Engine, risk: RiskService, protection: ProtectionService, occurring: Occurring
+    ) -> None:
         self._engine = engine
         self._risk = risk
         self._protection = protection
-        self._occurring = Occurring(engine)
+        self._occurring = occurring
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""

@@ -21,7 +21,7 @@ from sdcgate.facility.model_designs import ModelDesigns
 from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.models import ModelInHand, ModelOutcome, ModelWay
 from sdcgate.facility.ports import RiskService
-from sdcgate.facility.redesign import NOT_MENDED, NothingWithheld, NotJudged, NotWhole, takes_space
+from sdcgate.facility.redesign import NOT_MENDED, NotJudged, NotWhole, takes_space
 from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.methods.cells import Facts, FloatArray, State
 from sdcgate.methods.rules import ReasonCode
@@ -54,13 +54,17 @@ class ModelRedesigner:
     def __init__(
         self,
         engine: Engine,
+        judge: Judge,
         risk: RiskService,
         room: FittingRoom,
         answered: Callable[[ModelPlan], bool | None],
     ) -> None:
-        """`answered`: whether a model that was asked before left whole; None where it was not asked."""
-        self._judge = Judge(engine, risk, NothingWithheld())
-        self.way = ModelWay(engine, self._judge, risk, room)
+        """The judge is one for which `NothingWithheld` stands for the protection service.
+
+        `answered`: whether a model that was asked before left whole; None where it was not asked.
+        """
+        self._judge = judge
+        self.way = ModelWay(engine, judge, judge, risk, room)
         self._answered = answered
 
     def propose(

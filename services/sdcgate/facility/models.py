@@ -40,7 +40,6 @@ from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.pace import still_time
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import RiskService
-from sdcgate.facility.redesign import NothingWithheld
 from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
 from sdcgate.facility.released_equations import ReleasedEquations, too_many
 from sdcgate.facility.statistic_power_audit import UNPROVED
@@ -134,11 +133,14 @@ class _Coding:
 class ModelWay:
     """Steps 2 to 7 for models. Stateless: what is known comes in, what may be decided goes out."""
 
-    def __init__(self, engine: Engine, judge: Judge, risk: RiskService, room: FittingRoom) -> None:
+    def __init__(
+        self, engine: Engine, judge: Judge, whole: Judge, risk: RiskService, room: FittingRoom
+    ) -> None:
+        """`whole` is a judge that refuses what would have to be protected."""
         self._engine = engine
         self._idle = IdleColumns(engine)
         self._judge = judge
-        self._whole = Judge(engine, risk, NothingWithheld())
+        self._whole = whole
         self._risk = risk
         self._room = room
 

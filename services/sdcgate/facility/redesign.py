@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sdcgate.engine.engine import Engine
 from sdcgate.facility.coarser_levels import coarser_levels
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import FigureAsked, Plan
-from sdcgate.facility.ports import Pattern, RiskService
+from sdcgate.facility.ports import Pattern
 from sdcgate.facility.refusals import refuse_without_data
 from sdcgate.methods.cells import Facts, State, leaf_cells
 from sdcgate.methods.rules import ReasonCode
@@ -101,9 +100,12 @@ def takes_space(
 class Redesigner:
     """Finds the least coarsenings of a table that leave whole."""
 
-    def __init__(self, engine: Engine, risk: RiskService, answered: Callable[[Plan], bool | None]) -> None:
-        """`answered`: whether a table that was asked before left whole; None where it was not asked."""
-        self._judge = Judge(engine, risk, NothingWithheld())
+    def __init__(self, judge: Judge, answered: Callable[[Plan], bool | None]) -> None:
+        """The judge is one for which `NothingWithheld` stands for the protection service.
+
+        `answered`: whether a table that was asked before left whole; None where it was not asked.
+        """
+        self._judge = judge
         self._answered = answered
 
     def propose(
