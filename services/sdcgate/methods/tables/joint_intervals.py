@@ -137,6 +137,17 @@ def distance(lowest: FloatArray, highest: FloatArray, whole: bool) -> FloatArray
     return np.asarray(np.floor(highest + TOLERANCE) - np.ceil(lowest - TOLERANCE), dtype=np.float64)
 
 
+def rows_of(system: JointSystem, floor: FloatArray) -> Rows:
+    """The known sums as rows of a program, and the secrets where any has a floor, shape (secrets,)."""
+    rows = Rows()
+    first = rows.start(system.counts - system.room, system.counts + system.room)
+    rows.put(first + system.known.rows, system.known.columns, 1.0)
+    if (floor > 0).any():
+        first = rows.start(floor, np.full(len(floor), INFINITY))
+        rows.put(first + system.secret.rows, system.secret.columns, 1.0)
+    return rows
+
+
 class _Search:
     def __init__(
         self,
@@ -157,12 +168,7 @@ class _Search:
         far = 10.0 * (float(np.max(width, initial=0.0)) + system.counts.max(initial=0.0))
         self._least, self._most = np.zeros(system.columns), np.full(system.columns, far)
         self._floor = np.broadcast_to(np.asarray(floor, dtype=np.float64), (self.secrets,))
-        rows = Rows()
-        first = rows.start(system.counts - system.room, system.counts + system.room)
-        rows.put(first + system.known.rows, system.known.columns, 1.0)
-        if (self._floor > 0).any():
-            first = rows.start(self._floor, np.full(self.secrets, INFINITY))
-            rows.put(first + system.secret.rows, system.secret.columns, 1.0)
+        rows = rows_of(system, self._floor)
         # Of sums that have room the dual method finds the first corner in half the time.
         self._program = Program(rows, system.columns, primal=True, begun_dual=not system.whole)
         self._begun = len(system.counts) < LARGE

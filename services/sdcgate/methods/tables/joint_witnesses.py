@@ -16,10 +16,10 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
 from sdcgate.methods.tables.boxes import Box, bits
 from sdcgate.methods.tables.combinations import Combinations
-from sdcgate.methods.tables.joint_intervals import TOLERANCE, distance
+from sdcgate.methods.tables.joint_intervals import TOLERANCE, distance, rows_of
 from sdcgate.methods.tables.joint_reduction import Subtracted, subtracted
 from sdcgate.methods.tables.joint_system import JointSystem, Sums, one_of_each
-from sdcgate.methods.tables.solver import Deadline, Program, Rows
+from sdcgate.methods.tables.solver import Deadline, Program
 
 MOST_ENTRIES = 20_000_000
 """Beyond so many combinations in published boxes, each counted in every box, nothing is tried."""
@@ -155,7 +155,8 @@ class _Search:
         What a program says counts only if it keeps to all that is known.
         """
         smaller = system.subtracted.system
-        program = self._program(smaller)
+        floors = np.full(len(self._hidden), self._known.floor)
+        program = Program(rows_of(smaller, floors), smaller.columns, primal=True)
         least = np.zeros(smaller.columns)
         # Known sums are to bound the columns, so that their prices tell what does; others lie far away.
         far = 10.0 * (self._amounts.max(initial=1.0) + self._known.widths.max(initial=0.0))
@@ -184,16 +185,6 @@ class _Search:
         else:
             weights[still] = directions(len(self._hidden), turn * SWEEPS + step // 2)[still]
         return -weights if step % 2 else weights
-
-    def _program(self, system: JointSystem) -> Program:
-        rows, room = Rows(), self._known.room
-        first = rows.start(system.counts - room, system.counts + room)
-        rows.put(first + system.known.rows, system.known.columns, 1.0)
-        if self._known.floor > 0:
-            floors = np.full(len(self._hidden), self._known.floor)
-            first = rows.start(floors, np.full(len(self._hidden), np.inf))
-            rows.put(first + system.secret.rows, system.secret.columns, 1.0)
-        return Program(rows, system.columns, primal=True)
 
     def _agrees(self, system: JointSystem, values: FloatArray) -> bool:
         """Whether a solution keeps to all that is known."""
