@@ -10,15 +10,13 @@ from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.plan import Plan, make_plan
 from sdcgate.facility.policies import Policies
+from sdcgate.facility.reasons import is_not_compared
 from sdcgate.facility.weights import with_weights
 from sdcgate.ledger.ledger import StoredQuery
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.wire.tables import facts_to_message
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
-
-VERSION_DIFFERENCE = policy_pb2.REASON_CODE_VERSION_DIFFERENCE
 
 
 class OtherVersionView:
@@ -34,7 +32,7 @@ class OtherVersionView:
 
     def of(self, stored: StoredQuery, record: release_pb2.DecisionRecord) -> list[pb.OtherVersion]:
         """What a query that is held for another version is to be compared with; nothing of any other."""
-        if not any(reason.code == VERSION_DIFFERENCE for reason in record.decision.reasons):
+        if not is_not_compared(record.decision):
             return []
         own = (stored.dataset, stored.version)
         source = datasets.find(self._engine, *own).source

@@ -58,6 +58,11 @@ def binding_reason(message: str) -> pb.Reason:
     )
 
 
+def is_not_compared(decision: pb.Decision) -> bool:
+    """Whether a decision is held as what left of other versions could not be compared with it."""
+    return any(reason.code == policy_pb2.REASON_CODE_VERSION_DIFFERENCE for reason in decision.reasons)
+
+
 def suggestion(code: ReasonCode, plan: Plan) -> str:
     """What to ask instead, from the dataset's public levels only."""
     coarser = [

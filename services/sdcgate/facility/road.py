@@ -11,15 +11,15 @@ from sdcgate.facility.head import Head
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
+from sdcgate.facility.reasons import is_not_compared
 from sdcgate.facility.recording import Answered, Found, Recorder, verdict_name
 from sdcgate.facility.refusals import Refusal
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.watching import watcher
 from sdcgate.ledger.credentials import Caller
-from sdcgate.methods.rules import Consequence, ReasonCode
+from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
-from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 NOT_COMPARED = (
     "It could not be compared with what left of another version of the source, and whoever has both may have "
@@ -97,7 +97,7 @@ class Road:
         def attempt() -> pb.Decision:
             known = self.head.known(asked.dataset)
             consequence, decision, found = judged(known)
-            if consequence is Consequence.REFER and _not_compared(decision):
+            if consequence is Consequence.REFER and is_not_compared(decision):
                 if not request.exception:
                     raise Conflict(NOT_COMPARED)
                 consequence, decision, found = judged(replace(known, other_versions=False))
@@ -124,9 +124,3 @@ class Road:
             return self.recorder.record(caller, asked, decision, found)
 
         return self.head.attempt(asked.dataset.source, attempt, pace)
-
-
-def _not_compared(decision: pb.Decision) -> bool:
-    """Whether a decision is held as what left of other versions could not be compared with it."""
-    codes = {policy_pb2.ReasonCode.Name(reason.code) for reason in decision.reasons}
-    return policy_pb2.ReasonCode.Name(ReasonCode.VERSION_DIFFERENCE.value) in codes
