@@ -47,6 +47,15 @@ class Differences:
     by_detail: BoolArray = field(repr=False)
     """The new cell refines or contains an old one: withholding the new cell is enough."""
 
+    @classmethod
+    def none(cls, cells: int) -> "Differences":
+        """No cell of so many; `note` adds to it."""
+        return cls(np.zeros(cells, dtype=np.bool_), np.zeros(cells, dtype=np.bool_))
+
+    def note(self, cell: int, only_filters: bool) -> None:
+        """Flag a cell."""
+        (self.by_filter if only_filters else self.by_detail)[cell] = True
+
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
@@ -99,15 +108,13 @@ def unsafe_differences(
     Raises:
         TooManyDifferences: more than `most` candidates would have to be counted.
     """
-    by_filter = np.zeros(len(new.table), dtype=np.bool_)
-    by_detail = np.zeros(len(new.table), dtype=np.bool_)
+    noted = Differences.none(len(new.table))
     found: dict[tuple[int, int], _Difference] = {}
     earlier = released.facts()
     sensitive = inspector.groups is not None and any(map(inspector.groups.restricts, new.boxes))
     near = Near(np.inf, same=True) if sensitive else _near(new.facts, earlier, inspector)
     pairs = released.nested(new.table, near)
-    _note_attrition(new, released, pairs, inspector, by_filter, by_detail)
-    own = {variable for variable, _ in new.table.axes}
+    _note_attrition(new, released, pairs, inspector, noted)
     possible = candidates(new.facts, earlier, pairs, inspector)
     if sensitive:
         possible |= _perhaps_disclosing(new, released, pairs, inspector)
@@ -117,7 +124,7 @@ def unsafe_differences(
         inner, outer = (mine, theirs) if pairs.new_inside_old[place] else (theirs, mine)
         population = (int(pairs.difference_records[place]), int(pairs.difference_marks[place]))
         difference = found.setdefault(population, _Difference(Region((outer,), (inner,))))
-        only_filters = differing_variables(mine, theirs).isdisjoint(own | released.axes(row))
+        only_filters = differ_in_filters(new, cell, released, row)
         (difference.by_filter if only_filters else difference.by_detail).append(cell)
         if len(found) > most:
             raise TooManyDifferences(f"more than {most} differences to count")
@@ -125,13 +132,13 @@ def unsafe_differences(
     measures = [*(measure.name for measure in new.facts.measures), *implied]
     unsafe = inspector.unsafe([difference.region for difference in differences], measures)
     for place in np.flatnonzero(unsafe).tolist():
-        by_filter[differences[place].by_filter] = True
-        by_detail[differences[place].by_detail] = True
+        noted.by_filter[differences[place].by_filter] = True
+        noted.by_detail[differences[place].by_detail] = True
     if sensitive:
         found_unsafe = [differences[place] for place in np.flatnonzero(unsafe).tolist()]
-        by_detail[_beside_disclosed(new, found_unsafe, inspector)] = True
-        _note_lines(new, released, pairs, inspector, by_filter, by_detail, most)
-    return Differences(by_filter, by_detail)
+        noted.by_detail[_beside_disclosed(new, found_unsafe, inspector)] = True
+        _note_lines(new, released, pairs, inspector, noted, most)
+    return noted
 
 
 def _note_lines(
@@ -139,8 +146,7 @@ def _note_lines(
     released: ReleasedCells,
     pairs: Nested,
     inspector: Inspector,
-    by_filter: BoolArray,
-    by_detail: BoolArray,
+    noted: Differences,
     most: int,
 ) -> None:
     """Flag cells of lines of which, less an earlier line, a class of several codes is told.
@@ -152,7 +158,6 @@ def _note_lines(
     if groups is None:
         return
     size, records = sizes_of(new, released), inspector.records_per_respondent
-    own = {variable for variable, _ in new.table.axes}
     lines = line_differences(new, released, pairs, groups, inspector.pulse)
     found = [(one, group) for one in lines for group in perhaps_told(one, groups, size, records)]
     if len(found) > most:
@@ -160,9 +165,7 @@ def _note_lines(
     told = groups.disclosed([group for _, group in found])
     for one in {id(one): one for (one, _), unsafe in zip(found, told, strict=True) if unsafe}.values():
         for cell, row in one.cells:
-            differing = differing_variables(new.boxes[cell], released.box(row))
-            only_filters = differing.isdisjoint(own | released.axes(row))
-            (by_filter if only_filters else by_detail)[cell] = True
+            noted.note(cell, differ_in_filters(new, cell, released, row))
 
 
 def _perhaps_disclosing(
@@ -212,12 +215,7 @@ def _beside_disclosed(
 
 
 def _note_attrition(
-    new: ReleasedTable,
-    released: ReleasedCells,
-    pairs: Nested,
-    inspector: Inspector,
-    by_filter: BoolArray,
-    by_detail: BoolArray,
+    new: ReleasedTable, released: ReleasedCells, pairs: Nested, inspector: Inspector, noted: Differences
 ) -> None:
     """Flag new cells whose units and an earlier cell's tell, subtracted, of few in one of them only."""
     minimum = inspector.rules.minimum_units
@@ -226,13 +224,10 @@ def _note_attrition(
     mine, theirs = new.facts.units[pairs.new_cells], released.facts().units[pairs.old_cells]
     inside = pairs.new_inside_old
     few = few_apart(np.where(inside, theirs, mine), np.where(inside, mine, theirs), minimum.units)
-    own = {variable for variable, _ in new.table.axes}
     for place in np.flatnonzero(few).tolist():
         cell, row = int(pairs.new_cells[place]), int(pairs.old_cells[place])
-        differing = differing_variables(new.boxes[cell], released.box(row))
-        if differing & inspector.attrition:
-            only_filters = differing.isdisjoint(own | released.axes(row))
-            (by_filter if only_filters else by_detail)[cell] = True
+        if differing_variables(new.boxes[cell], released.box(row)) & inspector.attrition:
+            noted.note(cell, differ_in_filters(new, cell, released, row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +237,12 @@ class _Difference:
     region: Region
     by_filter: list[int] = field(default_factory=list)
     by_detail: list[int] = field(default_factory=list)
+
+
+def differ_in_filters(new: ReleasedTable, cell: int, released: ReleasedCells, row: int) -> bool:
+    """Whether a new cell and an earlier one differ in filters alone: in variables on no axis of either."""
+    axes = released.axes(row).union(variable for variable, _ in new.table.axes)
+    return differing_variables(new.boxes[cell], released.box(row)).isdisjoint(axes)
 
 
 def differing_variables(first: Box, second: Box) -> set[str]:

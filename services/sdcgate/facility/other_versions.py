@@ -22,7 +22,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Region
 from sdcgate.facility import datasets
 from sdcgate.facility.boxes import expanded_region
-from sdcgate.facility.differencing import TooManyDifferences, differing_variables
+from sdcgate.facility.differencing import TooManyDifferences, differ_in_filters
 from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
 from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.plan import Plan
@@ -146,7 +146,6 @@ def few_changed_differences(
     """
     by_filter, by_detail = np.zeros((2, len(new.boxes)), dtype=np.bool_)
     pairs = left.nested(new.table, Near(np.inf))
-    own = {variable for variable, _ in new.table.axes}
     places = np.flatnonzero(_could_be_few(changed, new, left, pairs, rules))
     if len(places) > MOST:
         raise TooManyDifferences(f"more than {MOST} differences in which units changed")
@@ -159,8 +158,7 @@ def few_changed_differences(
     unsafe = few_changed(changed.changes, regions, [new.quantity], judge)
     for at in np.flatnonzero(unsafe).tolist():
         cell, row = chosen[at]
-        only_filters = differing_variables(*ends[at]).isdisjoint(own | left.axes(row))
-        (by_filter if only_filters else by_detail)[cell] = True
+        (by_filter if differ_in_filters(new, cell, left, row) else by_detail)[cell] = True
     return by_filter, by_detail
 
 
