@@ -113,18 +113,7 @@ class Judge:
             asked = self._asked_by_versions(attempt, compared, remaining)
             if isinstance(asked, Outcome):
                 return asked
-            attempt = Attempt(
-                plan,
-                computed.table,
-                compared.known,
-                judgement,
-                findings,
-                empty,
-                pulse,
-                approved,
-                asked,
-                truth=truth,
-            )
+            attempt = replace(attempt, known=compared.known, versions=asked)
             inspector = replace(inspector, also=self._also_changed(compared, plan, remaining))
         with watcher().stage(Stage.PROOF):
             outcome = self._proved(attempt, inspector, remaining)
