@@ -189,9 +189,7 @@ class Judge:
 
         def judge(facts: Facts) -> Sequence[Finding]:
             found = self._assess(region_axis(len(facts)), facts, rules, 0, None, remaining())
-            if found.unchecked:
-                return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(len(facts))))]
-            return found.findings
+            return findings_of_regions(found, len(facts))
 
         return judge
 
@@ -330,6 +328,13 @@ def _key_cells(computed: Computed) -> BoolArray:
         keep = ~total if axis.identifying else total
         chosen &= keep.reshape([-1 if other == position else 1 for other in range(len(axes))])
     return chosen.reshape(-1)
+
+
+def findings_of_regions(found: Assessment, regions: int) -> Sequence[Finding]:
+    """What rules find in so many regions side by side; where one cannot be judged all of them are unsafe."""
+    if found.unchecked:
+        return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(regions)))]
+    return found.findings
 
 
 def cell_rules(rules: Rules) -> Rules:

@@ -12,7 +12,7 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.differencing import TooManyDifferences, region_axis
-from sdcgate.facility.judging import cell_rules
+from sdcgate.facility.judging import cell_rules, findings_of_regions
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.known_sources import Left
 from sdcgate.facility.other_versions import (
@@ -25,7 +25,7 @@ from sdcgate.facility.other_versions import (
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.withheld_history import Withheld, truly_published
 from sdcgate.methods.cells import Facts
-from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
+from sdcgate.methods.rules import Finding, Rules
 from sdcgate.methods.tables.assessment import assess_table
 from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.joint_history import Standing
@@ -198,9 +198,7 @@ class _Compared:
 
     def _judge(self, facts: Facts) -> Sequence[Finding]:
         found = assess_table(region_axis(len(facts)), facts, self.rules, 0, None)
-        if found.unchecked:
-            return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(len(facts))))]
-        return found.findings
+        return findings_of_regions(found, len(facts))
 
 
 def _shown(left: VersionLeft, quantity: str) -> dict[Box, float]:
