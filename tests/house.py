@@ -56,6 +56,7 @@ def build(
     ledger_url: str = "",
     policies: Mapping[str, Policy] | None = None,
     fitting: FittingLimits | None = None,
+    require_admission: bool = False,
 ) -> House:
     """A house in a folder, fresh unless the folder, the engine or the ledger is another house's."""
     ledger = Ledger.open(
@@ -72,6 +73,7 @@ def build(
         load_policies() if policies is None else policies,
         policy,
         secrets.token_bytes(32),
+        require_admission=require_admission,
         fitting=fitting,
     )
     return House(facility, engine, ledger)

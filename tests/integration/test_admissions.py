@@ -7,12 +7,10 @@ import pytest
 from sqlalchemy import select
 
 from house import person, table_request, with_randhie
-from sdcgate.facility.admissions import Admissions
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import record_of
 from sdcgate.facility.scope import acting_for
-from sdcgate.ledger.admissions import Admissions as Records
 from sdcgate.ledger.credentials import Caller, Role, Scope
 from sdcgate.ledger.events import read_body
 from sdcgate.ledger.schema import events
@@ -26,11 +24,10 @@ PORTAL = Caller("key-portal", Role.PORTAL, "portal-1", scope=Scope(acts_for=("ad
 @pytest.fixture
 def house(tmp_path):
     """A house in which nobody asks without an admission, and a clock that the test turns."""
-    house = with_randhie(tmp_path)
+    house = with_randhie(tmp_path, require_admission=True)
     now = [datetime(2026, 3, 1, 12, tzinfo=UTC)]
     house.ledger._clock = house.ledger._appender._clock = lambda: now[0]
     house.now = now
-    house.facility.admissions = Admissions(Records(house.ledger), house.engine, required=True)
     return house
 
 

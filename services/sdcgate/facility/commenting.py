@@ -50,12 +50,17 @@ class Commenting:
     def seen(self, caller: Caller, stored: StoredQuery) -> list[pb.Comment]:
         """What a caller reads: a checker all but those on his own query, others what is for them."""
         found = self._comments.of(stored.query_id)
-        if caller.role == Role.CHECKER and not caller.is_who(stored.researcher, stored.author):
+        if looks_as_checker(caller, stored):
             return [_message(comment, written) for comment, written in found]
         told = [_message(comment, written) for comment, written in found if comment.to_researcher]
         for message in told:
             message.author = ""
         return told
+
+
+def looks_as_checker(caller: Caller, stored: StoredQuery) -> bool:
+    """Whether a caller looks at a query as a checker: nobody does at his own."""
+    return caller.role == Role.CHECKER and not caller.is_who(stored.researcher, stored.author)
 
 
 def _message(comment: Comment, written: datetime) -> pb.Comment:

@@ -1,21 +1,14 @@
 """The facility: the only room of the house from which anything is released."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
-from typing import cast
 
 import numpy as np
 
-from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
 from sdcgate.facility.access import require
 from sdcgate.facility.admissions import Admissions
-from sdcgate.facility.asked import (
-    asked_knowledge,
-    without_facts,
-)
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
 from sdcgate.facility.commenting import Commenting
@@ -33,22 +26,15 @@ from sdcgate.facility.outputs import read_output
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.ports import ProtectionService, RiskService
-from sdcgate.facility.published import (
-    enterable,
-    entered,
-    everything_known,
-    newly_told,
-    queries_told,
-    table_of,
-)
-from sdcgate.facility.query_ids import moment_of
+from sdcgate.facility.published import PublishedElsewhere
 from sdcgate.facility.query_pictures import drawn
-from sdcgate.facility.recording import Answered, Found, Recorder, record_of
+from sdcgate.facility.recording import Answered, Recorder
 from sdcgate.facility.redesign import NothingWithheld, Redesigner
-from sdcgate.facility.results.deciding import Answers, ResultQueries, seen_files
+from sdcgate.facility.results.deciding import Answers, ResultQueries
 from sdcgate.facility.reviewing import Reviewable, Reviewing
 from sdcgate.facility.road import Road
-from sdcgate.facility.scope import within
+from sdcgate.facility.scope import in_scope, within
+from sdcgate.facility.seen_queries import SeenQueries, may_see
 from sdcgate.facility.spending import Spending
 from sdcgate.facility.statistic_png import NO_PNG, OPEN_SANS, Font, can_render
 from sdcgate.facility.statistic_queries import StatisticQueries
@@ -57,19 +43,14 @@ from sdcgate.facility.table_queries import TableQueries
 from sdcgate.facility.versions import Versions
 from sdcgate.ledger.admissions import Admissions as AdmissionRecords
 from sdcgate.ledger.credentials import Caller, Role
-from sdcgate.ledger.errors import ContentRemoved
 from sdcgate.ledger.events import RegistrationEvent
-from sdcgate.ledger.ledger import AlreadyRegistered, Ledger, StoredQuery, StoredSummary
-from sdcgate.ledger.openings import Openings
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.ledger.ledger import AlreadyRegistered, Ledger
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.policy.model import Policy
 from sdcgate.wire.json import to_value
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import budget_pb2
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-
-SEE_ALL_QUERIES = frozenset({Role.CHECKER, Role.AUDITOR})
 
 
 class Facility:
@@ -97,17 +78,17 @@ class Facility:
         whole = Judge(engine, risk, NothingWithheld(), occurring)
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
-        self._openings = Openings(ledger)
         self._comments = Commenting(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
         self.fitting_room = FittingRoom(fitting)
         """Where models are fitted."""
         self._fits = ModelWay(engine, self._judge, whole, risk, self.fitting_room)
-        self._knowledge = knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
+        knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, knowledge)
-        self._other_versions = OtherVersionView(engine, self._judge, self._policies, knowledge)
+        other_versions = OtherVersionView(engine, self._judge, self._policies, knowledge)
         self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))
+        self._published = PublishedElsewhere(self._judge, self._versions, knowledge, self._road)
         redesigner = Redesigner(whole, self._recorder.left_whole)
         self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
         coarser = ModelRedesigner(engine, whole, risk, self.fitting_room, self._recorder.left_whole)
@@ -125,6 +106,7 @@ class Facility:
             "files": self._results,
         }
         self._reviewing = Reviewing(engine, ledger, self._policies, self._recorder, self._tables, others)
+        self._seen = SeenQueries(ledger, self.admissions, self._recorder, self._comments, other_versions)
 
     def register_dataset(
         self, caller: Caller, request: pb.RegisterDatasetRequest
@@ -168,7 +150,7 @@ class Facility:
         """All datasets, each in its newest version."""
         require(caller, "read_datasets")
         known = self._engine.datasets()
-        seen = [one for one in known if not caller.scope.datasets or one.name in caller.scope.datasets]
+        seen = [one for one in known if in_scope(caller, one.name)]
         views = [datasets.public_view(dataset, self._policies.of(dataset)) for dataset in seen]
         return pb.ListDatasetsResponse(datasets=views)
 
@@ -219,49 +201,12 @@ class Facility:
     def enter_knowledge(
         self, caller: Caller, request: pb.EnterKnowledgeRequest, pace: Pace
     ) -> pb.EnterKnowledgeResponse:
-        """Record a table that was published elsewhere, so that every later audit reckons with it.
-
-        Raises:
-            Forbidden, NotFound, InvalidRequest: the table cannot be computed at all.
-            Unavailable: something failed on the way; nothing was recorded.
-        """
-        require(caller, "enter_knowledge")
-        table = table_of(request)
-        within(caller, table.dataset)
-        plan = enterable(self._versions.plan(table))
-        asked = asked_knowledge(plan, table, request.published)
-        recorded = self._recorder.answered(asked)
-        told: dict[str, set[Box]] = {}
-        if recorded is None:
-            computed = self._judge.compute(plan)
-            outcome = everything_known(plan, computed)
-
-            def attempt() -> Answered:
-                known = self._road.head.known(plan.dataset)
-                told.update(newly_told(known, outcome.released))
-                found = Found(computed, outcome, known.sequence)
-                return self._recorder.record(caller, asked, entered(asked, plan, computed, outcome), found)
-
-            recorded = self._road.head.attempt(plan.dataset.source, attempt, pace)
-        decision = recorded.decision
-        return pb.EnterKnowledgeResponse(
-            query=decision.query,
-            cells=len(decision.table.statuses),
-            certificate=decision.certificate,
-            repeated_answer=recorded.repeated,
-            told=sum(map(len, told.values())),
-            told_of=self._told_of(plan.dataset, told) if told else (),
-        )
-
-    def _told_of(self, dataset: Dataset, told: Mapping[str, Set[Box]]) -> list[str]:
-        """The queries that withheld what a publication tells."""
-        left = self._knowledge.left(dataset.source)
-        return queries_told(left, (dataset.name, dataset.version), told)
+        """Record a table that was published elsewhere; raises as `PublishedElsewhere.enter`."""
+        return self._published.enter(caller, request, pace)
 
     def check_knowledge(self, caller: Caller, request: pb.EnterKnowledgeRequest) -> None:
         """Look for all that is wrong with a table of knowledge, without entering it."""
-        require(caller, "enter_knowledge")
-        enterable(self._versions.plan(table_of(request)))
+        self._published.check(caller, request)
 
     def query_table(self, caller: Caller, request: pb.QueryTableRequest, pace: Pace) -> Answered:
         """Answer a table query: from the ledger if it was answered before, else by steps 2 to 8.
@@ -337,57 +282,12 @@ class Facility:
         return self._results.refer(caller, files, pace)
 
     def get_query(self, caller: Caller, query: str) -> pb.GetQueryResponse:
-        """A query: to its researcher what he saw, to a checker everything, which the ledger records first.
-
-        A checker sees of his own query what its researcher sees: findings tell what was withheld from him.
-
-        Raises:
-            NotFound: there is none, or it is somebody else's.
-        """
-        stored = self._seen(caller, query)
-        checks = _checks(caller, stored)
-        if checks:
-            self._openings.append(query, caller.researcher, caller.key_id)
-        record = record_of(stored)
-        response = pb.GetQueryResponse(decision=self._recorder.decision_of(stored))
-        if checks:
-            response.checker.CopyFrom(record.checker)
-            if stored.verdict == "REFERRED":
-                response.checker.other_versions.extend(self._other_versions.of(stored, record))
-            response.checker.approved_by = self._reviewing.approved_by(query)
-        if record.HasField("request"):
-            response.request.CopyFrom(record.request)
-        if record.HasField("model_request"):
-            response.model_request.CopyFrom(record.model_request)
-        if record.HasField("statistic_request"):
-            response.statistic_request.CopyFrom(record.statistic_request)
-        if record.HasField("output"):
-            # A portal's facts are of cells that its researcher may not see.
-            response.output.CopyFrom(record.output if checks else without_facts(record.output))
-        if record.HasField("files"):
-            response.files.CopyFrom(seen_files(record.files, checks))
-        response.comments.extend(self._comments.seen(caller, stored))
-        return response
-
-    def _seen(self, caller: Caller, query: str) -> StoredQuery:
-        """A query as it is stored, of one who may see it; raises as `get_query`."""
-        require(caller, "read_queries")
-        try:
-            stored = self._ledger.query(query)
-        except ContentRemoved as removed:
-            if removed.query is not None and _may_see(caller, removed.query):
-                raise NotFound(f"What query {query} asked and answered: {removed}.") from None
-            stored = None
-        if stored is None or not _may_see(caller, stored):
-            raise NotFound(f"There is no query {query} of yours.")
-        if caller.role in (Role.RESEARCHER, Role.PORTAL):
-            self.admissions.let_in(caller, stored.dataset, stored.project)
-        within(caller, stored.dataset)
-        return stored
+        """A query as the caller may see it; raises as `SeenQueries.get`."""
+        return self._seen.get(caller, query)
 
     def draw_query(self, caller: Caller, request: pb.DrawQueryRequest, pace: Pace) -> pb.DrawQueryResponse:
         """Bars or a pie of what was released; raises as `get_query` and `drawn`, for PNG also Unavailable."""
-        svg = drawn(self._recorder.decision_of(self._seen(caller, request.query)), request)
+        svg = drawn(self._seen.decision(caller, request.query), request)
         if not request.png:
             return pb.DrawQueryResponse(svg=svg)
         if not can_render():
@@ -397,26 +297,7 @@ class Facility:
 
     def list_queries(self, caller: Caller, request: pb.ListQueriesRequest) -> pb.ListQueriesResponse:
         """Queries, the newest first: a researcher's own, or all for checkers and auditors."""
-        require(caller, "read_queries")
-        size = request.page_size or 100
-        verdicts = {pb.Verdict.Name(verdict).removeprefix("VERDICT_") for verdict in request.verdicts}
-        researcher = None if caller.role in SEE_ALL_QUERIES else caller.researcher
-        found = self._ledger.queries(researcher, verdicts, size + 1, request.page_token or None)
-        response = pb.ListQueriesResponse()
-        for stored in found[:size]:
-            if not _may_see(caller, stored) or not _in_scope(caller, stored):
-                continue
-            summary = response.queries.add(
-                query=stored.query_id,
-                researcher=stored.researcher,
-                dataset=stored.dataset,
-                verdict=_verdict(stored.verdict),
-            )
-            # Not when it was recorded: that tells how long it took.
-            summary.decided.FromDatetime(moment_of(stored.query_id))
-        if len(found) > size:
-            response.next_page_token = found[size - 1].query_id
-        return response
+        return self._seen.listed(caller, request)
 
     def review_query(self, caller: Caller, request: pb.ReviewQueryRequest, pace: Pace) -> pb.Decision:
         """Approve, return or refuse a referred query; raises as `Reviewing.review`."""
@@ -440,7 +321,7 @@ class Facility:
             return self._policies.view(datasets.find(self._engine, request.dataset))
         stored = self._ledger.query(request.query)
         all_of_them = caller.role in (Role.STEWARD, Role.AUDITOR, Role.OPERATOR)
-        if stored is None or not (all_of_them or _may_see(caller, stored)):
+        if stored is None or not (all_of_them or may_see(caller, stored)):
             raise NotFound(f"There is no query {request.query} of yours.")
         return self._policies.view_of_decision(self._recorder.decision_of(stored))
 
@@ -471,27 +352,3 @@ class Facility:
             PolicyInvalid: a registered dataset would be without a policy; the old ones go on.
         """
         self._policies.replace(policies, self._engine.datasets())
-
-
-def _verdict(name: str) -> pb.Verdict:
-    return cast("pb.Verdict", pb.Verdict.Value(f"VERDICT_{name}"))
-
-
-def _in_scope(caller: Caller, stored: StoredSummary) -> bool:
-    """Whether a query is of the datasets that a key is for."""
-    return not caller.scope.datasets or stored.dataset in caller.scope.datasets
-
-
-def _checks(caller: Caller, stored: StoredQuery) -> bool:
-    """Whether a caller looks at a query as a checker: nobody does at his own."""
-    return caller.role == Role.CHECKER and not caller.is_who(stored.researcher, stored.author)
-
-
-def _may_see(caller: Caller, stored: StoredSummary) -> bool:
-    """A checker sees all queries, an auditor all, and everybody his own once the answer is seen."""
-    if caller.role == Role.CHECKER and stored.researcher != caller.researcher:
-        return True
-    if caller.role != Role.AUDITOR and stored.researcher != caller.researcher:
-        return False
-    seen = moment_of(stored.query_id)
-    return seen <= stored.decided_at or seen <= datetime.now(UTC)

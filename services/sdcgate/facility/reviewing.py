@@ -61,11 +61,6 @@ class Reviewing:
         self._tables = tables
         self._others = others
 
-    def approved_by(self, query: str) -> str:
-        """Who has approved a query first, where that stands; empty where nobody has."""
-        first = self._approvals.of(query)
-        return first.reviewer if first is not None else ""
-
     def review(self, caller: Caller, request: pb.ReviewQueryRequest, pace: Pace) -> pb.Decision:
         """Approve, return or refuse a referred query, or take back one's own first approval of it.
 

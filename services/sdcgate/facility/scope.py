@@ -13,10 +13,15 @@ def within(caller: Caller, dataset: str, project: str | None = None) -> None:
         Forbidden: naming what the key is for.
     """
     scope = caller.scope
-    if scope.datasets and dataset not in scope.datasets:
+    if not in_scope(caller, dataset):
         raise Forbidden(f"Your key is for {_listed('dataset', scope.datasets)} only.")
     if project is not None and scope.projects and project not in scope.projects:
         raise Forbidden(f"Your key is for {_listed('project', scope.projects)} only; name it as `project`.")
+
+
+def in_scope(caller: Caller, dataset: str) -> bool:
+    """Whether a dataset is one of those that a key is for."""
+    return not caller.scope.datasets or dataset in caller.scope.datasets
 
 
 def acting_for(portal: Caller, researcher: str) -> Caller:
