@@ -14,9 +14,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import MISSING, BoolArray, Facts, IntArray, shape_of
 from sdcgate.methods.rules import Finding, ReasonCode
 from sdcgate.methods.tables.group_disclosure import group_disclosing
-
-CLOSE = 1e-9
-"""By how much a share may miss its bound and still count as reaching it."""
+from sdcgate.methods.tables.sensitivity import CLOSE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
