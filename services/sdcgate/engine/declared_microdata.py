@@ -61,8 +61,7 @@ def declared_microdata(
     psus = _positions(reading, descriptor, asked.psu)
     scenarios = scenarios_of(descriptor.scenarios, lambda _, key: _named_key(reading, key))
     numbers = _numbers(reading, descriptor, asked.numbers)
-    by_id = descriptor.household is not None and bool(descriptor.household.column)
-    households = reading.household() if by_id else None
+    households = reading.household_ids()
     if problems or named is None:
         raise DescriptorInvalid(tuple(problems))
     decimals = 0 if descriptor.weight is None else descriptor.weight.decimals
@@ -82,7 +81,7 @@ def declared_microdata(
         units=named[1] if descriptor.unit.column and numbers is None else None,
         unit_names=named[0] if descriptor.unit.column else (),
         waves=waves,
-        households=households,
+        households=None if households is None else households[1],
         strata=strata,
         psus=psus,
         numbers=numbers,
@@ -96,7 +95,7 @@ def declared_microdata(
                 unit=named[1],
                 waves=order_within_units(named[1]) + 1 if waves is None else waves,
                 weights=_design_weights(own, fraction, len(named[1])),
-                households=households,
+                households=None if households is None else households[1],
             ),
             asked.release_date,
         ),

@@ -114,18 +114,15 @@ class RecordColumns:
             self._add("weight.decimals", "the weights are too large to be summed exactly: declare fewer")
         return scaled
 
-    def household(self) -> IntArray | None:
-        """Dense household ids, or each record's share of a household where only its size is known.
+    def household_shares(self) -> IntArray | None:
+        """Each record's share of a household, where only its size is known.
 
-        Unknown households must not make the count larger: records without an id share one household, and
-        a size that is missing or 0 is read as the largest of the file.
+        Unknown households must not make the count larger: a size that is missing or 0 is read as the largest
+        of the file.
         """
         household = self.descriptor.household
-        if household is None:
+        if household is None or household.column:
             return None
-        if household.column:
-            named = self.household_ids()
-            return None if named is None else named[1]
         texts = self._texts(household.size_column)
         if texts is None:
             return None
@@ -137,9 +134,10 @@ class RecordColumns:
         return HOUSEHOLD_SHARES // np.where(sizes == 0, largest, sizes)
 
     def household_ids(self) -> tuple[tuple[str, ...], IntArray] | None:
-        """The distinct ids of households, the empty one of all records without last, and each record's place.
+        """The distinct ids of households, the empty one last, and each record's place among them.
 
-        None where there are no ids.
+        Unknown households must not make the count larger: records without an id share the empty one. None
+        where there are no ids.
         """
         household = self.descriptor.household
         texts = self._texts(household.column) if household is not None and household.column else None

@@ -192,9 +192,10 @@ def _encode(
         encoded = reading.measure(position, measure)
         if encoded is not None:
             numbers[f"m{position}"], valid[f"m{position}"] = encoded
+    households = reading.household_ids()
     extra = {
         "weight": reading.weights(),
-        "household": reading.household(),
+        "household": reading.household_shares() if households is None else households[1],
         "holding": reading.holding(units),
         "waiver": reading.waiver(),
     }
@@ -206,7 +207,7 @@ def _encode(
         return None
     ids, place = units
     keys = unit_keys(ids, descriptor.source or descriptor.name, secret)[place]
-    sorting = _Sorting(descriptor, code_lists, problems, reading.household_ids())
+    sorting = _Sorting(descriptor, code_lists, problems, households)
     prepared = sorting.prepare(keys, finest, numbers, valid, secret)
     return replace(prepared, unit_ids=ids if descriptor.unit.column else ())
 
