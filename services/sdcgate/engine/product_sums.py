@@ -116,18 +116,13 @@ class ProductSums:
         found = np.zeros((number, len(residuals.names), ranks))
         if not len(looked.there):
             return found
-        parts = [
-            (tuple(one.tolist()) or (0,), tuple(tuple(row.tolist()) for row in rows))
-            for one, rows in residuals.parts
-        ]
-        sizes = [len(one) + sum(map(len, rows)) for one, rows in parts]
+        sizes = [len(one) + sum(map(len, rows)) for one, rows in _shape_of(residuals)]
         for start, end in pairwise(_cuts(sizes, MOST_WEIGHTS)):
-            shape, settings = tuple(parts[start:end]), self._settings_of(residuals, wholes, parts, start, end)
-            found[:, start:end] = self._held(shape, settings, ranks, number)
+            found[:, start:end] = self._held(residuals.between(start, end), wholes, ranks, number)
         return found
 
     def _settings_of(
-        self, residuals: Residuals, wholes: IntArray, parts: Sequence[Any], start: int, end: int
+        self, residuals: Residuals, shape: statements.ResidualShape, wholes: IntArray
     ) -> dict[str, Any]:
         """Of `statements.residuals`: deviations are shares of the farthest, weights by how far that is."""
         looked = self._looked_at
@@ -137,19 +132,18 @@ class ProductSums:
         settings |= {"step": np.full(len(there), step), "base": residuals.base[there]}
         weights = residuals.weights[there] * looked.reaches[:, None, :]
         levers = residuals.levers[there] * looked.reaches[:, None, None, :]
-        for k in range(start, end):
-            part, rows = parts[k]
-            settings |= {f"weight{k - start}_{i}": weights[:, k, i] for i in part}
+        for k, (part, rows) in enumerate(shape):
+            settings |= {f"weight{k}_{i}": weights[:, k, i] for i in part}
             used = [row for row in range(levers.shape[2]) if residuals.levers[:, k, row].any()]
             for at, (row, columns) in enumerate(zip(used, rows, strict=True)):
-                settings |= {f"lever{k - start}_{at}_{i}": levers[:, k, row, i] for i in columns}
+                settings |= {f"lever{k}_{at}_{i}": levers[:, k, row, i] for i in columns}
         return settings
 
-    def _held(
-        self, shape: statements.ResidualShape, settings: dict[str, Any], ranks: int, number: int
-    ) -> FloatArray:
+    def _held(self, residuals: Residuals, wholes: IntArray, ranks: int, number: int) -> FloatArray:
         import pyarrow as pa
 
+        shape = _shape_of(residuals)
+        settings = self._settings_of(residuals, shape, wholes)
         size, dialect = len(self._query.measures), self._database.dialect
         rows = self._run(
             "residuals",
@@ -237,6 +231,14 @@ class ProductSums:
         # A statement may begin with tables of its own, so it stands inside.
         text = f"WITH {RECORDS} AS ({self._projection}) SELECT * FROM ({sql}) AS found"  # noqa: S608
         return self._database.run(text, tables).sort_by(by)
+
+
+def _shape_of(residuals: Residuals) -> statements.ResidualShape:
+    """The measures that a statement weighs, one at least for each residual."""
+    return tuple(
+        (tuple(one.tolist()) or (0,), tuple(tuple(row.tolist()) for row in rows))
+        for one, rows in residuals.parts
+    )
 
 
 def _cuts(sizes: Sequence[int], most: int) -> list[int]:

@@ -53,6 +53,12 @@ class Residuals:
             for weights, rows in zip(weighing, levering, strict=True)
         )
 
+    def between(self, start: int, end: int) -> "Residuals":
+        """Those from one place on and before another."""
+        cut = slice(start, end)
+        weights, levers, nothing = self.weights[:, cut], self.levers[:, cut], self.nothing[:, cut]
+        return Residuals(self.names[cut], weights, levers, self.base, nothing)
+
 
 def residuals_of(names: Sequence[str], centred: FloatArray, records: IntArray) -> Residuals:
     """The residuals of each measure on each other one, and of several measures on all others.
