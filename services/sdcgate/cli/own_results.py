@@ -85,7 +85,7 @@ def judged_statistic(body: bytes, policy: "EffectivePolicy | None") -> tuple[lis
             request.rules.Clear()
             request.rules.cells.SetInParent()
         asked = statistic_to_assess(request)
-        rules = asked.rules if policy is None else policy.statistics.rules(policy.rules)
+        rules = asked.rules if policy is None else policy.statistic_rules
         found = assess_statistic(asked.statistic, asked.facts, rules, asked.errors)
     except InvalidMessageError as error:
         raise ValueError("\n".join(map(str, error.problems))) from None

@@ -104,7 +104,7 @@ class StatisticLimits:
     unreliable_variation: float = 0.3
     unreliable_units: int = 0
 
-    def rules(self, cells: Rules, fit: MaximumFit | None = None) -> r.StatisticRules:
+    def rules(self, cells: Rules, fit: MaximumFit | None) -> r.StatisticRules:
         """The rules on statistics under those on cells; every policy has a minimum of units.
 
         What one unit may hold of squared residuals is what it may of a model, by the rule on its fit.

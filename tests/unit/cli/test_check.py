@@ -110,6 +110,16 @@ def test_a_statistic_is_told_from_a_table_and_judged_by_its_own_rules_or_a_polic
     assert "not judged: " in by_policy.stdout
 
 
+def test_a_correlation_is_judged_by_what_a_policy_says_of_the_residuals_of_one_unit(tmp_path):
+    facts = {
+        "groups": {"units": [40, 40], "records": [40, 40]},
+        "residual_shares": [{"name": "a by b", "shares": [0.3, 0.97]}],
+    }
+    found = check(tmp_path, {"kind": "CORRELATIONS", "facts": facts}, "--policy", "five-safes")
+    assert found.exit_code == 1
+    assert "INFLUENCE (protect) of a by b\n  group 1" in found.stdout
+
+
 def test_what_is_wrong_with_a_model_or_a_statistic_is_told_by_its_own_schema(tmp_path):
     model = check(tmp_path, {"facts": {"parameters": 1, "columns": [{"name": "a", "term": 3}]}, "rules": {}})
     assert model.exit_code == 2
