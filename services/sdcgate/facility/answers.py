@@ -1,20 +1,12 @@
 """Decisions as they leave and as the ledger keeps them: exact bytes, digests, the checker's record."""
 
 import json
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
-from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.judging import Computation
-from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.facility.outcomes import Outcome
-from sdcgate.facility.percentile_windows import ReleasedWindow
-from sdcgate.facility.population_limits import PopulationLimit
-from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.ledger.certificates import Certificate
 from sdcgate.wire.dimensions import axes_to_messages
 from sdcgate.wire.json import to_value
@@ -22,7 +14,6 @@ from sdcgate.wire.rules import finding_to_message
 from sdcgate.wire.table_json import SHAPES
 from sdcgate.wire.tables import facts_to_message
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 
@@ -92,42 +83,3 @@ def checker_view(
                 )
             )
     return view
-
-
-def release_bytes(
-    dataset: Dataset,
-    released: Iterable[ReleasedTable],
-    noisy: NoisyRelease | None = None,
-    windows: Iterable[ReleasedWindow] = (),
-    limit: PopulationLimit | None = None,
-    equations: Iterable[ReleasedEquations] = (),
-    exception: bool = False,
-    fits: Iterable[ReleasedTable] = (),
-) -> bytes:
-    """What the ledger keeps of a release, to compare later answers with."""
-    release = release_pb2.Release(dataset=dataset.name, version=dataset.version, exception=exception)
-    for kept, tables in ((release.tables, released), (release.fits, fits)):
-        for part in tables:
-            kept.add(
-                quantity=part.quantity,
-                boxes=part.table.to_bytes(),
-                facts=facts_to_message(part.facts),
-                known=part.told.cells,
-                unsafe=part.told.unsafe,
-            )
-    for table in noisy.tables if noisy is not None else ():
-        release.noisy.add(
-            quantity=table.quantity,
-            boxes=table.table.to_bytes(),
-            figures=table.true.tolist(),
-            noisy=table.noisy.tolist(),
-            unsafe=np.flatnonzero(table.unsafe).tolist(),
-            reach=table.reach.tolist(),
-            width=table.width.tolist(),
-        )
-    release.noise = noisy.noise if noisy is not None else ""
-    release.windows.extend(window.message() for window in windows)
-    if limit is not None:
-        release.limits.append(limit.message())
-    release.equations.extend(one.message() for one in equations)
-    return release.SerializeToString(deterministic=True)

@@ -2,20 +2,14 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from sdcgate.facility.knowledge import Knowledge, KnownQuantity, NoisyRelease, ReleasedTable, Told
-from sdcgate.facility.percentile_windows import ReleasedWindow
-from sdcgate.facility.population_limits import PopulationLimit
-from sdcgate.facility.released_equations import ReleasedEquations
-from sdcgate.ledger.ledger import Ledger, StoredRelease
-from sdcgate.methods.tables.boxes import BoxTable
-from sdcgate.methods.tables.noisy_boxes import NoisyTable
+from sdcgate.facility.kept_releases import Left, left_of
+from sdcgate.facility.knowledge import Knowledge, KnownQuantity, ReleasedTable
+from sdcgate.ledger.ledger import Ledger
 from sdcgate.methods.tables.span import Span
-from sdcgate.wire.tables import facts_from_message
-from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 
 class KnowledgeOfSources:
@@ -54,7 +48,7 @@ class KnowledgeOfSources:
                 left = left_of(stored)
                 yield stored.sequence, stored.version, None if left.noisy else left.tables
 
-    def left(self, source: str) -> Iterator["Left"]:
+    def left(self, source: str) -> Iterator[Left]:
         """All that left of a source, event after event; what refusals told is none."""
         for stored in self._ledger.releases(source):
             left = left_of(stored)
@@ -78,71 +72,9 @@ class KnowledgeOfSources:
         return known, max(before, sequence)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Left:
-    """What one event of the ledger made known."""
-
-    sequence: int
-    query: str
-    version: tuple[str, int]
-    """The dataset and its version."""
-    tables: list[ReleasedTable]
-    noisy: list[NoisyRelease]
-    windows: list[ReleasedWindow]
-    limits: list[PopulationLimit]
-    equations: list[ReleasedEquations]
-    exception: bool
-    """Whether a checker released it though it could not be proved."""
-    fits: list[ReleasedTable]
-
-    @property
-    def of_refusal(self) -> bool:
-        """Whether no figure left: only what a refusal tells is known."""
-        return bool(self.limits) or bool(self.fits and not self.tables)
-
-
 def with_event(known: Knowledge, left: Left) -> Knowledge:
     """What is known of a version with what one more event of it made known."""
     grown = known.grown(left.tables).told_by_fits(left.fits).limited(left.limits)
     noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
     some, equations = grown.left or not left.limits, (*grown.equations, *left.equations)
     return replace(grown, noisy=noisy, windows=windows, equations=equations, left=some)
-
-
-def left_of(stored: StoredRelease) -> Left:
-    """What a stored release made known."""
-    release = release_pb2.Release.FromString(stored.payload)
-    return Left(
-        stored.sequence,
-        stored.query_id,
-        (release.dataset, release.version),
-        list(map(_table, release.tables)),
-        [NoisyRelease(tuple(map(_noisy_table, release.noisy)), release.noise)] if release.noisy else [],
-        [ReleasedWindow.of(window) for window in release.windows],
-        [PopulationLimit.of(limit) for limit in release.limits],
-        [ReleasedEquations.of(one) for one in release.equations],
-        release.exception,
-        list(map(_table, release.fits)),
-    )
-
-
-def _table(part: release_pb2.ReleasedBoxes) -> ReleasedTable:
-    table = BoxTable.from_bytes(part.boxes)
-    facts = facts_from_message(part.facts, len(table))
-    told = Told(tuple(part.known), tuple(part.unsafe))
-    return ReleasedTable(part.quantity, table, facts, tuple(table.boxes()), told)
-
-
-def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:
-    table = BoxTable.from_bytes(part.boxes)
-    unsafe = np.zeros(len(table), dtype=np.bool_)
-    unsafe[list(part.unsafe)] = True
-    return NoisyTable(
-        part.quantity,
-        table,
-        np.array(part.figures),
-        np.array(part.noisy),
-        unsafe,
-        np.array(part.reach),
-        np.array(part.width),
-    )

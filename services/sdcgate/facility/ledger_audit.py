@@ -14,8 +14,9 @@ from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.facility.joint_sums import MeasureHistory
+from sdcgate.facility.kept_releases import left_of
 from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity
-from sdcgate.facility.known_sources import KnowledgeOfSources, left_of
+from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.occurring import combinations
 from sdcgate.facility.other_versions import Changed

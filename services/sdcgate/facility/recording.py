@@ -6,6 +6,7 @@ from sdcgate.facility import answers
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation
+from sdcgate.facility.kept_releases import release_bytes
 from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
 from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.outcomes import Outcome
@@ -253,7 +254,7 @@ def reason_name(reason: pb.Reason) -> str:
 def _release_bytes(asked: Asked, found: Found) -> bytes | None:
     if not (found.released or found.noisy or found.exception or found.inexact or found.limit or found.fits):
         return None
-    return answers.release_bytes(
+    return release_bytes(
         asked.dataset,
         found.released,
         found.noisy,

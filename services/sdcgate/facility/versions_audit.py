@@ -13,8 +13,8 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.differencing import TooManyDifferences, region_axis
 from sdcgate.facility.judging import cell_rules, findings_of_regions
+from sdcgate.facility.kept_releases import Left
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
-from sdcgate.facility.known_sources import Left
 from sdcgate.facility.other_versions import (
     Changed,
     few_changed,

@@ -7,8 +7,9 @@ there, though the answer withheld them. Here they are withheld, and if anything 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from sdcgate.facility.kept_releases import Left
 from sdcgate.facility.knowledge import Knowledge, KnownQuantity, ReleasedTable
-from sdcgate.facility.known_sources import Left, with_event
+from sdcgate.facility.known_sources import with_event
 from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import NOBODY, Box
 
