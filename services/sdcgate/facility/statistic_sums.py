@@ -23,7 +23,7 @@ from sdcgate.facility.statistic_kinds import OF_MEASURES
 from sdcgate.facility.statistic_plan import Level, StatisticPlan
 from sdcgate.facility.statistic_powers import ToldPower, highest_power
 from sdcgate.methods.cells import TOTAL, Axis, Facts, IntArray, MeasureFacts
-from sdcgate.methods.outputs.cell_tests import OF_CELLS, GroupCells, tests_of_cells
+from sdcgate.methods.outputs.cell_tests import OF_CELLS, GroupCells, taken_together, tests_of_cells
 from sdcgate.methods.outputs.cross_products import CrossProducts
 from sdcgate.methods.outputs.design import Transformed
 from sdcgate.methods.outputs.group_correlations import correlations_of_sums
@@ -94,7 +94,7 @@ def _of_measures(
     )
     in_time()
     left = residuals_of(plan.measures, products.centred, products.records)
-    ranks = plan.policy.statistic_rules.table.coalition + 1
+    ranks = plan.policy.rules.coalition + 1
     top = sums.largest_held(left, np.arange(groups.number), ranks)
     told = replace(told, residual_shares=shares_of(left, top, groups.number))
     found = correlations_of_sums(plan.statistic, _cross_products(products), plan.measures, told)
@@ -165,12 +165,11 @@ def _cell_shares(
     plan: StatisticPlan, sums: ProductSums, products: GroupProducts, groups: int
 ) -> tuple[ResidualShare, ...]:
     """What one unit holds of the squares about means: of each sample, or of all cells together."""
-    each = np.arange(len(products.records))
-    wholes = each if plan.statistic is Statistic.T_TEST else each // (len(each) // groups)
+    wholes = taken_together(plan.statistic, groups, len(products.records) // groups)
     squares = products.centred[:, 0, 0]
     sizes = products.records * products.means[:, 0] ** 2 + squares
     left = residuals_of_cells(squares, products.records, sizes, wholes)
-    ranks = plan.policy.statistic_rules.table.coalition + 1
+    ranks = plan.policy.rules.coalition + 1
     return shares_of(left, sums.largest_held(left, wholes, ranks), groups)
 
 

@@ -55,6 +55,15 @@ def cells_of_sample(sample: Sample, cell: IntArray, number: int) -> GroupCells:
     )
 
 
+def taken_together(statistic: Statistic, groups: int, number: int) -> IntArray:
+    """The residuals that cells, so many in each group, have in common, by number; shape (cells,).
+
+    A t test tells those of each sample by itself, an analysis of variance of all cells of a group together.
+    """
+    each = np.arange(groups * number)
+    return each if statistic is Statistic.T_TEST else each // number
+
+
 def tests_of_cells(
     statistic: Statistic, cells: GroupCells, factors: Sequence[tuple[str, int]], facts: StatisticFacts
 ) -> Computed:

@@ -16,6 +16,7 @@ from sdcgate.methods.outputs.cell_tests import (
     GroupCells,
     cells_of_sample,
     figures_of_tests,
+    taken_together,
     tests_of_cells,
 )
 from sdcgate.methods.outputs.moments import moment_bounds
@@ -114,8 +115,7 @@ def _shares(
 ) -> tuple[ResidualShare, ...]:
     """What one unit holds of the squares about means: of each sample, or of all cells together."""
     groups, number = cells.records.shape
-    each = np.arange(groups * number)
-    wholes = each if statistic is Statistic.T_TEST else each // number
+    wholes = taken_together(statistic, groups, number)
     sizes = by_cell.sums(by_cell.values**2)
     left = residuals_of_cells(cells.squares.reshape(-1), cells.records.reshape(-1), sizes, wholes)
     top = largest_held(by_cell, by_cell.values[:, None], left, wholes, coalition + 1)
