@@ -13,7 +13,8 @@ from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.errors import LedgerDamaged, NotReferred
 from sdcgate.ledger.events import APPROVAL, APPROVAL_TAKEN_BACK, NOTE, Draft, attach
 from sdcgate.ledger.ledger import Ledger
-from sdcgate.ledger.schema import approvals, approvals_taken_back, events, reviews
+from sdcgate.ledger.schema import approvals, approvals_taken_back, events
+from sdcgate.ledger.undecided import require_undecided
 
 _LAST = (
     select(events)
@@ -28,7 +29,6 @@ _TAKEN_BACK = select(
         approvals_taken_back.c.sequence > bindparam("sequence"),
     )
 )
-_REVIEWED = select(reviews.c.sequence).where(reviews.c.query_id == bindparam("query_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,9 @@ class Approvals:
 
     def of(self, query_id: str) -> Approval | None:
         """The first approval of a query that stands, where there is one; raises as `last_of`."""
-        last = self.last_of(query_id)
-        return None if last is None or last.taken_back else last.approval
+        with self._ledger.reading() as connection:
+            standing = self._standing(connection, query_id)
+        return None if standing is None else standing.approval
 
     def still_of_another(self, caller: Caller, query_id: str) -> Callable[[Connection], None]:
         """Makes sure, where a second checker's approval is recorded, that a first one's still stands.
@@ -110,7 +111,7 @@ class Approvals:
         """
 
         def check(connection: Connection) -> None:
-            _not_reviewed(connection, approval.query_id)
+            require_undecided(connection, approval.query_id)
             last = self._standing(connection, approval.query_id)
             if last is not None and (instead_of is None or last.sequence != instead_of.sequence):
                 raise NotReferred(f"query {approval.query_id} was approved by another checker a moment ago")
@@ -132,7 +133,7 @@ class Approvals:
         """
 
         def check(connection: Connection) -> None:
-            _not_reviewed(connection, query_id)
+            require_undecided(connection, query_id)
             last = self._standing(connection, query_id)
             if last is None or last.sequence != standing.sequence:
                 raise NotReferred(f"the approval of query {query_id} was taken back a moment ago")
@@ -140,8 +141,3 @@ class Approvals:
         query_id, reviewer = standing.approval.query_id, standing.approval.reviewer
         fields = {"query": query_id, "reviewer": reviewer, "author": author, "note": ""}
         self._ledger.append(Draft(APPROVAL_TAKEN_BACK, fields, attach(note=note.encode())), check)
-
-
-def _not_reviewed(connection: Connection, query_id: str) -> None:
-    if connection.scalar(_REVIEWED, {"query_id": query_id}) is not None:
-        raise NotReferred(f"query {query_id} was reviewed a moment ago")

@@ -8,10 +8,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, select
 
 from sdcgate.ledger import reading
-from sdcgate.ledger.errors import LedgerDamaged, NotReferred, TooManyComments
+from sdcgate.ledger.errors import LedgerDamaged, TooManyComments
 from sdcgate.ledger.events import COMMENT, TEXT, Draft, attach, timestamp_of
 from sdcgate.ledger.ledger import Ledger
-from sdcgate.ledger.schema import comments, events, reviews
+from sdcgate.ledger.schema import comments, events
+from sdcgate.ledger.undecided import require_undecided
 
 MOST = 200
 """Comments that a query may have, so that opening it stays cheap."""
@@ -22,7 +23,6 @@ _COMMENTS = (
     .where(comments.c.query_id == bindparam("query_id"))
     .order_by(events.c.sequence)
 )
-_REVIEWED = select(reviews.c.sequence).where(reviews.c.query_id == bindparam("query_id"))
 _NUMBER = select(func.count()).where(comments.c.query_id == bindparam("query_id"))
 
 
@@ -93,8 +93,7 @@ class Comments:
             moment = self._written(connection, comment)
             if moment is not None:
                 raise _AlreadyWritten(moment)
-            if connection.scalar(_REVIEWED, {"query_id": comment.query_id}) is not None:
-                raise NotReferred(f"query {comment.query_id} was reviewed a moment ago")
+            require_undecided(connection, comment.query_id)
             if connection.execute(_NUMBER, {"query_id": comment.query_id}).scalar_one() >= MOST:
                 raise TooManyComments(f"query {comment.query_id} has {MOST} comments, and may have no more")
 

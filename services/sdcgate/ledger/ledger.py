@@ -48,9 +48,10 @@ from sdcgate.ledger.records import (
     StoredSummary,
     VerificationReport,
 )
-from sdcgate.ledger.schema import policies, queries, registrations, reviews
+from sdcgate.ledger.schema import policies, queries, registrations
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.ledger.spending import Allowance, Spent, require_allowed, spent
+from sdcgate.ledger.undecided import require_undecided
 
 __all__ = [
     "Allowance",
@@ -223,9 +224,7 @@ class Ledger:
         draft = draft_review(review, asked.dataset, asked.version, expected_source_sequence)
 
         def check(connection: Connection) -> None:
-            done = select(reviews.c.sequence).where(reviews.c.query_id == review.query_id)
-            if connection.scalar(done) is not None:
-                raise NotReferred(f"query {review.query_id} was reviewed a moment ago")
+            require_undecided(connection, review.query_id)
             if also is not None:
                 also(connection)
             _expect(connection, review.source, expected_source_sequence)
