@@ -1,6 +1,6 @@
 """What a checker is shown of other versions of a source, where a query could not be compared with them."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Set
 
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
@@ -37,22 +37,31 @@ class OtherVersionView:
         own = (stored.dataset, stored.version)
         source = datasets.find(self._engine, *own).source
         others = sorted(self._knowledge.versions(source) - {own})
-        return [self._shown(source, *other, record) for other in others]
+        shown = {version: self._shown(*version, record) for version in others}
+        for left in self._knowledge.left(source):
+            if left.version in shown:
+                message, cells = shown[left.version]
+                boxes = (box for part in left.tables for box, _ in part.published())
+                if cells is None or not left.tables or any(box in cells for box in boxes):
+                    message.queries.append(left.query)
+        return [message for message, _ in shown.values()]
 
     def _shown(
-        self, source: str, name: str, version: int, record: release_pb2.DecisionRecord
-    ) -> pb.OtherVersion:
+        self, name: str, version: int, record: release_pb2.DecisionRecord
+    ) -> tuple[pb.OtherVersion, Set[Box] | None]:
+        """A version with the same table, and the cells of it; None where it has no such table.
+
+        Of a version without it whatever left is told, of others what shows any of the cells.
+        """
         shown = pb.OtherVersion(dataset=name, version=version)
         table = self._table(name, version, record)
-        cells: frozenset[Box] | None = None
-        if table is not None:
-            plan, computed = table
-            shown.facts.CopyFrom(facts_to_message(computed.table.facts))
-            facts = with_weights(plan, computed.table.facts)
-            parts = as_if_published(plan, computed.table.axes, facts)
-            cells = frozenset(box for part in parts for box in part.boxes)
-        shown.queries.extend(self._queries(source, name, version, cells))
-        return shown
+        if table is None:
+            return shown, None
+        plan, computed = table
+        shown.facts.CopyFrom(facts_to_message(computed.table.facts))
+        facts = with_weights(plan, computed.table.facts)
+        parts = as_if_published(plan, computed.table.axes, facts)
+        return shown, frozenset(box for part in parts for box in part.boxes)
 
     def _table(
         self, name: str, version: int, record: release_pb2.DecisionRecord
@@ -71,12 +80,3 @@ class OtherVersionView:
         computed = self._judge.compute(plan)
         same = len(computed.table.facts) == len(record.checker.facts.units)
         return (plan, computed) if same else None
-
-    def _queries(self, source: str, name: str, version: int, cells: Set[Box] | None) -> Iterable[str]:
-        """Queries by which something of a version left, those with some cells alone unless None."""
-        for left in self._knowledge.left(source):
-            if left.version != (name, version):
-                continue
-            boxes = (box for part in left.tables for box, _ in part.published())
-            if cells is None or not left.tables or any(box in cells for box in boxes):
-                yield left.query
