@@ -146,7 +146,7 @@ def test_sums_of_values_without_bounds_are_not_called_proved(tmp_path, monkeypat
     house = housed(tmp_path)
     both = {"rows": ["place"], "columns": ["job"], "figures": ["UNITS", "SUM:income"]}
     assert verdict(house.ask(dataset="people", **both)) == "RELEASED_PROTECTED"
-    monkeypatch.setattr("sdcgate.facility.ledger_audit.bounds_of", lambda *_: (None, None))
+    monkeypatch.setattr("sdcgate.facility.audited_quantities.bounds_of", lambda *_: (None, None))
     audit = audited(house)
     assert set(standings(audit, "income")) == {Standing.NOT_COMPUTABLE}
     assert (audit.refuted, audit.proved) == (False, False)

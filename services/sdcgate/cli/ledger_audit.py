@@ -7,7 +7,8 @@ import typer
 from sdcgate.cli.connection import FAILED, give_up, told
 
 if TYPE_CHECKING:
-    from sdcgate.facility.ledger_audit import AuditedNoise, AuditedQuantity, SourceAudit
+    from sdcgate.facility.audited_quantities import AuditedQuantity
+    from sdcgate.facility.ledger_audit import AuditedNoise, SourceAudit
     from sdcgate.facility.versions_audit import AuditedVersions
     from sdcgate.methods.tables.joint_history import AuditedBox, Term
 

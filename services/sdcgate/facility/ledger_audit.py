@@ -3,26 +3,23 @@
 It holds withheld figures where they can be worked out: for the steward, on the machine of the ledger.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 
-from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
+from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
-from sdcgate.facility.joint_sums import MeasureHistory
+from sdcgate.facility.audited_quantities import AuditedQuantity, Look, audited_quantities
 from sdcgate.facility.kept_releases import left_of
-from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity
+from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.noise import Noise
-from sdcgate.facility.occurring import combinations
 from sdcgate.facility.other_versions import Changed
 from sdcgate.facility.perturbing import Together, mixed
 from sdcgate.facility.policies import Policies
-from sdcgate.facility.powers import power_words
 from sdcgate.facility.versions_audit import (
     AuditedVersions,
     VersionLeft,
@@ -30,56 +27,17 @@ from sdcgate.facility.versions_audit import (
     changes_between,
     unchanged,
 )
-from sdcgate.facility.weights import bounds_of
-from sdcgate.facility.withheld_history import Withheld, WithheldHistory, told_elsewhere
+from sdcgate.facility.withheld_history import WithheldHistory, told_elsewhere
 from sdcgate.ledger.errors import ContentRemoved
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.combinations import Combinations
-from sdcgate.methods.tables.joint_boxes import Variables, variables_of
-from sdcgate.methods.tables.joint_history import AuditedBox, Standing, Term, audit_history, audit_sums
-from sdcgate.methods.tables.joint_sums import PART, Amounts, P, Q, amounts, of_all_parts
+from sdcgate.methods.tables.joint_history import Standing
 from sdcgate.methods.tables.solver import Deadline
-from sdcgate.methods.tables.span import SpanBudgetExceeded
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
-ABOVE, BELOW, BOTH = "above the least: ", "below the most: ", "from the least to the most: "
-"""The parts of sums: how far values lie from what everybody knows them to be at least and at most."""
-
 HARMLESS = frozenset({Standing.PROVED, Standing.ELSEWHERE})
 """Standings of cells that nothing that left tells."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditedQuantity:
-    """What stands of the withheld counts, or sums of a measure, of one version of a dataset."""
-
-    dataset: Dataset
-    quantity: str
-    """`records`, `units`, the measure, or a power of it: `income^2`."""
-    width: float
-    """Least distance of two values that a withheld count must be able to have; of sums a share of each."""
-    published: int
-    cells: tuple[AuditedBox, ...] = field(repr=False)
-    parts: Mapping[int, str] = field(default_factory=dict)
-    """Of a measure: what is said of the parts of which sums are made (`joint_sums`)."""
-    elsewhere: Mapping[Box, str] = field(default_factory=dict, repr=False)
-    """Where boxes were published that nothing that left tells."""
-
-    def of(self, standing: Standing) -> int:
-        """How many cells there are of a standing."""
-        return sum(cell.standing is standing for cell in self.cells)
-
-    def words(self, box: Box) -> str:
-        """A box as a person would say it."""
-        said = [_condition(self.dataset, name, mask) for name, mask in expanded(self.dataset, box)]
-        return ", ".join(said) or "all records"
-
-    def words_of_term(self, box: Box) -> str:
-        """What stands in the arithmetic of a bound: a box, or of a sum the part of one."""
-        part = self.parts.get(dict(box).get(PART, P | Q), "")
-        return f"{part}{self.words(of_all_parts(box))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +118,8 @@ def audit_source(
     for at, version in enumerate(versions):
         history = _history(versions, at, changed, nothing)
         withheld.append(history.until())
-        look = _Look(engine, version.dataset, most_atoms, deadline)
-        found = _quantities(look, withheld[-1], policies.of(version.dataset))
+        look = Look(engine, version.dataset, most_atoms, deadline)
+        found = audited_quantities(look, withheld[-1], policies.of(version.dataset))
         quantities += _with_publications(look, found, history, where, policies.of(version.dataset))
         if withheld[-1].known.noisy:
             noise.append(_noise(engine, version.dataset, withheld[-1].known, policies))
@@ -172,8 +130,8 @@ def audit_source(
             (versions[later], withheld[later]),
             policies.of(versions[later].dataset).rules,
         )
-        for earlier, later in permutations(range(len(versions)), 2)
-        if earlier < later and versions[earlier].left and versions[later].left
+        for earlier, later in combinations(range(len(versions)), 2)
+        if versions[earlier].left and versions[later].left
     )
     lefts = [left for left in lefts if not left.of_refusal]
     known_to_audits = [bool(left.tables or left.noisy) for left in lefts]
@@ -207,17 +165,8 @@ def _published_where(ledger: Ledger, query: str) -> str:
     return "" if stored is None else release_pb2.DecisionRecord.FromString(stored.confidential).published
 
 
-def _quantities(look: "_Look", withheld: Withheld, policy: EffectivePolicy) -> list[AuditedQuantity]:
-    """What stands of each quantity of a version."""
-    found = [_counts(look, False, withheld, policy)]
-    if look.dataset.varying is not None:
-        found.append(_counts(look, True, withheld, policy))
-    measures = sorted(quantity for quantity in withheld.known.quantities if quantity != COUNTS)
-    return [*found, *(_sums(look, quantity, withheld, policy.sum_width) for quantity in measures)]
-
-
 def _with_publications(
-    look: "_Look",
+    look: Look,
     found: list[AuditedQuantity],
     history: WithheldHistory,
     where: Callable[[str], str],
@@ -227,7 +176,7 @@ def _with_publications(
     refuted = _refuted(found)
     publications = [event for event in history.events if where(event.query)] if refuted else []
     by = told_elsewhere(
-        history, publications, lambda known: _refuted(_quantities(look, known, policy)), refuted
+        history, publications, lambda known: _refuted(audited_quantities(look, known, policy)), refuted
     )
     return [
         _known(one, {box: where(left.query) for (q, box), left in by.items() if q == one.quantity})
@@ -265,118 +214,3 @@ def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policies: Policie
         float(np.abs(changes).mean()) if len(changes) else 0.0,
         float(changes.mean()) if len(changes) else 0.0,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """At what, and how far."""
-
-    engine: Engine
-    dataset: Dataset
-    most_atoms: int
-    deadline: Deadline
-
-    def occurring(self, variables: tuple[str, ...]) -> Combinations:
-        """The joint codes that people have, as boxes tell them: by the codes that occur."""
-        return combinations(self.engine, self.dataset, variables)[0]
-
-
-def _counts(look: _Look, units: bool, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
-    dataset, known = look.dataset, withheld.of(COUNTS)
-    full = known.shapes.full
-    boxes = known.boxes.adding_up(dataset.varying, units)
-    floor = 0 if policy.zeros_withheld else 1
-    width, atoms = policy.count_width, look.most_atoms
-    found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring)
-    computable = _computable([audited.box for audited in found], known)
-    shown = boxes.within(full.keys(), units)
-    published = [_published(box, shown[box]) for box in withheld.published_too(COUNTS) if box in shown]
-    return AuditedQuantity(
-        dataset,
-        "units" if units else "records",
-        policy.count_width,
-        len(shown),
-        (*_with_computable(found, computable, known), *published),
-    )
-
-
-def _published(box: Box, amount: float) -> AuditedBox:
-    """A withheld box that was published, too."""
-    itself = (Term(1.0, box, amount),)
-    return AuditedBox(box, Standing.REFUTED, variables_of(box), amount, amount, itself, itself)
-
-
-def _sums(look: _Look, quantity: str, withheld: Withheld, share: float) -> AuditedQuantity:
-    """What stands of a measure; without public bounds only what can be computed is told."""
-    dataset = look.dataset
-    of_measure, bounds = withheld.of(quantity), bounds_of(dataset, quantity)
-    history = MeasureHistory.of(quantity, of_measure, withheld.of(COUNTS))
-    hidden = of_measure.boxes.secrets_within(set(history.full))
-    computable = {history.plain(box) for box in _computable(hidden, of_measure)}
-    if bounds == (None, None):
-        found = [AuditedBox(history.plain(box), Standing.NOT_COMPUTABLE, variables_of(box)) for box in hidden]
-    else:
-
-        def parts(domain: Variables) -> Amounts:
-            return amounts(history.within(domain), bounds, history.codes(domain), share)
-
-        those, atoms = of_measure.boxes, look.most_atoms
-        found = audit_sums(those, history.full, history.having, parts, atoms, look.deadline, look.occurring)
-    published = [
-        _published(history.plain(box), of_measure.amounts[box].total)
-        for box in withheld.published_too(quantity)
-    ]
-    return AuditedQuantity(
-        dataset,
-        power_words(quantity),
-        share,
-        len(of_measure.boxes.within(history.full.keys())),
-        (*_with_computable(found, computable, of_measure), *published),
-        {P: "" if bounds[0] == 0 else ABOVE, Q: BELOW, P | Q: BOTH},
-    )
-
-
-def _computable(boxes: Sequence[Box], known: KnownQuantity) -> set[Box]:
-    """Boxes that can be computed exactly, whatever variables it takes; none where it cannot be told."""
-    try:
-        inside = known.span.contains(boxes)
-    except SpanBudgetExceeded:
-        return set()
-    return {box for box, computable in zip(boxes, inside, strict=True) if computable}
-
-
-def _with_computable(
-    found: Sequence[AuditedBox], computable: Set[Box], known: KnownQuantity
-) -> Iterator[AuditedBox]:
-    """What can be computed is refuted."""
-    for audited in found:
-        if audited.box in computable and audited.standing is not Standing.REFUTED:
-            yield AuditedBox(audited.box, Standing.REFUTED, frozenset(known.shapes.full))
-        else:
-            yield audited
-
-
-def _condition(dataset: Dataset, name: str, mask: int) -> str:
-    """A variable with its codes, of the coarsest level that has them."""
-    if name.startswith("measure:"):
-        return f"{name.removeprefix('measure:')} {'known' if mask == MEASURE_PRESENT else 'missing'}"
-    occurring = dataset.occurring(name)
-    if name.startswith(EXCLUSIVE_PREFIX):
-        return _of_several(dataset, name, mask)
-    for level in reversed(dataset.levels(name)):
-        masks = [(code, part & occurring) for code, part in zip(level.codes, level.masks, strict=True)]
-        inside = [(code, part) for code, part in masks if part and not part & ~mask]
-        if sum(part for _, part in inside) == mask:
-            return f"{name} {' or '.join(code for code, _ in inside)}"
-    return f"{name} {mask:#x}"
-
-
-def _of_several(dataset: Dataset, name: str, mask: int) -> str:
-    """Codes of an undeclared variable by those of the variables that it stands for."""
-    members = {one: v.decided for one, v in dataset.variation.items() if v.determined_by == name}
-    codes = [code for code in range(mask.bit_length()) if mask >> code & 1]
-    told = (
-        " with ".join(f"{one} {dataset.level(one).codes[decided[code]]}" for one, decided in members.items())
-        for code in codes
-    )
-    return " or ".join(told)

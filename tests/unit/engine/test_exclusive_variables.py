@@ -12,9 +12,9 @@ from sdcgate.engine.dataset import EXCLUSIVE_PREFIX
 from sdcgate.engine.dependencies import dependencies
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.exclusive import exclusive_groups
+from sdcgate.facility.audited_quantities import AuditedQuantity
 from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.errors import InvalidRequest
-from sdcgate.facility.ledger_audit import AuditedQuantity
 from sdcgate.facility.plan import make_plan
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.policy.loading import load_policy

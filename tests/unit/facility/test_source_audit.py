@@ -2,7 +2,8 @@
 
 import pytest
 
-from sdcgate.facility.ledger_audit import AuditedNoise, AuditedQuantity, SourceAudit
+from sdcgate.facility.audited_quantities import AuditedQuantity
+from sdcgate.facility.ledger_audit import AuditedNoise, SourceAudit
 from sdcgate.methods.tables.joint_history import AuditedBox, Standing
 
 
