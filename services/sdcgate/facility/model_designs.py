@@ -129,7 +129,7 @@ class ModelDesigns:
         levels |= {name: level for name, level in beside.items() if name not in plan.coded}
         fixed = _fixed(plan)
         for variable, level in sorted(levels.items()):
-            codes = self._codes(variable, level)
+            codes = plan.codes_left(variable, level)
             names, partitions = coarser_levels(plan.dataset, variable, level, codes)
             found = [
                 (name, one)
@@ -144,15 +144,6 @@ class ModelDesigns:
                 (partitions[0] if len(codes) > 1 else KEPT, *(one for _, one in found)),
                 variable not in beside and all(term in self._droppable for term in using),
             )
-
-    def _codes(self, variable: str, level: str) -> tuple[str, ...]:
-        """The codes of a level that the filter leaves."""
-        dataset = self.plan.dataset
-        condition = next(one for one in self.plan.population if one.variable == variable)
-        listed, chosen = dataset.level(variable, level), dataset.level(variable, condition.level)
-        kept = {chosen.positions[code] for code in condition.codes}
-        members = zip(listed.members, chosen.members, strict=True)
-        return tuple(listed.codes[place] for place in sorted({at for at, of in members if of in kept}))
 
     def _keeps(self, design: Design, term: Term) -> bool:
         if not term:

@@ -132,13 +132,18 @@ class ModelPlan:
         levels = {(factor.variable, factor.level) for factor in self.factors}
         return tuple(sorted(levels | ({self.groups} if self.groups else set())))
 
+    def codes_left(self, variable: str, level: str) -> tuple[str, ...]:
+        """The codes of a level of a variable of the formula that the filter leaves."""
+        condition = next(one for one in self.population if one.variable == variable)
+        listed, chosen = self.dataset.level(variable, level), self.dataset.level(variable, condition.level)
+        kept = {chosen.positions[code] for code in condition.codes}
+        members = zip(listed.members, chosen.members, strict=True)
+        return tuple(listed.codes[place] for place in sorted({at for at, of in members if of in kept}))
+
     @property
     def everything(self) -> Plan:
         """All variables of formula and filter together, as though they were one table's."""
-        levels = {*self.factor_levels}
-        levels |= {(name, self.dataset.levels(name)[0].name) for name in self.numbered}
-        levels |= {self.outcome_level} if self.outcome_level else set()
-        return self.table(tuple(sorted(levels)), self.filters, ())
+        return self.table(tuple(sorted(self.levels)), self.filters, ())
 
     def table(
         self,
@@ -260,12 +265,8 @@ def _outcome_out_of_bounds(plan: ModelPlan) -> list[FieldProblem]:
     number = outcome.time if isinstance(outcome, Survival) else outcome
     codes: tuple[str, ...] = ()
     if isinstance(number, Numeric) and number.measure in plan.numbered:
-        (condition,) = (one for one in plan.population if one.variable == number.measure)
-        finest = plan.dataset.levels(number.measure)[0]
-        chosen = plan.dataset.level(number.measure, condition.level)
-        kept = {chosen.positions[code] for code in condition.codes}
-        members = zip(finest.members, chosen.members, strict=True)
-        codes = tuple(finest.codes[at] for at, of in members if of in kept and finest.codes[at] != MISSING)
+        finest = plan.dataset.levels(number.measure)[0].name
+        codes = tuple(code for code in plan.codes_left(number.measure, finest) if code != MISSING)
     return outcome_out_of_bounds(plan.dataset, plan.options.family, outcome, codes)
 
 
