@@ -298,12 +298,16 @@ class KnownQuantity:
         return first
 
 
+Quantities = Mapping[str, KnownQuantity]
+"""What has left, by quantity."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
     """All that left of one version of a source, up to a sequence of its ledger."""
 
     sequence: int
-    quantities: Mapping[str, KnownQuantity]
+    quantities: Quantities
     nothing: KnownQuantity
     other_versions: bool = False
     """Whether something of another version, or under another name, of the same source has left."""
@@ -315,7 +319,7 @@ class Knowledge:
     """What models told about the values of their outcomes."""
     left: bool = False
     """Whether anything has left, be it nothing that an audit knows; what refusals tell has not."""
-    beside_fits: Mapping[str, KnownQuantity] | None = None
+    beside_fits: Quantities | None = None
     """The quantities with the tables of models that were held after their fit; None where there are none."""
 
     def of(self, quantity: str) -> KnownQuantity:
@@ -324,15 +328,37 @@ class Knowledge:
 
     def grown(self, tables: Iterable[ReleasedTable]) -> "Knowledge":
         """With more releases."""
-        tables = tuple(tables)
-        beside = None if self.beside_fits is None else self._with(self.beside_fits, tables)
-        return replace(self, quantities=self._with(self.quantities, tables), beside_fits=beside)
+        more = tuple(tables)
+
+        def grown(before: Quantities) -> Quantities:
+            quantities = dict(before)
+            for known in more:
+                quantities[known.quantity] = quantities.get(known.quantity, self.nothing).grown(known)
+            return quantities
+
+        return self._changed(grown)
+
+    def limited(self, limits: Iterable[PopulationLimit]) -> "Knowledge":
+        """With what refusals told of groups."""
+        more = tuple(limits)
+
+        def limited(before: Quantities) -> Quantities:
+            quantities = dict(before)
+            for limit in more:
+                quantities[COUNTS] = quantities.get(COUNTS, self.nothing).limited(limit)
+            return quantities
+
+        return self._changed(limited)
+
+    def _changed(self, change: Callable[[Quantities], Quantities]) -> "Knowledge":
+        """The quantities changed, and those beside what held fits are about."""
+        beside = None if self.beside_fits is None else change(self.beside_fits)
+        return replace(self, quantities=change(self.quantities), beside_fits=beside)
 
     def told_by_fits(self, tables: Iterable[ReleasedTable]) -> "Knowledge":
         """With tables of models that were held after their fit: no figure of them has left."""
-        tables = tuple(tables)
-        mine = self.quantities if self.beside_fits is None else self.beside_fits
-        return replace(self, beside_fits=self._with(mine, tables)) if tables else self
+        more = tuple(tables)
+        return replace(self, beside_fits=self.with_fits().grown(more).quantities) if more else self
 
     def with_fits(self) -> "Knowledge":
         """For what tells of measures or is fitted: as though what held fits are about had left.
@@ -346,27 +372,6 @@ class Knowledge:
     def without_fits(self) -> "Knowledge":
         """For counts, of which no held fit tells anything."""
         return replace(self, beside_fits=None)
-
-    def _with(
-        self, before: Mapping[str, KnownQuantity], tables: Iterable[ReleasedTable]
-    ) -> Mapping[str, KnownQuantity]:
-        quantities = dict(before)
-        for known in tables:
-            quantities[known.quantity] = quantities.get(known.quantity, self.nothing).grown(known)
-        return quantities
-
-    def limited(self, limits: Iterable[PopulationLimit]) -> "Knowledge":
-        """With what refusals told of groups."""
-        limits = tuple(limits)
-
-        def limited(before: Mapping[str, KnownQuantity]) -> Mapping[str, KnownQuantity]:
-            quantities = dict(before)
-            for limit in limits:
-                quantities[COUNTS] = quantities.get(COUNTS, self.nothing).limited(limit)
-            return quantities
-
-        beside = None if self.beside_fits is None else limited(self.beside_fits)
-        return replace(self, quantities=limited(self.quantities), beside_fits=beside)
 
 
 def _withholds(table: ReleasedTable) -> bool:
