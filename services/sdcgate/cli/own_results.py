@@ -1,19 +1,35 @@
-"""Models and statistics in a file, judged by rules here: what `sdcgate check` does beside tables."""
+"""Tables, models and statistics in a file, judged by rules here: `sdcgate check` without --dataset."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sdcgate.methods.outputs.model_checks import ModelFinding
     from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
+    from sdcgate.methods.rules import Finding
+    from sdcgate.methods.tables.assessment import Assessment
     from sdcgate.policy.effective import EffectivePolicy
+    from sdcgate.wire.risk import TableToAssess
 
 TABLE, MODEL, STATISTIC = "table", "model", "statistic"
 _OF_MODELS = frozenset({"parameters", "residual_degrees", "columns", "terms", "maximum_leverage"})
 SHOWN = 20
 
 
-def kind_of(body: bytes) -> str:
+def judged(body: bytes, policy: "EffectivePolicy | None") -> tuple[str, list[str], bool]:
+    """What a body is, what rules find in it, its own if no policy is given, and whether it passes.
+
+    Raises:
+        ValueError: with all that is wrong with it, each with its path.
+    """
+    kind = _kind_of(body)
+    judge = {TABLE: _judged_table, MODEL: _judged_model, STATISTIC: _judged_statistic}[kind]
+    return kind, *judge(body, policy)
+
+
+def _kind_of(body: bytes) -> str:
     """What a body is about: a statistic has a `kind`, a model facts of its columns, and a table is the rest.
 
     Raises:
@@ -37,12 +53,46 @@ def kind_of(body: bytes) -> str:
     return MODEL if _OF_MODELS & facts.keys() else TABLE
 
 
-def judged_model(body: bytes, policy: "EffectivePolicy | None") -> list[str]:
-    """What rules find in a model, its own if no policy is given; nothing where it passes.
+def _judged_table(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[str], bool]:
+    from sdcgate.methods.positions import FactsError
+    from sdcgate.methods.tables.assessment import assess_table
+    from sdcgate.wire.json import from_json
+    from sdcgate.wire.problems import InvalidMessageError
+    from sdcgate.wire.risk import table_to_assess
+    from sdcgate.wire.rules import rules_to_message
+    from sdcgate.wire.tables import facts_problems
+    from sdcgate_proto.sdcgate.risk.v1.risk_pb2 import AssessTableRequest
 
-    Raises:
-        ValueError: with all that is wrong, each with its path.
-    """
+    try:
+        request = from_json(body, AssessTableRequest)
+        if policy is not None:
+            request.rules.CopyFrom(rules_to_message(policy.rules))
+        table = table_to_assess(request)
+        found = assess_table(table.axes, table.facts, table.rules, table.base_units, table.key)
+    except InvalidMessageError as error:
+        raise ValueError("\n".join(map(str, error.problems))) from None
+    except FactsError as error:
+        problems = facts_problems(error, request.facts, table.order)
+        raise ValueError("\n".join(map(str, problems))) from None
+    return _lines(found, lambda finding: _cells(table, finding)), not (found.findings or found.unchecked)
+
+
+def _cells(table: "TableToAssess", finding: "Finding") -> Iterator[str]:
+    """The cells of a finding, each with how uncertain it has to stay."""
+    from sdcgate.methods.cells import cell_codes
+
+    codes = cell_codes(table.axes)
+    for place, cell in enumerate(finding.cells):
+        name = "/".join(axis.codes[codes[at, cell]] for at, axis in enumerate(table.axes))
+        told = [
+            f"{side} {levels[place]:g}"
+            for side in ("upper", "lower", "sliding")
+            if (levels := getattr(finding.levels, side))
+        ]
+        yield name + (f": {', '.join(told)}" if told else "")
+
+
+def _judged_model(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[str], bool]:
     from sdcgate.methods.outputs.model_checks import assess_model
     from sdcgate.wire.json import from_json
     from sdcgate.wire.model_facts import facts_from_message, rules_from_message, rules_to_message
@@ -61,17 +111,16 @@ def judged_model(body: bytes, policy: "EffectivePolicy | None") -> list[str]:
         raise ValueError("\n".join(map(str, error.problems))) from None
     columns, terms = ([one.name for one in request.facts.columns], [one.text for one in request.facts.terms])
     found = assess_model(facts, rules_from_message(request.rules))
-    return [line for finding in found for line in _of_model(finding, columns, terms)]
+    return [line for finding in found for line in _of_model(finding, columns, terms)], not found
 
 
 def _of_model(finding: "ModelFinding", columns: list[str], terms: list[str]) -> list[str]:
     at = [columns[place] for place in finding.columns] + [terms[place] for place in finding.terms]
     figures = f"{finding.figure:g}, allowed {finding.bound:g}"
-    return [f"{finding.rule.name} ({finding.consequence.name.lower()}): {figures}", *_places(at)]
+    return [f"{finding.rule.name} ({finding.consequence.name.lower()}): {figures}", *_places(at, len(at))]
 
 
-def judged_statistic(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[str], bool]:
-    """What rules find in a statistic, its own if no policy is given, and whether it passes; raises alike."""
+def _judged_statistic(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[str], bool]:
     from sdcgate.methods.outputs.statistic_assessment import assess_statistic
     from sdcgate.methods.positions import FactsError
     from sdcgate.wire.json import from_json
@@ -91,22 +140,27 @@ def judged_statistic(body: bytes, policy: "EffectivePolicy | None") -> tuple[lis
         raise ValueError("\n".join(map(str, error.problems))) from None
     except FactsError as error:
         raise ValueError("\n".join(map(str, unfit(error)))) from None
-    return _of_statistic(found), not found.findings and not found.unchecked
+    lines = _lines(found, lambda finding: (f"group {group}" for group in finding.cells))
+    return lines, not (found.findings or found.unchecked)
 
 
-def _of_statistic(found: "StatisticAssessment") -> list[str]:
+def _lines(
+    found: "Assessment | StatisticAssessment", names: "Callable[[Finding], Iterable[str]]"
+) -> list[str]:
+    """What was found, a line a rule and a line for each of its `names`, and what could not be judged."""
     lines = []
     for finding in found.findings:
         of = f" of {finding.measure}" if finding.measure else ""
         figures = "" if finding.cells else f": {finding.figure:g}, allowed {finding.bound:g}"
         lines.append(f"{finding.rule.name} ({finding.consequence.name.lower()}){of}{figures}")
-        lines += _places([f"group {group}" for group in finding.cells])
+        lines += _places(names(finding), len(finding.cells))
     if found.unchecked:
         rules = ", ".join(rule.name for rule in found.unchecked)
         lines.append(f"not judged: {rules}; what is absent: {', '.join(found.absent)}")
     return lines
 
 
-def _places(names: list[Any]) -> list[str]:
-    more = [f"  and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
-    return [*(f"  {name}" for name in names[:SHOWN]), *more]
+def _places(names: Iterable[str], number: int) -> list[str]:
+    """The first names, of so many."""
+    more = [f"  and {number - SHOWN} more"] if number > SHOWN else []
+    return [*(f"  {name}" for name in islice(names, SHOWN)), *more]
