@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Condition
 from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.instruments import fewer_than_terms
 from sdcgate.facility.model_options import (
     fit_options,
     groups_asked,
@@ -237,6 +238,8 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
     problems += _several_levels(plan)
     problems += _many_codes(plan)
     problems += _outcome_out_of_bounds(plan)
+    if instruments is not None:
+        problems += fewer_than_terms(formula, instruments, vocabulary(dataset))
     for condition in plan.population:
         if not condition.codes:
             message = f"Only missing values of {condition.variable} are chosen, which the formula needs."

@@ -9,6 +9,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.charges import cells_told
+from sdcgate.facility.deciding_variables import DecidingVariables
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
@@ -139,6 +140,7 @@ class ModelWay:
         """`whole` is a judge that refuses what would have to be protected."""
         self._engine = engine
         self._idle = IdleColumns(engine)
+        self._deciding = DecidingVariables(engine)
         self._judge = judge
         self._whole = whole
         self._risk = risk
@@ -165,8 +167,8 @@ class ModelWay:
             refusal = refuse_without_data(table)
             if refusal is not None:
                 return Refusal(refusal.consequence, refusal.reasons, ())
-        idle = self._idle.reasons(plan.dataset, plan.valid, plan.levels)
-        return Refusal(Consequence.REFUSE, tuple(idle), ()) if idle else None
+        known = self._idle.reasons(plan.dataset, plan.valid, plan.levels) or self._deciding.reasons(plan)
+        return Refusal(Consequence.REFUSE, tuple(known), ()) if known else None
 
     def compute(self, plan: ModelPlan) -> ModelInHand:
         """Step 3: the tables that the model implies."""
