@@ -35,10 +35,10 @@ def ask(house: House, formula: str, kind: str = "LINEAR", dataset: str = "randhi
     [
         ("LINEAR", "meddol ~ household_size * site", {}, "MINIMUM_UNITS", "ask household_size by groups"),
         (
-            "POISSON",
-            "totadm ~ female",
-            {"site": ["1"]},
-            "OUTCOME_CLASS",
+            "LOGIT",
+            'C(hlthp, event="1") ~ female + income',
+            {"site": ["4"], "year": ["5"]},
+            "MINIMUM_UNITS",
             "leave out a condition of the filter",
         ),
     ],

@@ -16,7 +16,7 @@ from sdcgate.methods.outputs.cell_sums import CellSums
 from sdcgate.methods.outputs.design import Indicator
 from sdcgate.methods.outputs.estimates import ModelEstimate
 from sdcgate.methods.outputs.formula import Factor, Numeric, Term, term_text
-from sdcgate.methods.outputs.implied_tables import FEW_VALUES, columns_within
+from sdcgate.methods.outputs.implied_tables import FEW_VALUES, columns_within, usual_or_other
 from sdcgate.methods.outputs.influence import ALL_BUT_ONE
 from sdcgate.methods.outputs.linear_algebra import gram
 from sdcgate.methods.outputs.model_facts import ColumnFacts, ModelFacts, TermFacts
@@ -36,6 +36,8 @@ class SumChecks:
     solution: LinearSolution = field(repr=False)
     largest: int
     weight_unit: float
+    outcome_of_classes: bool
+    """Whether the outcome has few values in the whole dataset."""
 
     def influence(self) -> UnitInfluence:
         """What the most influential units do to the coefficients. Raises ComputationFailed."""
@@ -178,7 +180,8 @@ class SumChecks:
         last = len(self.people.query.numbers) - 1
         if self._different[2].get(last, FEW_VALUES + 1) > FEW_VALUES:
             return NOBODY
-        return self.sums.units_by(Grouping(by_cell=False, numbers=(last,)))
+        units = self.sums.units_by(Grouping(by_cell=False, numbers=(last,)))
+        return units if self.outcome_of_classes else usual_or_other(units, self.people.units)
 
     def _of_term(self, term: Term) -> TermFacts:
         factors = tuple((part.variable, part.level) for part in term if isinstance(part, Factor))

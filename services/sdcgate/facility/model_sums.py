@@ -52,23 +52,32 @@ def fit_by_sums(
     codes: dict[Level, tuple[str, ...]],
     largest: int,
     left: Callable[[], float],
+    outcome_of_classes: bool = True,
 ) -> Fitted | NotEstimable | None:
     """The model with the facts that its rules are about; None where its records are needed.
 
     `codes` are the codes of each factor that have columns, `largest` how many of the largest units of a
-    coefficient the rules look at, `left` the seconds that are left: no statement begins when there are none.
+    coefficient the rules look at, `left` the seconds that are left: no statement begins when there are none,
+    `outcome_of_classes` whether the outcome has few values in the whole dataset.
     Raises ComputationFailed, TimeOver.
     """
     try:
         formula = with_references(plan.formula, references)
         design = build_design(formula, vocabulary(plan.dataset), codes)
-        return _fitted(engine, plan, design, largest, left) if sums_suffice(plan, design) else None
+        if not sums_suffice(plan, design):
+            return None
+        return _fitted(engine, plan, design, largest, outcome_of_classes, left)
     except ModelProblemError as error:
         return NotEstimable(error.problems)
 
 
 def _fitted(
-    engine: Engine, plan: ModelPlan, every: Design, largest: int, left: Callable[[], float]
+    engine: Engine,
+    plan: ModelPlan,
+    every: Design,
+    largest: int,
+    outcome_of_classes: bool,
+    left: Callable[[], float],
 ) -> Fitted | None:
     dataset, options, in_time = plan.dataset, plan.options, still_time(left)
     query = _query(plan, every)
@@ -86,7 +95,7 @@ def _fitted(
     estimate = ols_from_cross_products(
         found.products, people.design, confidence=options.confidence, solution=solution
     )
-    checks = SumChecks(sums, people, found, solution, largest, weight_unit)
+    checks = SumChecks(sums, people, found, solution, largest, weight_unit, outcome_of_classes)
     in_time()
     influence = checks.influence()
     in_time()

@@ -11,6 +11,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.charges import cells_told
 from sdcgate.facility.deciding_variables import DecidingVariables
 from sdcgate.facility.errors import Unavailable
+from sdcgate.facility.few_valued import FewValued
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.idle_columns import IdleColumns
@@ -141,6 +142,7 @@ class ModelWay:
         self._engine = engine
         self._idle = IdleColumns(engine)
         self._deciding = DecidingVariables(engine)
+        self._few_valued = FewValued(engine)
         self._judge = judge
         self._whole = whole
         self._risk = risk
@@ -268,7 +270,13 @@ class ModelWay:
         largest = plan.policy.models.rules.largest
         with watcher().stage(Stage.FIT):
             return fit_by_sums(
-                engine, plan, coding.references, coding.codes, largest, lambda: ends - monotonic()
+                engine,
+                plan,
+                coding.references,
+                coding.codes,
+                largest,
+                lambda: ends - monotonic(),
+                self._few_valued.outcome(plan),
             )
 
     def _by_records(
@@ -285,6 +293,7 @@ class ModelWay:
             coding.together,
             self._people(hand),
             plan.policy.models.rules.largest,
+            self._few_valued.outcome(plan),
         )
         with watcher().stage(Stage.FIT):
             return self._room.run(fit, task, seconds=left())

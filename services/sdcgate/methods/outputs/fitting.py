@@ -17,6 +17,7 @@ from sdcgate.methods.outputs.implied_tables import (
     term_facts,
     units_apart,
     units_by_group,
+    usual_or_other,
 )
 from sdcgate.methods.outputs.influence import influence_of
 from sdcgate.methods.outputs.linear_models import fit_linear
@@ -107,11 +108,14 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
 
 
 def _outcome_units(fit: Fit, data: ModelData) -> IntArray:
-    """Units of each class of the outcome, or of each value where it has few; a time tells no class."""
+    """Units of each class of the outcome, or of each value where these are classes; a time tells no class."""
     if fit.classified is not None:
         return units_by_group(fit.classified.positions, fit.classified.count, data.units)
     few = few_values(data.outcome) if data.events is None else None
-    return np.zeros(0, dtype=np.int64) if few is None else units_by_group(*few, data.units)
+    if few is None:
+        return np.zeros(0, dtype=np.int64)
+    units = units_by_group(*few, data.units)
+    return units if data.outcome_of_classes else usual_or_other(units, number_of_units(data.units))
 
 
 def _refuse_data(data: ModelData) -> None:

@@ -92,6 +92,23 @@ def _combinations(factors: tuple[VariableLevel, ...], records: Records) -> tuple
     return _renumbered(groups, declared)
 
 
+def usual_or_other(units_by_value: IntArray, units: int) -> IntArray:
+    """Units of an outcome's most frequent value and of all others, where half of the units have that value.
+
+    Estimates of a number tell sums over the values, and so of few who alone have another than the usual one
+    what they are like on average. Of others no value stands apart: empty. `units_by_value` are units of each
+    value, in which a unit of several values counts several times; then at least so many have another value.
+    """
+    if len(units_by_value) < 2:
+        return units_by_value
+    usual = int(units_by_value.max())
+    others = np.delete(units_by_value, int(units_by_value.argmax()))
+    if 2 * usual < units:
+        return np.zeros(0, dtype=np.int64)
+    alone = int(units_by_value.sum()) == units
+    return np.array([usual, others.sum() if alone else max(others.max(), units - usual)], dtype=np.int64)
+
+
 def _renumbered(groups: IntArray, count: int) -> tuple[IntArray, int]:
     """Groups numbered without those that nobody is in, and how many are left."""
     present = np.flatnonzero(np.bincount(groups, minlength=count))
