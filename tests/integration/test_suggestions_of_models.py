@@ -8,7 +8,12 @@ import pandas as pd
 import pytest
 
 from house import House, build, people_descriptor, reasons, table_request, verdict, with_randhie
+from sdcgate.facility.errors import InvalidRequest
+from sdcgate.facility.model_plan import make_model_plan
+from sdcgate.facility.model_suggestions import WITHOUT, model_suggestion
 from sdcgate.facility.pace import Pace
+from sdcgate.methods.outputs.problems import ModelProblem
+from sdcgate.methods.rules import ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
 
@@ -65,8 +70,88 @@ def test_a_model_without_a_filter_is_not_told_to_leave_it_out(tmp_path: Path) ->
     assert reasons(answered) == ["DIFFERENCING"]
     assert "filter" not in answered.decision.reasons[0].suggestion
     assert "table" not in answered.decision.reasons[0].suggestion
-    assert "Leave out a variable" in answered.decision.reasons[0].suggestion
+    assert "eave out" not in answered.decision.reasons[0].suggestion
+    assert "people of an earlier answer" in answered.decision.reasons[0].suggestion
     house.facility.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "formula", "reason", "suggested"),
+    [
+        ("LINEAR", "numeric(coins) ~ plan", "NOT_ESTIMABLE", "Ask another outcome or another term."),
+        ("LOGIT", 'C(hlthp, event="1") ~ plan', "NOT_ESTIMABLE", "Ask another outcome or another term."),
+        ("LINEAR", "mdvis ~ cube(meddol)", "LEVERAGE", "Ask meddol without cube."),
+        ("LINEAR", "mdvis ~ cube(meddol)", "INFLUENCE", "Ask meddol without cube."),
+    ],
+)
+def test_of_a_single_term_none_is_left_out(
+    house: House, kind: str, formula: str, reason: str, suggested: str
+) -> None:
+    answered = ask(house, formula, kind)
+
+    found = dict(zip(reasons(answered), answered.decision.reasons, strict=True))
+    assert found[reason].suggestion == suggested
+    assert "leave out" not in found[reason].message
+
+
+@pytest.fixture
+def planned(house: House) -> Any:
+    dataset = house.engine.dataset("randhie")
+    policy = house.facility._policies.of(dataset)
+
+    def made(formula: str, kind: str = "LINEAR", groups: str = "", **filters: Any) -> Any:
+        asked = pb.QueryModelRequest(
+            dataset="randhie",
+            kind=model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}"),
+            formula=formula,
+            groups=groups,
+            filter=table_request(**filters).filter,
+        )
+        return make_model_plan(dataset, policy, asked)
+
+    return made
+
+
+def test_what_cannot_be_estimated_is_mended_where_it_fails(planned: Any) -> None:
+    died = [ModelProblem("outcome", "nobody of this population has the event")]
+    alone = [ModelProblem("groups", "have to be several")]
+    cox = planned('surv(mdvis, C(hlthp, event="1")) ~ female', "COX", site=["1"])
+    mixed = planned("mdvis ~ female", "MIXED", "household_size")
+
+    of_events = model_suggestion(ReasonCode.NOT_ESTIMABLE, cox, died)
+    of_groups = model_suggestion(ReasonCode.NOT_ESTIMABLE, mixed, alone)
+
+    assert of_events == "Name another event, or leave out a condition of the filter or choose more codes."
+    assert of_groups == "Ask groups of another variable, or ask LINEAR, which has none."
+
+
+@pytest.mark.parametrize("code", [code for code in ReasonCode if code not in WITHOUT])
+def test_each_reason_has_a_suggestion_and_none_of_what_a_model_lacks(planned: Any, code: ReasonCode) -> None:
+    """One term, one level, no filter, no number: nothing of these can be left out or changed."""
+    said = model_suggestion(code, planned("mdvis ~ female"))
+
+    assert said
+    for impossible in ("eave out", "filter or choose", "interaction", "coarser", "log1p"):
+        assert impossible not in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "formula", "groups", "filters", "path"),
+    [
+        ("COX", 'surv(mdvis, C(hlthp, event="1")) ~ female', "", {"hlthp": ["0"]}, "filter"),
+        ("COX", 'surv(mdvis, C(hlthp, event="1")) ~ 1', "", {}, "formula"),
+        ("LOGIT", 'C(hlthp, event="1") ~ female', "", {"hlthp": ["1"]}, "filter"),
+        ("MIXED", "mdvis ~ female", "site", {"site": ["1"]}, "filter"),
+        ("FIXED_EFFECTS", "mdvis ~ 1", "site", {}, "formula"),
+    ],
+)
+def test_what_formula_and_filter_alone_make_impossible_is_a_mistake_in_the_request(
+    planned: Any, kind: str, formula: str, groups: str, filters: dict[str, list[str]], path: str
+) -> None:
+    with pytest.raises(InvalidRequest) as wrong:
+        planned(formula, kind, groups, **filters)
+
+    assert [problem.path for problem in wrong.value.problems] == [path]
 
 
 def test_of_variables_that_follow_from_each_other_no_alternative_keeps_all(tmp_path: Path) -> None:

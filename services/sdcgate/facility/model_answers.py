@@ -19,6 +19,7 @@ from sdcgate.facility.recording import Found
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.design import Indicator
 from sdcgate.methods.outputs.fits import Family
+from sdcgate.methods.outputs.problems import ModelProblem
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate.wire.models import model_to_message
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -65,8 +66,8 @@ def decided_model(asked: Asked, plan: ModelPlan, outcome: ModelOutcome, reviewed
         for code in outcome.codes:
             told = TOGETHER if outcome.together else OF_MODELS.get(code, REFUSED)
             message = REFERRED if consequence is Consequence.REFER else told
-            message = " ".join((message, *outcome.not_estimable))
-            reason = model_reason(code, message, plan)
+            why = (f"{problem.path}: {problem.message}." for problem in outcome.not_estimable)
+            reason = model_reason(code, " ".join((message, *why)), plan, problems=outcome.not_estimable)
             if outcome.together:
                 reason.suggestion = TERMS_ASKED_BEFORE
             decision.reasons.append(reason)
@@ -169,10 +170,16 @@ def _in_order(model: model_pb2.Model, fitted: Fitted) -> None:
     model.coefficients.extend(ordered)
 
 
-def model_reason(code: ReasonCode, message: str, plan: ModelPlan, instead: bool = True) -> pb.Reason:
+def model_reason(
+    code: ReasonCode,
+    message: str,
+    plan: ModelPlan,
+    instead: bool = True,
+    problems: Sequence[ModelProblem] = (),
+) -> pb.Reason:
     """A reason with what to ask instead, where that is of any use."""
     return pb.Reason(
         code=policy_pb2.ReasonCode.Name(code.value),
         message=message or MESSAGES.get(code, REFUSED),
-        suggestion=model_suggestion(code, plan) if instead else "",
+        suggestion=model_suggestion(code, plan, problems) if instead else "",
     )

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.queries import Condition
 from sdcgate.facility.model_vocabulary import vocabulary
 from sdcgate.facility.plan import unknown
 from sdcgate.methods.outputs.design import VariableLevel
 from sdcgate.methods.outputs.fits import Family, FitOptions
-from sdcgate.methods.outputs.formula import Classes, Formula, Numeric, Survival
+from sdcgate.methods.outputs.formula import Classes, Formula, Numeric, Outcome, Survival
 from sdcgate.methods.outputs.formula_parser import parse_formula
 from sdcgate.methods.outputs.formula_tokens import FormulaError
 from sdcgate.methods.outputs.sandwich import Covariance
@@ -19,6 +20,8 @@ OF_EVENTS = frozenset({Family.LOGIT, Family.PROBIT})
 """Families whose outcome is one class against the others."""
 OF_CLASSES = frozenset({Family.MULTINOMIAL_LOGIT, Family.ORDERED_LOGIT})
 WITH_GROUPS = frozenset({Family.FIXED_EFFECTS, Family.MIXED})
+WITH_A_BASELINE = frozenset({Family.COX, Family.ORDERED_LOGIT, Family.FIXED_EFFECTS})
+"""Families that have a baseline, thresholds or groups in place of a constant."""
 WITHOUT_WEIGHTS = frozenset(
     {Family.QUANTILE, Family.FIXED_EFFECTS, Family.MIXED, Family.COX, Family.TWO_STAGE}
 )
@@ -105,21 +108,52 @@ def instruments_asked(
         return None
 
 
+def filtered_away(
+    dataset: Dataset, population: Sequence[Condition], outcome: object, groups: VariableLevel | None
+) -> list[FieldProblem]:
+    """That a filter leaves no event or nothing else, or one group alone: the codes tell it without data."""
+    left = {condition.variable: condition for condition in population}
+    found = []
+    classes = outcome.status if isinstance(outcome, Survival) else outcome
+    if isinstance(classes, Classes) and classes.event:
+        variable = classes.factor.variable
+        codes = _codes_left(dataset, left[variable], classes.factor.level)
+        if classes.event not in codes or (isinstance(outcome, Classes) and len(codes) == 1):
+            message = f"The filter on {variable} leaves no event, or nothing else: choose more codes."
+            found.append(FieldProblem("filter", message))
+    if groups and len(_codes_left(dataset, left[groups[0]], groups[1])) == 1:
+        found.append(
+            FieldProblem("filter", f"The filter leaves one group of {groups[0]}: choose more codes.")
+        )
+    return found
+
+
+def _codes_left(dataset: Dataset, condition: Condition, level: str) -> list[str]:
+    """Codes of a level of which a condition on the variable leaves some."""
+    chosen = dataset.mask(condition.variable, condition.level, condition.codes)
+    asked = dataset.level(condition.variable, level)
+    return [code for code, mask in zip(asked.codes, asked.masks, strict=True) if mask & chosen]
+
+
 def unfit(formula: Formula, family: Family) -> list[FieldProblem]:
     """Where formula and family do not go together."""
-    name, outcome = family.name, formula.outcome
-    if outcome is None:
+    if formula.outcome is None:
         return [FieldProblem("formula", "Name the outcome before `~`.")]
-    classes = isinstance(outcome, Classes)
+    message = _unfit_outcome(formula.outcome, family)
+    if not message and family in WITH_A_BASELINE and not (formula.intercept and any(formula.terms)):
+        message = f"{family.name} has a baseline of its own: leave `- 1` out and name at least one term."
+    return [FieldProblem("formula", message)] if message else []
+
+
+def _unfit_outcome(outcome: Outcome, family: Family) -> str:
+    name, classes = family.name, isinstance(outcome, Classes)
     if family in OF_EVENTS and not (isinstance(outcome, Classes) and outcome.event):
-        message = f'{name} needs an outcome of one class: `C(variable, event="code") ~ ...`.'
-        return [FieldProblem("formula", message)]
+        return f'{name} needs an outcome of one class: `C(variable, event="code") ~ ...`.'
     if family in OF_CLASSES and not (isinstance(outcome, Classes) and not outcome.event):
-        return [FieldProblem("formula", f"{name} needs a variable as its outcome: `variable ~ ...`.")]
+        return f"{name} needs a variable as its outcome: `variable ~ ...`."
     if family is Family.COX and not isinstance(outcome, Survival):
-        message = 'COX needs a time and what ends it: `surv(months, C(died, event="1")) ~ ...`.'
-        return [FieldProblem("formula", message)]
+        return 'COX needs a time and what ends it: `surv(months, C(died, event="1")) ~ ...`.'
     of_numbers = family not in OF_EVENTS | OF_CLASSES | {Family.COX}
     if of_numbers and (classes or not isinstance(outcome, Numeric)):
-        return [FieldProblem("formula", f"{name} needs a measure as its outcome.")]
-    return []
+        return f"{name} needs a measure as its outcome."
+    return ""

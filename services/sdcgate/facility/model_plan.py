@@ -16,6 +16,7 @@ from sdcgate.engine.queries import Condition
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.instruments import fewer_than_terms
 from sdcgate.facility.model_options import (
+    filtered_away,
     fit_options,
     groups_asked,
     instruments_asked,
@@ -244,6 +245,7 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
         if not condition.codes:
             message = f"Only missing values of {condition.variable} are chosen, which the formula needs."
             problems.append(FieldProblem("filter", message))
+    problems += filtered_away(dataset, plan.population, formula.outcome, groups)
     if problems:
         raise InvalidRequest(problems)
     return plan

@@ -1,84 +1,140 @@
-"""What to ask instead of a model: from formula, filter and the dataset's public levels only."""
+"""What to ask instead of a model: from formula, filter and the dataset's public levels only.
+
+Each can be done with the model that was asked, and makes another one of it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 
 from sdcgate.facility.model_plan import Level, ModelPlan
-from sdcgate.methods.outputs.formula import Classes, Survival
+from sdcgate.facility.model_vocabulary import vocabulary
+from sdcgate.methods.outputs.fits import Family
+from sdcgate.methods.outputs.formula import Classes, Numeric, Survival, Term
+from sdcgate.methods.outputs.problems import ModelProblem
 from sdcgate.methods.rules import ReasonCode
 
-FEWER_TERMS = "Leave out a term or an interaction, ask factors by coarser levels, or widen the filter."
-SUGGESTIONS = {
-    ReasonCode.RESIDUAL_DEGREES: FEWER_TERMS,
-    ReasonCode.SATURATED: FEWER_TERMS,
-    ReasonCode.PERFECT_FIT: "Leave out the term that tells the outcome.",
-    ReasonCode.LEVERAGE: "Use a transformation such as log1p of a skewed measure, or leave it out.",
-    ReasonCode.INFLUENCE: "Ask the factor by a coarser level, or leave the term out.",
-    ReasonCode.NOT_ESTIMABLE: (
-        "Leave out terms that others determine or that tell the outcome, ask factors by coarser levels, or "
-        "widen the filter."
-    ),
-    ReasonCode.UNPROVED: "",
-    ReasonCode.VERSION_DIFFERENCE: "",
-    ReasonCode.REVIEW: "",
-}
 WIDER = "leave out a condition of the filter"
+SEPARATE = "leave out the term that tells the outcome"
+DAMPING = ("log1p", "log", "sqrt")
+"""Transformations that make a skewed measure less so, the usual one first."""
+WITHOUT = frozenset({ReasonCode.UNPROVED, ReasonCode.REVIEW})
+"""Reasons of which only waiting helps."""
 
 
-def model_suggestion(code: ReasonCode, plan: ModelPlan) -> str:
-    """What may be asked in place of a model that is held for a reason; empty where only waiting helps."""
-    match code:
-        case ReasonCode.DIFFERENCING:
-            return _of_other_people(plan)
-        case ReasonCode.MINIMUM_BASE:
-            return "Leave out a condition of the filter, or choose more codes."
-        case ReasonCode.OUTCOME_CLASS:
-            return _of_outcome(plan)
-        case _ if code in SUGGESTIONS:
-            return SUGGESTIONS[code]
-        case _:
-            return _of_categories(plan)
+def model_suggestion(code: ReasonCode, plan: ModelPlan, problems: Sequence[ModelProblem] = ()) -> str:
+    """What may be asked in place of a model that is held for a reason; empty where only waiting helps.
+
+    `problems` are those for which it cannot be estimated.
+    """
+    if code in WITHOUT:
+        return ""
+    if code is ReasonCode.NOT_ESTIMABLE:
+        return _of_problems(plan, problems)
+    found = _WAYS[code](plan) if code in _WAYS else [*_terms_instead(plan), *_wider(plan)]
+    return _sentence(found)
 
 
-def _of_other_people(plan: ModelPlan) -> str:
-    if plan.filters:
-        return "Ask the model without the filter, or of the people of an earlier answer."
-    return "Leave out a variable that some people lack, so that its people are those of an earlier answer."
+def _of_other_people(plan: ModelPlan) -> list[str]:
+    """Who lacks what is not public: so it is not said which variable to leave out."""
+    found = ["ask the model without the filter"] if plan.filters else []
+    if _may_lose_a_term(plan):
+        found.append("leave out a term with a variable that some people lack, where there is one")
+    return [*found, "ask it of the people of an earlier answer, such as those who have a variable of it"]
 
 
-def _of_outcome(plan: ModelPlan) -> str:
+def _of_outcome(plan: ModelPlan) -> list[str]:
     outcome = plan.formula.outcome
     coarser = ""
     if isinstance(outcome, Classes) and not outcome.event:
         coarser = _coarser(plan, (outcome.factor.variable, outcome.factor.level))
     found = [f"ask the outcome by {coarser}"] if coarser else []
-    found += _terms_instead(plan)
-    found += [WIDER] if plan.filters else []
+    found += [*_terms_instead(plan), *_wider(plan)]
     if not isinstance(outcome, Classes | Survival):
-        found.append("ask a measure of more values, each of which counts as a class where they are few")
-    return _sentence(found)
+        found.append("ask a measure of more values")
+    return found
 
 
-def _of_categories(plan: ModelPlan) -> str:
-    return _sentence([*_terms_instead(plan), *([WIDER] if plan.filters else [])])
+def _of_problems(plan: ModelPlan, problems: Sequence[ModelProblem]) -> str:
+    """By what stands in the way: terms, the outcome, groups, instruments."""
+    paths = {problem.path for problem in problems}
+    found: list[str] = []
+    if "groups" in paths:
+        found += ["ask groups of another variable", "ask LINEAR, which has none"]
+    if "instruments" in paths:
+        found += ["name other instruments"]
+    if "outcome" in paths and plan.options.family is Family.COX:
+        found += ["name another event"]
+    elif paths & {"outcome", "formula"} or not paths:
+        found += _terms_instead(plan, "leave out a term that others determine or that tells the outcome")
+    return _sentence([*found, *_wider(plan)])
 
 
-def _terms_instead(plan: ModelPlan) -> list[str]:
+def _of_perfect_fit(plan: ModelPlan) -> list[str]:
+    return [SEPARATE] if _may_lose_a_term(plan) else []
+
+
+def _of_weight(plan: ModelPlan) -> list[str]:
+    return [*_transformed(plan), *_terms_instead(plan), *_wider(plan)]
+
+
+def _terms_instead(plan: ModelPlan, leaving: str = "leave a term or an interaction out") -> list[str]:
     levels = dict.fromkeys((factor.variable, factor.level) for factor in plan.factors)
     found = [f"ask {level[0]} by {name}" for level in levels if (name := _coarser(plan, level))]
     for name in plan.numbered:
         finest = plan.dataset.levels(name)[0].name
-        if coarser := _coarser(plan, (name, finest)):
+        in_terms = any(number.measure == name for number in _numbers(plan))
+        if in_terms and (coarser := _coarser(plan, (name, finest))):
             found.append(f"ask {name} as a factor by {coarser}")
-    terms = [term for term in plan.formula.terms if term]
-    if len(terms) > 1:
-        found.append("leave a term or an interaction out")
+    return [*found, leaving] if _may_lose_a_term(plan) else found
+
+
+def _transformed(plan: ModelPlan) -> list[str]:
+    """A measure of the terms by a function that it may be asked by, or without the one that it has."""
+    found = []
+    for number in _numbers(plan):
+        known = vocabulary(plan.dataset).measure(number.measure)
+        damping = [name for name in DAMPING if known is not None and name in known.transformations]
+        if number.transformation:
+            found.append(f"ask {number.measure} without {number.transformation}")
+        elif damping:
+            found.append(f"ask {damping[0]}({number.measure}) in place of {number.measure}")
     return found
+
+
+def _numbers(plan: ModelPlan) -> list[Numeric]:
+    return [part for term in _terms(plan) for part in term if isinstance(part, Numeric)]
+
+
+def _wider(plan: ModelPlan) -> list[str]:
+    return [f"{WIDER} or choose more codes"] if plan.filters else []
+
+
+def _terms(plan: ModelPlan) -> list[Term]:
+    return [term for term in plan.formula.terms if term]
+
+
+def _may_lose_a_term(plan: ModelPlan) -> bool:
+    return len(_terms(plan)) > 1
 
 
 def _coarser(plan: ModelPlan, level: Level) -> str:
     """The next level of a variable that the policy allows; empty where there is none."""
     names = [known.name for known in plan.dataset.levels(level[0])]
-    return next(iter(names[names.index(level[1]) + 1 :]), "")
+    allowed = plan.policy.allowed_levels.get(level[0])
+    coarser = names[names.index(level[1]) + 1 :]
+    return next((name for name in coarser if allowed is None or name in allowed), "")
 
 
 def _sentence(found: list[str]) -> str:
-    text = ", or ".join(found) or "ask another outcome or another term"
+    text = ", or ".join(dict.fromkeys(found)) or "ask another outcome or another term"
     return f"{text[0].upper()}{text[1:]}."
+
+
+_WAYS: Mapping[ReasonCode, Callable[[ModelPlan], list[str]]] = {
+    ReasonCode.DIFFERENCING: _of_other_people,
+    ReasonCode.MINIMUM_BASE: _wider,
+    ReasonCode.OUTCOME_CLASS: _of_outcome,
+    ReasonCode.PERFECT_FIT: _of_perfect_fit,
+    ReasonCode.LEVERAGE: _of_weight,
+    ReasonCode.INFLUENCE: _of_weight,
+}
+"""What may be asked for a reason; for all others coarser terms and a wider filter."""

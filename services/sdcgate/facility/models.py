@@ -49,6 +49,7 @@ from sdcgate.facility.told_by_factors import told_by_factors
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
+from sdcgate.methods.outputs.problems import ModelProblem
 from sdcgate.methods.rules import Consequence, ReasonCode
 
 
@@ -81,7 +82,7 @@ class ModelOutcome:
     """Coefficients of the estimate that are, shape (parameters,)."""
     not_estimated: tuple[str, ...] = field(default=(), repr=False)
     """Names of withheld coefficients of codes that are fitted as one with another, which stands for them."""
-    not_estimable: tuple[str, ...] = ()
+    not_estimable: tuple[ModelProblem, ...] = ()
     """Why the model cannot be estimated; nothing of records or codes."""
     findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
     left_out: bool = False
@@ -249,8 +250,7 @@ class ModelWay:
             if told_by_factors(self._engine, hand.plan, still_time(left)):
                 return ModelOutcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), tuple(outcomes))
             codes = (ReasonCode.NOT_ESTIMABLE,)
-            why = tuple(f"{problem.path}: {problem.message}." for problem in fitted.problems)
-            return ModelOutcome(Consequence.REFUSE, codes, tuple(outcomes), not_estimable=why)
+            return ModelOutcome(Consequence.REFUSE, codes, tuple(outcomes), not_estimable=fitted.problems)
         return self._checked(hand.plan, fitted, judged, references, outcomes, left, approved)
 
     def _fitted(self, hand: ModelInHand, coding: _Coding, left: Callable[[], float]) -> Fitted | NotEstimable:

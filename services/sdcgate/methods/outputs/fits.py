@@ -200,8 +200,7 @@ def fitting() -> Iterator[None]:
 def separation() -> ModelProblemError:
     """The problem that the terms foretell the outcome."""
     message = (
-        "the terms foretell the outcome of some people completely, so that there are no finite estimates: "
-        "leave out the term that does, or ask it by a coarser level"
+        "the terms foretell the outcome of some people completely, so that there are no finite estimates"
     )
     return ModelProblemError([ModelProblem("outcome", message)])
 

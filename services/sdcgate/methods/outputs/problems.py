@@ -33,7 +33,7 @@ class NotConverged(ModelProblemError):
 
 def not_converged() -> NotConverged:
     """The problem that a search for estimates did not arrive."""
-    message = "the fit did not converge in this population; ask for fewer terms or coarser factors"
+    message = "the fit did not converge in this population"
     return NotConverged([ModelProblem("formula", message)])
 
 
