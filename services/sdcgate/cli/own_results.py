@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from math import isnan
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sdcgate.methods.outputs.model_checks import ModelFinding
     from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
-    from sdcgate.methods.rules import Finding
+    from sdcgate.methods.rules import Finding, ReasonCode
     from sdcgate.methods.tables.assessment import Assessment
     from sdcgate.policy.effective import EffectivePolicy
     from sdcgate.wire.risk import TableToAssess
@@ -93,7 +94,7 @@ def _cells(table: "TableToAssess", finding: "Finding") -> Iterator[str]:
 
 
 def _judged_model(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[str], bool]:
-    from sdcgate.methods.outputs.model_checks import assess_model
+    from sdcgate.methods.outputs.model_checks import assess_model, unjudged
     from sdcgate.wire.json import from_json
     from sdcgate.wire.model_facts import facts_from_message, rules_from_message, rules_to_message
     from sdcgate.wire.problems import InvalidMessageError
@@ -110,13 +111,16 @@ def _judged_model(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[s
     except InvalidMessageError as error:
         raise ValueError("\n".join(map(str, error.problems))) from None
     columns, terms = ([one.name for one in request.facts.columns], [one.text for one in request.facts.terms])
-    found = assess_model(facts, rules_from_message(request.rules))
-    return [line for finding in found for line in _of_model(finding, columns, terms)], not found
+    rules = rules_from_message(request.rules)
+    found = assess_model(facts, rules)
+    lines = [line for finding in found for line in _of_model(finding, columns, terms)]
+    return lines + _unjudged(*unjudged(facts, rules)), not found
 
 
 def _of_model(finding: "ModelFinding", columns: list[str], terms: list[str]) -> list[str]:
     at = [columns[place] for place in finding.columns] + [terms[place] for place in finding.terms]
-    figures = f"{finding.figure:g}, allowed {finding.bound:g}"
+    told = "not given" if isnan(finding.figure) else f"{finding.figure:g}"
+    figures = f"{told}, allowed {finding.bound:g}"
     return [f"{finding.rule.name} ({finding.consequence.name.lower()}): {figures}", *_places(at, len(at))]
 
 
@@ -154,10 +158,13 @@ def _lines(
         figures = "" if finding.cells else f": {finding.figure:g}, allowed {finding.bound:g}"
         lines.append(f"{finding.rule.name} ({finding.consequence.name.lower()}){of}{figures}")
         lines += _places(names(finding), len(finding.cells))
-    if found.unchecked:
-        rules = ", ".join(rule.name for rule in found.unchecked)
-        lines.append(f"not judged: {rules}; what is absent: {', '.join(found.absent)}")
-    return lines
+    return lines + _unjudged(found.unchecked, found.absent)
+
+
+def _unjudged(rules: Iterable["ReasonCode"], absent: Iterable[str]) -> list[str]:
+    """That rules were not judged for want of facts; nothing where all were."""
+    names = ", ".join(rule.name for rule in rules)
+    return [f"not judged: {names}; what is absent: {', '.join(absent)}"] if names else []
 
 
 def _places(names: Iterable[str], number: int) -> list[str]:

@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 
 from sdcgate.methods.cells import Axis, Facts
-from sdcgate.methods.outputs.model_checks import assess_model
+from sdcgate.methods.outputs.model_checks import assess_model, unjudged
 from sdcgate.methods.outputs.statistic_assessment import assess_statistic
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import Consequence, IndividualRisk, MinimumUnits, Rules
@@ -72,9 +72,8 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         if problems := unknown_fields(request):
             raise InvalidArgument(problems)
         rules = model_facts.rules_from_message(request.rules)
-        return model_facts.findings_to_message(
-            assess_model(model_facts.facts_from_message(request.facts), rules)
-        )
+        facts = model_facts.facts_from_message(request.facts)
+        return model_facts.findings_to_message(assess_model(facts, rules), *unjudged(facts, rules))
 
     def AssessStatistic(
         self,

@@ -8,6 +8,7 @@ import numpy as np
 from sdcgate.methods.outputs import model_rules as r
 from sdcgate.methods.outputs.model_checks import ModelFinding
 from sdcgate.methods.outputs.model_facts import ColumnFacts, ModelFacts, TermFacts
+from sdcgate.methods.rules import ReasonCode
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate.wire.rules import consequence, reason_code
 from sdcgate_proto.sdcgate.risk.v1 import models_pb2
@@ -197,9 +198,13 @@ def rules_from_message(message: models_pb2.ModelRules) -> r.ModelRules:
     )
 
 
-def findings_to_message(findings: Iterable[ModelFinding]) -> models_pb2.AssessModelResponse:
-    """Write findings."""
-    response = models_pb2.AssessModelResponse()
+def findings_to_message(
+    findings: Iterable[ModelFinding], unchecked: Iterable[ReasonCode] = (), absent: Iterable[str] = ()
+) -> models_pb2.AssessModelResponse:
+    """Write findings, and what could not be judged for want of which facts."""
+    response = models_pb2.AssessModelResponse(
+        unchecked=[cast("policy_pb2.ReasonCode", int(rule)) for rule in unchecked], absent=absent
+    )
     for finding in findings:
         response.findings.add(
             rule=cast("policy_pb2.ReasonCode", int(finding.rule)),

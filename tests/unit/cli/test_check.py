@@ -93,10 +93,46 @@ def test_a_model_is_told_from_a_table_and_judged_by_its_own_rules_or_a_policys(t
     by_policy = check(tmp_path, openapi_model_examples.ASSESSED, "--policy", "five-safes")
     assert by_policy.exit_code == 1
     assert "region[T.s]" in by_policy.stdout
+    assert "not judged: INFLUENCE; what is absent: residual_share" in by_policy.stdout
     many = {**openapi_model_examples.ASSESSED["facts"], "units": 900, "records": 900}
     degrees = {"residual_degrees": {"count": 10, "consequence": "REFUSE"}}
     passes = check(tmp_path, {"facts": many, "rules": degrees})
     assert (passes.exit_code, passes.stdout) == (0, "No rule finds anything.\n")
+
+
+def test_of_facts_of_a_model_that_are_not_given_it_is_said_that_they_are_not(tmp_path):
+    facts = openapi_model_examples.ASSESSED["facts"]
+    some = {name: value for name, value in facts.items() if name not in ("maximum_leverage", "exact_share")}
+    columns = [{name: one[name] for name in ("name", "term")} for one in facts["columns"]]
+    refuse = {"consequence": "REFUSE"}
+    rules = {
+        "influence": {"largest": 2, "share": 0.5, **refuse},
+        "leverage": {"value": 0.5, **refuse},
+        "fit": {"r_squared": 0.9, "exact_share": 0.5, **refuse},
+    }
+
+    found = check(tmp_path, {"facts": {**some, "columns": columns}, "rules": rules})
+
+    assert found.exit_code == 1
+    assert found.stdout.splitlines() == [
+        "INFLUENCE (refuse): not given, allowed 0.5",
+        "  Intercept",
+        "  region[T.s]",
+        "LEVERAGE (refuse): not given, allowed 0.5",
+        "PERFECT_FIT (refuse): not given, allowed 0.5",
+        "not judged: INFLUENCE, LEVERAGE, PERFECT_FIT; what is absent: columns.largest_shares, "
+        "maximum_leverage, exact_share",
+    ]
+
+
+def test_what_the_two_largest_units_hold_is_not_told_by_what_one_holds(tmp_path):
+    influence = {"influence": {"largest": 2, "share": 0.5, "consequence": "REFUSE"}}
+
+    found = check(tmp_path, {"facts": openapi_model_examples.ASSESSED["facts"], "rules": influence})
+
+    assert found.exit_code == 1
+    assert found.stdout.splitlines()[0] == "INFLUENCE (refuse): not given, allowed 0.5"
+    assert found.stdout.splitlines()[-1] == "not judged: INFLUENCE; what is absent: columns.largest_shares"
 
 
 def test_a_statistic_is_told_from_a_table_and_judged_by_its_own_rules_or_a_policys(tmp_path):

@@ -66,6 +66,35 @@ def assess_model(facts: ModelFacts, rules: ModelRules) -> tuple[ModelFinding, ..
     return tuple(found)
 
 
+def unjudged(facts: ModelFacts, rules: ModelRules) -> tuple[tuple[ReasonCode, ...], tuple[str, ...]]:
+    """Rules that could not be judged, or not in all, as facts were not given, and these facts by name.
+
+    Each of these rules fails, but where the fact is one that some families do not have (`r_squared`,
+    `residual_share`): of these only that they are absent is said.
+    """
+    found: list[tuple[ReasonCode, str]] = []
+    if rules.influence and _shares_lacking(facts, rules.influence).any():
+        found.append((ReasonCode.INFLUENCE, "columns.largest_shares"))
+    if rules.leverage and np.isnan(facts.maximum_leverage):
+        found.append((ReasonCode.LEVERAGE, "maximum_leverage"))
+    if rules.fit:
+        if facts.r_squared is None:
+            found.append((ReasonCode.PERFECT_FIT, "r_squared"))
+        if np.isnan(facts.exact_share):
+            found.append((ReasonCode.PERFECT_FIT, "exact_share"))
+        if rules.fit.residual_share and facts.residual_share is None:
+            found.append((ReasonCode.INFLUENCE, "residual_share"))
+    rules_, names = zip(*found, strict=True) if found else ((), ())
+    return tuple(dict.fromkeys(rules_)), tuple(names)
+
+
+def _shares_lacking(facts: ModelFacts, rule: MaximumInfluence) -> BoolArray:
+    """Columns of which it is not known what so many of the largest units hold, where there are so many."""
+    shares = facts.columns.largest_shares
+    fewer = shares.shape[1] < min(rule.largest, facts.units)
+    return np.asarray(np.isnan(shares).any(axis=1) | fewer, dtype=np.bool_)
+
+
 def _residual_degrees(facts: ModelFacts, rule: MinimumResidualDegrees) -> Iterable[ModelFinding]:
     if facts.residual_degrees < rule.degrees:
         yield ModelFinding(
@@ -115,6 +144,7 @@ def _categories(facts: ModelFacts, rule: MinimumCategory) -> Iterable[ModelFindi
 
 def _influence(facts: ModelFacts, rule: MaximumInfluence) -> Iterable[ModelFinding]:
     shares = facts.columns.largest_shares[:, : rule.largest].max(axis=1, initial=0.0)
+    shares = np.where(_shares_lacking(facts, rule) & ~_beyond(shares, rule.share), np.nan, shares)
     columns = _positions(_beyond(shares, rule.share))
     if columns:
         yield ModelFinding(
