@@ -206,8 +206,20 @@ class PredictorParser(TokenReader):
             return None
 
     def _unknown_name(self, at: Token) -> str:
+        if variable := self._with_level(at):
+            right = Factor(variable.name, at.text, plain=False).text
+            return f"{shown(at)} is a level of {variable.name}: a formula has it as {right}"
         near = did_you_mean(at.text, self.vocabulary.names)
         return f"there is no variable or measure {shown(at)}{near}"
+
+    def _with_level(self, at: Token) -> Categorical | None:
+        """The variable before a colon that has a level of this name: tables are asked by `age:ten_years`."""
+        place = self.tokens.index(at)
+        before, colon = self.tokens[max(place - 2, 0)], self.tokens[max(place - 1, 0)]
+        if colon.kind is not Kind.OPERATOR or colon.text != ":":
+            return None
+        variable = self.vocabulary.variable(before.text)
+        return variable if variable and any(level.name == at.text for level in variable.levels) else None
 
     def _no_measure(self, at: Token, name: str) -> str:
         if self.vocabulary.variable(name) is not None:

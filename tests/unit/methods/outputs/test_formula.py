@@ -225,3 +225,25 @@ def test_the_canonical_text_means_the_same_formula(right: str, constant: str) ->
 def test_any_text_is_a_formula_or_a_told_problem(text: str) -> None:
     with contextlib.suppress(FormulaError):
         assert parse_formula(text, VOCABULARY).canonical()
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("cost ~ age + plan:coarse", 18),
+        ("cost ~ plan : coarse", 14),
+        ("cost ~ C(plan:coarse)", 14),
+        ("plan:coarse ~ age", 5),
+    ],
+)
+def test_a_level_after_a_colon_as_tables_have_it_is_told_the_right_way(text: str, position: int) -> None:
+    """Of a formula it is an interaction."""
+    right = "'coarse' is a level of plan: a formula has it as C(plan, level=\"coarse\")"
+
+    assert (position, right) in problems(text)
+    assert "plan" in canonical('cost ~ C(plan, level="coarse")')
+
+
+def test_a_name_after_a_colon_that_is_no_level_of_the_variable_is_unknown() -> None:
+    message = "there is no variable or measure 'coarse' (did you mean cost, income?)"
+    assert problems("cost ~ site:coarse") == [(12, message)]
