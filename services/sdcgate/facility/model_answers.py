@@ -28,7 +28,11 @@ from sdcgate_proto.sdcgate.types.v1 import model_pb2, policy_pb2, table_pb2
 REFERRED = "An output checker will look at this model."
 REFUSED = "The model does not pass the rules of this dataset."
 OF_MODELS = {
-    ReasonCode.MINIMUM_UNITS: "Categories or values of the model's terms rest on too few units.",
+    # In one sentence: that a cell is withheld for others alone would tell which of those is the small one.
+    ReasonCode.MINIMUM_UNITS: (
+        "Categories or values of the model's terms rest on too few units, or would reveal some that do, "
+        "together with other answers."
+    ),
     ReasonCode.MINIMUM_BASE: "The population of the model is too small.",
     ReasonCode.DIFFERENCING: (
         "Together with what was released before, this model would reveal figures that must not be known."

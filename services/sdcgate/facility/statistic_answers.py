@@ -37,7 +37,11 @@ WITHHELD = (
     "Groups, or figures of them, that rest on too few units are withheld, with others that reveal them."
 )
 OF_STATISTICS = {
-    ReasonCode.MINIMUM_UNITS: "The groups, or figures of them, rest on too few units.",
+    # In one sentence: that a group is withheld for others alone would tell which of those is the small one.
+    ReasonCode.MINIMUM_UNITS: (
+        "The groups, or figures of them, rest on too few units, or would reveal some that do, together with "
+        "other answers."
+    ),
     ReasonCode.MINIMUM_BASE: "The population of the statistic is too small.",
     ReasonCode.DIFFERENCING: (
         "Together with what was released before, this statistic would reveal figures that must not be known."
