@@ -38,3 +38,15 @@ def test_a_number_of_two_codes_is_answered_as_the_factor_is(house: House, kind: 
 
 def test_numbers_crossed_with_a_factor_are_their_table(house: House) -> None:
     assert verdict(ask(house, "LINEAR", "meddol ~ site * numeric(female)")) == "RELEASED"
+
+
+def test_people_are_left_out_of_a_model_of_such_numbers_as_of_one_of_factors(tmp_path: Path) -> None:
+    """Each code loses, and keeps, as many people as a cell must have."""
+    house = with_randhie(tmp_path, policy="five-safes")
+    assert verdict(ask(house, "LINEAR", "mdvis ~ female")) == "RELEASED"
+
+    answered = ask(house, "LINEAR", "mdvis ~ numeric(idp) + numeric(education)")
+
+    assert verdict(answered) == "RELEASED_PROTECTED"
+    assert "left out at random" in answered.decision.reasons[0].message
+    house.facility.close()

@@ -18,7 +18,7 @@ class Population:
 
     records: Records = field(repr=False)
     codes: dict[VariableLevel, IntArray] = field(repr=False)
-    """Codes of all levels that the model names, those of its groups among them."""
+    """Codes of all levels that the model names, those of its groups and of its numbers among them."""
     unit: IntArray = field(repr=False)
     unit_keys: KeyArray = field(repr=False)
     weights: FloatArray | None = field(repr=False)
@@ -52,7 +52,7 @@ def read_population(engine: Engine, plan: ModelPlan) -> Population:
     codes = {level: found.codes[level] for level in sorted(factors)}
     return Population(
         records=Records(codes, measures, len(found.unit)),
-        codes={level: found.codes[level] for level in sorted({*factors, *grouped})},
+        codes={level: found.codes[level] for level in sorted({*factors, *grouped, *numbered})},
         unit=found.unit,
         unit_keys=found.unit_keys,
         weights=found.weights if plan.weighted else None,
