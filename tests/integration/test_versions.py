@@ -203,6 +203,19 @@ def test_models_and_outputs_of_a_new_version_are_looked_at_by_a_checker(survey):
     assert reasons(answered) == ["VERSION_DIFFERENCE"]
 
 
+def test_of_a_model_of_a_new_version_tables_are_suggested_and_these_are_answered(survey):
+    survey.ask("region")
+    survey.register(gone=200)
+    request = pb.QueryModelRequest(dataset="survey", kind="MODEL_KIND_LINEAR", formula="hours ~ region")
+
+    answered = survey.house.facility.query_model(survey.house.researcher, request, Pace(60.0))
+
+    assert reasons(answered) == ["VERSION_DIFFERENCE"]
+    suggestion = answered.decision.reasons[0].suggestion
+    assert "ask tables of its variables: they are compared with other versions" in suggestion
+    assert reasons(survey.ask("region")) != ["VERSION_DIFFERENCE"]
+
+
 def test_a_refusal_is_no_release_of_the_version_before(survey):
     survey.register(left={"north f": 60})
     refused = survey.ask("region", region=["north"], sex=["f"])

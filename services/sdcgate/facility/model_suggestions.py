@@ -14,6 +14,9 @@ from sdcgate.methods.rules import ReasonCode
 
 WIDER = "leave out a condition of the filter"
 SEPARATE = "leave out the term that tells the outcome"
+OF_TABLES = (
+    "Wait for the output checker, or ask tables of its variables: they are compared with other versions."
+)
 DAMPING = ("log1p", "log", "sqrt")
 """Transformations that make a skewed measure less so, the usual one first."""
 WITHOUT = frozenset({ReasonCode.UNPROVED, ReasonCode.REVIEW})
@@ -27,6 +30,8 @@ def model_suggestion(code: ReasonCode, plan: ModelPlan, problems: Sequence[Model
     """
     if code in WITHOUT:
         return ""
+    if code is ReasonCode.VERSION_DIFFERENCE:
+        return OF_TABLES
     if code is ReasonCode.NOT_ESTIMABLE:
         return _of_problems(plan, problems)
     found = _WAYS[code](plan) if code in _WAYS else [*_terms_instead(plan), *_wider(plan)]
