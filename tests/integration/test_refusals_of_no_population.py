@@ -12,6 +12,7 @@ from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
+from served_house import ServedHouse
 
 BOB = person("researcher", "bob")
 
@@ -146,3 +147,25 @@ def test_fewer_instruments_than_terms_are_a_mistake_in_the_request(
     assert problem.path == "instruments"
     assert f"{most} for {least}." in problem.message
     assert verdict(ask(house, "mdvis ~ female", caller=BOB)) == "RELEASED"
+
+
+def test_it_is_so_over_the_wire(tmp_path: Path) -> None:
+    served = ServedHouse(tmp_path)
+    try:
+        assert served.register_randhie().status_code == 201
+        path = "/v1/datasets/randhie/models"
+        decided = {"kind": "LINEAR", "formula": "mdvis ~ numeric(education) + plan + coins"}
+        few = {"kind": "TWO_STAGE", "formula": "mdvis ~ female", "instruments": "1"}
+
+        refused = served.send("POST", path, decided)
+        wrong = served.send("POST", path, few)
+        answered = served.send("POST", path, {"kind": "LINEAR", "formula": "mdvis ~ female"})
+    finally:
+        served.stop()
+
+    assert (refused.status_code, refused.json()["verdict"]) == (201, "REFUSED")
+    assert [reason["code"] for reason in refused.json()["reasons"]] == ["NOT_ESTIMABLE"]
+    assert "coins follows from plan" in refused.json()["reasons"][0]["message"]
+    assert wrong.status_code == 400
+    assert '"instruments"' in wrong.text
+    assert (answered.status_code, answered.json()["verdict"]) == (201, "RELEASED")
