@@ -66,6 +66,16 @@ def test_it_is_refused_the_same_in_every_population_and_before_any_record_is_loo
         assert answered.decision.reasons[0].message == first.decision.reasons[0].message
 
 
+def test_so_is_an_outcome_that_a_term_decides(house: House) -> None:
+    refused = ask(house, "numeric(coins) ~ plan", education=[str(years) for years in range(26)])
+
+    assert (verdict(refused), reasons(refused)) == ("REFUSED", ["NOT_ESTIMABLE"])
+    (reason,) = refused.decision.reasons
+    assert "coins follows from plan" in reason.message
+    assert reason.suggestion == "Ask another outcome than coins, or another term than plan."
+    assert verdict(ask(house, "mdvis ~ female", caller=BOB)) == "RELEASED"
+
+
 def test_the_models_named_in_its_place_leave_one_of_both_out(house: House) -> None:
     refused = ask(house, "mdvis ~ female + plan + coins")
 
@@ -113,7 +123,7 @@ def test_that_few_break_the_rule_shows_nowhere(people: Any, exceptions: int) -> 
         for formula in ("y ~ place + region + h", "y ~ place + region", "y ~ h + region + place")
     ]
 
-    wanted = "In all or nearly all records of people region follows from place: no model can tell them apart."
+    wanted = "In all or nearly all records of people region follows from place: no model can have both."
     assert [reasons(one) for one in told] == [["NOT_ESTIMABLE"]] * 3
     assert [one.decision.reasons[0].message for one in told] == [wanted] * 3
     assert verdict(ask(house, "y ~ place", dataset="people", caller=BOB)) == "RELEASED"

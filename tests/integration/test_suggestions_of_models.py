@@ -78,7 +78,7 @@ def test_a_model_without_a_filter_is_not_told_to_leave_it_out(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("kind", "formula", "reason", "suggested"),
     [
-        ("LINEAR", "numeric(coins) ~ plan", "NOT_ESTIMABLE", "Ask another outcome or another term."),
+        ("LOGIT", 'C(coins, event="100") ~ idp', "NOT_ESTIMABLE", "Ask another outcome or another term."),
         ("LOGIT", 'C(hlthp, event="1") ~ plan', "NOT_ESTIMABLE", "Ask another outcome or another term."),
         ("LINEAR", "mdvis ~ cube(meddol)", "LEVERAGE", "Ask meddol without cube."),
         ("LINEAR", "mdvis ~ cube(meddol)", "INFLUENCE", "Ask meddol without cube."),
@@ -173,4 +173,27 @@ def test_of_variables_that_follow_from_each_other_no_alternative_keeps_all(tmp_p
     followed = [ask(house, formula, dataset="people") for formula in formulas]
     assert any(verdict(one) == "RELEASED" for one in followed)
     assert not any({"psu", "region", "sex"} <= {*formula.split()} for formula in formulas)
+    house.facility.close()
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "meddol ~ site * age * year",
+        "meddol ~ site * female * plan",
+        "meddol ~ plan * education * age + income",
+    ],
+)
+def test_of_models_named_in_place_of_one_that_tells_of_few_one_leaves(tmp_path: Path, formula: str) -> None:
+    """Those that lose least tell of few as well."""
+    house = with_randhie(tmp_path, policy="five-safes")
+
+    answered = ask(house, formula)
+
+    assert reasons(answered) == ["MINIMUM_UNITS"]
+    named = [one.model.formula for one in answered.decision.alternatives]
+    assert len({*named}) == len(named) > 1
+    assert not any(one.judged for one in answered.decision.alternatives)
+    followed = {verdict(ask(house, one)) for one in named}
+    assert followed & {"RELEASED", "RELEASED_PROTECTED"}
     house.facility.close()

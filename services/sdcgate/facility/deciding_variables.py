@@ -23,15 +23,14 @@ from sdcgate.engine.queries import RecordsQuery
 from sdcgate.facility.model_plan import Level, ModelPlan
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.outputs.fits import Family
-from sdcgate.methods.outputs.formula import Factor, Numeric
+from sdcgate.methods.outputs.formula import Classes, Factor, Numeric
 from sdcgate.methods.rules import ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
-DECIDED = (
-    "In all or nearly all records of {dataset} {other} follows from {one}: no model can tell them apart."
-)
+DECIDED = "In all or nearly all records of {dataset} {other} follows from {one}: no model can have both."
 INSTEAD = "Leave {one} or {other} out."
+OUTCOME_INSTEAD = "Ask another outcome than {other}, or another term than {one}."
 
 
 class DecidingVariables:
@@ -57,7 +56,7 @@ class DecidingVariables:
                 found[names] = pb.Reason(
                     code=policy_pb2.ReasonCode.Name(ReasonCode.NOT_ESTIMABLE.value),
                     message=DECIDED.format(dataset=plan.dataset.name, one=one[0], other=other[0]),
-                    suggestion=INSTEAD.format(one=one[0], other=other[0]),
+                    suggestion=_instead(plan, other[0]).format(one=one[0], other=other[0]),
                 )
         return list(found.values())
 
@@ -97,7 +96,7 @@ def _usual(deciding: IntArray, decided: IntArray, records: IntArray) -> IntArray
 
 
 def _pairs(plan: ModelPlan) -> Iterator[tuple[Level, Level]]:
-    """A factor with a term of its own, and another variable of which it may decide the columns.
+    """A factor with a term of its own, and another variable, or outcome, that it may decide.
 
     What is constant within groups has no effect beside fixed effects of these.
     """
@@ -108,8 +107,21 @@ def _pairs(plan: ModelPlan) -> Iterator[tuple[Level, Level]]:
         for part in alone
         if isinstance(part, Numeric) and part.measure in plan.numbered
     ]
+    numbers += _outcome(plan)
     groups = [plan.groups] if plan.groups and plan.options.family is Family.FIXED_EFFECTS else []
     for one in dict.fromkeys((*groups, *factors)):
         for other in dict.fromkeys((*factors, *numbers)):
             if one[0] != other[0] and not plan.dataset.sensitive(other[0]):
                 yield one, other
+
+
+def _outcome(plan: ModelPlan) -> list[Level]:
+    """The outcome where it has codes: its classes, or numbers; what ends a time is none."""
+    outcome = plan.formula.outcome
+    if isinstance(outcome, Numeric) and outcome.measure in plan.numbered:
+        return [(outcome.measure, plan.dataset.levels(outcome.measure)[0].name)]
+    return [(outcome.factor.variable, outcome.factor.level)] if isinstance(outcome, Classes) else []
+
+
+def _instead(plan: ModelPlan, decided: str) -> str:
+    return OUTCOME_INSTEAD if decided in {variable for variable, _ in _outcome(plan)} else INSTEAD

@@ -78,6 +78,19 @@ class ModelDesigns:
                 )
         return bits
 
+    def without_interactions(self, coarsest: bool) -> Design:
+        """The design of the terms of one predictor, at the levels asked or at the `coarsest`."""
+        factors = (part for term in self._terms if _is_factor(term) for part in term)
+        alone = {*self._beside, *(part.variable for part in factors if isinstance(part, Factor))}
+        found = []
+        for one, ladder in zip(self._variables, self.ladders, strict=False):
+            stays = one.name in alone or not ladder.droppable
+            found.append(one.partitions[-1 if coarsest else 0] if stays else ladder.dropped)
+        for term in self._others:
+            stays = len(term) == 1 or term not in self._droppable
+            found.append(KEPT if stays else Ladder((KEPT,)).dropped)
+        return tuple(found)
+
     def request(self, design: Design) -> pb.QueryModelRequest | None:
         """The request for a design; None of the model as it was asked, and of a design that is no model.
 

@@ -9,7 +9,7 @@ from sdcgate.facility.fair_places import working_for
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_answers import decided_model, found_model
 from sdcgate.facility.model_plan import ModelPlan, make_model_plan
-from sdcgate.facility.model_redesign import ModelRedesigner, alternatives, mendable, told
+from sdcgate.facility.model_redesign import OF_FEW, ModelRedesigner, alternatives, mendable, told
 from sdcgate.facility.models import ModelWay, cells_of
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import Answered
@@ -134,7 +134,8 @@ class ModelQueries:
                 decision.alternatives.extend(map(told, proposals))
             elif printed is None and decision.reasons and not outcome.left_out and mendable(outcome):
                 fewer = ReasonCode.NOT_ESTIMABLE in outcome.codes
-                decision.alternatives.extend(alternatives(plan, request, self._allowed, fewer))
+                few = not OF_FEW.isdisjoint(outcome.codes)
+                decision.alternatives.extend(alternatives(plan, request, self._allowed, fewer, few))
             found = found_model(plan, outcome, known.sequence, proposals or ())
             if printed is not None:
                 digits = plan.policy.models.significant_digits

@@ -32,6 +32,8 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 MOST_NAMED = 3
 """Models that are named where none is judged."""
+OF_FEW = frozenset({ReasonCode.MINIMUM_UNITS, ReasonCode.RESIDUAL_DEGREES, ReasonCode.SATURATED})
+"""Reasons that a model tells of few people."""
 MOST_LOOKED_AT = 500
 """Designs that are looked at to name them."""
 
@@ -131,25 +133,38 @@ def alternatives(
     request: pb.QueryModelRequest,
     allowed: Callable[[ModelPlan], bool],
     fewer_variables: bool = False,
+    of_few: bool = False,
 ) -> Iterator[pb.Alternative]:
     """Models that could be asked instead, from public levels only: those that lose least.
+
+    Nobody has judged them. What loses least of a model that tells `of_few` mostly does so as well: then the
+    model without interactions is among them, at the levels asked and at the coarsest ones.
 
     `allowed`: whether the policy has anything against a model, whatever the data are; `fewer_variables`: only
     those without one of its variables, as where one follows from another at any level.
     """
-    designs, found = ModelDesigns(plan, request), []
+    designs = ModelDesigns(plan, request)
+    found: list[pb.QueryModelRequest] = []
 
     def may_be_asked(design: Design) -> bool:
         coarser = designs.request(design)
         planned = None if coarser is None else designs.coarser_plan(coarser)
-        if coarser is None or planned is None or not allowed(planned):
+        if coarser is None or planned is None or coarser in found or not allowed(planned):
             return False
         if fewer_variables and _named(planned) == _named(plan):
             return False
         found.append(coarser)
         return True
 
-    search_designs(designs.ladders, designs.entropy, may_be_asked, MOST_NAMED, most=MOST_LOOKED_AT)
+    def look(wanted: int) -> None:
+        search_designs(designs.ladders, designs.entropy, may_be_asked, wanted, most=MOST_LOOKED_AT)
+
+    if of_few:
+        look(1)
+        for coarsest in (False, True):
+            may_be_asked(designs.without_interactions(coarsest))
+    if len(found) < MOST_NAMED:
+        look(MOST_NAMED - len(found))
     yield from (pb.Alternative(model=coarser) for coarser in found)
 
 
