@@ -156,15 +156,12 @@ def alternatives(
         found.append(coarser)
         return True
 
-    def look(wanted: int) -> None:
-        search_designs(designs.ladders, designs.entropy, may_be_asked, wanted, most=MOST_LOOKED_AT)
-
-    if of_few:
-        look(1)
-        for coarsest in (False, True):
-            may_be_asked(designs.without_interactions(coarsest))
-    if len(found) < MOST_NAMED:
-        look(MOST_NAMED - len(found))
+    search_designs(designs.ladders, designs.entropy, may_be_asked, MOST_NAMED, most=MOST_LOOKED_AT)
+    plain = [designs.without_interactions(coarsest) for coarsest in (False, True)] if of_few else []
+    if not any(designs.request(design) in found for design in plain):
+        del found[MOST_NAMED - len(plain) :]
+        for design in plain:
+            may_be_asked(design)
     yield from (pb.Alternative(model=coarser) for coarser in found)
 
 
