@@ -90,9 +90,13 @@ class DecidingVariables:
 
 def _usual(deciding: IntArray, decided: IntArray, records: IntArray) -> IntArray:
     """For each code of a variable the code of another that most records with it have."""
-    together = np.zeros((int(deciding.max()) + 1, int(decided.max()) + 1), dtype=np.int64)
-    np.add.at(together, (deciding, decided), records)
-    return np.asarray(together.argmax(axis=1), dtype=np.int64)
+    pairs, at = np.unique(np.column_stack([deciding, decided]), axis=0, return_inverse=True)
+    together = np.bincount(at.reshape(-1), weights=records).astype(np.int64)
+    rising = np.lexsort((together, pairs[:, 0]))
+    usual = np.zeros(int(deciding.max(initial=-1)) + 1, dtype=np.int64)
+    # Of a code that stands there several times the last one is kept: that of most records.
+    usual[pairs[rising, 0]] = pairs[rising, 1]
+    return usual
 
 
 def _pairs(plan: ModelPlan) -> Iterator[tuple[Level, Level]]:
