@@ -16,7 +16,7 @@ from house import with_randhie
 from sdcgate.engine import Engine, parse_descriptor
 from sdcgate.engine import engine as engines
 from sdcgate.facility.errors import TimeOver
-from sdcgate.facility.model_fitting import Fitted
+from sdcgate.facility.model_fitting import Fitted, NotEstimable
 from sdcgate.facility.model_sums import fit_by_sums
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -111,6 +111,21 @@ def test_a_unit_that_holds_a_coefficient_is_found_by_sums(engine, tmp_path) -> N
     assert isinstance(sums, Fitted)
     assert sums.facts.columns.largest_shares[list(sums.estimate.names).index("debt"), 0] > 0.98
     assert sums.facts.maximum_leverage > 0.98
+
+
+@pytest.mark.parametrize("formula", ["cost ~ site:plan - 1", "cost ~ site:plan"])
+def test_robust_errors_of_a_category_of_one_are_nothing_on_both_roads(engine, tmp_path, formula) -> None:
+    """Its record has no residual: rounding decided whether its error was a number."""
+    frame = frame_of(2, 40, outlier=5000.0, far=1000)
+    lonely = (frame["site"] == "3") & (frame["plan"] == "c")
+    frame = frame[~lonely | (lonely.cumsum() == 1)]
+    dataset = registered(engine, tmp_path, frame)
+
+    records, sums = by_both(engine, dataset, Asked(formula, False, "ROBUST"))
+
+    assert isinstance(records, NotEstimable)
+    assert "errors of this kind are nothing" in str(records)
+    assert sums == records
 
 
 def test_a_category_of_one_cannot_be_left_out(engine, tmp_path) -> None:

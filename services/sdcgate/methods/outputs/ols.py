@@ -28,6 +28,9 @@ from sdcgate.methods.outputs.sandwich import (
 ROUNDING = 1e-13
 """Of a sum of squares: residuals below this share cannot be told from none by their sums of squares."""
 
+NOTHING = 1e-10
+"""Of a classical variance: one of another kind below this share cannot be told from none."""
+
 CONSTANT_LEFT = 1e-10
 """What columns leave of the constant, as a share of its square, where it follows from them."""
 
@@ -88,19 +91,23 @@ def ols_from_cross_products(
 ) -> ModelEstimate:
     """A linear model from its sums; `meat` goes with the errors that are not classical.
 
-    ModelProblemError as `solve_least_squares` has it, and where no residual degrees of freedom are left.
+    ModelProblemError as `solve_least_squares` has it, where no residual degrees of freedom are left, and
+    where errors that are not classical are nothing, as of a category of one record: rounding would decide.
     """
     solution = solution or solve_least_squares(sums, design)
     residual_degrees = sums.records - len(design.columns)
     if residual_degrees < 1:
         raise ModelProblemError([ModelProblem("formula", "there are as many parameters as records or more")])
+    classical = np.diag(solution.inverse) * solution.residual_sum / residual_degrees
     if covariance is Covariance.CLASSICAL:
-        meat = None
-        variances = np.diag(solution.inverse) * solution.residual_sum / residual_degrees
+        meat, variances = None, classical
     else:
         if meat is None:
             raise ValueError("errors that are not classical need their meat")
         variances = _sandwiched(solution.inverse, meat, sums.records)
+        if not np.all(variances > NOTHING * classical):
+            message = "errors of this kind are nothing for a parameter that records without residuals tell"
+            raise ModelProblemError([ModelProblem("formula", message)])
     degrees = inference_degrees(meat, residual_degrees, len(design.columns))
     return inferred(
         "ols",
