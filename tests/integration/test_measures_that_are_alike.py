@@ -14,6 +14,7 @@ import pytest
 
 from house import build, people_descriptor, reasons, table_request, verdict
 from sdcgate.engine import engine as engines
+from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
@@ -129,8 +130,10 @@ def test_the_same_models_leave_where_the_values_differ(house) -> None:
 
 def test_what_follows_from_another_term_is_still_said(house) -> None:
     """Of two people of one place and sex the values differ, so tables would withhold nothing."""
-    decision = ask(house, model("TWO_STAGE", "outcome ~ free + sex", instruments="sex"))
+    decision = ask(house, model("TWO_STAGE", "outcome ~ free + sex", instruments="sex + numeric(sex)"))
     assert (verdict(decision), reasons(decision)) == ("REFUSED", ["NOT_ESTIMABLE"])
+    with pytest.raises(InvalidRequest, match="fewer instruments outside the formula"):
+        ask(house, model("TWO_STAGE", "outcome ~ free + sex", instruments="sex"))
 
 
 OF_ORDER = (
