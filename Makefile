@@ -17,7 +17,8 @@ test: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile -m "not long and not spark"
 
 # What takes an hour: hundreds of kills, liars and pairs at one instant, with a table of what came of them (FAULT_TRIALS=20
-# makes each series that long); every setting of the bundled policies changed, one after the other.
+# makes each series that long); every setting of the bundled policies changed, one after the other. Examples are new each time.
+test-long: export FRESH_EXAMPLES ?= 1
 test-long: $(PROTO)
 	$(PY) -m pytest -n 2 --dist loadfile -m long
 
