@@ -19,7 +19,7 @@ from sdcgate.ledger.signing import KeyRing
 from sdcgate.policy.loading import load_policies
 from sdcgate.policy.model import Policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import table_pb2
+from sdcgate_proto.sdcgate.types.v1 import model_pb2, table_pb2
 
 COPY = {"other_people": "a copy for tests"}
 """What a descriptor says that gives the same people a history of their own."""
@@ -122,6 +122,25 @@ def table_request(
         variable, _, level = name.partition("__")
         request.filter.add(variable=variable, level=level, codes=codes)
     return request
+
+
+def model_request(
+    formula: str,
+    kind: str = "LINEAR",
+    dataset: str = "randhie",
+    groups: str = "",
+    instruments: str = "",
+    **filters,
+) -> pb.QueryModelRequest:
+    """A request for a model; filters as `table_request` has them."""
+    return pb.QueryModelRequest(
+        dataset=dataset,
+        kind=model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}"),
+        formula=formula,
+        groups=groups,
+        instruments=instruments,
+        filter=table_request(**filters).filter,
+    )
 
 
 def verdict(answered) -> str:

@@ -7,22 +7,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from house import House, build, people_descriptor, reasons, table_request, verdict, with_randhie
+from house import (
+    House,
+    build,
+    model_request,
+    people_descriptor,
+    reasons,
+    verdict,
+    with_randhie,
+)
 from sdcgate.engine import engine as engines
 from sdcgate.facility.pace import Pace
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import model_pb2
 
 
 def ask(
     house: House, formula: str, kind: str = "LINEAR", dataset: str = "people", **filters: list[str]
 ) -> Any:
-    asked = pb.QueryModelRequest(
-        dataset=dataset,
-        kind=model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}"),
-        formula=formula,
-        filter=table_request(**filters).filter,
-    )
+    asked = model_request(formula, kind, dataset, **filters)
     return house.facility.query_model(house.researcher, asked, Pace(60.0))
 
 

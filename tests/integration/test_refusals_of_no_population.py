@@ -7,25 +7,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from house import House, build, people_descriptor, person, reasons, table_request, verdict, with_randhie
+from house import (
+    House,
+    build,
+    model_request,
+    people_descriptor,
+    person,
+    reasons,
+    verdict,
+    with_randhie,
+)
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.pace import Pace
-from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
-from sdcgate_proto.sdcgate.types.v1 import model_pb2
 from served_house import ServedHouse
 
 BOB = person("researcher", "bob")
 
 
 def ask(house: House, formula: str, kind: str = "LINEAR", caller: Any = None, **more: Any) -> Any:
-    asked = pb.QueryModelRequest(
-        dataset=more.pop("dataset", "randhie"),
-        kind=model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}"),
-        formula=formula,
-        instruments=more.pop("instruments", ""),
-        groups=more.pop("groups", ""),
-        filter=table_request(**more).filter,
-    )
+    asked = model_request(formula, kind, **more)
     return house.facility.query_model(caller or house.researcher, asked, Pace(120.0))
 
 

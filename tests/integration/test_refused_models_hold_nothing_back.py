@@ -7,7 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from house import House, build, people_descriptor, person, reasons, table_request, verdict, with_randhie
+from house import (
+    House,
+    build,
+    model_request,
+    people_descriptor,
+    person,
+    reasons,
+    table_request,
+    verdict,
+    with_randhie,
+)
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
@@ -17,12 +27,7 @@ SCHOOLED = 'meddol ~ C(education, level="stages") * site'
 
 
 def model(house: House, formula: str, kind: str = "LINEAR", caller: Any = None, **filters: list[str]) -> Any:
-    asked = pb.QueryModelRequest(
-        dataset="randhie",
-        kind=model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}"),
-        formula=formula,
-        filter=table_request(**filters).filter,
-    )
+    asked = model_request(formula, kind, **filters)
     return house.facility.query_model(caller or house.researcher, asked, Pace(120.0))
 
 

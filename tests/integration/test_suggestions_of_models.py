@@ -7,7 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from house import House, build, people_descriptor, reasons, table_request, verdict, with_randhie
+from house import (
+    House,
+    build,
+    model_request,
+    people_descriptor,
+    reasons,
+    table_request,
+    verdict,
+    with_randhie,
+)
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.model_plan import make_model_plan
 from sdcgate.facility.model_suggestions import WITHOUT, model_suggestion
@@ -26,12 +35,7 @@ def house(tmp_path: Path) -> Any:
 
 
 def ask(house: House, formula: str, kind: str = "LINEAR", dataset: str = "randhie", **filters: Any) -> Any:
-    asked = pb.QueryModelRequest(
-        dataset=dataset,
-        kind=model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}"),
-        formula=formula,
-        filter=table_request(**filters).filter,
-    )
+    asked = model_request(formula, kind, dataset, **filters)
     return house.facility.query_model(house.researcher, asked, Pace(60.0))
 
 
