@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.joint_intervals import joint_bounds
-from sdcgate.methods.tables.joint_sums import PART, ROOM, Amount, MeasureBoxes, amounts, as_array
+from sdcgate.methods.tables.joint_sums import PART, ROOM, Amount, MeasureBoxes, Measured, amounts, as_array
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
 from three_variables import CODES, FULL, box, boxes, inside
@@ -15,10 +16,11 @@ from three_variables import CODES, FULL, box, boxes, inside
 SHARE = 0.25
 
 
-def audited(known, bounds):
-    """Which withheld sums are told too closely, and all widths, in the measure's own unit."""
+def audited(known, bounds, measured=None):
+    """Which withheld sums are told too closely; begun with what people have, where that is given."""
     found = amounts(known, bounds, FULL, SHARE)
-    system = joint_system({*FULL, PART}, found.published, found.secrets, found.full, room=ROOM)
+    held = None if measured is None else found.held(measured)
+    system = joint_system({*FULL, PART}, found.published, found.secrets, found.full, room=ROOM, held=held)
     widths = as_array(found.widths, found.secrets)
     result = joint_bounds(system, widths, 0, Deadline(20.0))
     assert not result.unproved.any()
@@ -109,6 +111,9 @@ def test_a_sum_is_narrow_exactly_where_another_program_bounds_it_more_closely_th
         {cell: int(records @ inside(cell)) for cell in counted[:2]},
     )
     narrow = audited(known, bounds)
+    everybody = Combinations(tuple(FULL), np.array(CODES))
+    truth = Measured(everybody, records + np.array(lacking), records, totals.astype(float))
+    assert audited(known, bounds, truth).tolist() == narrow.tolist()
     largest = max([abs(one.total) for one in known.secrets.values()], default=0)
     for told, (cell, one) in zip(narrow, known.secrets.items(), strict=True):
         width = max(SHARE * abs(one.total), 1e-6 * largest, 1e-7 * published[box()].total)

@@ -15,13 +15,15 @@ from sdcgate.methods.tables.audit import directions
 from sdcgate.methods.tables.joint_moves import agrees, moved
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_system import JointSystem
-from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
+from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
 
 SWEEPS = 60
 FEW = 4
 """So many secrets are settled one by one rather than swept, and a sweep that settles no more is the last."""
 TOLERANCE = 1e-6
 """A bound so close to a whole number is that number."""
+EXACT = 0.1
+"""The share of their room by which sums may be off where they are to be exact."""
 LARGE, HUGE = 1_000, 2_000
 """Systems of so many sums are begun, and swept, by the interior-point method, which needs no basis."""
 
@@ -172,6 +174,7 @@ class _Search:
         # Of sums that have room the dual method finds the first corner in half the time.
         self._program = Program(rows, system.columns, primal=True, begun_dual=not system.whole)
         self._begun = len(system.counts) < LARGE
+        self._exact = False
 
     @property
     def close(self) -> BoolArray:
@@ -187,13 +190,30 @@ class _Search:
             return
         found = moved(self._system, held, self._floor, self._asked, self._deadline)
         self._lowest, self._highest = found.lowest, found.highest
-        # Near what is true of sums that have room the simplex method takes longer than from nothing.
-        if self.close.any() and self._system.whole:
-            sums = [self._system.known.of(held)]
-            if (self._floor > 0).any():
-                sums.append(self._system.secret.of(held))
-            self._program.begin_at(held, np.concatenate(sums), self._least, self._most, self._deadline)
-            self._begun = True
+        if not self.close.any():
+            return
+        sums = [self._system.known.of(held)]
+        if (self._floor > 0).any():
+            sums.append(self._system.secret.of(held))
+        off = max(FEASIBILITY, EXACT * self._system.room)
+        begun = self._program.begin_at(
+            held, np.concatenate(sums), self._least, self._most, self._deadline, off
+        )
+        self._begun |= begun
+        if begun and not self._system.whole:
+            self._keep_to_sums()
+
+    def _keep_to_sums(self) -> None:
+        """Move what is close, one by one, by solutions with the very sums that what is true has.
+
+        With the room that sums have, corners lie where it is used up everywhere, hundreds of pivots away.
+        """
+        self._exact = True
+        for secret in np.flatnonzero(self.close).tolist():
+            if self.close[secret] and self._apart(secret) is None:
+                break
+        self._exact = False
+        self._program.loosen()
 
     def sweep_all(self) -> None:
         """Move all that are close at once, up and down, as long as that settles many."""
@@ -225,24 +245,32 @@ class _Search:
 
     def settle(self, secret: int) -> bool:
         """Tell whether one secret is wide or narrow; False where that failed."""
-        chosen = np.zeros(self.secrets)
-        prices = []
-        for direction in (1.0, -1.0):
+        prices = self._apart(secret)
+        if prices is not None and self.close[secret]:
+            self._narrow[secret] = True
+            self._used[secret] = prices
+        return prices is not None
+
+    def _apart(self, secret: int) -> FloatArray | None:
+        """Move one secret up and down until it is wide enough; prices of known sums, None where it failed."""
+        chosen, prices = np.zeros(self.secrets), np.zeros((2, len(self._system.counts)))
+        for place, direction in enumerate((1.0, -1.0)):
             chosen[secret] = direction
             found = self._maximise(self._system.secret.spread(chosen))
             if found is None:
-                return False
+                return None
             self._note(found)
             if not self.close[secret]:
-                return True
-            prices.append(self._program.prices[: len(self._system.counts)])
-        if self.close[secret]:
-            self._narrow[secret] = True
-            self._used[secret] = np.array(prices)
-        return bool(self._narrow[secret])
+                break
+            prices[place] = self._program.prices[: len(self._system.counts)]
+        return prices
 
     def _maximise(self, cost: FloatArray) -> FloatArray | None:
-        return self._program.maximise(cost, self._least, self._most, self._deadline)
+        found = self._program.maximise(cost, self._least, self._most, self._deadline)
+        if found is None or not self._exact:
+            return found
+        found = np.maximum(found, 0.0)
+        return found if agrees(self._system, found, self._floor) else None
 
     def _note(self, found: FloatArray) -> None:
         """Note the values of a solution."""

@@ -273,17 +273,26 @@ class Program:
         return self._values()
 
     def begin_at(
-        self, values: FloatArray, sums: FloatArray, lower: FloatArray, upper: FloatArray, deadline: Deadline
-    ) -> None:
+        self,
+        values: FloatArray,
+        sums: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        deadline: Deadline,
+        off: float = FEASIBILITY,
+    ) -> bool:
         """Let `maximise` start from a corner near a solution: `values` of columns, `sums` of rows.
 
         The corner is found by crossover (Megiddo, ORSA Journal on Computing 3, 1991), which takes a fifth of
-        what it takes to find one from nothing. If none is found, it starts from nothing.
+        what it takes to find one from nothing. Tells whether one was found; else it starts from nothing.
+
+        Rows that are bounded on both sides keep to `sums`, but for `off`, until `loosen` gives them back
+        their room: a tenth of the pivots lead to what is wanted so.
         """
         import highspy
 
         if deadline.over:
-            return
+            return False
         self._change(np.zeros_like(lower), lower, upper)
         _wake()
         solution = highspy.HighsSolution()
@@ -291,14 +300,30 @@ class Program:
         solution.col_dual, solution.row_dual = [0.0] * len(values), [0.0] * len(sums)
         self._solver.setOptionValue("time_limit", self._solver.getRunTime() + deadline.left())
         # With rows that are bounded on both sides crossover writes where it must not (HiGHS 1.15).
-        least, most = self._sums
-        room = np.flatnonzero((least < most) & (least > -INFINITY) & (most < INFINITY)).astype(np.int32)
+        room = self._room
         self._solver.changeRowsBounds(len(room), room, sums[room], sums[room])
         status = self._solver.crossover(solution)
-        self._solver.changeRowsBounds(len(room), room, least[room], most[room])
         deadline.spend(self._start_effort)
         if status != highspy.HighsStatus.kOk or not self._solver.getBasis().valid:
             self._solver.setBasis()
+            self.loosen()
+            return False
+        self._solver.setOptionValue("simplex_strategy", self._strategy)
+        self._solver.setOptionValue("primal_feasibility_tolerance", off)
+        return True
+
+    def loosen(self) -> None:
+        """Give the rows that `begin_at` holds to its sums their room back."""
+        least, most = self._sums
+        room = self._room
+        self._solver.changeRowsBounds(len(room), room, least[room], most[room])
+        self._solver.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
+
+    @property
+    def _room(self) -> IntArray:
+        """Rows that are bounded on both sides, and not to one number."""
+        least, most = self._sums
+        return np.flatnonzero((least < most) & (least > -INFINITY) & (most < INFINITY)).astype(np.int32)
 
     def _values(self) -> FloatArray | None:
         values = np.asarray(self._solver.getSolution().col_value, dtype=np.float64)
