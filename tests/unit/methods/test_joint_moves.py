@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.joint_intervals import distance, joint_bounds, joint_intervals
-from sdcgate.methods.tables.joint_moves import agrees, moved
+from sdcgate.methods.tables.joint_moves import agrees, moved, raised
 from sdcgate.methods.tables.joint_reduction import everything_of, reduced
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline, Program, Rows
@@ -97,6 +98,60 @@ def test_two_people_who_can_change_places_are_moved_as_far_as_there_are_people()
     found = moved(begun, begun.held, np.zeros(1), np.ones(1, dtype=np.bool_), Deadline(10.0))
     assert found.lowest == pytest.approx([1.0])
     assert found.highest == pytest.approx([9.0])
+
+
+@settings(max_examples=150, deadline=None)
+@given(PEOPLE, SHOWN, HIDDEN)
+def test_raised_from_what_is_true_all_that_is_known_stays_and_nobody_is_put_where_nobody_can_be(
+    people, shown, hidden
+):
+    (begun, _), secret, _ = systems(people, shown, hidden)
+    inside_of = raised(begun, begun.held, Deadline(10.0))
+    if inside_of is None:
+        return
+    assert agrees(begun, inside_of, np.zeros(len(secret)))
+    assert (inside_of[begun.held > 0] > 0).all()
+    sums = begun.known
+    matrix = np.zeros(sums.shape)
+    matrix[sums.rows, sums.columns] = 1.0
+    for column in np.flatnonzero((inside_of > 0) & (begun.held <= 0)):
+        cost = -np.eye(begun.columns)[column]
+        assert linprog(cost, A_eq=matrix, b_eq=begun.counts).fun < -1e-7
+
+
+@settings(max_examples=150, deadline=None)
+@given(PEOPLE, SHOWN, HIDDEN)
+def test_moves_from_raised_amounts_stay_within_what_another_program_bounds(people, shown, hidden):
+    (begun, _), secret, _ = systems(people, shown, hidden)
+    start = raised(begun, begun.held, Deadline(10.0))
+    if start is None:
+        return
+    found = moved(begun, start, np.zeros(len(secret)), np.ones(len(secret), dtype=np.bool_), Deadline(10.0))
+    published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
+    for place, cell in enumerate(secret):
+        low, high = bounds(published, cell)
+        assert low - 1e-6 <= found.lowest[place] <= found.highest[place] <= high + 1e-6
+
+
+def test_a_square_of_which_one_diagonal_is_empty_moves_only_once_it_is_raised():
+    """Margins 9, 9 and 9, 9 of a table of two: its first cell can be between 0 and 9."""
+    people = np.zeros(18, dtype=int)
+    people[[CODES.index((0, 1, 0)), CODES.index((1, 0, 0))]] = 9
+    shown = [box(age=1, town=1), box(age=2, town=1), box(sex=1, town=1), box(sex=2, town=1)]
+    (begun, _), _, _ = systems(people, shown, [box(age=1, sex=1, town=1)])
+    everyone = (np.zeros(1), np.ones(1, dtype=np.bool_), Deadline(10.0))
+    assert moved(begun, begun.held, *everyone).highest == pytest.approx([0.0])
+    start = raised(begun, begun.held, Deadline(10.0))
+    assert start is not None
+    found = moved(begun, start, *everyone)
+    assert (found.lowest, found.highest) == (pytest.approx([0.0]), pytest.approx([9.0]))
+
+
+def test_where_nobody_else_can_be_nothing_is_raised():
+    people = np.zeros(18, dtype=int)
+    people[CODES.index((0, 1, 0))] = 9
+    (begun, _), _, _ = systems(people, [box(age=1, sex=2, town=1)], [box(age=1, sex=1, town=1)])
+    assert raised(begun, begun.held, Deadline(10.0)) is None
 
 
 def test_what_does_not_agree_with_what_is_known_is_left_aside():

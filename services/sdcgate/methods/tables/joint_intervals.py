@@ -12,7 +12,7 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
-from sdcgate.methods.tables.joint_moves import agrees, moved
+from sdcgate.methods.tables.joint_moves import agrees, moved, raised
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_system import JointSystem
 from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
@@ -188,8 +188,12 @@ class _Search:
         held = self._system.held
         if held is None or not agrees(self._system, held, self._floor):
             return
-        found = moved(self._system, held, self._floor, self._asked, self._deadline)
-        self._lowest, self._highest = found.lowest, found.highest
+        self._move_from(held)
+        # Where all must have somebody, those who have one hold every move back.
+        if self.close.any() and not (self._floor > 0).any():
+            inside = raised(self._system, held, self._deadline)
+            if inside is not None:
+                self._move_from(inside)
         if not self.close.any():
             return
         sums = [self._system.known.of(held)]
@@ -202,6 +206,12 @@ class _Search:
         self._begun |= begun
         if begun and not self._system.whole:
             self._keep_to_sums()
+
+    def _move_from(self, amounts: FloatArray) -> None:
+        """Move each that is close from amounts that agree with what is known."""
+        found = moved(self._system, amounts, self._floor, self.close, self._deadline)
+        np.minimum(self._lowest, found.lowest, out=self._lowest)
+        np.maximum(self._highest, found.highest, out=self._highest)
 
     def _keep_to_sums(self) -> None:
         """Move what is close, one by one, by solutions with the very sums that what is true has.

@@ -1,10 +1,12 @@
 """How far each secret sum can be moved from what is true: most are seen to be uncertain enough by that alone.
 
 What is true agrees with everything that is known. From there each secret is moved up and down along the
-direction that changes it most for the change of the amounts relative to what they are, as affine scaling does
-(Dikin, Soviet Mathematics Doklady 8, 1967; Barnes, Mathematical Programming 36, 1986, section 2), up to where
-an amount would be negative. One factorisation serves all secrets, and each end of each move is a complete
-solution. Amounts that are nothing in truth stay so: what is not seen far enough apart here may still be.
+direction that changes it most for the chi-squared distance that the amounts go, up to where one would be
+negative: a step of affine scaling, where distances are those of relative changes (Dikin, Soviet Mathematics
+Doklady 8, 1967; Barnes, Mathematical Programming 36, 1986, section 2), which suits amounts of very different
+size less. One factorisation serves all secrets, and each end of each move is a complete solution.
+
+Amounts that are nothing stay so. So what is true is `raised` first for secrets that these moves leave open.
 """
 
 from dataclasses import dataclass, field
@@ -25,6 +27,14 @@ SINGULAR = 1e-13
 """What is added to the diagonal of ones: sums may follow from others."""
 NEVER = 1e-12
 """A relative change so small is none."""
+RAISED = 0.1
+"""The share of a known sum that is put, at most, into its columns of which nothing is held."""
+KEPT = 1e-6
+"""What keeps a smaller share of what was put there cannot be more than nothing."""
+TRIES = 4
+"""As amounts that cannot be more than nothing are found by trying."""
+STRIDE = 0.9
+"""The share of the way to where an amount would be nothing that is gone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,11 +65,9 @@ def moved(
         asked: secrets that are moved, shape (secrets,); of the others it is noted where these take them.
         until: no further secrets are moved then.
     """
-    known, secret = (_weighted(sums, held) for sums in (system.known, system.secret))
-    values = secret.sum(axis=1)
-    found = Moved(values.copy(), values.copy())
-    start = _Start(known, secret, values, floor, FEASIBILITY + system.room)
-    factor = start.factorised() if known.shape[0] <= MOST_SUMS else None
+    start = _Start.at(system, held, floor)
+    found = Moved(start.values.copy(), start.values.copy())
+    factor = start.factorised()
     if factor is None:
         return found
     places = np.flatnonzero(asked)
@@ -70,19 +78,80 @@ def moved(
     return found
 
 
-def _weighted(sums: Sums, held: FloatArray) -> scipy.sparse.csr_array:
-    """Sums of relative changes: of the amounts that are something, each weighted by what it is."""
-    there = np.flatnonzero(held > 0)
-    entries = (held[sums.columns], (sums.rows, sums.columns))
-    whole = scipy.sparse.csr_array(entries, shape=sums.shape)
-    return scipy.sparse.csr_array(whole[:, there])
+def raised(system: JointSystem, held: FloatArray, until: Deadline) -> FloatArray | None:
+    """Amounts near `held` that agree with what is known and are something where they can be.
+
+    A little is put where nothing is, and what that adds to the known sums is taken off again with the least
+    chi-squared change of all amounts, as weights are calibrated (Deville and Sarndal, Journal of the American
+    Statistical Association 87, 1992, section 1). Where an amount then is nothing or less, nothing is put.
+
+    Args:
+        system: all that is known; secrets may be empty.
+        held: amounts that agree with it, shape (columns,).
+        until: not tried any more then.
+
+    Returns:
+        The amounts, shape (columns,); None where that fails, or nothing can be put anywhere.
+    """
+    added = _room_for_more(system, held)
+    for _ in range(TRIES):
+        if until.over or not added.any():
+            return None
+        change = _taken_off(system, held, added)
+        if change is None:
+            return None
+        wrong = (added > 0) & (change <= KEPT * added)
+        if not wrong.any():
+            less = held > 0
+            most = float((-change[less] / held[less]).max(initial=0.0))
+            found = held + min(1.0, STRIDE / max(most, NEVER)) * change
+            return found if agrees(system, found, np.zeros(system.secret.shape[0])) else None
+        added[wrong] = 0.0
+    return None
+
+
+def _taken_off(system: JointSystem, held: FloatArray, added: FloatArray) -> FloatArray | None:
+    """What is added, (columns,), with the least change that keeps the known sums; None where that fails."""
+    more = held + added
+    start = _Start.at(system, more, np.zeros(system.secret.shape[0]))
+    factor = start.factorised()
+    if factor is None:
+        return None
+    there = np.flatnonzero(more > 0)
+    change = np.zeros(system.columns)
+    change[there] = more[there] * start.projected((added[there] / more[there])[:, None], factor)[:, 0]
+    return change
+
+
+def _room_for_more(system: JointSystem, held: FloatArray) -> FloatArray:
+    """What is put where nothing is held: a share of the least known sum around it, by its empty columns."""
+    known, empty = system.known, held <= 0
+    among = np.bincount(known.rows[empty[known.columns]], minlength=known.shape[0])
+    share = RAISED * known.of(held) / np.maximum(among, 1)
+    least = np.full(system.columns, np.inf)
+    np.minimum.at(least, known.columns, share[known.rows])
+    return np.where(empty & np.isfinite(least), least, 0.0)
+
+
+def _among(sums: Sums, there: IntArray) -> scipy.sparse.csr_array:
+    """Sums of some columns, shape (sums, those columns)."""
+    place = np.full(sums.shape[1], -1)
+    place[there] = np.arange(len(there))
+    kept = place[sums.columns] >= 0
+    entries = (np.ones(np.count_nonzero(kept)), (sums.rows[kept], place[sums.columns[kept]]))
+    return scipy.sparse.csr_array(entries, shape=(sums.shape[0], len(there)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Start:
-    """What is true, as sums of relative changes: all of them 1 is all amounts doubled."""
+    """Amounts to move from, and sums of relative changes of those that are something."""
 
+    inside: scipy.sparse.csr_array
+    """Which amounts lie in known sums."""
     known: scipy.sparse.csr_array
+    """The same, each weighted by what it is: sums of relative changes."""
+    asked: scipy.sparse.csr_array
+    """Which lie in secrets."""
     secret: scipy.sparse.csr_array
     values: FloatArray
     """Of the secrets."""
@@ -90,11 +159,22 @@ class _Start:
     room: float
     """What takes more than this off a known sum, by rounding, is no solution."""
 
+    @classmethod
+    def at(cls, system: JointSystem, amounts: FloatArray, floor: FloatArray) -> "_Start":
+        """At amounts, shape (columns,), of a system."""
+        there = np.flatnonzero(amounts > 0)
+        weights = amounts[there]
+        inside, asked = (_among(sums, there) for sums in (system.known, system.secret))
+        known, secret = (scipy.sparse.csr_array(sums * weights) for sums in (inside, asked))
+        return cls(inside, known, asked, secret, asked @ weights, floor, FEASIBILITY + system.room)
+
     def factorised(self) -> FloatArray | None:
         """Cholesky's factor of the known sums' products, each of length 1; None if there is none."""
+        if self.known.shape[0] > MOST_SUMS:
+            return None
         lengths = self.lengths()
-        unit = self.known / lengths[:, None]
-        products = np.asarray((unit @ unit.T).toarray(), dtype=np.float64)
+        products = np.asarray((self.known @ self.inside.T).toarray(), dtype=np.float64)
+        products /= lengths[:, None] * lengths
         products[np.diag_indices(len(products))] += SINGULAR
         try:
             factor = scipy.linalg.cholesky(products, lower=True, overwrite_a=True, check_finite=False)
@@ -104,17 +184,20 @@ class _Start:
 
     def lengths(self) -> FloatArray:
         """Of the known sums, 1 for those of nothing; shape (known sums,)."""
-        squares = np.asarray((self.known * self.known).sum(axis=1), dtype=np.float64)
-        return np.where(squares > 0.0, np.sqrt(squares), 1.0)
+        amounts = np.asarray(self.known.sum(axis=1), dtype=np.float64)
+        return np.where(amounts > 0.0, np.sqrt(amounts), 1.0)
 
     def ways(self, places: IntArray, factor: FloatArray) -> FloatArray:
         """The ways to move some secrets, a column each, that change no known sum; (amounts, secrets)."""
-        ways = np.asarray(self.secret[places].T.toarray(), dtype=np.float64)
-        left = np.arange(len(places))
+        return self.projected(np.asarray(self.asked[places].T.toarray(), dtype=np.float64), factor)
+
+    def projected(self, ways: FloatArray, factor: FloatArray) -> FloatArray:
+        """Relative changes, shape (amounts, ways), without what changes known sums."""
+        left = np.arange(ways.shape[1])
         # What rounding left of the known sums is taken off a second time, where it is too much.
         for _ in range(2):
             right = self.known @ ways[:, left]
-            ways[:, left] -= self.known.T @ scipy.linalg.cho_solve(
+            ways[:, left] -= self.inside.T @ scipy.linalg.cho_solve(
                 (factor, True), right, overwrite_b=True, check_finite=False
             )
             left = left[self._off(ways[:, left]) > self.room]

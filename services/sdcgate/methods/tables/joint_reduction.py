@@ -73,7 +73,8 @@ def subtracted(system: JointSystem) -> Subtracted:
     from sdcgate.methods.tables.subtraction_loops import subtract_all
 
     known = system.known
-    by_row = np.lexsort((known.columns, known.rows))
+    # They nearly are in order: a stable sort of one key sees that.
+    by_row = np.argsort(known.rows * known.shape[1] + known.columns, kind="stable")
     rows, columns = known.rows[by_row].astype(np.int64), known.columns[by_row].astype(np.int64)
     starts = np.searchsorted(rows, np.arange(known.shape[0] + 1)).astype(np.int64)
     # Of equal sums the first stands for all.
