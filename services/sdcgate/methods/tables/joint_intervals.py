@@ -204,8 +204,9 @@ class _Search:
             held, np.concatenate(sums), self._least, self._most, self._deadline, off
         )
         self._begun |= begun
-        if begun and not self._system.whole:
+        if begun and not self._system.whole and not (self._floor > 0).any():
             self._keep_to_sums()
+        self._program.loosen()
 
     def _move_from(self, amounts: FloatArray) -> None:
         """Move each that is close from amounts that agree with what is known."""
@@ -220,10 +221,14 @@ class _Search:
         """
         self._exact = True
         for secret in np.flatnonzero(self.close).tolist():
-            if self.close[secret] and self._apart(secret) is None:
+            if not self.close[secret]:
+                continue
+            prices = self._apart(secret)
+            if prices is None:
                 break
+            if self.close[secret] and self._bounds(secret, prices) < self._width[secret]:
+                self._narrow[secret], self._used[secret] = True, prices
         self._exact = False
-        self._program.loosen()
 
     def sweep_all(self) -> None:
         """Move all that are close at once, up and down, as long as that settles many."""
@@ -274,6 +279,27 @@ class _Search:
                 break
             prices[place] = self._program.prices[: len(self._system.counts)]
         return prices
+
+    def _bounds(self, secret: int, prices: FloatArray) -> float:
+        """How far apart a secret's values are at most, by weak duality, whatever of their room sums use.
+
+        `prices` are those of the known sums, upwards and downwards, shape (2, known sums).
+        """
+        system, chosen = self._system, np.zeros(self.secrets)
+        chosen[secret] = 1.0
+        cost = system.secret.spread(chosen)
+        apart = system.room * float(np.abs(prices).sum()) + float(prices.sum(axis=0) @ system.counts)
+        for price, sign in zip(prices, (1.0, -1.0), strict=True):
+            # What prices leave of the cost can be had as often as a column has room in its sums.
+            unpaid = np.maximum(sign * cost - system.known.spread(price), 0.0)
+            apart += float(unpaid @ self._reach())
+        return apart
+
+    def _reach(self) -> FloatArray:
+        """What each column can be at most, by the least known sum that it is in, shape (columns,)."""
+        known, reach = self._system.known, self._most.copy()
+        np.minimum.at(reach, known.columns, (self._system.counts + self._system.room)[known.rows])
+        return reach
 
     def _maximise(self, cost: FloatArray) -> FloatArray | None:
         found = self._program.maximise(cost, self._least, self._most, self._deadline)
