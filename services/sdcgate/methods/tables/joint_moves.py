@@ -19,8 +19,8 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.joint_system import JointSystem, Sums
 from sdcgate.methods.tables.solver import FEASIBILITY, Deadline
 
-AT_ONCE = 256
-"""Secrets that are moved together, so that memory does not grow with their number."""
+AT_ONCE = 64
+"""Secrets that are moved together, so that what they move stays near the processor."""
 MOST_SUMS = 3_000
 """With more sums than these no factorisation is begun: it takes the third power of their number."""
 SINGULAR = 1e-13
@@ -193,17 +193,20 @@ class _Start:
 
     def projected(self, ways: FloatArray, factor: FloatArray) -> FloatArray:
         """Relative changes, shape (amounts, ways), without what changes known sums."""
-        left = np.arange(ways.shape[1])
+        self._project(ways, factor)
         # What rounding left of the known sums is taken off a second time, where it is too much.
-        for _ in range(2):
-            right = self.known @ ways[:, left]
-            ways[:, left] -= self.inside.T @ scipy.linalg.cho_solve(
-                (factor, True), right, overwrite_b=True, check_finite=False
-            )
-            left = left[self._off(ways[:, left]) > self.room]
-            if not len(left):
-                break
+        off = np.flatnonzero(self._off(ways) > self.room)
+        if len(off):
+            again = ways[:, off]
+            self._project(again, factor)
+            ways[:, off] = again
         return ways
+
+    def _project(self, ways: FloatArray, factor: FloatArray) -> None:
+        right = self.known @ ways
+        ways -= self.inside.T @ scipy.linalg.cho_solve(
+            (factor, True), right, overwrite_b=True, check_finite=False
+        )
 
     def _off(self, ways: FloatArray) -> FloatArray:
         """By how much known sums are off, at most, where ways are gone to their ends; shape (ways,)."""
