@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from sdcgate.methods.tables import joint_moves
 from sdcgate.methods.tables.combinations import Combinations, Held
-from sdcgate.methods.tables.joint_intervals import distance, joint_bounds, joint_intervals
+from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
 from sdcgate.methods.tables.joint_moves import agrees, moved, raised
 from sdcgate.methods.tables.joint_reduction import everything_of, reduced
-from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.joint_system import distance, joint_system
 from sdcgate.methods.tables.solver import Deadline, Program, Rows
 from three_variables import CODES, FULL, bounds, box, boxes, inside
 
@@ -241,3 +242,21 @@ def test_most_secrets_of_a_large_table_are_settled_by_moves_alone():
     found = moved(begun, begun.held, np.zeros(18), np.ones(18, dtype=np.bool_), Deadline(10.0))
     assert len(secret) == 18
     assert (distance(found.lowest, found.highest, whole=True) >= 5).all()
+
+
+def test_what_the_moves_of_others_show_to_be_wide_is_not_moved_itself(monkeypatch):
+    """In a square each cell goes up as far as two others go down."""
+    people = np.zeros(18, dtype=int)
+    places = [CODES.index((age, sex, 0)) for age in (0, 1) for sex in (0, 1)]
+    people[places] = 7
+    cells = [box(age=a, sex=s, town=1) for a in (1, 2) for s in (1, 2)]
+    margins = [box(age=1, town=1), box(age=2, town=1), box(sex=1, town=1), box(sex=2, town=1)]
+    (begun, _), _, _ = systems(people, margins, cells)
+    asked = []
+    ways = joint_moves._Start.ways
+    monkeypatch.setattr(joint_moves, "AT_ONCE", 1)
+    monkeypatch.setattr(joint_moves._Start, "ways", lambda *args: asked.append(args[1]) or ways(*args))
+    found = moved(begun, begun.held, np.zeros(4), np.ones(4, dtype=np.bool_), Deadline(10.0), 14.0)
+    assert found.lowest == pytest.approx(np.zeros(4), abs=1e-9)
+    assert found.highest == pytest.approx(np.full(4, 14.0))
+    assert len(asked) == 1

@@ -14,14 +14,12 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
 from sdcgate.methods.tables.joint_moves import agrees, moved, raised
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
-from sdcgate.methods.tables.joint_system import JointSystem
+from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, distance
 from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
 
 SWEEPS = 60
 FEW = 4
 """So many secrets are settled one by one rather than swept, and a sweep that settles no more is the last."""
-TOLERANCE = 1e-6
-"""A bound so close to a whole number is that number."""
 EXACT = 0.1
 """The share of their room by which sums may be off where they are to be exact."""
 LARGE, HUGE = 1_000, 2_000
@@ -132,13 +130,6 @@ def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -
     return JointIntervals(narrow, asked & ~narrow, nothing, nothing, used)
 
 
-def distance(lowest: FloatArray, highest: FloatArray, whole: bool) -> FloatArray:
-    """How far apart two values can be that lie between bounds; of whole numbers, where all is whole."""
-    if not whole:
-        return highest - lowest
-    return np.asarray(np.floor(highest + TOLERANCE) - np.ceil(lowest - TOLERANCE), dtype=np.float64)
-
-
 def rows_of(system: JointSystem, floor: FloatArray) -> Rows:
     """The known sums as rows of a program, and the secrets where any has a floor, shape (secrets,)."""
     rows = Rows()
@@ -210,7 +201,7 @@ class _Search:
 
     def _move_from(self, amounts: FloatArray) -> None:
         """Move each that is close from amounts that agree with what is known."""
-        found = moved(self._system, amounts, self._floor, self.close, self._deadline)
+        found = moved(self._system, amounts, self._floor, self.close, self._deadline, self._width)
         np.minimum(self._lowest, found.lowest, out=self._lowest)
         np.maximum(self._highest, found.highest, out=self._highest)
 

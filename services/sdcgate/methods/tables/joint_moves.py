@@ -16,10 +16,11 @@ import scipy.linalg
 import scipy.sparse
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.joint_system import JointSystem, Sums
+from sdcgate.methods.tables.joint_system import JointSystem, Sums, distance
 from sdcgate.methods.tables.solver import FEASIBILITY, Deadline
+from sdcgate.methods.tables.splitmix import finalised
 
-AT_ONCE = 64
+AT_ONCE = 32
 """Secrets that are moved together, so that what they move stays near the processor."""
 MOST_SUMS = 3_000
 """With more sums than these no factorisation is begun: it takes the third power of their number."""
@@ -54,7 +55,12 @@ def agrees(system: JointSystem, amounts: FloatArray, floor: FloatArray) -> bool:
 
 
 def moved(
-    system: JointSystem, held: FloatArray, floor: FloatArray, asked: BoolArray, until: Deadline
+    system: JointSystem,
+    held: FloatArray,
+    floor: FloatArray,
+    asked: BoolArray,
+    until: Deadline,
+    enough: float | FloatArray = np.inf,
 ) -> Moved:
     """The least and the greatest value that moves from `held` give each secret.
 
@@ -64,17 +70,21 @@ def moved(
         floor: what each secret is known to have at least, shape (secrets,); 0 where nothing is known.
         asked: secrets that are moved, shape (secrets,); of the others it is noted where these take them.
         until: no further secrets are moved then.
+        enough: secrets that the moves of others show to be so uncertain are not moved, of all or of each.
     """
     start = _Start.at(system, held, floor)
     found = Moved(start.values.copy(), start.values.copy())
     factor = start.factorised()
     if factor is None:
         return found
-    places = np.flatnonzero(asked)
-    for first in range(0, len(places), AT_ONCE):
-        if until.over:
-            break
-        start.note(start.ways(places[first : first + AT_ONCE], factor), found)
+    # Neighbours move alike: in any other order those moved first show more of the rest.
+    left = np.flatnonzero(asked)
+    left = left[np.argsort(finalised(left.astype(np.uint64)))]
+    while len(left) and not until.over:
+        start.note(start.ways(left[:AT_ONCE], factor), found)
+        apart = distance(found.lowest, found.highest, system.whole)
+        left = left[AT_ONCE:]
+        left = left[(apart < enough)[left]]
     return found
 
 

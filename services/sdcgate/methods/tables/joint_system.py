@@ -19,6 +19,9 @@ from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_domain import classes
 from sdcgate.methods.tables.splitmix import GAMMA, finalised
 
+TOLERANCE = 1e-6
+"""A bound so close to a whole number is that number."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
@@ -117,6 +120,13 @@ def joint_system(
         len(limits),
         people,
     )
+
+
+def distance(lowest: FloatArray, highest: FloatArray, whole: bool) -> FloatArray:
+    """How far apart two values can be that lie between bounds; of whole numbers, where all is whole."""
+    if not whole:
+        return highest - lowest
+    return np.asarray(np.floor(highest + TOLERANCE) - np.ceil(lowest - TOLERANCE), dtype=np.float64)
 
 
 def _with_lacking(

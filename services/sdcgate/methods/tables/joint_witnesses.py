@@ -16,9 +16,9 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
 from sdcgate.methods.tables.boxes import Box, bits
 from sdcgate.methods.tables.combinations import Combinations
-from sdcgate.methods.tables.joint_intervals import TOLERANCE, distance, rows_of
+from sdcgate.methods.tables.joint_intervals import rows_of
 from sdcgate.methods.tables.joint_reduction import Subtracted, subtracted
-from sdcgate.methods.tables.joint_system import JointSystem, Sums, one_of_each
+from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, Sums, distance, one_of_each
 from sdcgate.methods.tables.solver import Deadline, Program
 
 MOST_ENTRIES = 20_000_000
