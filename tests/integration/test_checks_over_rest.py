@@ -20,7 +20,9 @@ from sdcgate_client import (
     InvalidRequest,
     Unauthorized,
     Unavailable,
+    own_fact,
     own_levels,
+    own_ratios,
     own_table,
 )
 from served_house import ServedHouse
@@ -317,6 +319,54 @@ def test_levels_of_an_assessment_are_demanded_of_a_pattern(client: Client) -> No
     assert pattern["proof"] == "PROVED"
     with pytest.raises(InvalidRequest, match=r"problem\.sum_levels\[0\]\.upper"):
         client.protect_table(table, [0], sum_levels=[{"measure": "turnover", "upper": [1]}])
+
+
+def test_percentages_and_means_of_a_table_protected_by_hand_are_audited(client: Client) -> None:
+    frame = pd.DataFrame(
+        {
+            "region": ["n"] * 3 + ["s"] * 3 + ["All"] * 3,
+            "size": ["small", "large", "All"] * 3,
+            "n": [7, 33, 40, 13, 30, 43, 20, 63, 83],
+            "sum": [820.0, 9180, 10000, 1530, 8470, 10000, 2350, 17650, 20000],
+        }
+    )
+    measures = {"turnover": {"sums": "sum", "lower_bound": 0}}
+    table, inner = own_table(frame, ["region", "size"], {"units": "n"}, measures), [0, 1, 3, 4]
+    assert client.audit_table(table, inner, count_width=3, sum_width=0.1)["proof"] == "PROVED"
+
+    share = own_ratios(("units", [0]), ("units", [2]), [17.5], 0.05, times=100)
+    audited = client.audit_table(table, inner, integral=True, count_width=3, published_ratios=[share])
+    assert audited["proof"] == "REFUTED"
+    leak = audited["leaks"][0]
+    assert (leak["cell"], leak["fact"], leak["lower"], leak["upper"]) == (0, "units", 7, 7)
+    assert leak["at_most"]["steps"][0]["figure"] == "problem.published_ratios[0].values[0]"
+    assert leak["at_most"]["steps"][0]["kind"] == "PUBLISHED_RATIO"
+    assert {(one["cell"], one["lower"], one["exact"]) for one in audited["intervals"]} >= {
+        (0, 7, True),
+        (4, 30, True),
+    }
+
+    # Counts are shown, sums withheld: a mean to a decimal tells the sum.
+    shown = {"known": [*range(9)], "known_measures": [{"measure": "turnover", "cells": []}], "sum_width": 0.1}
+    assert client.audit_table(table, inner, **shown)["proof"] == "PROVED"
+    mean = own_ratios(("sums of turnover", [0]), ("units", [0]), [117.1], 0.05)
+    leak = client.audit_table(table, inner, published_ratios=[mean], **shown)["leaks"][0]
+    assert (leak["fact"], leak["lower"], leak["upper"]) == (
+        "sums of turnover",
+        pytest.approx(117.05 * 7),
+        pytest.approx(117.15 * 7),
+    )
+
+    wide = [{"facts": own_fact("units", inner), "lower": [4, 17, 7, 15], "upper": [14, 66, 26, 60]}]
+    rounded = [{"facts": own_fact("units", [2, 5]), "values": [40, 45], "half_widths": [2.5]}]
+    audited = client.audit_table(
+        table, inner, integral=True, count_width=3, cell_bounds=wide, rounded_values=rounded
+    )
+    assert audited["proof"] == "PROVED"
+    assert audited["intervals"][0]["lower"] == 4
+    wide[0]["upper"] = [6, 66, 26, 60]
+    with pytest.raises(InvalidRequest, match=r"problem\.cell_bounds\[0\]\.upper.*positions 0"):
+        client.audit_table(table, inner, cell_bounds=wide)
 
 
 def test_contributions_of_all_kinds_go_over_the_wire(client: Client) -> None:

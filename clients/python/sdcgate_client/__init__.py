@@ -2,7 +2,7 @@
 
 from sdcgate_client.acro import write_acro
 from sdcgate_client.answer import Answer, Comment, Dimension, Figure, Reason, Table
-from sdcgate_client.checks import own_levels, own_problem, own_table
+from sdcgate_client.checks import own_fact, own_levels, own_problem, own_ratios, own_table
 from sdcgate_client.client import Client
 from sdcgate_client.errors import (
     ApiError,
@@ -51,8 +51,10 @@ __all__ = [
     "format_answer",
     "format_table",
     "output_request",
+    "own_fact",
     "own_levels",
     "own_problem",
+    "own_ratios",
     "own_table",
     "write_acro",
 ]

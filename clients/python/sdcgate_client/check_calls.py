@@ -313,6 +313,7 @@ class CheckCalls(Connection):
         *,
         time_limit_ms: int = 10_000,
         intervals: bool = False,
+        integral: bool = False,
         singletons: bool = False,
         linked: Iterable[Mapping[str, Any]] = (),
         **how: Any,
@@ -324,10 +325,11 @@ class CheckCalls(Connection):
             withheld: Positions of the withheld cells.
             time_limit_ms: Milliseconds to spend.
             intervals: Tell between what each withheld fact can be known to lie.
+            integral: Tell it of whole counts, as far as there is time: `exact` says of which intervals it is.
             singletons: Audit as respondents, too, who are alone in a withheld cell and know what is in it.
             linked: Further tables that left or shall leave beside this one, such as `[{"table": other,
                 "withheld": [4]}]`.
-            how: Requirements; see `own_problem`.
+            how: Requirements, and what was published beside the table; see `own_problem`.
 
         Returns:
             `{"proof": "REFUTED", "unprotected": [...], "leaks": [...], "unchecked": [...], ...}`.
@@ -337,7 +339,7 @@ class CheckCalls(Connection):
             "withheld": list(withheld),
             "time_limit_ms": time_limit_ms,
         }
-        flags = {"intervals": intervals, "singletons": singletons}
+        flags = {"intervals": intervals or integral, "integral": integral, "singletons": singletons}
         body |= {name: True for name, asked in flags.items() if asked}
         if others := own_linked(linked, "withheld", **how):
             body["linked"] = others

@@ -94,7 +94,8 @@ def own_problem(
         units_additive: Whether the units of parts add up to those of their total.
         more: `known`, `absent`, `known_sums`, `known_measures`, `costs`, `costs_by`, as in `GET
             /openapi.json`;
-            `sum_levels`, see `own_levels`.
+            `sum_levels`, see `own_levels`; `published_ratios`, see `own_ratios`; `cell_bounds`; for audits
+            `rounded_values`.
     """
     return {
         **table,
@@ -128,6 +129,44 @@ def own_linked(tables: Iterable[Mapping[str, Any]], cells: str, **how: Any) -> l
         }
         for one in tables
     ]
+
+
+def own_ratios(
+    numerators: tuple[str, Iterable[int]],
+    denominators: tuple[str, Iterable[int]],
+    values: Iterable[float],
+    half_width: float = 0.0,
+    times: float = 1.0,
+) -> dict[str, Any]:
+    """Percentages or means that were published about cells, as audits take them in `published_ratios`.
+
+    Args:
+        numerators: A fact, `records`, `units`, `sums of <measure>` or `valid_records of <measure>`, and the
+            positions of the cells.
+        denominators: The same of what is below, as many cells.
+        values: What was published, a value a ratio.
+        half_width: Half of what they were rounded to: 0.05 for one decimal.
+        times: 100 for percentages.
+    """
+    return {
+        "numerators": own_fact(*numerators),
+        "denominators": own_fact(*denominators),
+        "values": [float(value) for value in values],
+        "half_widths": [half_width],
+        "times": times,
+    }
+
+
+def own_fact(fact: str, cells: Iterable[int]) -> dict[str, Any]:
+    """A fact of cells, as `facts` of `rounded_values` and `cell_bounds`.
+
+    Args:
+        fact: `records`, `units`, `sums of <measure>` or `valid_records of <measure>`.
+        cells: Positions of the cells.
+    """
+    kind, of, measure = fact.partition(" of ")
+    told: dict[str, Any] = {"fact": kind.upper(), "cells": list(cells)}
+    return told | ({"measure": measure} if of else {})
 
 
 def own_levels(findings: Iterable[Mapping[str, Any]], cells: int) -> list[dict[str, Any]]:

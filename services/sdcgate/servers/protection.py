@@ -13,7 +13,7 @@ from sdcgate.methods.tables.adjusting import Adjustment, with_adjustment
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.cheaper import ordinary_effort
 from sdcgate.methods.tables.exact_suppression import protect_exactly
-from sdcgate.methods.tables.intervals import withheld_intervals
+from sdcgate.methods.tables.intervals import Interval, withheld_intervals
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
     Perturbed,
@@ -38,7 +38,13 @@ from sdcgate.servers.settings import ProtectionServer, Settings
 from sdcgate.servers.time_left import time_left
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
 from sdcgate.wire.linked import tables_to_protect
-from sdcgate.wire.patterns import audit_to_message, check_search, check_singletons, pattern_to_message
+from sdcgate.wire.patterns import (
+    audit_to_message,
+    check_audit,
+    check_search,
+    check_singletons,
+    pattern_to_message,
+)
 from sdcgate.wire.perturbation import method_from_message, perturbed_to_message
 from sdcgate.wire.protection import (
     TableToProtect,
@@ -55,6 +61,8 @@ ANSWER_MARGIN = 0.1
 """Share of the caller's time that is kept for writing and sending the answer."""
 INTERVALS_SHARE, SINGLETONS_SHARE = 0.2, 0.5
 """Shares of the time that are kept for intervals, and for respondents who are alone, where they are asked."""
+INTEGRAL_SHARE, ARITHMETIC_SHARE = 0.5, 0.2
+"""Share that is kept for intervals of whole numbers, and what of the rest these leave."""
 
 
 class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
@@ -89,15 +97,27 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServiceServicer):
         """Audit a given pattern."""
         may(CHECK)
         table = tables_to_protect(request, most_cells(self._maximum_check_cells))
+        check_audit(request)
         check_withheld(request, table)
         check_singletons(request.singletons, table)
         seconds = _seconds(request.time_limit_ms, context)
         deadline = Deadline(seconds)
-        found = audit(table.problem, table.cells, seconds * (1 - INTERVALS_SHARE * request.intervals))
-        intervals = withheld_intervals(table.problem, table.cells, deadline) if request.intervals else ()
+        share = INTEGRAL_SHARE if request.integral else INTERVALS_SHARE * request.intervals
+        found = audit(table.problem, table.cells, seconds * (1 - share))
+        intervals = self._intervals(table, request, deadline)
         asked = request.singletons and found.proof is Proof.PROVED
         knowing = singletons(table.problem, table.cells, found, deadline) if asked else ()
         return audit_to_message(with_singletons(found, knowing), table, intervals, deadline, knowing)
+
+    @staticmethod
+    def _intervals(
+        table: TableToProtect, request: pb.AuditTableRequest, deadline: Deadline
+    ) -> list[Interval]:
+        """Intervals where they are asked for; of whole numbers, no longer than leaves some time for leaks."""
+        if not request.intervals:
+            return []
+        until = deadline.share(1 - ARITHMETIC_SHARE) if request.integral else deadline
+        return withheld_intervals(table.problem, table.cells, until, request.integral)
 
     def RedesignTable(
         self, request: redesign_pb2.RedesignTableRequest, context: grpc.ServicerContext

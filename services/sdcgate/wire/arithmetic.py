@@ -7,9 +7,10 @@ from typing import cast
 import numpy as np
 
 from sdcgate.methods.tables.audit import Leak
-from sdcgate.methods.tables.intruder import SUMS
-from sdcgate.methods.tables.leak_arithmetic import Arithmetic, Statement, arithmetic_of, whole
+from sdcgate.methods.tables.leak_arithmetic import Arithmetic, Sense, Statement, arithmetic_of, whole
 from sdcgate.methods.tables.leak_sentences import sentence
+from sdcgate.methods.tables.published_figures import CellBounds
+from sdcgate.methods.tables.quantities import SUMS
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.wire.protection import TableToProtect
 from sdcgate_proto.sdcgate.protection.v1 import arithmetic_pb2, protection_pb2
@@ -66,7 +67,7 @@ def _arithmetic(
     closer = direction * (said - stated) > CLOSE * max(1.0, abs(stated))
     return arithmetic_pb2.Arithmetic(
         bound=found.bound,
-        sentence=sentence(found, direction, table.name_of, fact_names(table)),
+        sentence=sentence(found, direction, table.name_of, fact_names(table), table.problem.published),
         whole_numbers=closer,
         steps=[_step(step, table) for step in found.steps],
     )
@@ -96,4 +97,16 @@ def _step(step: Statement, table: TableToProtect) -> arithmetic_pb2.ArithmeticSt
         ],
         known=step.value,
         constant=step.constant,
+        figure=_figure(step, table),
     )
+
+
+def _figure(step: Statement, table: TableToProtect) -> str:
+    """Where a published figure that a step rests on stands in the request."""
+    if step.figure is None:
+        return ""
+    column, entry = step.figure
+    one = table.problem.published[column]
+    if isinstance(one, CellBounds):
+        return f"{one.path}.{'lower' if step.sense is Sense.AT_LEAST else 'upper'}[{entry}]"
+    return f"{one.path}.values[{entry}]"

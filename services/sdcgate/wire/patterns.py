@@ -20,6 +20,10 @@ from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
 
 NO_EFFORT = "is for a pattern that is neither thorough nor exact: these have all of the time; leave it out"
 NO_UNITS = "needs the units of each cell, which tell where a respondent is alone: give facts.units"
+ONLY_AUDITS = (
+    "is for audits: which cells are shown, rounded, is not known before the pattern is; leave it out, "
+    "and audit what is to be published"
+)
 ONLY_WITHHOLDING = "is for cells that are withheld, not for {method}"
 
 
@@ -29,6 +33,13 @@ def check_search(request: pb.ProtectTableRequest) -> None:
     Or where effort is told for a pattern that has all the time there is.
     """
     method, effort, wrong = request.WhichOneof("method"), request.HasField("effort_ms"), []
+    asked = [request.problem, *(linked.problem for linked in request.linked)]
+    paths = ["problem", *(f"linked[{number}].problem" for number in range(len(request.linked)))]
+    rounded = [
+        FieldProblem(f"{path}.rounded_values", ONLY_AUDITS)
+        for path, problem in zip(paths, asked, strict=True)
+        if problem.rounded_values
+    ]
     if method:
         text = ONLY_WITHHOLDING.format(method=method)
         wrong = [
@@ -36,11 +47,22 @@ def check_search(request: pb.ProtectTableRequest) -> None:
             for name in ("exact", "intervals", "singletons")
             if getattr(request, name)
         ]
+        wrong += [
+            FieldProblem(f"problem.{name}", text)
+            for name in ("published_ratios", "cell_bounds")
+            if getattr(request.problem, name)
+        ]
         wrong += [FieldProblem("effort_ms", text)] if effort else []
     elif effort and (request.thorough or request.exact):
         wrong = [FieldProblem("effort_ms", NO_EFFORT)]
-    if wrong:
-        raise InvalidMessageError(wrong)
+    if wrong or rounded:
+        raise InvalidMessageError([*wrong, *rounded])
+
+
+def check_audit(request: pb.AuditTableRequest) -> None:
+    """Raise InvalidMessageError where whole numbers are asked for of intervals that are not."""
+    if request.integral and not request.intervals:
+        raise InvalidMessageError([FieldProblem("integral", "is about intervals: set intervals, too")])
 
 
 def pattern_to_message(
@@ -114,6 +136,7 @@ def intervals_to_messages(intervals: Sequence[Interval], table: TableToProtect) 
             fact=facts[intervals[place].quantity],
             lower=intervals[place].lower,
             upper=intervals[place].upper,
+            exact=intervals[place].exact,
         )
         for place in np.argsort(cells, kind="stable")
     ]

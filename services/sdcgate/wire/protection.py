@@ -16,6 +16,7 @@ from sdcgate.methods.tables.problem import MOST_COST, Problem, Proof
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
 from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder, axes_from_messages, axes_to_messages
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems, join
+from sdcgate.wire.published import published_from_message, put_published
 from sdcgate.wire.tables import (
     IN_ORDER,
     facts_problems,
@@ -35,7 +36,7 @@ NO_MEASURE = "is no measure of the facts of which sums are given"
 
 def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
     """Write a problem."""
-    return protection_pb2.ProtectionProblem(
+    message = protection_pb2.ProtectionProblem(
         dimensions=axes_to_messages(problem.axes),
         facts=facts_to_message(problem.facts),
         units_additive=problem.units_additive,
@@ -50,6 +51,8 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
         costs=() if problem.costs is None else problem.costs.tolist(),
         sum_levels=_levels_to_messages(problem),
     )
+    put_published(message, problem.published, [measure.name for measure in problem.facts.measures])
+    return message
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,6 +192,10 @@ def _problem(
     known_measures = problems.of(_known_measures, message, measures, count, order, path)
     known_sums = problems.of(_known_sums_from_messages, message, measures, count, order, path)
     levels = problems.of(_levels_from_messages, message, measures, count, order, path)
+    counts = "units" if message.facts.units and not message.facts.records else "records"
+    published = problems.of(
+        published_from_message, message, measures, counts, given.unchecked, order, count, path
+    )
     if known is None or absent is None or known_sums is None or _told(problems, path):
         return None
     upper, lower = levels or (None, None)
@@ -213,10 +220,15 @@ def _problem(
             costs=order.arranged(floats(message.costs)) if len(message.costs) else None,
             upper_levels=upper,
             lower_levels=lower,
+            published=published or (),
         )
     except FactsError as error:
         problems.found.extend(facts_problems(error, message.facts, order, path))
         return None
+    if published:
+        # From here on they are told by where they stand in the request.
+        told = tuple(replace(one, path=join(path, one.path)) for one in published)
+        problem = replace(problem, published=told)
     return problem, given.unchecked
 
 

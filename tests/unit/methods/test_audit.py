@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from intruder_by_scipy import Intruder
 from made_tables import at, axis, counts, facts, flags, margins_absent, problem, rand_problem, with_margins
 from sdcgate.methods.tables.audit import Search, audit
-from sdcgate.methods.tables.intruder import RECORDS, Possibilities
+from sdcgate.methods.tables.intruder import Possibilities
 from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.tables.quantities import RECORDS
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import no_tables, verify
 

@@ -11,10 +11,10 @@ from scipy.optimize import linprog
 
 from made_tables import at, axis, facts, flags, problem, with_margins
 from sdcgate.methods.tables.audit import Leak, audit
-from sdcgate.methods.tables.intruder import RECORDS, SUMS
 from sdcgate.methods.tables.leak_arithmetic import Kind, Sense, arithmetic_of, whole
 from sdcgate.methods.tables.leak_sentences import cell_name, sentence
 from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.tables.quantities import RECORDS, SUMS
 from sdcgate.methods.tables.solver import Deadline
 
 AXES = (axis("a", "12"), axis("b", "12"))

@@ -75,7 +75,8 @@ def test_a_measure_without_any_bound_is_said_to_be_unbounded():
     axes, records = [axis("a", "01")], [3, 4, 7]
     sums = {"cost": [1.0, 2.0, 3.0], "gain": [1.0, 2.0, 3.0], "loss": [-1.0, -2.0, -3.0]}
     bounds = {"cost": (0.0, None), "gain": (None, None), "loss": (None, 0.0)}
-    assert problem(axes, facts(records, records, sums, bounds=bounds)).unbounded == (1,)
+    of = problem(axes, facts(records, records, sums, bounds=bounds))
+    assert of.unbounded(flags(of, 0, 1)) == (1,)
 
 
 def test_all_that_does_not_fit_is_named_at_once():

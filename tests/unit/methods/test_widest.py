@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from made_tables import at, counts, flags, rand_problem
 from sdcgate.methods.tables.audit import audit
 from sdcgate.methods.tables.bound_propagation import record_ranges
-from sdcgate.methods.tables.intruder import RECORDS, Possibilities
+from sdcgate.methods.tables.intruder import Possibilities
 from sdcgate.methods.tables.pattern import could_be_withheld
 from sdcgate.methods.tables.problem import Proof
+from sdcgate.methods.tables.quantities import RECORDS
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.suppression import protect
 from sdcgate.methods.tables.widest import widest

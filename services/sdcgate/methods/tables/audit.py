@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS, Possibilities, record_bounds
+from sdcgate.methods.tables.intruder import Possibilities, record_bounds
 from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.quantities import RECORDS, SUMS, UNITS
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import (
     Tables,
@@ -100,7 +101,7 @@ class Search:
         }
         """How far the quantities that are too narrow can move down and up, at most."""
         self._asked = self.withheld & ~problem.wholly_known
-        self.hopeless = bool(problem.unbounded) or bool(
+        self.hopeless = bool(problem.unbounded(self.withheld)) or bool(
             np.any(problem.facts.units < problem.floors(self.withheld))
         )
         own = () if problem.units_follow else (UNITS,)
@@ -108,7 +109,9 @@ class Search:
         self._measures = tuple(range(len(problem.facts.measures)))
         self._models: dict[tuple[int, ...], Possibilities] = {}
         self._tried = np.zeros_like(self._widths, dtype=np.bool_)
-        self._unknown = problem.unknown(self.withheld)
+        self._holed = len(problem.told) > 0
+        """Whether a count may be possible that lies beyond one that is not."""
+        self._coupled = problem.told.couples(problem.unknown_quantities(self.withheld))
 
     def run(self, deadline: Deadline) -> None:
         """Find what can be found before the deadline."""
@@ -234,6 +237,8 @@ class Search:
 
         `aimed` is a measure, and what to maximise of it.
         """
+        if self._coupled:
+            return self._add_jointly(moved, aimed, deadline)
         cells, tables = self.model(*self._counts).cells, self._with_true_sums(moved[None])
         for measure in self._measures:
             aim = aimed[1] if measure == aimed[0] else None
@@ -241,6 +246,24 @@ class Search:
             if fitting is None:
                 return False
             tables.sums[measure, 0, cells] = fitting
+        return self.add(tables)
+
+    def _add_jointly(self, moved: IntArray, aimed: tuple[int, FloatArray | None], deadline: Deadline) -> bool:
+        """As `_add_counts`, where published ratios tie sums to counts or to each other: all sums at once."""
+        model = self._everything()
+        lower, upper = model.bounds()
+        lower[: len(moved)] = upper[: len(moved)] = moved
+        cost, (measure, aim) = np.zeros(len(lower)), aimed
+        if aim is not None:
+            cost[model.block(SUMS + measure)] = aim
+        values = model.maximise(cost, (lower, upper), deadline)
+        if values is None:
+            return False
+        values = model.polished(values, lower, upper)
+        tables = self._with_true_sums(moved[None])
+        for number in self._measures:
+            sums = values[model.block(SUMS + number)] * model.scales[number]
+            tables.sums[number, 0, model.cells] += sums
         return self.add(tables)
 
     def _fitting_sums(
@@ -255,8 +278,9 @@ class Search:
         cost = np.zeros(len(moved)) if aim is None else aim
         if aim is not None:
             limit = 2 * (1 + MARGIN) * self._farthest[SUMS + measure, model.cells] / model.scales[measure]
-            lower = np.where(aim != 0, np.maximum(lower, -limit), lower)
-            upper = np.where(aim != 0, np.minimum(upper, limit), upper)
+            near = (aim != 0) & (not self._holed)
+            lower = np.where(near, np.maximum(lower, -limit), lower)
+            upper = np.where(near, np.minimum(upper, limit), upper)
         values = model.maximise(cost, (lower, upper), deadline)
         return (
             None if values is None else truth + model.polished(values, lower, upper) * model.scales[measure]
@@ -323,10 +347,14 @@ class Search:
         counts = self.model(*self._counts)
         if not self._measures:
             return [(counts, False), (counts, True)]
-        whole = self.model(*self._counts, *(SUMS + measure for measure in self._measures))
+        whole = self._everything()
         if quantity < SUMS:
             return [(counts, False), (whole, False), (whole, True)]
         return [(self.model(quantity), False), (whole, False), (whole, True)]
+
+    def _everything(self) -> Possibilities:
+        """The program over counts and all measures."""
+        return self.model(*self._counts, *(SUMS + measure for measure in self._measures))
 
     def _too_narrow_at(
         self, quantity: int, cell: int, stages: list[tuple[Possibilities, bool]], deadline: Deadline
@@ -343,6 +371,8 @@ class Search:
                 if not self.narrow()[quantity, cell]:
                     return False
                 bounds, cost = self._aim_at(model, quantity, cell, direction)
+                if integers and self._holed:
+                    farther |= not self._widen(model, bounds, cost, deadline)
                 values = (model.maximise_integer if integers else model.maximise)(cost, bounds, deadline)
                 if values is None:
                     return False
@@ -406,6 +436,27 @@ class Search:
         cost = np.zeros(len(lower))
         cost[column] = direction
         return (lower, upper), cost
+
+    def _widen(
+        self,
+        model: Possibilities,
+        bounds: tuple[FloatArray, FloatArray],
+        cost: FloatArray,
+        deadline: Deadline,
+    ) -> bool:
+        """Let a column go as far as real numbers go, in place: whole ones may reach that, and nothing before.
+
+        Returns whether they end anywhere; if not it may go on beyond what is looked at.
+        """
+        values = model.maximise(cost, model.bounds(), deadline)
+        if values is None or model.at_search_bound(values):
+            return False
+        column, end = int(np.flatnonzero(cost)[0]), float(cost @ values)
+        if cost[column] > 0:
+            bounds[1][column] = max(bounds[1][column], np.ceil(end))
+        else:
+            bounds[0][column] = min(bounds[0][column], -np.ceil(end))
+        return True
 
     def _width(self, model: Possibilities, quantity: int, cell: int) -> float:
         """As far as a quantity of a cell need move, in the units of the program's columns."""

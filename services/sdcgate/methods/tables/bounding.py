@@ -12,11 +12,11 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.audit import Audit, Search, audited
 from sdcgate.methods.tables.covering_program import Cheapest, CoveringProgram
-from sdcgate.methods.tables.intruder import SUMS
 from sdcgate.methods.tables.pattern import could_be_withheld
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.protection_cuts import Attacker, Cut, attackers
 from sdcgate.methods.tables.proved_pattern import Protection, protection, repaired
+from sdcgate.methods.tables.quantities import SUMS
 from sdcgate.methods.tables.solver import INFINITY, Deadline
 from sdcgate.methods.tables.witnesses import no_tables, required
 

@@ -26,7 +26,7 @@ def cheaper(
     """
     effort = min(effort, deadline.spare - deadline.effort)
     nothing_beside = not (found.withheld & ~unsafe).any()
-    known = problem.unbounded or np.any(unsafe & problem.wholly_known)
+    known = problem.unbounded(unsafe) or np.any(unsafe & problem.wholly_known)
     if found.proof is not Proof.PROVED or nothing_beside or known or effort <= 0:
         return found
     search = Bounding(problem, unsafe, found, deadline.within(effort))

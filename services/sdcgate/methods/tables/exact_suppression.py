@@ -29,7 +29,7 @@ def protect_exactly(
     first = Deadline(HEURISTIC_SHARE * time_limit)
     found = best_in_time(problem, unsafe, first, known_witnesses)
     unsafe = unsafe.astype(np.bool_)
-    if problem.unbounded or np.any(unsafe & problem.wholly_known):
+    if problem.unbounded(unsafe) or np.any(unsafe & problem.wholly_known):
         return found
     search = Bounding(problem, unsafe, found, deadline)
     search.run()

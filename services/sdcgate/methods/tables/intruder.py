@@ -9,14 +9,15 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.diving import dive
 from sdcgate.methods.tables.problem import Equations, Problem
-from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
+from sdcgate.methods.tables.quantities import RECORDS, SUMS, UNITS, quantities_of
+from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Best, Deadline, Program, Rows
 
-RECORDS, UNITS, SUMS = 0, 1, 2
-"""Numbers of the quantities; measure m is SUMS + m."""
 MANY_CELLS = 400
 """From so many cells on, few of which a cheapest table moves, it is found sooner from the true one than from
 the last one found."""
 POLISHING, POLISHED = 4, 1e-11
+BLUR = 1e-12
+"""Share of a count by which a bound of it may be off before it is rounded to a whole number."""
 WIDE_BOUND = 100.0
 """Sums are searched within bounds that are at most this many times the largest mean of a cell.
 
@@ -36,7 +37,8 @@ class Possibilities:
         self.withheld = withheld
         self.quantities = quantities
         self.cells: IntArray = np.flatnonzero(problem.unknown(withheld))
-        self._known = problem.known_quantities[list(quantities)][:, self.cells]
+        self._hidden = problem.unknown_quantities(withheld)
+        self._known = ~self._hidden[list(quantities)][:, self.cells]
         self.given: BoolArray = np.zeros(len(self.cells), dtype=np.bool_)
         self._place = np.full(len(problem.facts), -1, dtype=np.int64)
         self._place[self.cells] = np.arange(len(self.cells))
@@ -48,6 +50,8 @@ class Possibilities:
         self._rows = self._constraints()
         always = self.bounds() if RECORDS in quantities else self._of_known()
         self._least, self._most = self._rows.reduce(*always, RECORDS in quantities)
+        if len(problem.told):
+            self._round_counts()
         self._linear: Program | None = None
         self._integer: Program | None = None
         self._folded: Program | None = None
@@ -109,10 +113,23 @@ class Possibilities:
         self, cost: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
     ) -> FloatArray | None:
         """The best table whose records and units are integers: deviations of shape (columns,), or None."""
+        return self._whole_program(presolve=not len(self.problem.told)).maximise(cost, *bounds, deadline)
+
+    def best_integer(
+        self, cost: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
+    ) -> Best:
+        """The best such table that is found in time, and a bound of what any other comes to."""
+        return self._whole_program(presolve=False).best(cost, *bounds, deadline)
+
+    def _whole_program(self, presolve: bool) -> Program:
+        """The integer program, made once.
+
+        Presolve (HiGHS 1.15) was seen to cut off a table that just keeps to rows of real coefficients.
+        """
         if self._integer is None:
             whole = np.repeat([quantity < SUMS for quantity in self.quantities], self.size)
-            self._integer = Program(self._rows, len(cost), whole)
-        return self._integer.maximise(cost, *bounds, deadline)
+            self._integer = Program(self._rows, len(whole), whole, presolve=presolve)
+        return self._integer
 
     def reach(
         self,
@@ -204,21 +221,45 @@ class Possibilities:
                 return True
         return False
 
+    def _round_counts(self) -> None:
+        """Bounds of counts as whole numbers, which no solver's tolerance can undo."""
+        for quantity in (RECORDS, UNITS):
+            if quantity in self.quantities:
+                columns = self.block(quantity)
+                truth = quantities_of(self.problem.facts)[quantity, self.cells]
+                room = FEASIBILITY + BLUR * np.abs(truth)
+                self._least[columns] = np.ceil(self._least[columns] - room)
+                self._most[columns] = np.floor(self._most[columns] + room)
+
     def polished(self, values: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-        """Deviations of a single quantity, with what a solver's tolerance left of the equations removed."""
-        equations = self._equations(self.quantities[0])
-        matrix = np.zeros((len(equations), self.size))
-        kept = self._place[equations.cells] >= 0
-        matrix[equations.rows[kept], self._place[equations.cells[kept]]] = equations.signs[kept]
+        """Deviations with what a solver's tolerance left of the equations removed.
+
+        Of a single quantity, or of all where `lower` and `upper` hold the counts.
+        """
+        matrix, least, most = self._dense_rows()
         values = np.clip(values, lower, upper)
         for _ in range(POLISHING):
-            left = matrix @ values
+            sums = matrix @ values
+            left = sums - np.clip(sums, least, most)
             if np.abs(left).max(initial=0.0) <= POLISHED:
                 break
             free = (values > lower) & (values < upper)
-            values[free] -= np.linalg.lstsq(matrix[:, free], left)[0]
+            rows = (left != 0) | (least == most)
+            values[free] -= np.linalg.lstsq(matrix[rows][:, free], left[rows])[0]
             values = np.clip(values, lower, upper)
         return values
+
+    def _dense_rows(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Everything that sums must add up to or agree with, and between what it lies."""
+        rows = Rows()
+        for quantity in self.quantities:
+            if quantity != UNITS or self.problem.units_additive:
+                self._add_up(rows, self._equations(quantity), self.block(quantity).start)
+        self._as_published(rows)
+        matrix = np.zeros((rows.count, len(self.quantities) * self.size))
+        for lines, columns, values in zip(rows.rows, rows.columns, rows.values, strict=True):
+            np.add.at(matrix, (lines, columns), values)
+        return matrix, np.concatenate(rows.lower), np.concatenate(rows.upper)
 
     def _constraints(self) -> Rows:
         rows = Rows()
@@ -233,6 +274,7 @@ class Possibilities:
             for quantity in self.quantities:
                 if quantity >= SUMS:
                     self._sums_within_bounds(rows, quantity - SUMS)
+        self._as_published(rows)
         return rows
 
     def _equations(self, quantity: int) -> Equations:
@@ -245,6 +287,33 @@ class Possibilities:
         used, number = np.unique(equations.rows[kept], return_inverse=True)
         first = rows.start(np.zeros(len(used)), np.zeros(len(used)))
         rows.put(first + number, offset + self._place[equations.cells[kept]], equations.signs[kept])
+
+    def _as_published(self, rows: Rows) -> None:
+        """Published ratios, rounded values and bounds of cells.
+
+        Rows of quantities that are no columns here are left out where counts are columns, so that more seems
+        possible; where they are none all other quantities stay as they are in truth.
+        """
+        told = self.problem.told
+        if not len(told):
+            return
+        position = np.full(len(self._hidden), -1, dtype=np.int64)
+        position[list(self.quantities)] = np.arange(len(self.quantities))
+        hidden = self._hidden[told.quantities, told.cells]
+        column = hidden & (position[told.quantities] >= 0)
+        kept = np.bincount(told.rows[column], minlength=len(told)) > 0
+        if RECORDS in self.quantities:
+            kept &= np.bincount(told.rows[hidden & ~column], minlength=len(told)) == 0
+        column &= kept[told.rows]
+        scales = np.array([1.0, 1.0, *self.scales])
+        values = told.factors * scales[told.quantities]
+        sizes = np.zeros(len(told))
+        np.maximum.at(sizes, told.rows[column], np.abs(values[column]))
+        fall, rise = told.room(quantities_of(self.problem.facts))
+        first = rows.start(fall[kept] / sizes[kept], rise[kept] / sizes[kept])
+        line = first + np.cumsum(kept) - 1
+        of, at = told.rows[column], position[told.quantities[column]] * self.size
+        rows.put(line[of], at + self._place[told.cells[column]], values[column] / sizes[of])
 
     def _units_within_records(self, rows: Rows) -> None:
         """units <= records <= records_per_unit * units in each cell."""

@@ -14,8 +14,8 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.audit import Leak
-from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS
 from sdcgate.methods.tables.problem import Equations, Problem
+from sdcgate.methods.tables.quantities import RECORDS, SUMS, UNITS, quantities_of
 from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
 
 TOLERANCE = 1e-7
@@ -44,6 +44,12 @@ class Kind(IntEnum):
     """No value of a record lies outside of what everybody knows of it."""
     PARTS_OF_UNITS = 9
     """Distinct units of a total: no fewer than of a part, no more than of all parts together."""
+    PUBLISHED_RATIO = 10
+    """A ratio of two facts was published, so that what is below is not 0 either."""
+    ROUNDED_VALUE = 11
+    """A rounded value of the cell was published."""
+    BOUNDS_OF_CELL = 12
+    """Everybody knows between what the cell lies."""
 
 
 class Sense(IntEnum):
@@ -75,6 +81,8 @@ class Statement:
     constant: float = field(default=0.0, repr=False)
     factor: float = 1.0
     """How often it is counted."""
+    figure: tuple[int, int] | None = None
+    """The published figure that says so: the number of its column, and its entry there."""
 
     @property
     def value(self) -> float:
@@ -105,7 +113,7 @@ def arithmetic_of(
     """
     unknown = problem.unknown_quantities(withheld)
     if not unknown[leak.quantity, leak.cell]:
-        truth = _truth(problem, leak.quantity)[leak.cell]
+        truth = quantities_of(problem.facts)[leak.quantity, leak.cell]
         own = Term(leak.cell, leak.quantity, 1.0, float(truth))
         known = Statement(Kind.KNOWN_CELL, Sense.EQUAL, (replace(own, value=0.0),), (own,))
         return (Arithmetic(float(truth), (known,)),) * 2
@@ -146,9 +154,8 @@ class _Bounding:
             (term.quantity, term.cell) for statement in self._statements for term in statement.hidden
         )
         self._columns = {place: column for column, place in enumerate(hidden)}
-        self._truths = np.array(
-            [_truth(problem, quantity)[cell] for quantity, cell in hidden], dtype=np.float64
-        )
+        truths = quantities_of(problem.facts)
+        self._truths = np.array([truths[place] for place in hidden], dtype=np.float64)
 
     def bound(self, leak: Leak, direction: float, deadline: Deadline) -> Arithmetic | None:
         """The arithmetic of the greatest (1) or smallest (-1) value; None where there is none in time."""
@@ -217,12 +224,6 @@ def _simple(factors: FloatArray) -> FloatArray:
     return simple
 
 
-def _truth(problem: Problem, quantity: int) -> FloatArray:
-    facts = problem.facts
-    columns = (facts.records, facts.units, *(measure.sums for measure in facts.measures))
-    return columns[quantity].astype(np.float64)
-
-
 class _Known:
     """What everybody knows of the hidden quantities."""
 
@@ -231,7 +232,7 @@ class _Known:
     ) -> None:
         self._problem, self._withheld, self._unknown = problem, withheld, unknown
         self._quantities = quantities
-        self._truths = {quantity: _truth(problem, quantity) for quantity in quantities}
+        self._truths = quantities_of(problem.facts)
 
     def statements(self) -> Iterator[Statement]:
         """All of it, as far as something in it is hidden."""
@@ -245,6 +246,32 @@ class _Known:
             yield from self._units_and_records()
             if not problem.units_additive:
                 yield from self._parts_of_units()
+        yield from self._told()
+
+    def _told(self) -> Iterator[Statement]:
+        """What is published beside the table's figures, as far as nothing else is hidden in it."""
+        told = self._problem.told
+        ends = np.append(told.starts, len(told.cells))[1:]
+        hidden = self._unknown[told.quantities, told.cells]
+        looked_at = np.isin(told.quantities, self._quantities)
+        for row, (start, end) in enumerate(zip(told.starts, ends, strict=True)):
+            places = range(start, end)
+            if any(hidden[place] and not looked_at[place] for place in places):
+                continue
+            terms = [
+                Term(int(told.cells[place]), int(told.quantities[place]), float(told.factors[place]))
+                for place in places
+            ]
+            lower, upper = float(told.lower[row]), float(told.upper[row])
+            kind, figure = Kind(told.sources[row]), (int(told.columns[row]), int(told.entries[row]))
+            if lower == upper:
+                sides = [(Sense.EQUAL, lower)]
+            else:
+                sides = [(Sense.AT_LEAST, lower), (Sense.AT_MOST, upper)]
+            for sense, side in sides:
+                if np.isfinite(side):
+                    for statement in self._statement(kind, sense, terms, side):
+                        yield replace(statement, figure=figure)
 
     def _statement(
         self, kind: Kind, sense: Sense, terms: list[Term], constant: float = 0.0

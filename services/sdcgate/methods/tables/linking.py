@@ -23,6 +23,7 @@ from sdcgate.methods.cells import (
 )
 from sdcgate.methods.positions import FactProblem
 from sdcgate.methods.tables.problem import ADDITION_ERROR, Problem
+from sdcgate.methods.tables.published_figures import moved_to
 
 SAME = ("units_additive", "count_width", "sum_width", "zeros_withheld", "records_per_unit")
 """What has to be demanded of all tables alike."""
@@ -187,6 +188,11 @@ def _problem(tables: Sequence[Problem], places: list[IntArray], facts: Facts) ->
         upper_levels=_levels(tables, places, rows, "upper_levels", count),
         lower_levels=_levels(tables, places, rows, "lower_levels", count),
         joint_relations=_relations(tables, places),
+        published=tuple(
+            moved_to(one, of, own)
+            for table, of, own in zip(tables, places, rows, strict=True)
+            for one in table.published
+        ),
         **{name: getattr(first, name) for name in SAME},
     )
 

@@ -23,6 +23,9 @@ from sdcgate.methods.cells import (
     number_of_cells,
 )
 from sdcgate.methods.positions import FactProblem, FactsError
+from sdcgate.methods.tables.published_checks import contradicted, misread, told_twice
+from sdcgate.methods.tables.published_figures import Published, blurred, bounded_cells
+from sdcgate.methods.tables.published_rows import Told, told_by
 
 SMALLEST_WIDTH = 1e-6
 """Least width of a withheld sum, as a share of the largest sum that is not known."""
@@ -85,7 +88,8 @@ class Problem:
     absolute value apart, and if it can be as much more and less than it is as `upper_levels` and
     `lower_levels` say, shape (measures, cells), where they are given; of what is known nothing is required.
     Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
-    one unless `zeros_withheld`. Cells of several tables have `joint_relations` in place of axes.
+    one unless `zeros_withheld`. Cells of several tables have `joint_relations` in place of axes. Everybody
+    knows what is `published` of cells, withheld or not: ratios, rounded values, bounds of single cells.
 
     Raises FactsError, naming all that is wrong, if shapes do not fit or the facts contradict what everybody
     is said to know.
@@ -107,6 +111,11 @@ class Problem:
     upper_levels: FloatArray | None = field(default=None, repr=False)
     lower_levels: FloatArray | None = field(default=None, repr=False)
     joint_relations: Relations | None = field(default=None, repr=False)
+    published: tuple[Published, ...] = field(default=(), repr=False)
+    told: Told = field(init=False, repr=False)
+    """What is published, as rows."""
+    blurred: BoolArray = field(init=False, repr=False)
+    """What is known rounded where it is shown: records, units, each measure; shape (2 + measures, cells)."""
     relations: Relations = field(init=False, repr=False)
     equations: Equations = field(init=False, repr=False)
     """What must add up in counts."""
@@ -132,6 +141,9 @@ class Problem:
         same = np.array_equal(self.facts.units, self.facts.records)
         follow = self.records_per_unit == 1 or (self.units_additive and same)
         object.__setattr__(self, "units_follow", follow)
+        object.__setattr__(self, "told", told_by(self.published, self.facts, follow))
+        quantities = 2 + len(self.facts.measures)
+        object.__setattr__(self, "blurred", blurred(self.published, quantities, len(self.facts), follow))
         problems = list(_contradictions(self))
         if problems:
             raise FactsError(problems)
@@ -143,12 +155,12 @@ class Problem:
 
     def unknown(self, withheld: BoolArray) -> BoolArray:
         """Cells of which the intruder does not know everything under a pattern, shape (cells,)."""
-        unknown: BoolArray = (withheld | self.absent) & ~self.wholly_known
+        unknown: BoolArray = np.logical_or.reduce(self.unknown_quantities(withheld), axis=0)
         return unknown
 
     def unknown_quantities(self, withheld: BoolArray) -> BoolArray:
         """Quantities that he does not know: records, units, each measure; shape (2 + measures, cells)."""
-        unknown: BoolArray = (withheld | self.absent) & ~self.known_quantities
+        unknown: BoolArray = (withheld | self.absent | self.blurred) & ~self.known_quantities
         return unknown
 
     @property
@@ -195,15 +207,23 @@ class Problem:
             widths[measure] = np.maximum(self.sum_width * np.abs(facts.sums), least)
         return widths
 
-    @property
-    def unbounded(self) -> tuple[int, ...]:
-        """Measures of whose records nothing is known beforehand.
+    def unbounded(self, withheld: BoolArray) -> tuple[int, ...]:
+        """Measures of whose records nothing is known beforehand, nor of a sum that is withheld.
 
         Some intruder always knows something. Where the policy does not say what, nothing can be proved; one
         bound is enough, the other side is then open for everybody.
         """
-        measures = enumerate(self.facts.measures)
-        return tuple(m for m, facts in measures if facts.lower_bound is None and facts.upper_bound is None)
+        return tuple(
+            number
+            for number, facts in enumerate(self.facts.measures)
+            if facts.lower_bound is None and facts.upper_bound is None and not self._bounds(number, withheld)
+        )
+
+    def _bounds(self, measure: int, withheld: BoolArray) -> bool:
+        """Whether bounds of cells are known of a measure, for each withheld sum that is not known itself."""
+        bounded = bounded_cells(self.published, measure, len(withheld))
+        asked = withheld & ~self.known_quantities[2 + measure]
+        return bool(bounded.any() and bounded[asked].all())
 
 
 def _equations(relations: Relations, known_sums: tuple[IntArray, ...]) -> Equations:
@@ -255,7 +275,13 @@ def _misfits(problem: Problem) -> list[FactProblem]:
         found.append(FactProblem("sum_width", "must be finite and not negative"))
     if problem.records_per_unit < 1:
         found.append(FactProblem("records_per_unit", "must be at least 1"))
-    return [*found, *_misplaced_sums(problem, cells)]
+    return [
+        *found,
+        *_misplaced_sums(problem, cells),
+        *misread(problem.published, cells, len(facts.measures)),
+        # Several tables may tell the same of a common cell.
+        *(told_twice(problem.published) if problem.joint_relations is None else ()),
+    ]
 
 
 def _misplaced_sums(problem: Problem, cells: int) -> Iterator[FactProblem]:
@@ -295,6 +321,7 @@ def _contradictions(problem: Problem) -> Iterator[FactProblem]:
             yield from _where("facts.units", wrong, message)
     for place in range(len(problem.facts.measures)):
         yield from _contradicted_bounds(problem, place)
+    yield from contradicted(problem.published, problem.facts, problem.units_follow)
 
 
 def _where(path: str, wrong: BoolArray, message: str) -> Iterator[FactProblem]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS
 from sdcgate.methods.tables.problem import SMALLEST_WIDTH, Problem
+from sdcgate.methods.tables.quantities import RECORDS, SUMS, UNITS
 from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
 
 DENOMINATOR = 24

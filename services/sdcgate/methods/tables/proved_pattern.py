@@ -7,9 +7,9 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.audit import Audit, Leak, Search
 from sdcgate.methods.tables.freedom import superfluous
-from sdcgate.methods.tables.intruder import RECORDS, SUMS, UNITS
 from sdcgate.methods.tables.pattern import Pattern
 from sdcgate.methods.tables.problem import Problem, Proof
+from sdcgate.methods.tables.quantities import RECORDS, SUMS, UNITS
 from sdcgate.methods.tables.solver import INFINITY, Deadline
 from sdcgate.methods.tables.witnesses import Tables, Witnesses, agreeing, no_tables
 

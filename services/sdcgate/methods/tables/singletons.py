@@ -15,6 +15,7 @@ from sdcgate.methods.cells import BoolArray, IntArray
 from sdcgate.methods.tables.audit import Audit, audited
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.proved_pattern import Protection, protection, repaired
+from sdcgate.methods.tables.published_figures import told_to
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.suppression import best_in_time
 from sdcgate.methods.tables.witnesses import agreeing, agreeing_tables, no_witnesses, proved_cells
@@ -57,10 +58,11 @@ def singletons(problem: Problem, withheld: BoolArray, found: Audit, deadline: De
     for own in _with_withheld(problem, withheld):
         others = _without(withheld, own)
         # What the public's witnesses prove with his cells as they are needs no search.
-        few = tables.chosen(agreeing(problem, others, tables))
-        if not (others & ~proved_cells(problem, others, few)).any():
+        his = _knowing(problem, own)
+        few = tables.chosen(agreeing(his, others, tables))
+        if not (others & ~proved_cells(his, others, few)).any():
             continue
-        of_him = audited(problem, others, deadline)
+        of_him = audited(his, others, deadline)
         if of_him.proof is not Proof.PROVED:
             refuted = of_him.proof is Proof.REFUTED
             knowing.append(Singleton(own, np.flatnonzero(of_him.unprotected), refuted))
@@ -121,9 +123,17 @@ def _unproved(problem: Problem, best: Protection, one: Singleton, deadline: Dead
 
 
 def _with_withheld(problem: Problem, withheld: BoolArray) -> list[IntArray]:
-    """The withheld cells of each respondent who is alone in one, if others are withheld."""
-    own = [cells[withheld[cells]] for cells in single_respondents(problem)]
+    """The withheld or rounded cells of each respondent who is alone in one, if others are withheld."""
+    hidden = withheld | problem.blurred.any(axis=0)
+    own = [cells[hidden[cells]] for cells in single_respondents(problem)]
     return [cells for cells in own if len(cells) and _without(withheld, cells).any()]
+
+
+def _knowing(problem: Problem, cells: IntArray) -> Problem:
+    """The problem of somebody to whom nothing of these cells is rounded."""
+    if not problem.blurred[:, cells].any():
+        return problem
+    return replace(problem, published=told_to(problem.published, cells))
 
 
 def _without(withheld: BoolArray, cells: IntArray) -> BoolArray:

@@ -164,8 +164,12 @@ class Program:
         rough: bool = False,
         primal: bool = False,
         begun_dual: bool = False,
+        presolve: bool = True,
     ) -> None:
-        """`primal` suits costs that change, `begun_dual` finds the first feasible corner the other way."""
+        """`primal` suits costs that change, `begun_dual` finds the first feasible corner the other way.
+
+        Integer programs may do without `presolve`; linear ones do.
+        """
         import highspy
 
         self._enough = {highspy.HighsModelStatus.kOptimal}
@@ -187,6 +191,8 @@ class Program:
             "mip_feasibility_tolerance": 1e-7,
         }.items():
             self._solver.setOptionValue(option, value)
+        if not presolve:
+            self._solver.setOptionValue("presolve", "off")
         if rough:
             self._solver.setOptionValue("mip_rel_gap", ROUGH_GAP)
             self._solver.setOptionValue("mip_max_nodes", 1)

@@ -7,9 +7,9 @@ from enum import StrEnum
 import numpy as np
 
 from sdcgate.methods.tables.audit import MARGIN, Leak
-from sdcgate.methods.tables.intruder import SUMS
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.proved_pattern import Protection
+from sdcgate.methods.tables.quantities import SUMS
 from sdcgate.methods.tables.witnesses import required, true_sums
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.problem import MOST_RECORDS, SMALLEST_WIDTH, Problem, units_agree
+from sdcgate.methods.tables.quantities import quantities_of
 
 MOST_TABLES = 100_000
 ROUNDING = 1e-3 * SMALLEST_WIDTH
@@ -100,7 +101,7 @@ def verify(problem: Problem, withheld: BoolArray, witnesses: Witnesses) -> BoolA
 def proved_cells(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
     """Withheld cells in which two of the tables, the true one among them, lie far enough apart."""
     proved: BoolArray = withheld & ~problem.wholly_known
-    if problem.unbounded or np.any(problem.facts.units < problem.floors(withheld)):
+    if problem.unbounded(withheld) or np.any(problem.facts.units < problem.floors(withheld)):
         return np.zeros_like(proved)
     for narrow in too_narrow(problem, withheld, tables):
         proved = proved & ~narrow
@@ -197,8 +198,29 @@ def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray
     for measure in range(len(problem.facts.measures)):
         scale = problem.scale(measure, problem.unknown(withheld))
         agree &= _sums_agree(problem, measure, known[2 + measure], records, tables.sums[measure], scale)
+    if len(problem.told):
+        agree &= _as_published(problem, withheld, tables)
     result: BoolArray = agree
     return result
+
+
+def _as_published(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
+    """Which tables agree with published ratios, rounded values and bounds of cells, shape (tables,).
+
+    Hidden sums may miss them by what they may miss an equation by; counts by nothing.
+    """
+    told, truths = problem.told, quantities_of(problem.facts)
+    values = np.concatenate([np.array([tables.records, tables.units], dtype=np.float64), tables.sums])
+    scales = np.zeros(len(truths))
+    for measure in range(len(problem.facts.measures)):
+        scales[2 + measure] = ROUNDING * problem.scale(measure, problem.unknown(withheld))
+    hidden = problem.unknown_quantities(withheld)[told.quantities, told.cells]
+    blurs = np.abs(told.factors) * scales[told.quantities] * hidden
+    room = told.blur(truths) + np.add.reduceat(blurs, told.starts)
+    fall, rise = told.room(truths)
+    moved = told.totals(values - truths[:, None])
+    agree: BoolArray = np.all((moved >= fall - room) & (moved <= rise + room), axis=1)
+    return agree
 
 
 def agreeing_tables(problem: Problem, withheld: BoolArray, witnesses: Witnesses) -> Tables:
