@@ -91,98 +91,127 @@ class Told:
 
 def told_by(published: Sequence[Published], facts: Facts, units_follow: bool) -> Told:
     """The rows of all that is published. Units that follow the records are these."""
-    if not published:
-        return _nothing_told()
-    lacking = [facts.records - measure.valid_records for measure in facts.measures]
-    truths = quantities_of(facts)
-    found = [row for row in _every_row(published, lacking, truths, units_follow) if row.terms]
-    terms = [term for row in found for term in row.terms]
-    starts = np.cumsum([0, *(len(row.terms) for row in found)])[:-1]
+    found: list[_Rows] = []
+    if published:
+        made = _Maker(facts, units_follow)
+        found = [rows for column, one in enumerate(published) for rows in made.rows(one, column)]
+
+    def joined(name: str, kind: type) -> np.ndarray:
+        return np.concatenate([np.zeros(0, dtype=kind), *(getattr(rows, name) for rows in found)])
+
+    lengths, sizes = joined("lengths", np.int64), [len(rows.lower) for rows in found]
     return Told(
-        quantities=np.array([term[0] for term in terms], dtype=np.int64),
-        cells=np.array([term[1] for term in terms], dtype=np.int64),
-        factors=np.array([term[2] for term in terms], dtype=np.float64),
-        starts=starts.astype(np.int64),
-        lower=np.array([row.lower for row in found], dtype=np.float64),
-        upper=np.array([row.upper for row in found], dtype=np.float64),
-        sources=np.array([row.source for row in found], dtype=np.int64),
-        columns=np.array([row.column for row in found], dtype=np.int64),
-        entries=np.array([row.entry for row in found], dtype=np.int64),
+        quantities=joined("quantities", np.int64),
+        cells=joined("cells", np.int64),
+        factors=joined("factors", np.float64),
+        starts=np.cumsum(lengths) - lengths,
+        lower=joined("lower", np.float64),
+        upper=joined("upper", np.float64),
+        sources=np.repeat(np.array([rows.source for rows in found], dtype=np.int64), sizes),
+        columns=np.repeat(np.array([rows.column for rows in found], dtype=np.int64), sizes),
+        entries=joined("entries", np.int64),
     )
 
 
-def _nothing_told() -> Told:
-    whole, real = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return Told(whole, whole, real, whole, real, real, whole, whole, whole)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Rows of one kind of one column: `lengths` terms each, one after the other."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    terms: tuple[tuple[int, int, float], ...]
-    lower: float
-    upper: float
+    quantities: IntArray
+    cells: IntArray
+    factors: FloatArray
+    lengths: IntArray
+    lower: FloatArray
+    upper: FloatArray
     source: Source
     column: int
-    entry: int
+    entries: IntArray
 
 
-def _every_row(
-    published: Sequence[Published], lacking: Sequence[IntArray], truths: FloatArray, units_follow: bool
-) -> Iterator[_Row]:
-    def term(fact: FactOfCells, entry: int, factor: float) -> tuple[tuple[int, int, float], float]:
-        """A fact as a quantity times a factor, and what to add to it."""
-        quantity, cell = fact.quantity, int(fact.cells[entry])
-        quantity = RECORDS if quantity == UNITS and units_follow else quantity
-        less = 0 if fact.having is None else int(lacking[fact.having][cell])
-        return (quantity, cell, factor), -factor * less
+class _Maker:
+    """Makes rows; a fact is a quantity less the records that lack a measure, as far as it is of others."""
 
-    for column, one in enumerate(published):
+    def __init__(self, facts: Facts, units_follow: bool) -> None:
+        self._truths = quantities_of(facts)
+        self._lacking = [facts.records - measure.valid_records for measure in facts.measures]
+        self._units_follow = units_follow
+
+    def rows(self, one: Published, column: int) -> Iterator[_Rows]:
+        """All rows of a column."""
         if isinstance(one, PublishedRatios):
-            for entry in range(len(one.values)):
-                over, over_constant = term(one.numerators, entry, 1.0)
-                per, more = term(one.denominators, entry, 1.0)
-                sign = 1.0 if truths[per[0], per[1]] + more > 0 else -1.0
-                for end, side in _ends(one, entry):
-                    below, below_constant = term(one.denominators, entry, -end)
-                    constant = 0.0 - (over_constant + below_constant)
-                    turned = side * sign
-                    yield _Row(
-                        _together(over, below),
-                        constant if turned <= 0 else -np.inf,
-                        constant if turned >= 0 else np.inf,
-                        Source.RATIO,
-                        column,
-                        entry,
-                    )
-                # What is divided by is not nothing: a count has one at least.
-                least = 1.0 if per[0] < SUMS else 0.0
-                lower, upper = (least, np.inf) if sign > 0 else (-np.inf, 0.0)
-                yield _Row((per,), lower - more, upper - more, Source.RATIO, column, entry)
-            continue
+            yield from self._ratios(one, column)
+            return
         source = Source.ROUNDED if isinstance(one, RoundedValues) else Source.BOUNDS
-        lower_ends, upper_ends = _between(one)
-        for entry in range(len(lower_ends)):
-            own, more = term(one.facts, entry, 1.0)
-            yield _Row((own,), lower_ends[entry] - more, upper_ends[entry] - more, source, column, entry)
+        yield self._alone(one.facts, _between(one), (source, column))
 
+    def _alone(self, fact: FactOfCells, ends: tuple[FloatArray, FloatArray], of: tuple[Source, int]) -> _Rows:
+        """Each fact between its ends."""
+        less, each = self._less(fact), np.arange(len(fact.cells))
+        ones = np.ones(len(each))
+        quantities = np.full(len(each), self._quantity(fact))
+        lengths = ones.astype(np.int64)
+        lower, upper = ends
+        return _Rows(quantities, fact.cells, ones, lengths, lower + less, upper + less, *of, each)
 
-def _together(
-    first: tuple[int, int, float], second: tuple[int, int, float]
-) -> tuple[tuple[int, int, float], ...]:
-    """Two terms; one where they are of the same quantity of the same cell, none where they cancel out."""
-    if first[:2] == second[:2]:
-        first, second = (*first[:2], first[2] + second[2]), (*second[:2], 0.0)
-    return tuple(term for term in (first, second) if term[2])
+    def _ratios(self, one: PublishedRatios, column: int) -> Iterator[_Rows]:
+        """At most and at least so many times the denominator, which is not nothing."""
+        of, per = (Source.RATIO, column), one.denominators
+        below = self._truths[self._quantity(per), per.cells] - self._less(per)
+        sign = np.where(below > 0, 1.0, -1.0)
+        exact, each = one.half_widths == 0, np.arange(len(one.values))
+        at_most = (one.values + one.half_widths) / one.times
+        at_least = (one.values - one.half_widths) / one.times
+        yield self._times(one, at_most, np.where(exact, 0.0, sign), each, of)
+        yield self._times(one, at_least, -sign, each[~exact], of)
+        # What is divided by is not nothing: a count has one at least.
+        least = 1.0 if self._quantity(per) < SUMS else 0.0
+        ends = np.where(sign > 0, least, -np.inf), np.where(sign > 0, np.inf, 0.0)
+        yield self._alone(per, ends, of)
 
+    def _times(
+        self,
+        one: PublishedRatios,
+        times: FloatArray,
+        side: FloatArray,
+        entries: IntArray,
+        of: tuple[Source, int],
+    ) -> _Rows:
+        """Numerators at most (1), at least (-1) or exactly (0) so many times their denominators.
 
-def _ends(one: PublishedRatios, entry: int) -> Iterator[tuple[float, float]]:
-    """What a numerator is of its denominator, with 1 where at most, -1 where at least, 0 where exactly."""
-    value, half = float(one.values[entry]), float(one.half_widths[entry])
-    if half == 0:
-        yield value / one.times, 0.0
-    else:
-        yield (value + half) / one.times, 1.0
-        yield (value - half) / one.times, -1.0
+        Two terms are one where they are of the same quantity of a cell, and none where they cancel out.
+        """
+        over, per = one.numerators, one.denominators
+        constant = (self._less(over) - times * self._less(per))[entries]
+        side, times = side[entries], times[entries]
+        quantities = np.tile([self._quantity(over), self._quantity(per)], len(entries))
+        cells = np.stack([over.cells[entries], per.cells[entries]], axis=1).reshape(-1)
+        factors = np.stack([np.ones(len(entries)), -times], axis=1)
+        same = (over.cells[entries] == per.cells[entries]) & (self._quantity(over) == self._quantity(per))
+        factors[same] = np.stack([1 - times[same], np.zeros(int(same.sum()))], axis=1)
+        lengths = np.count_nonzero(factors, axis=1)
+        kept = factors.reshape(-1) != 0
+        some = lengths > 0
+        lower = np.where(side <= 0, constant, -np.inf)
+        upper = np.where(side >= 0, constant, np.inf)
+        return _Rows(
+            quantities[kept],
+            cells[kept],
+            factors.reshape(-1)[kept],
+            lengths[some],
+            lower[some],
+            upper[some],
+            *of,
+            entries[some],
+        )
+
+    def _quantity(self, fact: FactOfCells) -> int:
+        return RECORDS if fact.quantity == UNITS and self._units_follow else fact.quantity
+
+    def _less(self, fact: FactOfCells) -> FloatArray:
+        """Records that lack the measure that a fact is about those with, shape (entries,)."""
+        if fact.having is None:
+            return np.zeros(len(fact.cells))
+        return self._lacking[fact.having][fact.cells].astype(np.float64)
 
 
 def _between(one: RoundedValues | CellBounds) -> tuple[FloatArray, FloatArray]:
