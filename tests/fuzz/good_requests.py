@@ -235,6 +235,27 @@ PLAIN = {
     "records_per_unit": 1,
 }
 
+_ALL = {"fact": "UNITS", "cells": [*range(9)]}
+TOLD = PLAIN | {
+    "published_ratios": [
+        {
+            "numerators": {"fact": "UNITS", "cells": [0, 1]},
+            "denominators": {"fact": "RECORDS", "cells": [2, 2]},
+            "values": [100 * COUNTS[0] / COUNTS[2], 100 * COUNTS[1] / COUNTS[2]],
+            "half_widths": [0.05],
+            "times": 100.0,
+        }
+    ],
+    "rounded_values": [{"facts": _ALL, "values": [float(count) for count in COUNTS], "half_widths": [2.5]}],
+    "cell_bounds": [
+        {
+            "facts": {"fact": "RECORDS", "cells": [0, 3]},
+            "lower": [0.0, 0.0],
+            "upper": [2.0 * COUNTS[0], 2.0 * COUNTS[3]],
+        }
+    ],
+}
+
 LINKED_TABLES = [{"problem": PLAIN, "cells": [1]}, {"problem": PLAIN, "cells": [0, 4]}]
 
 ADMISSION = {
@@ -328,6 +349,7 @@ def prepare(house: "HouseUnderFire") -> None:
         "AuditTable": [
             _protection(PROBLEM, "withheld"),
             _protection(PLAIN, "withheld", intervals=True, linked=LINKED_TABLES),
+            _protection(TOLD, "withheld", intervals=True, integral=True),
         ],
         "RedesignTable": [
             from_value(openapi_examples.BODIES["RedesignTable"], redesign_pb2.RedesignTableRequest)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.tables.published_checks import MOST, MOST_TIMES, NO_NUMBER, NO_TIMES
 from sdcgate.methods.tables.published_figures import (
     CellBounds,
     FactOfCells,
@@ -82,8 +83,8 @@ class _Reader:
             column = np.full(count, float(column[0]) if column.size else default)
         if column.size != count:
             self.wrong(path, f"must have one value for each of {count} cells, not {column.size}")
-        if not np.all(np.isfinite(column)):
-            self.wrong(path, "must be finite numbers")
+        if not np.all(np.abs(column) <= MOST):
+            self.wrong(path, NO_NUMBER)
         elif path.endswith("half_widths") and np.any(column < 0):
             self.wrong(path, "must not be negative")
         return column
@@ -124,8 +125,8 @@ def _ratios(message: pb.PublishedRatios, path: str, reader: _Reader) -> Publishe
     values = reader.column(message.values, count, f"{path}.values")
     half = reader.column(message.half_widths, count, f"{path}.half_widths", default=0.0)
     times = message.times if message.HasField("times") else 1.0
-    if not (np.isfinite(times) and times > 0):
-        reader.wrong(f"{path}.times", "must be finite and greater than 0")
+    if not 1 / MOST_TIMES <= times <= MOST_TIMES:
+        reader.wrong(f"{path}.times", NO_TIMES)
     if over is None or per is None:
         return None
     return PublishedRatios(over, per, values, half, times, path)

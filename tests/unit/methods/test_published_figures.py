@@ -201,12 +201,12 @@ def test_all_that_is_wrong_with_published_figures_is_named_at_once():
     said = str(error.value)
     for part in (
         "numerators.cells has positions outside of the table's 12 cells (positions 1)",
-        "published_ratios[0].values must be finite numbers (positions 0)",
+        "published_ratios[0].values must be numbers, none beyond 1e100 (positions 0)",
         "published_ratios[0].half_widths must not be negative (positions 0)",
-        "published_ratios[0].times must be finite and greater than 0",
+        "published_ratios[0].times must lie between 1e-9 and 1e9",
         "rounded_values[0].values must have one value for each of 2 cells, not 1",
         "cell_bounds[0].facts is of no measure of the facts",
-        "cell_bounds[0].lower must be numbers (positions 0)",
+        "cell_bounds[0].lower must be numbers, none beyond 1e100 (positions 0)",
         "rounded_values[0].facts.cells is about what another entry is about (positions 1)",
         "is about what another entry is about; has the same fact below itself (positions 0, 1, 2)",
     ):

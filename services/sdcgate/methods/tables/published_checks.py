@@ -17,7 +17,10 @@ from sdcgate.methods.tables.published_figures import (
 from sdcgate.methods.tables.published_rows import PRECISION, told_by
 from sdcgate.methods.tables.quantities import SUMS, quantities_of
 
-NO_TIMES = "must be finite and greater than 0"
+MOST, MOST_TIMES = 1e100, 1e9
+"""Greatest values of figures, and of what ratios are taken times, and its reciprocal: products stay finite."""
+NO_NUMBER = "must be numbers, none beyond 1e100"
+NO_TIMES = "must lie between 1e-9 and 1e9"
 
 
 def misread(published: Sequence[Published], cells: int, measures: int) -> list[FactProblem]:
@@ -44,12 +47,12 @@ def misread(published: Sequence[Published], cells: int, measures: int) -> list[F
             if len(column) != count:
                 found.whole(path, f"must have one value for each of {count} cells, not {len(column)}")
             elif isinstance(one, CellBounds):
-                found.note(path, np.isnan(column), "must be numbers")
+                found.note(path, ~(np.isinf(column) | (np.abs(column) <= MOST)), NO_NUMBER)
             else:
-                found.note(path, ~np.isfinite(column), "must be finite numbers")
+                found.note(path, ~(np.abs(column) <= MOST), NO_NUMBER)
                 if name == "half_widths":
                     found.note(path, column < 0, "must not be negative")
-        if isinstance(one, PublishedRatios) and not (np.isfinite(one.times) and one.times > 0):
+        if isinstance(one, PublishedRatios) and not (1 / MOST_TIMES <= one.times <= MOST_TIMES):
             found.whole(f"{one.path}.times", NO_TIMES)
     return found.problems()
 
@@ -60,8 +63,10 @@ def contradicted(published: Sequence[Published], facts: Facts, units_follow: boo
         return []
     truths = quantities_of(facts)
     told = told_by(published, facts, units_follow)
-    totals, blur = told.totals(truths[:, None])[0], told.blur(truths)
-    wrong = (totals < told.lower - blur) | (totals > told.upper + blur)
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals, blur = told.totals(truths[:, None])[0], told.blur(truths)
+    fits = np.isfinite(totals) & np.isfinite(blur)
+    wrong = ~(fits & (totals >= told.lower - blur) & (totals <= told.upper + blur))
     found = _Found()
     for column, one in enumerate(published):
         entries = np.unique(told.entries[wrong & (told.columns == column)])
