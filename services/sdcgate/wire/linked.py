@@ -6,7 +6,7 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, IntArray
 from sdcgate.methods.positions import FactsError
-from sdcgate.methods.tables.linking import LinkError, joint_flags, link, with_known
+from sdcgate.methods.tables.linking import LinkError, joint_flags, link, with_known, with_shown
 from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems
 from sdcgate.wire.protection import (
@@ -93,6 +93,7 @@ def _joined(tables: Sequence[TableToProtect], message: Request, most_cells: int)
     joint = linked.problem
     if isinstance(message, protection_pb2.AuditTableRequest):
         shown = [~table.cells & ~table.problem.absent for table in tables]
+        joint = with_shown(linked, [table.problem for table in tables], shown).problem
         joint = with_known(joint, cells & joint_flags(shown, linked.places))
     first = tables[0]
     return TableToProtect(joint, cells, first.counts, first.unchecked, _order(parts), parts=parts)

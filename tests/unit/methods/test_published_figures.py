@@ -22,6 +22,7 @@ from sdcgate.methods.tables.published_figures import (
     RoundedValues,
 )
 from sdcgate.methods.tables.quantities import RECORDS, SUMS
+from sdcgate.methods.tables.singletons import singletons
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import verify
 
@@ -171,6 +172,18 @@ def test_a_rounded_total_hides_more_and_an_exact_one_tells():
         "17.5 [_T is published as 15 to within 2.5] - 2.5 [1 is published as 5 to within 2.5] "
         "- 7.5 [2 is published as 10 to within 2.5] = at most 7.5"
     )
+
+
+def test_who_is_alone_in_a_rounded_cell_knows_it_as_it_is():
+    """Of 1, 6 and 8 the second is withheld: 1 to 7 for all, and 2 to 6 for who is the first."""
+    values = column([0, 10, 15])
+    rounded = RoundedValues(fact([0, 2, 3]), values, np.array([2.5, 2.5, 0.5]))
+    of = counts([1, 6, 8], published=(rounded,), count_width=6)
+    withheld = np.array([False, True, False, False])
+    found = audit(of, withheld, 5)
+    assert found.proof is Proof.PROVED
+    (one,) = singletons(of, withheld, found, Deadline(5))
+    assert (one.own.tolist(), one.unprotected.tolist(), one.refuted) == ([0], [1], True)
 
 
 def test_bounds_of_single_cells_are_honoured_and_take_the_place_of_those_of_a_measure():

@@ -209,6 +209,23 @@ def test_linked_tables_tell_their_figures_at_places_of_their_own(stub):
     assert {step.figure for step in leak.at_most.steps} >= {"linked[0].problem.published_ratios[0].values[0]"}
 
 
+def test_what_one_table_rounds_and_another_shows_is_known(stub):
+    """2 of 16 are withheld; 6 and 8 are rounded here, so that it is 1 to 6, and as they are there."""
+    first = problem_to_message(counts([2, 6, 8]))
+    first.rounded_values.add(
+        facts=fact(pb.CELL_FACT_RECORDS, [1, 2, 3]), values=[5, 10, 15], half_widths=[2.5]
+    )
+    alone = pb.AuditTableRequest(problem=first, withheld=[0], time_limit_ms=10_000)
+    assert stub.AuditTable(alone).proof == pb.PROOF_PROVED
+    # The same cells again, the first of them neither asked for nor shown.
+    both = pb.AuditTableRequest(problem=first, withheld=[0], time_limit_ms=10_000)
+    again = problem_to_message(counts([2, 6, 8], absent=np.array([True, False, False, False])))
+    both.linked.add(problem=again)
+    answer = stub.AuditTable(both)
+    assert answer.proof == pb.PROOF_REFUTED
+    assert (answer.leaks[0].lower, answer.leaks[0].upper) == (2, 2)
+
+
 def test_whole_numbers_are_of_intervals(stub):
     request = asked()
     request.intervals = False

@@ -23,7 +23,7 @@ from sdcgate.methods.cells import (
 )
 from sdcgate.methods.positions import FactProblem
 from sdcgate.methods.tables.problem import ADDITION_ERROR, Problem
-from sdcgate.methods.tables.published_figures import moved_to
+from sdcgate.methods.tables.published_figures import moved_to, told_to
 
 SAME = ("units_additive", "count_width", "sum_width", "zeros_withheld", "records_per_unit")
 """What has to be demanded of all tables alike."""
@@ -80,6 +80,22 @@ def with_known(problem: Problem, shown: BoolArray) -> Problem:
         return problem
     known = problem.known_quantities | shown
     return replace(problem, known=known[0], known_measures=known[2:])
+
+
+def with_shown(linked: Linked, tables: Sequence[Problem], shown: Sequence[BoolArray]) -> Linked:
+    """The joint problem without what is rounded of cells that another table shows as they are.
+
+    `shown` are the cells that each table shows, shape (cells,).
+    """
+    joint = linked.problem
+    if not joint.blurred.any():
+        return linked
+    names, exact = [measure.name for measure in joint.facts.measures], np.zeros_like(joint.blurred)
+    for table, of, own in zip(tables, linked.places, shown, strict=True):
+        measures = [measure.name for measure in table.facts.measures]
+        rows = [0, 1, *(2 + measures.index(name) for name in names)]
+        exact[:, of] |= own & ~table.blurred[rows]
+    return replace(linked, problem=replace(joint, published=told_to(joint.published, exact)))
 
 
 def _unlike(first: Problem, table: Problem) -> Iterator[FactProblem]:

@@ -18,7 +18,7 @@ from sdcgate.methods.tables.published_rows import PRECISION, told_by
 from sdcgate.methods.tables.quantities import SUMS, quantities_of
 
 MOST, MOST_TIMES = 1e100, 1e9
-"""Greatest values of figures, and of what ratios are taken times, and its reciprocal: products stay finite."""
+"""Greatest values of figures, and of what ratios are taken times (or its inverse): products stay finite."""
 NO_NUMBER = "must be numbers, none beyond 1e100"
 NO_TIMES = "must lie between 1e-9 and 1e9"
 

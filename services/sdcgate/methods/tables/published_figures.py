@@ -99,17 +99,17 @@ def moved_to(one: Published, places: IntArray, rows: Sequence[int]) -> Published
     return replace(one, facts=moved(one.facts))
 
 
-def told_to(published: Sequence[Published], cells: IntArray) -> tuple[Published, ...]:
-    """The same for somebody who knows these cells: what is published rounded of them he does not need."""
+def told_to(published: Sequence[Published], known: BoolArray) -> tuple[Published, ...]:
+    """The same for somebody who knows some quantities, (quantities, cells): of these nothing is rounded."""
     return tuple(
-        _without(one, np.isin(one.facts.cells, cells)) if isinstance(one, RoundedValues) else one
+        _without(one, known[one.facts.quantity, one.facts.cells]) if isinstance(one, RoundedValues) else one
         for one in published
     )
 
 
-def _without(one: RoundedValues, cells: BoolArray) -> RoundedValues:
-    facts = replace(one.facts, cells=one.facts.cells[~cells])
-    return replace(one, facts=facts, values=one.values[~cells], half_widths=one.half_widths[~cells])
+def _without(one: RoundedValues, which: BoolArray) -> RoundedValues:
+    facts = replace(one.facts, cells=one.facts.cells[~which])
+    return replace(one, facts=facts, values=one.values[~which], half_widths=one.half_widths[~which])
 
 
 def facts_of(one: Published) -> dict[str, FactOfCells]:

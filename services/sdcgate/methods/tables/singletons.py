@@ -133,7 +133,9 @@ def _knowing(problem: Problem, cells: IntArray) -> Problem:
     """The problem of somebody to whom nothing of these cells is rounded."""
     if not problem.blurred[:, cells].any():
         return problem
-    return replace(problem, published=told_to(problem.published, cells))
+    known = np.zeros_like(problem.blurred)
+    known[:, cells] = True
+    return replace(problem, published=told_to(problem.published, known))
 
 
 def _without(withheld: BoolArray, cells: IntArray) -> BoolArray:
