@@ -1,7 +1,9 @@
 """What a table tells together with all that has left: in the linear span, and by bounds over all tables."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit, limit_tells
 from sdcgate.facility.protection import seconds_to_prove
+from sdcgate.facility.side_by_side import answers
 from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.solver import Deadline
@@ -70,22 +73,30 @@ class Together:
 
     def telling(self, left: Sequence[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
         """Cells without which no withheld count or sum is told too closely by all that has left."""
-        policy = self.plan.policy
         counts = _of(left, left[0].quantity)
-        extent = self._extent(remaining)
-        known, varying = self.known.of(left[0].quantity), self.plan.dataset.varying
+        quantities = self._watched_measures(left)
+        # What counts tell and what sums of each measure do are systems by themselves.
+        questions = [partial(self._counts_telling, counts, remaining)]
+        questions += [partial(self._sums_telling, quantity, left, remaining) for quantity in quantities]
+        with closing(answers(questions)) as found:
+            return next(
+                (more for more in found if more.any()), np.zeros(len(counts[0].table), dtype=np.bool_)
+            )
+
+    def _counts_telling(self, counts: Sequence[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
+        known, varying = self.known.of(counts[0].quantity), self.plan.dataset.varying
         wide = self.wide.setdefault(COUNTS, {})
-        more = telling(known, counts, self._count_width(), extent, varying, wide)
-        for quantity in self._watched_measures(left):
-            if not more.any():
-                sums = _of(left, quantity)
-                bounds = bounds_of(self.plan.dataset, quantity)
-                known_sums = self.known.of(quantity)
-                wide = self.wide.setdefault(quantity, {})
-                more = telling_sums(
-                    quantity, known_sums, known, sums, counts, bounds, policy.sum_width, extent, wide
-                )
-        return more
+        return telling(known, counts, self._count_width(), self._extent(remaining), varying, wide)
+
+    def _sums_telling(
+        self, quantity: str, left: Sequence[ReleasedTable], remaining: Callable[[], float]
+    ) -> BoolArray:
+        known, counts = self.known.of(quantity), left[0].quantity
+        bounds, share = bounds_of(self.plan.dataset, quantity), self.plan.policy.sum_width
+        wide, extent = self.wide.setdefault(quantity, {}), self._extent(remaining)
+        of_counts = self.known.of(counts)
+        new, new_counts = _of(left, quantity), _of(left, counts)
+        return telling_sums(quantity, known, of_counts, new, new_counts, bounds, share, extent, wide)
 
     def limit_tells(self, limit: PopulationLimit, remaining: Callable[[], float]) -> bool:
         """Whether that a population is so small would tell a withheld count too closely."""

@@ -1,0 +1,51 @@
+"""Questions asked side by side are answered as if they had been asked one after the other."""
+
+from contextlib import closing
+from contextvars import ContextVar
+from threading import Barrier, Event
+
+import pytest
+
+from sdcgate.facility.side_by_side import answers
+
+CALLER = ContextVar("caller", default="nobody")
+
+
+def test_answers_come_in_the_order_of_the_questions_whichever_is_found_first():
+    last_is_done = Event()
+
+    def first():
+        assert last_is_done.wait(10)
+        return "first"
+
+    def last():
+        last_is_done.set()
+        return "last"
+
+    assert list(answers([last, first])) == ["last", "first"]
+    last_is_done.clear()
+    meeting = Barrier(2, timeout=10)
+    assert list(answers([lambda: meeting.wait() < 2, lambda: meeting.wait() < 2])) == [True, True]
+
+
+def test_an_error_is_raised_where_its_answer_would_be_and_not_before():
+    def fails():
+        raise ValueError("second")
+
+    found = answers([lambda: 1, fails, lambda: 3])
+    assert next(found) == 1
+    with pytest.raises(ValueError, match="second"):
+        next(found)
+
+
+def test_an_error_behind_the_answer_that_is_taken_is_never_raised():
+    def fails():
+        raise ValueError("never asked for")
+
+    with closing(answers([lambda: 1, fails])) as found:
+        assert next(found) == 1
+
+
+def test_questions_know_who_asks():
+    CALLER.set("ada")
+    assert list(answers([CALLER.get, CALLER.get])) == ["ada", "ada"]
