@@ -138,8 +138,10 @@ class ModelQueries:
                 decision.alternatives.extend(alternatives(plan, request, self._allowed, fewer, few))
             found = found_model(plan, outcome, known.sequence, proposals or ())
             if printed is not None:
-                digits = plan.policy.models.significant_digits
-                decision, binding = printed.compared(asked, decision, digits)
+                limits = plan.policy.models
+                decision, binding = printed.compared(
+                    asked, decision, limits.significant_digits, limits.counts_base
+                )
                 found = replace(found, binding=binding)
             return outcome.consequence, decision, found
 

@@ -111,7 +111,7 @@ class StatisticQueries:
             found = found_statistic(hand, outcome, known.sequence)
             if printed is not None:
                 digits = plan.policy.statistics.significant_digits
-                if printed.figures.name == STANDARD_ERROR:
+                if printed.figures.name == STANDARD_ERROR and not plan.errors:
                     add_standard_errors(decision, hand, digits)
                 decision, binding = printed.compared(asked, decision, digits)
                 found = replace(found, binding=binding)

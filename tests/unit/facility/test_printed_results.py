@@ -150,8 +150,8 @@ def test_a_regression_is_the_formula_that_its_coefficients_are_of(dataset):
     assert fit.model.formula == (
         'meddol ~ 1 + C(site, reference="1") + numeric(female) + log1p(income) + numeric(female):income'
     )
-    assert fit.estimates.estimates["site[T.2]"] == 1
-    assert fit.estimates.estimates["income:numeric(female)"] == -1
+    assert fit.estimates.columns["estimate"]["site[T.2]"] == 1
+    assert fit.estimates.columns["estimate"]["income:numeric(female)"] == -1
     event = one(dataset, regression("Dep. Variable:,hlthp,,\n", ",coef,std err\nfemale,0.5,0.1\n", "logit"))
     long = ":".join(["female"] * 500)
     assert "at most 2000 characters" in problems(dataset, regression(general, f",coef,std err\n{long},1,2\n"))

@@ -64,8 +64,12 @@ def model_output(
     return (
         enveloped(pb.QueryModelRequest(dataset=dataset.name, kind=kind, formula=formula)),
         Estimates(
-            {own[name]: value for name, (value, _) in printed.items() if value is not None},
-            {own[name]: error for name, (_, error) in printed.items() if error is not None},
+            {
+                "estimate": {own[name]: value for name, (value, _) in printed.items() if value is not None},
+                "standard_error": {
+                    own[name]: error for name, (_, error) in printed.items() if error is not None
+                },
+            }
         ),
     )
 

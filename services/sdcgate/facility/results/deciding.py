@@ -124,9 +124,9 @@ class ResultQueries:
             _complete(printed.table, options)
             shares = FigureComparison.of(printed.table, figures, self._box_key) if figures else None
             return self._answers.table(caller, printed.table, pace, shares)
-        if printed.statistic is not None and figures is not None:
+        if printed.statistic is not None:
             _complete(printed.statistic, options)
-            told = FigureComparison.of(printed.statistic, figures, self._box_key)
+            told = FigureComparison.of(printed.statistic, figures, self._box_key) if figures else None
             return self._answers.statistic(caller, printed.statistic, pace, told)
         return None
 
@@ -236,10 +236,10 @@ def _kept(names: Iterable[str], files: Files) -> list[pb.SubmittedFile]:
 def _kind(printed: Printed) -> pb.ResultKind:
     if printed.output is not None or (printed.table is not None and printed.figures is not None):
         return pb.RESULT_KIND_TABLE
-    if printed.statistic is not None:
+    if printed.statistic is not None and printed.figures is not None:
         return pb.RESULT_KIND_STATISTIC
     if printed.model is not None and printed.estimates is not None:
         return pb.RESULT_KIND_MODEL
-    if printed.model is not None or printed.table is not None:
+    if printed.model is not None or printed.table is not None or printed.statistic is not None:
         return pb.RESULT_KIND_REQUEST
     return pb.RESULT_KIND_FILE

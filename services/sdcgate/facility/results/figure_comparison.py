@@ -12,7 +12,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import binding_reason
 from sdcgate.facility.results.grids import Row
-from sdcgate.facility.results.printed import CATEGORIES, STANDARD_ERROR, Figures
+from sdcgate.facility.results.printed import CATEGORIES, Figures
 from sdcgate.methods.cells import MISSING, TOTAL
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -47,8 +47,8 @@ class FigureComparison:
         bare = deepcopy(request)
         bare.ClearField("project")
         content = bare.SerializeToString(deterministic=True) + json.dumps(sorted(figures.cells)).encode()
-        # Errors and deviations are figures of one question.
-        content += STANDARD_ERROR.encode() if figures.name == STANDARD_ERROR else b""
+        # One question has several figures: errors and deviations, percentiles.
+        content += figures.name.encode()
         digest = hashlib.blake2b(content, key=key, digest_size=32).hexdigest()
         return cls(figures, f'{{"printed_figures":"{digest}"}}'.encode())
 
@@ -60,13 +60,16 @@ class FigureComparison:
         Only what was printed leaves. `digits` are significant ones of a statistic, decimals of a table. What
         is compared is told by the answer, so all of it counts as released all the same.
         """
+        binding: tuple[str, ...] = ()
         if decision.HasField("statistic"):
             ours = _of_statistic(decision.statistic, self.figures.name)
+            if self.figures.name not in (figure.name for figure in decision.statistic.figures):
+                binding = (f"{self.figures.name[:64]!r} is no figure of it.",)
         elif decision.HasField("table"):
             ours = _of_table(decision.table) if not self._of_categories else _numbers_of(decision.table)
         else:
             return decision, ()
-        binding = tuple(self._differing(ours, digits, decision.HasField("table")))
+        binding = binding or tuple(self._differing(ours, digits, decision.HasField("table")))
         if binding:
             referred = new_decision(asked, Consequence.REFER)
             referred.reasons.append(binding_reason(f"{DIFFERS} {' '.join(binding)} {REFERRED}"))

@@ -1,5 +1,6 @@
 """Outputs of a job as they were read, and why one could not be."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -20,10 +21,15 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What a job printed of a model's coefficients, by our names of them."""
+    """What a job printed of a model."""
 
-    estimates: dict[str, float] = field(repr=False)
-    errors: dict[str, float] = field(repr=False)
+    columns: Mapping[str, Mapping[str, float]] = field(repr=False)
+    """`estimate`, `standard_error` and others of each coefficient, by our names of them."""
+    fit: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """Figures of the fit, by the names of `FitStatistic`."""
+    counts: Mapping[str, int] = field(default_factory=dict, repr=False)
+    every_digit: bool = False
+    """Whether figures are as exact as they were written; else as statsmodels writes summaries."""
 
 
 @dataclass(frozen=True, slots=True)

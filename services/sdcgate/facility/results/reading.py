@@ -1,19 +1,27 @@
 """Reading what a job printed: which files are one output, and what each of them is."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from sdcgate.engine.dataset import Dataset, UnknownName
 from sdcgate.facility.results.acro import RESULTS, AcroFolder, acro_results
 from sdcgate.facility.results.described import described_outputs
 from sdcgate.facility.results.folder import Files
-from sdcgate.facility.results.messages import checked_output, message_of
+from sdcgate.facility.results.messages import checked_output, message_of, parsed
+from sdcgate.facility.results.own_figures import model_of, statistics_of
 from sdcgate.facility.results.printed import Printed, Unreadable
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 TABLES = (".csv", ".xlsx")
 SIDES = (".yaml", ".yml", ".json")
+OF_ASSESSMENTS = frozenset({"groups", "parameters", "residual_degrees", "columns", "terms"})
+"""Facts that only models or statistics have, as the risk service takes them."""
+OWN_FACTS = (
+    "It has facts of a model or statistic, which a job tells of itself and which are not believed here; send "
+    "the request with its `coefficients` or `figures`, and they are computed again. `sdcgate check` without "
+    "--dataset judges such facts as they stand."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ def _of_file(dataset: Dataset, name: str, files: Files, sides: dict[str, str]) -
     file = Printed(name, (name, side) if side else (name,))
     try:
         if suffix == ".json":
-            return [_of_json(dataset, file, files[name])]
+            return _of_json(dataset, file, files[name])
         if suffix not in TABLES:
             raise Unreadable(f"Files of the kind {suffix[:20] or 'without a suffix'} are not read.")
         if not side:
@@ -88,23 +96,25 @@ def _is_own_request(content: bytes) -> bool:
         found = json.loads(content)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and ("facts" in found or "formula" in found)
+    return isinstance(found, dict) and not {"facts", "formula", "kind"}.isdisjoint(found)
 
 
-def _of_json(dataset: Dataset, file: Printed, content: bytes) -> Printed:
-    """An output, a model or a table as the routes of a dataset take them."""
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        raise Unreadable("It is no JSON.") from None
+def _of_json(dataset: Dataset, file: Printed, content: bytes) -> list[Printed]:
+    """An output, a model, a statistic or a table as the routes take them, with what a job printed."""
+    found = parsed(content)
     if not isinstance(found, dict) or found.get("dataset", dataset.name) != dataset.name:
         raise Unreadable(f"It is no object about the dataset {dataset.name}.")
     given = {} if "dataset" in found else {"dataset": dataset.name}
+    if isinstance(facts := found.get("facts"), dict) and OF_ASSESSMENTS & facts.keys():
+        raise Unreadable(OWN_FACTS)
     if "facts" in found:
-        output = checked_output(message_of(content, pb.SubmitOutputRequest, given))
-        return Printed(file.name, file.files, output=output)
+        return [replace(file, output=checked_output(message_of(found, pb.SubmitOutputRequest, given)))]
     if "formula" in found:
-        return Printed(file.name, file.files, model=message_of(content, pb.QueryModelRequest, given))
-    if {"rows", "columns", "layers", "figures"} & set(found):
-        return Printed(file.name, file.files, table=message_of(content, pb.QueryTableRequest, given))
-    raise Unreadable("It is none of an output (with facts), a model (with formula), or a table.")
+        return [model_of(dataset, file, found)]
+    if "kind" in found:
+        return statistics_of(dataset, file, found)
+    if {"rows", "columns", "layers", "figures"} & found.keys():
+        return [replace(file, table=message_of(found, pb.QueryTableRequest, given))]
+    raise Unreadable(
+        "It is none of an output (with facts), a model (with formula), a statistic (with kind), or a table."
+    )

@@ -1,0 +1,195 @@
+"""Models and statistics that a job printed as our own JSON, held against those of the RAND file."""
+
+import json
+from importlib.resources import files
+
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+
+from house import Pace, person, reasons, verdict, with_randhie
+from sdcgate.wire.json import from_json, to_json
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+LINEAR = {
+    "kind": "LINEAR",
+    "formula": "meddol ~ site + income + numeric(female)",
+    "filter": [{"variable": "year", "codes": ["1", "2"]}],
+}
+OUTCOME = 'C(hlthp, event="1") ~ female + numeric(age)'
+MODELS = [
+    LINEAR,
+    {"kind": "LINEAR", "formula": "meddol ~ site", "standard_errors": "CLUSTERED"},
+    {"kind": "LOGIT", "formula": OUTCOME},
+    {"kind": "MULTINOMIAL_LOGIT", "formula": "site ~ numeric(age) + female"},
+    {"kind": "FIXED_EFFECTS", "formula": "meddol ~ numeric(age)", "groups": "site"},
+]
+GROUPS = [{"variable": "site"}]
+STATISTICS = [
+    {"kind": "MEAN", "measure": "meddol", "groups": GROUPS, "standard_errors": True},
+    {"kind": "PERCENTILES", "measure": "meddol", "groups": GROUPS},
+    {"kind": "MODE", "mode_of": {"variable": "plan"}, "groups": GROUPS},
+    {"kind": "CORRELATIONS", "measures": ["outpdol", "drugdol", "income"]},
+    {"kind": "ODDS_RATIO", "having": {"variable": "hlthp", "codes": ["1"]},
+     "exposed": {"variable": "female", "codes": ["1"]}},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    made = with_randhie(tmp_path_factory.mktemp("house"))
+    yield made
+    made.facility.close()
+
+
+def submitted(house, body) -> list[pb.JudgedResult]:
+    options = pb.ResultsOptions(dataset="randhie", name="results.own.json")
+    answer = house.facility.submit_results(
+        person("portal", "p"), options, json.dumps(body).encode(), Pace(60)
+    )
+    return list(answer.outputs)
+
+
+def asked(house, body):
+    """What the facility itself says, as JSON."""
+    kind = pb.QueryModelRequest if "formula" in body else pb.QueryStatisticRequest
+    request = from_json(json.dumps({"dataset": "randhie", **body}).encode(), kind)
+    ask = house.facility.query_model if "formula" in body else house.facility.query_statistic
+    decision = ask(house.researcher, request, Pace(60)).decision
+    assert decision.verdict in (pb.VERDICT_RELEASED, pb.VERDICT_RELEASED_PROTECTED), decision.reasons
+    return decision, json.loads(to_json(decision.model if "formula" in body else decision.statistic))
+
+
+@pytest.mark.parametrize("body", MODELS, ids=lambda body: body["kind"])
+def test_a_model_that_agrees_leaves_and_one_that_differs_in_any_figure_is_referred(house, body):
+    decision, printed = asked(house, body)
+    (output,) = submitted(house, printed | body)
+    assert (output.read_as, verdict(output)) == (pb.RESULT_KIND_MODEL, verdict(decision))
+    assert output.decision.model == decision.model
+    for figure in ("estimate", "standard_error", "statistic", "p_value", "lower", "upper"):
+        changed = json.loads(json.dumps(printed))
+        last = changed["coefficients"][-1]
+        last[figure] = last[figure] * 1.01 + 0.01
+        (wrong,) = submitted(house, changed | body)
+        assert (verdict(wrong), reasons(wrong)) == ("REFERRED", ["BINDING"])
+        assert f"{figure.replace('_', ' ')} of " in wrong.decision.reasons[0].message
+        assert not wrong.decision.HasField("model")
+
+
+def test_figures_of_the_fit_and_counts_are_compared_as_they_leave(house):
+    _, printed = asked(house, LINEAR)
+    beyond = {**printed, "units": printed["units"] + 9, "records": printed["records"] - 9}
+    (near,) = submitted(house, beyond | LINEAR)
+    assert verdict(near) == "RELEASED"
+    (far,) = submitted(house, {**printed, "residual_degrees": printed["residual_degrees"] - 10} | LINEAR)
+    assert "residual degrees." in far.decision.reasons[0].message
+    fit = [{"statistic": "R_SQUARED", "value": 0.5}, {"statistic": "DEVIANCE", "value": 1.0}]
+    (wrong,) = submitted(house, {**printed, "fit": fit} | LINEAR)
+    assert "R_SQUARED. DEVIANCE." in wrong.decision.reasons[0].message
+
+
+def test_figures_with_all_their_digits_agree_with_ours_that_leave_with_fewer(house):
+    people = pd.read_csv(str(files("statsmodels") / "datasets" / "randhie/src/randhie.csv"))
+    fit = smf.ols("meddol ~ income", people).fit()
+    names = {"Intercept": "Intercept", "income": "income"}
+    body = {
+        "kind": "LINEAR",
+        "formula": "meddol ~ income",
+        "coefficients": [
+            {"name": ours, "estimate": fit.params[name], "standard_error": fit.bse[name]}
+            for name, ours in names.items()
+        ],
+        "records": 20190,
+    }
+    (output,) = submitted(house, body)
+    assert verdict(output) == "RELEASED"
+    body["coefficients"][1]["estimate"] *= 1 + 1e-3
+    (wrong,) = submitted(house, body)
+    assert "estimate of income." in wrong.decision.reasons[0].message
+
+
+@pytest.mark.parametrize("body", STATISTICS, ids=lambda body: body["kind"])
+def test_a_statistic_that_agrees_leaves_figure_by_figure(house, body):
+    _, printed = asked(house, body)
+    outputs = submitted(house, printed | body)
+    assert [output.part for output in outputs] == [figure["name"] for figure in printed["figures"]]
+    assert {verdict(output) for output in outputs} <= {"RELEASED", "RELEASED_PROTECTED"}
+    for output, figure in zip(outputs, printed["figures"], strict=True):
+        assert output.read_as == pb.RESULT_KIND_STATISTIC
+        (left,) = output.decision.statistic.figures
+        assert list(left.values) == figure["values"]
+
+
+def test_a_statistic_that_differs_is_referred_with_its_group(house):
+    body = STATISTICS[0]
+    _, printed = asked(house, body)
+    printed["figures"][1]["values"][2] *= 1.1
+    verdicts = {output.part: verdict(output) for output in submitted(house, printed | body)}
+    assert verdicts["standard_error"] == "REFERRED"
+    assert verdicts["mean"] == "RELEASED"
+
+
+def test_a_figure_that_the_statistic_does_not_have_is_referred(house):
+    body = {**STATISTICS[1], "figures": [{"name": "P33", "groups": [0], "values": [1.0]}],
+            "dimensions": [{"variable": "site", "codes": ["1"], "cells": [0]}]}  # fmt: skip
+    (output,) = submitted(house, body)
+    assert verdict(output) == "REFERRED"
+    assert "'P33' is no figure of it." in output.decision.reasons[0].message
+
+
+def test_without_figures_a_statistic_is_a_request(house):
+    (output,) = submitted(house, STATISTICS[0])
+    assert (output.read_as, verdict(output)) == (pb.RESULT_KIND_REQUEST, "RELEASED")
+    assert len(output.decision.statistic.figures) == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"residuals": [1.5, 2.5]}, "'residuals': figures of single records never leave"),
+        ({"model": {"fittedvalues": [1.0]}}, "'fittedvalues': figures of single records never leave"),
+        ({"random_effects": {"1": 3.5}}, "'random_effects': effects of single groups never leave"),
+        ({"case_ids": [7001]}, "'case_ids': figures of single records never leave"),
+        ({"r2": 0.4}, "r2: is not known here"),
+        ({"coefficients": []}, "no figure of any coefficient"),
+        ({"fit": [{"statistic": "R_SQUARED", "value": 0.5}]}, "fit, and no coefficients or figures"),
+        ({"coefficients": [{"name": "a", "estimate": 1.0}] * 2}, "two coefficients 'a'"),
+        ({"coefficients": [{"name": "a", "estimate": float("nan")}]}, "NaN and Infinity are none"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_or_never_leaves_is_referred_with_why(house, more, told):
+    (output,) = submitted(house, LINEAR | more)
+    assert (output.read_as, verdict(output)) == (pb.RESULT_KIND_FILE, "REFERRED")
+    assert told in " ".join(output.problems)
+    assert "7001" not in str(output)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"dimensions": []}, "must be those of `groups`: site"),
+        ({"figures": [{"name": "mean", "groups": [0, 9], "values": [1.0, 2.0]}]}, "positions among 6"),
+        ({"figures": [{"name": "mean", "groups": [0, 0], "values": [1.0, 2.0]}]}, "names a group twice"),
+        ({"figures": []}, "shows no figure"),
+        ({"curves": [{"group": 0, "name": "edges", "x": [1.0], "y": [1.0]}]}, "are not compared"),
+    ],
+)
+def test_groups_of_a_statistic_must_be_told(house, more, told):
+    dimensions = [{"variable": "site", "codes": list("123456"), "cells": [0, 1, 2, 3, 4, 5]}]
+    figures = [{"name": "mean", "groups": [0], "values": [1.0]}]
+    body = {
+        "kind": "MEAN",
+        "measure": "meddol",
+        "groups": GROUPS,
+        "dimensions": dimensions,
+        "figures": figures,
+    }
+    (output,) = submitted(house, body | more)
+    assert verdict(output) == "REFERRED"
+    assert told in " ".join(output.problems)
+
+
+def test_facts_that_a_job_tells_of_itself_are_not_believed(house):
+    (output,) = submitted(house, {"facts": {"units": 900, "columns": [{"name": "a", "term": 0}]}})
+    assert verdict(output) == "REFERRED"
+    assert "which are not believed here" in output.problems[0]
