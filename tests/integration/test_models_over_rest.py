@@ -164,6 +164,21 @@ def test_a_model_of_somebody_else_is_judged_without_a_trace(house: ServedHouse) 
     assert (finding["rule"], finding["columns"], finding["figure"]) == ("MINIMUM_UNITS", [1], 4)
 
 
+def test_figures_that_somebody_else_printed_are_held_against_each_other(house: ServedHouse) -> None:
+    south = {"name": "region[T.s]", "estimate": 1.5, "standard_error": 0.5, "statistic": 4.0}
+    printed = {"kind": "LINEAR", "coefficients": [south], "fit": [{"statistic": "AIC", "value": 812.4}]}
+    body = {**BODIES["AssessModel"], "printed": printed, "significant_digits": 3}
+
+    found = house.send("POST", "/v1/risk:assessModel", body).json()
+
+    assert [(one.get("coefficient"), one["figure"]) for one in found["printed"]] == [
+        (0, "estimate"),
+        (0, "statistic"),
+        (None, "AIC"),
+    ]
+    assert found["unverified"] == ["estimate", "standard_error", "AIC"]
+
+
 def test_facts_that_contradict_each_other_are_told_all_at_once(house: ServedHouse) -> None:
     facts = {**BODIES["AssessModel"]["facts"], "records": 3, "outcome_units": [500]}
     facts["columns"] = [{**facts["columns"][0], "term": 9, "largest_shares": [0.5, 0.2]}]
@@ -174,6 +189,7 @@ def test_facts_that_contradict_each_other_are_told_all_at_once(house: ServedHous
     paths = {problem["path"] for problem in answer.json()["errors"]}
     assert paths == {
         "facts.units",
+        "facts.residual_degrees",
         "facts.outcome_units",
         "facts.columns[0].term",
         "facts.columns[0].largest_shares",

@@ -52,7 +52,15 @@ class CheckCalls(Connection):
         body |= {} if key is None else {"key": dict(key)}
         return object_of(self._call("POST", "/v1/risk:assessTable", body))
 
-    def assess_model(self, facts: Mapping[str, Any], rules: Mapping[str, Any]) -> dict[str, Any]:
+    def assess_model(
+        self,
+        facts: Mapping[str, Any],
+        rules: Mapping[str, Any],
+        *,
+        printed: Mapping[str, Any] | None = None,
+        significant_digits: int = 0,
+        counts_base: int = 0,
+    ) -> dict[str, Any]:
         """Judges a model that was fitted elsewhere by facts about it. No verdict; nothing is kept.
 
         Args:
@@ -60,14 +68,21 @@ class CheckCalls(Connection):
                 "columns": [{"name": "region[T.s]", "term": 1, "largest_shares": [0.26]}], "terms": [...]}`;
                 no record and no estimate.
             rules: Such as `{"categories": {"count": 10, "consequence": "PROTECT"}}`.
+            printed: The model as it was printed, such as `{"kind": "LINEAR", "coefficients": [{"name":
+                "region[T.s]", "estimate": 1.5, "standard_error": 0.5}]}`: held against itself and the facts.
+            significant_digits: As many as a printed figure may have; 0 is not judged.
+            counts_base: What printed counts must be multiples of; 0 is not judged.
 
         Returns:
             `{"findings": [...]}`, each with its `rule`, and positions of `columns` and `terms`; empty where
-            no rule finds anything.
+            no rule finds anything. `printed` has what contradicts itself, `unverified` what nothing here can
+            be held against.
         """
-        return object_of(
-            self._call("POST", "/v1/risk:assessModel", {"facts": dict(facts), "rules": dict(rules)})
-        )
+        body: dict[str, Any] = {"facts": dict(facts), "rules": dict(rules)}
+        body |= {} if printed is None else {"printed": dict(printed)}
+        body |= {"significant_digits": significant_digits} if significant_digits else {}
+        body |= {"counts_base": counts_base} if counts_base else {}
+        return object_of(self._call("POST", "/v1/risk:assessModel", body))
 
     def assess_statistic(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sdcgate.methods.outputs.model_checks import ModelFinding
+    from sdcgate.methods.outputs.printed_estimates import EstimateProblem
     from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
     from sdcgate.methods.rules import Finding, ReasonCode
     from sdcgate.methods.tables.assessment import Assessment
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 TABLE, MODEL, STATISTIC = "table", "model", "statistic"
 _OF_MODELS = frozenset({"parameters", "residual_degrees", "columns", "terms", "maximum_leverage"})
 SHOWN = 20
+NOT_VERIFIED = (
+    "not verified: {names}; only the dataset can tell whether they are right. Hand in the request with its "
+    "figures, with --dataset, and they are computed again."
+)
 
 
 def judged(body: bytes, policy: "EffectivePolicy | None") -> tuple[str, list[str], bool]:
@@ -97,6 +102,7 @@ def _judged_model(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[s
     from sdcgate.methods.outputs.model_checks import assess_model, unjudged
     from sdcgate.wire.json import from_json
     from sdcgate.wire.model_facts import facts_from_message, rules_from_message, rules_to_message
+    from sdcgate.wire.printed_models import printed_problems, unverified
     from sdcgate.wire.problems import InvalidMessageError
     from sdcgate.wire.validation import violations
     from sdcgate_proto.sdcgate.risk.v1.models_pb2 import AssessModelRequest
@@ -105,6 +111,8 @@ def _judged_model(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[s
         request = from_json(body, AssessModelRequest)
         if policy is not None:
             request.rules.CopyFrom(rules_to_message(policy.models.rules))
+            request.significant_digits = policy.models.significant_digits
+            request.counts_base = policy.models.counts_base
         if problems := violations(request):
             raise InvalidMessageError(problems)
         facts = facts_from_message(request.facts)
@@ -114,7 +122,18 @@ def _judged_model(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[s
     rules = rules_from_message(request.rules)
     found = assess_model(facts, rules)
     lines = [line for finding in found for line in _of_model(finding, columns, terms)]
-    return lines + _unjudged(*unjudged(facts, rules)), not found
+    lines += _unjudged(*unjudged(facts, rules))
+    printed = [one.name for one in request.printed.coefficients]
+    told = [_of_printed(problem, printed) for problem in printed_problems(request, facts, rules)]
+    unknown = unverified(request)
+    if unknown:
+        told.append(NOT_VERIFIED.format(names=", ".join(unknown)))
+    return lines + told, not (found or told)
+
+
+def _of_printed(problem: "EstimateProblem", names: list[str]) -> str:
+    of = "" if problem.coefficient is None else f" of {names[problem.coefficient]}"
+    return f"printed {problem.figure}{of}: {problem.message}"
 
 
 def _of_model(finding: "ModelFinding", columns: list[str], terms: list[str]) -> list[str]:

@@ -22,6 +22,7 @@ from sdcgate.servers.recodings import RecodingComparer
 from sdcgate.servers.settings import RiskServer, Settings
 from sdcgate.wire import model_facts, statistic_facts
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
+from sdcgate.wire.printed_models import add_printed, printed_problems, unverified
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.tables import facts_problems
 from sdcgate.wire.unknown_fields import unknown_fields
@@ -73,7 +74,8 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
             raise InvalidArgument(problems)
         rules = model_facts.rules_from_message(request.rules)
         facts = model_facts.facts_from_message(request.facts)
-        return model_facts.findings_to_message(assess_model(facts, rules), *unjudged(facts, rules))
+        response = model_facts.findings_to_message(assess_model(facts, rules), *unjudged(facts, rules))
+        return add_printed(response, printed_problems(request, facts, rules), unverified(request))
 
     def AssessStatistic(
         self,

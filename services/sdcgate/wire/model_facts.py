@@ -15,6 +15,7 @@ from sdcgate_proto.sdcgate.risk.v1 import models_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 GREATEST = 1e300
+FEWER = "add up to fewer than the model's units, each of which is in at least one"
 
 
 def facts_to_message(facts: ModelFacts) -> models_pb2.ModelFacts:
@@ -105,6 +106,10 @@ def _contradictions(message: models_pb2.ModelFacts, path: str) -> Iterable[Field
     yield from _of_terms(message, path)
     if message.units > message.records:
         yield FieldProblem(f"{path}.units", "exceeds the records: each unit has at least one")
+    if message.residual_degrees > max(message.records - message.parameters, 0):
+        yield FieldProblem(f"{path}.residual_degrees", "exceeds the records without the parameters")
+    if message.outcome_units and sum(message.outcome_units) < message.units:
+        yield FieldProblem(f"{path}.outcome_units", FEWER)
     for name in ("outcome_units", "pattern_units"):
         if any(not 0 <= units <= message.units for units in getattr(message, name)):
             yield FieldProblem(f"{path}.{name}", "must lie between 0 and the model's units")
@@ -132,6 +137,12 @@ def _of_terms(message: models_pb2.ModelFacts, path: str) -> Iterable[FieldProble
         where = f"{path}.terms[{place}]"
         if any(not 0 <= units <= message.units for units in term.units):
             yield FieldProblem(f"{where}.units", "must lie between 0 and the model's units")
+        if term.units and sum(term.units) < message.units:
+            yield FieldProblem(f"{where}.units", FEWER)
+        if term.units and message.units == message.records < sum(term.units):
+            yield FieldProblem(
+                f"{where}.units", "add up to more than the units, each of which has one record"
+            )
         if len(term.class_units) % max(len(term.units), 1) or (term.class_units and not term.units):
             yield FieldProblem(f"{where}.class_units", "must have as many classes for each of the units")
         if any(units < 0 for units in term.class_units):

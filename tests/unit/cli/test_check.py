@@ -94,7 +94,8 @@ def test_a_model_is_told_from_a_table_and_judged_by_its_own_rules_or_a_policys(t
     assert by_policy.exit_code == 1
     assert "region[T.s]" in by_policy.stdout
     assert "not judged: INFLUENCE; what is absent: residual_share" in by_policy.stdout
-    many = {**openapi_model_examples.ASSESSED["facts"], "units": 900, "records": 900}
+    terms = [{"text": "1"}, {"text": "region", "units": [896, 4]}]
+    many = {**openapi_model_examples.ASSESSED["facts"], "units": 900, "records": 900, "terms": terms}
     degrees = {"residual_degrees": {"count": 10, "consequence": "REFUSE"}}
     passes = check(tmp_path, {"facts": many, "rules": degrees})
     assert (passes.exit_code, passes.stdout) == (0, "No rule finds anything.\n")
@@ -171,3 +172,48 @@ def test_a_request_is_not_taken_for_a_result(tmp_path):
     for request in ({"formula": "a ~ b"}, {"kind": "MEAN", "measure": "a"}, {"rows": [{"variable": "a"}]}):
         found = check(tmp_path, request)
         assert (found.exit_code, "this is a request" in found.stderr) == (2, True)
+
+
+def test_printed_estimates_are_held_against_each_other_and_never_pass_unverified(tmp_path):
+    units = {"units": 900, "records": 900, "residual_degrees": 898}
+    terms = [{"text": "1"}, {"text": "region", "units": [896, 4]}]
+    facts = {**openapi_model_examples.ASSESSED["facts"], **units, "terms": terms}
+    one = {"name": "Intercept", "estimate": 2.0, "standard_error": 0.5, "statistic": 4.0, "p_value": 6.86e-05}
+    south = {"name": "region[T.s]", "estimate": 1.23456, "standard_error": 1.0, "statistic": 3.0}
+    body = {
+        "facts": facts,
+        "rules": {"categories": {"count": 10, "consequence": "PROTECT"}},
+        "printed": {"kind": "LINEAR", "coefficients": [one, south], "residual_degrees": 898},
+    }
+    found = check(tmp_path, body)
+    assert found.exit_code == 1
+    assert found.stdout.splitlines()[3:] == [
+        "printed estimate of region[T.s]: rests on too few units; withhold it with its figures",
+        "printed statistic of region[T.s]: is not the estimate over its standard error",
+        "not verified: estimate, standard_error; only the dataset can tell whether they are right. Hand in "
+        "the request with its figures, with --dataset, and they are computed again.",
+    ]
+    by_policy = check(tmp_path, body, "--policy", "five-safes").stdout
+    assert "printed estimate of region[T.s]: has 6 significant digits; at most 4 leave" in by_policy
+    assert "printed residual_degrees: must be rounded to a multiple of 10" in by_policy
+    alone = check(tmp_path, body | {"rules": {}, "printed": {"coefficients": [one]}})
+    assert (alone.exit_code, alone.stdout.splitlines()[0][:12]) == (1, "not verified")
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"residual_degrees": 119}, "facts.residual_degrees exceeds the records without the parameters"),
+        (
+            {"terms": [{"text": "1"}, {"text": "r", "units": [110, 4]}]},
+            "facts.terms[1].units add up to fewer",
+        ),
+        ({"terms": [{}, {"text": "r", "units": [119, 4]}]}, "facts.terms[1].units add up to more"),
+        ({"outcome_units": [60, 50]}, "facts.outcome_units add up to fewer"),
+    ],
+)
+def test_facts_of_a_model_that_cannot_all_be_true_are_told(tmp_path, facts, told):
+    usual = openapi_model_examples.ASSESSED
+    found = check(tmp_path, {**usual, "facts": {**usual["facts"], **facts}})
+    assert found.exit_code == 2
+    assert told in found.stderr.replace(":", "")
