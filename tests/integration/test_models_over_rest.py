@@ -179,6 +179,37 @@ def test_figures_that_somebody_else_printed_are_held_against_each_other(house: S
     assert found["unverified"] == ["estimate", "standard_error", "AIC"]
 
 
+def test_rules_on_models_that_no_policy_could_have_are_told(house: ServedHouse) -> None:
+    rules = {
+        "influence": {"largest": 99, "share": 5.0, "consequence": "REFUSE"},
+        "residual_degrees": {"count": 0, "consequence": "REFUSE"},
+    }
+
+    answer = house.send("POST", "/v1/risk:assessModel", {**BODIES["AssessModel"], "rules": rules})
+
+    assert answer.status_code == 400
+    paths = {problem["path"] for problem in answer.json()["errors"]}
+    assert paths == {"rules.influence.largest", "rules.influence.share", "rules.residual_degrees.count"}
+
+
+def test_figures_of_a_statistic_that_somebody_else_printed_are_held_against_each_other(
+    house: ServedHouse,
+) -> None:
+    printed = [{"name": "mean", "groups": [0, 1], "values": [5.25, 7.0]}]
+    body = {
+        "kind": "MEAN",
+        "facts": {"groups": {"units": [120, 4], "records": [120, 4]}},
+        "rules": {"cells": {"minimum_units": {"units": 10, "consequence": "PROTECT"}}},
+        "printed": printed,
+        "significant_digits": 2,
+    }
+
+    found = house.send("POST", "/v1/risk:assessStatistic", body).json()
+
+    assert [(one["figure"], one["groups"]) for one in found["printed"]] == [("mean", [1]), ("mean", [0])]
+    assert (found["unverified"], found["absent"]) == (["mean"], ["measures"])
+
+
 def test_facts_that_contradict_each_other_are_told_all_at_once(house: ServedHouse) -> None:
     facts = {**BODIES["AssessModel"]["facts"], "records": 3, "outcome_units": [500]}
     facts["columns"] = [{**facts["columns"][0], "term": 9, "largest_shares": [0.5, 0.2]}]

@@ -91,6 +91,8 @@ class CheckCalls(Connection):
         rules: Mapping[str, Any],
         *,
         standard_errors: bool = False,
+        printed: Iterable[Mapping[str, Any]] = (),
+        significant_digits: int = 0,
     ) -> dict[str, Any]:
         """Judges a statistic of groups that was computed elsewhere. No verdict; nothing is kept.
 
@@ -100,12 +102,18 @@ class CheckCalls(Connection):
                 {"point": 0.5, "window_units": [10, 10], "side_units": [55, 2]}]}`; no figure.
             rules: Such as `{"cells": {"minimum_units": {"units": 10, "consequence": "PROTECT"}}}`.
             standard_errors: Whether these leave with it: they tell variances.
+            printed: The figures as they were printed, such as `{"name": "P50", "groups": [0, 1], "values":
+                [41.5, 38.2]}`: held against each other and the findings.
+            significant_digits: As many as a printed figure may have; 0 is not judged.
 
         Returns:
             `{"findings": [...], "unchecked": [...], "absent": [...]}`; what is unchecked is never safe.
+            `printed` has what cannot be or must be withheld, `unverified` the printed figures.
         """
         body: dict[str, Any] = {"kind": kind.upper(), "facts": dict(facts), "rules": dict(rules)}
         body |= {"standard_errors": True} if standard_errors else {}
+        body |= {"printed": shown} if (shown := [dict(one) for one in printed]) else {}
+        body |= {"significant_digits": significant_digits} if significant_digits else {}
         return object_of(self._call("POST", "/v1/risk:assessStatistic", body))
 
     def estimate_individual_risk(self, **keys: Any) -> dict[str, Any]:

@@ -147,6 +147,7 @@ def _judged_statistic(body: bytes, policy: "EffectivePolicy | None") -> tuple[li
     from sdcgate.methods.outputs.statistic_assessment import assess_statistic
     from sdcgate.methods.positions import FactsError
     from sdcgate.wire.json import from_json
+    from sdcgate.wire.printed_statistics import printed_problems, unverified
     from sdcgate.wire.problems import InvalidMessageError
     from sdcgate.wire.statistic_facts import statistic_to_assess, unfit
     from sdcgate_proto.sdcgate.risk.v1.statistics_pb2 import AssessStatisticRequest
@@ -156,6 +157,7 @@ def _judged_statistic(body: bytes, policy: "EffectivePolicy | None") -> tuple[li
         if policy is not None:
             request.rules.Clear()
             request.rules.cells.SetInParent()
+            request.significant_digits = policy.statistics.significant_digits
         asked = statistic_to_assess(request)
         rules = asked.rules if policy is None else policy.statistic_rules
         found = assess_statistic(asked.statistic, asked.facts, rules, asked.errors)
@@ -164,7 +166,12 @@ def _judged_statistic(body: bytes, policy: "EffectivePolicy | None") -> tuple[li
     except FactsError as error:
         raise ValueError("\n".join(map(str, unfit(error)))) from None
     lines = _lines(found, lambda finding: (f"group {group}" for group in finding.cells))
-    return lines, not (found.findings or found.unchecked)
+    for problem in printed_problems(request, asked, found):
+        groups = [f"group {group}" for group in problem.groups]
+        lines += [f"printed {problem.figure}: {problem.message}", *_places(groups, len(groups))]
+    if unknown := unverified(request):
+        lines.append(NOT_VERIFIED.format(names=", ".join(unknown)))
+    return lines, not (found.findings or found.unchecked or unknown)
 
 
 def _lines(

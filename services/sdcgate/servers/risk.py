@@ -20,12 +20,11 @@ from sdcgate.servers.microdata import FileAssessor
 from sdcgate.servers.received_files import FileLane, heeding
 from sdcgate.servers.recodings import RecodingComparer
 from sdcgate.servers.settings import RiskServer, Settings
-from sdcgate.wire import model_facts, statistic_facts
+from sdcgate.wire import model_facts, printed_models, printed_statistics, statistic_facts
 from sdcgate.wire.dimensions import MAXIMUM_CELLS
-from sdcgate.wire.printed_models import add_printed, printed_problems, unverified
 from sdcgate.wire.risk import assessment_to_message, table_to_assess
 from sdcgate.wire.tables import facts_problems
-from sdcgate.wire.unknown_fields import unknown_fields
+from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.risk.v1 import (
     confidentiality_map_pb2,
     linkage_pb2,
@@ -70,12 +69,13 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
         context: grpc.ServicerContext,
     ) -> models_pb2.AssessModelResponse:
         """Judge a fitted model by facts about it."""
-        if problems := unknown_fields(request):
+        if problems := violations(request):
             raise InvalidArgument(problems)
         rules = model_facts.rules_from_message(request.rules)
         facts = model_facts.facts_from_message(request.facts)
         response = model_facts.findings_to_message(assess_model(facts, rules), *unjudged(facts, rules))
-        return add_printed(response, printed_problems(request, facts, rules), unverified(request))
+        printed = printed_models.printed_problems(request, facts, rules)
+        return printed_models.add_printed(response, request, printed)
 
     def AssessStatistic(
         self,
@@ -88,7 +88,8 @@ class RiskServicer(risk_pb2_grpc.RiskServiceServicer):
             found = assess_statistic(asked.statistic, asked.facts, asked.rules, asked.errors)
         except FactsError as error:
             raise InvalidArgument(statistic_facts.unfit(error)) from None
-        return statistic_facts.assessed_to_message(found)
+        printed = printed_statistics.printed_problems(request, asked, found)
+        return printed_statistics.add_printed(statistic_facts.assessed_to_message(found), request, printed)
 
     def EstimateIndividualRisk(
         self,

@@ -1,7 +1,5 @@
 """Printed figures of models that are checked elsewhere, from messages to what judges them, and back."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from sdcgate.methods.outputs.model_facts import ModelFacts
@@ -45,12 +43,14 @@ def unverified(request: models_pb2.AssessModelRequest) -> tuple[str, ...]:
 
 
 def add_printed(
-    response: models_pb2.AssessModelResponse, problems: Iterable[EstimateProblem], names: Iterable[str]
+    response: models_pb2.AssessModelResponse,
+    request: models_pb2.AssessModelRequest,
+    problems: tuple[EstimateProblem, ...],
 ) -> models_pb2.AssessModelResponse:
     """The answer, with what was found of the printed figures, and which of them nothing was held against."""
     for problem in problems:
         response.printed.add(coefficient=problem.coefficient, figure=problem.figure, message=problem.message)
-    response.unverified.extend(names)
+    response.unverified.extend(unverified(request))
     return response
 
 

@@ -217,3 +217,26 @@ def test_facts_of_a_model_that_cannot_all_be_true_are_told(tmp_path, facts, told
     found = check(tmp_path, {**usual, "facts": {**usual["facts"], **facts}})
     assert found.exit_code == 2
     assert told in found.stderr.replace(":", "")
+
+
+def test_printed_figures_of_a_statistic_are_held_against_each_other_and_never_pass_unverified(tmp_path):
+    body = {
+        "kind": "MEAN",
+        "facts": {"groups": {"units": [120, 4], "records": [120, 4]}},
+        "rules": {"cells": {"minimum_units": {"units": 10, "consequence": "PROTECT"}}},
+        "printed": [
+            {"name": "mean", "groups": [0, 1], "values": [5.25, 7.0]},
+            {"name": "standard_error", "groups": [0], "values": [-1.0]},
+        ],
+    }
+    found = check(tmp_path, body)
+    assert found.exit_code == 1
+    lines = found.stdout.splitlines()
+    assert lines[2] == "not judged: DOMINANCE; what is absent: measures"
+    assert lines[3:7] == [
+        "printed mean: must be withheld here",
+        "  group 1",
+        "printed standard_error: must lie between 0 and inf",
+        "  group 0",
+    ]
+    assert lines[7].startswith("not verified: mean, standard_error; only the dataset can tell")

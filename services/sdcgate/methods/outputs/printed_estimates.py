@@ -3,7 +3,7 @@
 Of a coefficient with estimate b, standard error s, statistic t and r residual degrees of freedom: t = b / s;
 the p-value is P(|T| >= |t|); the 95% interval is b -+ q s, where q is the 97.5% point of T. T is normal, or
 Student's t with degrees of freedom between 1 and r, r itself where errors are classical: Greene (2018),
-Econometric Analysis, 8th ed., sections 4.7 and 5.4. Each figure stands for all that are written as it is, so
+Econometric Analysis, 8th ed., section 4.7. Each figure stands for all that are written as it is, so
 rounding is no contradiction. A fit that was computed wrongly, or on other records, contradicts nothing here.
 """
 
@@ -125,7 +125,7 @@ def _of_coefficient(figures: dict[str, float], claimed: ClaimedFit) -> Iterator[
         yield "standard_error", "must not be negative"
         return
     statistic = figures.get("statistic")
-    if statistic is not None and error is not None and not _product(estimate, statistic, error):
+    if statistic is not None and error is not None and not is_product(estimate, statistic, error):
         yield "statistic", "is not the estimate over its standard error"
     yield from _of_p_value(figures, claimed)
     yield from _of_interval(figures, claimed)
@@ -224,7 +224,7 @@ def _statistics(figures: dict[str, float]) -> Sequence[float] | None:
     return min(ratios), max(ratios)
 
 
-def _product(whole: float, first: float, second: float) -> bool:
+def is_product(whole: float, first: float, second: float) -> bool:
     """Whether one number can be the product of two others, all three as they are written."""
     one, other = _slack(first), _slack(second)
     slack = _slack(whole) + abs(first) * other + abs(second) * one + one * other
