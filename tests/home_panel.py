@@ -38,9 +38,9 @@ HOLDINGS = {"holding": {"column": "home"}}
 class Panel:
     """Six hundred people in homes of two; some join later."""
 
-    def __init__(self, folder: Path, **descriptor_) -> None:
+    def __init__(self, folder: Path, policies=None, **descriptor_) -> None:
         self.folder, self.descriptor = folder, descriptor_
-        self.house = build(folder)
+        self.house = build(folder, policies=policies)
 
     def register(self, joined=0, homes=1, far=0):
         """`joined` women come, spread over so many homes, `far` of them where eight people live."""

@@ -1,11 +1,15 @@
 """A checker's approval of a new version's table waives no comparison with what left of another version."""
 
+import dataclasses
+
 import pytest
 
 from home_panel import HERS, HOLDINGS, HOUSEHOLDS, Panel
-from house import cells, reasons, verdict
+from house import cells, person, reasons, verdict
 from sdcgate.facility.errors import Conflict
 from sdcgate.facility.pace import Pace
+from sdcgate.policy.loading import load_policies
+from sdcgate.policy.model import ReviewSetting
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
@@ -81,8 +85,30 @@ def test_nor_does_it_a_statistic_or_a_model(referred, kind):
     assert reasons(answered) == ["VERSION_DIFFERENCE"]
     with pytest.raises(Conflict, match="exception"):
         panel.approve(answered.decision.query)
+    assert "ask tables of its variables" in answered.decision.reasons[0].suggestion
     released = panel.approve(answered.decision.query, exception=True)
     assert verdict(released).startswith("RELEASED")
+    assert not released.alternatives, "it has left: there is nothing to ask in its place"
+
+
+def test_the_first_of_two_checkers_does_not_approve_without_exception_what_could_not_be_compared(tmp_path):
+    policy = load_policies()["israel-cbs"]
+    two = {"review": ReviewSetting(pairs_of_eyes=2)}
+    levels = {name: level.model_copy(update=two) for name, level in policy.access_levels.items()}
+    policies = {policy.name: dataclasses.replace(policy, access_levels=levels)}
+    made = Panel(tmp_path, policies, **HOLDINGS)
+    made.register()
+    made.ask()
+    made.register(joined=1)
+    query = made.ask().decision.query
+    head = made.house.ledger.head()
+    with pytest.raises(Conflict, match="exception"):
+        made.approve(query)
+    assert made.house.ledger.head() == head
+    assert verdict(made.approve(query, exception=True)) == "REFERRED"
+    second = pb.ReviewQueryRequest(query=query, approve=True, note="ok", exception=True)
+    released = made.house.facility.review_query(person("checker", "henry"), second, Pace(60.0))
+    assert verdict(released) == "RELEASED"
 
 
 def test_what_is_referred_for_another_reason_is_compared_when_it_is_approved(tmp_path):

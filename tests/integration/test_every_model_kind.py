@@ -1,7 +1,7 @@
 """Every kind of model over the facility, weighted where that is offered, beside statsmodels."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 from statsmodels.sandbox.regression.gmm import IV2SLS
 
 from house import build, people_descriptor, reasons, verdict
+from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.model_options import WITHOUT_WEIGHTS
 from sdcgate.facility.pace import Pace
 from sdcgate.methods.outputs.fits import Family
@@ -31,8 +32,6 @@ CODES = {
     "stratum": ["s0", "s1", "s2"],
 }
 BOUNDS = {"lower_bound": 0.0, "upper_bound": 1e6}
-UNWEIGHTED = frozenset({Family.NEGATIVE_BINOMIAL, Family.MULTINOMIAL_LOGIT, Family.ORDERED_LOGIT})
-"""Kinds that are told to be fitted without weights once they are asked with them."""
 MINIMUM = 10
 
 
@@ -226,7 +225,7 @@ ASKED = [
 
 def test_no_kind_is_left_out_and_none_that_has_weights_without_them() -> None:
     assert {one.kind for one in ASKED} == set(Family)
-    assert {one.kind for one in ASKED if one.weighted} == set(Family) - WITHOUT_WEIGHTS - UNWEIGHTED
+    assert {one.kind for one in ASKED if one.weighted} == set(Family) - WITHOUT_WEIGHTS
 
 
 def ask(house, one: Asked):
@@ -254,9 +253,12 @@ def test_estimates_before_digits_are_limited_are_those_of_statsmodels(house, peo
     assert all(found.standard_error > 0 for found in model.coefficients if found.name != "alpha")
 
 
-@pytest.mark.parametrize("kind", sorted(UNWEIGHTED), ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("kind", sorted(WITHOUT_WEIGHTS), ids=lambda kind: kind.name.lower())
 def test_kinds_without_weights_say_so(house, kind: Family) -> None:
-    (unweighted,) = (one for one in ASKED if one.kind is kind)
-    answered = ask(house, Asked(kind, unweighted.formula, unweighted.theirs, {}, weighted=True))
-    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["NOT_ESTIMABLE"])
-    assert "without weights" in answered.decision.reasons[0].message
+    unweighted = next(one for one in ASKED if one.kind is kind)
+    with pytest.raises(InvalidRequest) as caught:
+        ask(house, replace(unweighted, weighted=True))
+    assert any(
+        problem.path == "weighted" and "without weights" in problem.message
+        for problem in caught.value.problems
+    )

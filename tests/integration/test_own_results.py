@@ -8,6 +8,7 @@ import pytest
 import statsmodels.formula.api as smf
 
 from house import Pace, person, reasons, verdict, with_randhie
+from sdcgate.facility.errors import Conflict
 from sdcgate.wire.json import from_json, to_json
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
@@ -150,18 +151,32 @@ def test_without_figures_a_statistic_is_a_request(house):
         ({"model": {"fittedvalues": [1.0]}}, "'fittedvalues': figures of single records never leave"),
         ({"random_effects": {"1": 3.5}}, "'random_effects': effects of single groups never leave"),
         ({"case_ids": [7001]}, "'case_ids': figures of single records never leave"),
+    ],
+)
+def test_what_is_of_single_records_or_groups_is_refused_and_no_checker_can_let_it_out(house, more, told):
+    (output,) = submitted(house, LINEAR | more)
+    assert (output.read_as, verdict(output)) == (pb.RESULT_KIND_FILE, "REFUSED")
+    assert told in output.decision.reasons[0].message
+    assert "7001" not in str(output)
+    review = pb.ReviewQueryRequest(query=output.decision.query, approve=True, note="a log", exception=True)
+    with pytest.raises(Conflict, match="only referred queries are reviewed"):
+        house.facility.review_query(house.checker, review, Pace(60))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
         ({"r2": 0.4}, "r2: is not known here"),
         ({"coefficients": []}, "no figure of any coefficient"),
         ({"fit": [{"statistic": "R_SQUARED", "value": 0.5}]}, "fit, and no coefficients or figures"),
         ({"coefficients": [{"name": "a", "estimate": 1.0}] * 2}, "two coefficients 'a'"),
-        ({"coefficients": [{"name": "a", "estimate": float("nan")}]}, "NaN and Infinity are none"),
+        ({"coefficients": [{"name": "a", "estimate": float("nan")}]}, "NaN and Infinity are no numbers"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_compared_or_never_leaves_is_referred_with_why(house, more, told):
+def test_what_cannot_be_compared_is_referred_with_why(house, more, told):
     (output,) = submitted(house, LINEAR | more)
     assert (output.read_as, verdict(output)) == (pb.RESULT_KIND_FILE, "REFERRED")
     assert told in " ".join(output.problems)
-    assert "7001" not in str(output)
 
 
 @pytest.mark.parametrize(

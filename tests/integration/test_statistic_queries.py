@@ -1,5 +1,6 @@
 """Statistics through the whole facility: figures of the records, and nothing that must not be known."""
 
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -13,6 +14,7 @@ from sdcgate.facility.errors import Forbidden, InvalidRequest
 from sdcgate.facility.in_process import LocalRisk
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.plan import make_plan
+from sdcgate.facility.reasons import alternatives
 from sdcgate.facility.reasons import suggestion as table_suggestion
 from sdcgate.facility.statistic_suggestions import suggested
 from sdcgate.methods.outputs.means import totals
@@ -492,6 +494,21 @@ def test_a_difference_without_a_filter_is_not_told_to_leave_the_filter_out(house
     )
     filtered = house.facility._statistics.plan(request("MEAN", "meddol", filter={"year": ["1"]}))
     assert "filter" in suggested(ReasonCode.DIFFERENCING, filtered)
+
+
+def test_levels_that_the_policy_does_not_allow_are_not_suggested(house) -> None:
+    plan = house.facility._statistics.plan(request("MODE", mode_of="education", groups=["age"]))
+    narrow = replace(plan.policy, allowed_levels={"education": ["years"], "age": ["years", "broad"]})
+    asked = table_request(rows=["age", "education"])
+    table = make_plan(house.engine.dataset("randhie"), plan.policy, asked)
+    assert suggested(ReasonCode.MINIMUM_UNITS, replace(plan, policy=narrow)) == "Ask age by broad."
+    table = replace(table, policy=narrow)
+    assert table_suggestion(ReasonCode.MINIMUM_UNITS, table) == "Ask age by broad."
+    assert [[one.level for one in found.rows] for found in alternatives(table)] == [
+        ["broad", "years"],
+        ["years"],
+        ["years"],
+    ]
 
 
 def test_what_is_counted_is_not_dropped_and_groups_that_are_not_asked_are_not_coarsened(house) -> None:

@@ -49,7 +49,8 @@ def _kind_of(body: bytes) -> str:
         return TABLE
     if "formula" in content or ("facts" not in content and ("kind" in content or "rows" in content)):
         raise ValueError(
-            "this is a request, which has no facts: ask it with `sdcgate query`, or hand it in with --dataset"
+            "this has no facts to be judged by: ask it with `sdcgate query`, or hand it in with --dataset, "
+            "where the figures that it has are computed again"
         )
     facts = content.get("facts")
     if "dimensions" in content or not isinstance(facts, dict):

@@ -118,7 +118,9 @@ def differing(
         if difference.any():
             name = types.Statistic.Name(ours.statistic).removeprefix("STATISTIC_")
             what = f"{name} of {ours.measure}" if ours.measure else name
-            found.append(f"{what} in {int(difference.sum())} cells: {_named(axes, shown[difference])}.")
+            count = int(difference.sum())
+            cells = "1 cell" if count == 1 else f"{count} cells"
+            found.append(f"{what} in {cells}: {_named(axes, shown[difference])}.")
     return tuple(found)
 
 

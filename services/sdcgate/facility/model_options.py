@@ -22,10 +22,8 @@ OF_CLASSES = frozenset({Family.MULTINOMIAL_LOGIT, Family.ORDERED_LOGIT})
 WITH_GROUPS = frozenset({Family.FIXED_EFFECTS, Family.MIXED})
 WITH_A_BASELINE = frozenset({Family.COX, Family.ORDERED_LOGIT, Family.FIXED_EFFECTS})
 """Families that have a baseline, thresholds or groups in place of a constant."""
-WITHOUT_WEIGHTS = frozenset(
-    {Family.QUANTILE, Family.FIXED_EFFECTS, Family.MIXED, Family.COX, Family.TWO_STAGE}
-)
-ERRORS_OF_THEIR_OWN = frozenset({Family.QUANTILE, Family.MIXED, Family.COX})
+ERRORS_OF_THEIR_OWN = OF_CLASSES | {Family.NEGATIVE_BINOMIAL, Family.QUANTILE, Family.MIXED, Family.COX}
+WITHOUT_WEIGHTS = ERRORS_OF_THEIR_OWN | {Family.FIXED_EFFECTS, Family.TWO_STAGE}
 UNIT = "unit"
 """What groups are called where each unit is one."""
 

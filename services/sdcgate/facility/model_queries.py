@@ -132,7 +132,7 @@ class ModelQueries:
                 proposals = self._redesigner.propose(hand, request, outcome, known, pace.left)
             if proposals is not None:
                 decision.alternatives.extend(map(told, proposals))
-            elif printed is None and decision.reasons and not outcome.left_out and mendable(outcome):
+            elif not (printed or approved or outcome.left_out) and decision.reasons and mendable(outcome):
                 fewer = ReasonCode.NOT_ESTIMABLE in outcome.codes
                 few = not OF_FEW.isdisjoint(outcome.codes)
                 decision.alternatives.extend(alternatives(plan, request, self._allowed, fewer, few))

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sdcgate.facility.model_plan import Level, ModelPlan
 from sdcgate.facility.model_vocabulary import vocabulary
+from sdcgate.facility.reasons import OF_TABLES, either, next_level
 from sdcgate.methods.outputs.fits import Family
 from sdcgate.methods.outputs.formula import Classes, Numeric, Survival, Term
 from sdcgate.methods.outputs.problems import ModelProblem
 from sdcgate.methods.rules import ReasonCode
 
 WIDER = "leave out a condition of the filter"
+ANOTHER = "ask another outcome or another term"
 SEPARATE = "leave out the term that tells the outcome"
-OF_TABLES = (
-    "Wait for the output checker, or ask tables of its variables: they are compared with other versions."
-)
 DAMPING = ("log1p", "log", "sqrt")
 """Transformations that make a skewed measure less so, the usual one first."""
 WITHOUT = frozenset({ReasonCode.UNPROVED, ReasonCode.REVIEW})
@@ -35,7 +34,7 @@ def model_suggestion(code: ReasonCode, plan: ModelPlan, problems: Sequence[Model
     if code is ReasonCode.NOT_ESTIMABLE:
         return _of_problems(plan, problems)
     found = _WAYS[code](plan) if code in _WAYS else [*_terms_instead(plan), *_wider(plan)]
-    return _sentence(found)
+    return either(found, ANOTHER)
 
 
 def _of_other_people(plan: ModelPlan) -> list[str]:
@@ -70,7 +69,7 @@ def _of_problems(plan: ModelPlan, problems: Sequence[ModelProblem]) -> str:
         found += ["name another event"]
     elif paths & {"outcome", "formula"} or not paths:
         found += _terms_instead(plan, "leave out a term that others determine or that tells the outcome")
-    return _sentence([*found, *_wider(plan)])
+    return either([*found, *_wider(plan)], ANOTHER)
 
 
 def _of_perfect_fit(plan: ModelPlan) -> list[str]:
@@ -122,16 +121,7 @@ def _may_lose_a_term(plan: ModelPlan) -> bool:
 
 
 def _coarser(plan: ModelPlan, level: Level) -> str:
-    """The next level of a variable that the policy allows; empty where there is none."""
-    names = [known.name for known in plan.dataset.levels(level[0])]
-    allowed = plan.policy.allowed_levels.get(level[0])
-    coarser = names[names.index(level[1]) + 1 :]
-    return next((name for name in coarser if allowed is None or name in allowed), "")
-
-
-def _sentence(found: list[str]) -> str:
-    text = ", or ".join(dict.fromkeys(found)) or "ask another outcome or another term"
-    return f"{text[0].upper()}{text[1:]}."
+    return next_level(plan.dataset, plan.policy, *level)
 
 
 _WAYS: Mapping[ReasonCode, Callable[[ModelPlan], list[str]]] = {

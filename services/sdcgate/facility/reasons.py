@@ -1,8 +1,11 @@
 """What a researcher is told: why, and what to ask instead; nothing that depends on withheld figures."""
 
+from collections.abc import Sequence
+
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.rules import ReasonCode
+from sdcgate.policy.effective import EffectivePolicy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
@@ -29,6 +32,10 @@ MESSAGES = {
         "of their own, so that they need not be the sums of their parts."
     ),
 }
+OF_TABLES = (
+    "Wait for the output checker, or ask tables of its variables: they are compared with other versions."
+)
+"""What may be asked in place of a model or statistic, which are not compared with other versions."""
 REFERRED = "An output checker will look at this table."
 REFUSED = "The table does not pass the rules of this dataset."
 
@@ -68,7 +75,7 @@ def suggestion(code: ReasonCode, plan: Plan) -> str:
     coarser = [
         f"{variable} by {level}"
         for variable, asked in plan.dimensions
-        for level in coarser_than(plan.dataset, variable, asked)[:1]
+        if (level := next_level(plan.dataset, plan.policy, variable, asked))
     ]
     match code:
         case ReasonCode.MINIMUM_BASE:
@@ -90,7 +97,7 @@ def alternatives(plan: Plan, most: int = 3) -> list[pb.Alternative]:
     """Tables that could be asked instead: a dimension coarser, or one less; from public levels only."""
     found = []
     for position, (variable, level) in enumerate(plan.dimensions):
-        for coarser in coarser_than(plan.dataset, variable, level)[:1]:
+        if coarser := next_level(plan.dataset, plan.policy, variable, level):
             changed = [*plan.dimensions]
             changed[position] = (variable, coarser)
             found.append(_alternative(plan, [*changed]))
@@ -130,10 +137,18 @@ def _alternative(plan: Plan, dimensions: list[tuple[str, str] | None]) -> pb.Alt
     return alternative
 
 
-def coarser_than(dataset: Dataset, variable: str, level: str) -> list[str]:
-    """Names of the levels of a variable that are coarser than one, the finest of them first."""
+def next_level(dataset: Dataset, policy: EffectivePolicy, variable: str, level: str) -> str:
+    """The finest level of a variable coarser than one that the policy allows; empty where there is none."""
     levels = [known.name for known in dataset.levels(variable)]
-    return levels[levels.index(level) + 1 :]
+    allowed = policy.allowed_levels.get(variable)
+    coarser = levels[levels.index(level) + 1 :]
+    return next((name for name in coarser if allowed is None or name in allowed), "")
+
+
+def either(ways: Sequence[str], otherwise: str) -> str:
+    """Ways out as one sentence, each told once; `otherwise` where there is none."""
+    text = ", or ".join(dict.fromkeys(ways)) or otherwise
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _shorter(plan: Plan) -> str:

@@ -9,9 +9,11 @@ from sdcgate.facility.access import require
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
+from sdcgate.facility.reasons import is_not_compared
 from sdcgate.facility.recording import Recorder, record_of
 from sdcgate.facility.repeated_reviews import is_repeated
 from sdcgate.facility.results.deciding import NEEDS_EXCEPTION
+from sdcgate.facility.road import NOT_COMPARED
 from sdcgate.facility.scope import within
 from sdcgate.facility.table_queries import TableQueries
 from sdcgate.facility.two_reviewers import take_back, waits_for_another
@@ -20,6 +22,7 @@ from sdcgate.ledger.credentials import Caller
 from sdcgate.ledger.errors import NotReferred
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.records import StoredQuery
+from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
@@ -101,11 +104,11 @@ class Reviewing:
             take_back(self._approvals, caller, request)
             return self._recorder.decision_of(stored)
         record = record_of(stored)
-        unproved = self._unproved(record, stored.version) if request.approve else ""
+        policy = self._policies.of(datasets.find(self._engine, stored.dataset, stored.version))
+        unproved = self._unproved(record, stored.version, policy) if request.approve else ""
         if unproved and not request.exception:
             # At the first pair of eyes already: a second one could only repeat what is not enough.
             raise Conflict(unproved)
-        policy = self._policies.of(datasets.find(self._engine, stored.dataset, stored.version))
         if waits_for_another(self._approvals, caller, request, policy, bool(unproved)):
             return self._recorder.decision_of(stored)
         for field, queries in self._others.items():
@@ -113,10 +116,15 @@ class Reviewing:
                 return queries.review(caller, request, record, stored.version, pace)
         return self._tables.review(caller, request, record, stored.version, pace)
 
-    def _unproved(self, record: release_pb2.DecisionRecord, version: int) -> str:
-        """Why a query may leave by exception only; empty where it need not."""
+    def _unproved(self, record: release_pb2.DecisionRecord, version: int, policy: EffectivePolicy) -> str:
+        """Why a query may leave by exception only; empty where it need not.
+
+        Where one checker is enough, it is compared with other versions once more when he approves it.
+        """
         if record.HasField("files"):
             return NEEDS_EXCEPTION
+        if policy.pairs_of_eyes > 1 and is_not_compared(record.decision):
+            return NOT_COMPARED
         return self._tables.unproved(record.output, version) if record.HasField("output") else ""
 
 

@@ -1,15 +1,13 @@
 """What to ask in place of a statistic that may not leave: what there is to coarsen, drop or leave out."""
 
-from sdcgate.facility.reasons import coarser_than
+from sdcgate.facility.reasons import OF_TABLES, either, next_level
 from sdcgate.facility.statistic_plan import Level, StatisticPlan
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.methods.rules import ReasonCode
 
 OUTERMOST = "Ask PERCENTILES: the outermost ones stand for minimum and maximum."
-NOTHING_COARSER = "Ask other {}: of these nothing coarser can be asked."
-NO_OTHER = frozenset(
-    {ReasonCode.UNPROVED, ReasonCode.VERSION_DIFFERENCE, ReasonCode.REVIEW, ReasonCode.PERTURBED}
-)
+NOTHING_COARSER = "ask other {}: of these nothing coarser can be asked"
+NO_OTHER = frozenset({ReasonCode.UNPROVED, ReasonCode.REVIEW, ReasonCode.PERTURBED})
 """Of these nothing can be suggested."""
 
 
@@ -17,6 +15,8 @@ def suggested(code: ReasonCode, plan: StatisticPlan) -> str:
     """What could be asked, from public levels and the request alone; what is counted is never dropped."""
     if code in NO_OTHER:
         return ""
+    if code is ReasonCode.VERSION_DIFFERENCE:
+        return OF_TABLES
     if code is ReasonCode.EXTREME_VALUE:
         return OUTERMOST
     ways = [*_other_groups(plan), *_other_population(plan)]
@@ -26,10 +26,7 @@ def suggested(code: ReasonCode, plan: StatisticPlan) -> str:
         ways += _coarser(plan, plan.factors if plan.mode_of is None else (plan.mode_of,))
     if code is ReasonCode.DIFFERENCING and plan.groups:
         ways.append("ask the groups that were released before")
-    if not ways:
-        return NOTHING_COARSER.format("variables" if plan.counted else "measures")
-    told = ", or ".join(ways)
-    return f"{told[0].upper()}{told[1:]}."
+    return either(ways, NOTHING_COARSER.format("variables" if plan.counted else "measures"))
 
 
 def _other_groups(plan: StatisticPlan) -> list[str]:
@@ -46,7 +43,7 @@ def _coarser(plan: StatisticPlan, asked: tuple[Level, ...]) -> list[str]:
     found = [
         f"{variable} by {coarser}"
         for variable, level in asked
-        for coarser in coarser_than(plan.dataset, variable, level)[:1]
+        if (coarser := next_level(plan.dataset, plan.policy, variable, level))
     ]
     return [f"ask {' or '.join(found)}"] if found else []
 

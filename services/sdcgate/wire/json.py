@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -38,6 +39,7 @@ _INTEGER_RANGES = {
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 _EXACT_FLOAT = 2**53
+_NO_NUMBER = re.compile(rb"[\[:,]\s*-?(NaN|Infinity)\b")
 _SURELY_FINITE = 1e300
 _TIMESTAMP = Timestamp.DESCRIPTOR.full_name
 
@@ -78,6 +80,7 @@ def parse(body: bytes) -> Json:
         return json.loads(body, object_pairs_hook=_members)
     except (ValueError, RecursionError) as error:
         where = str(error) if isinstance(error, ValueError) else "nested too deeply"
+        where += "; NaN and Infinity are no numbers of JSON" if _NO_NUMBER.search(body) else ""
         raise InvalidMessageError([FieldProblem("", f"the body must be one JSON object: {where}")]) from None
 
 

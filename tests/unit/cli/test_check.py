@@ -171,7 +171,7 @@ def test_what_is_wrong_with_a_model_or_a_statistic_is_told_by_its_own_schema(tmp
 def test_a_request_is_not_taken_for_a_result(tmp_path):
     for request in ({"formula": "a ~ b"}, {"kind": "MEAN", "measure": "a"}, {"rows": [{"variable": "a"}]}):
         found = check(tmp_path, request)
-        assert (found.exit_code, "this is a request" in found.stderr) == (2, True)
+        assert (found.exit_code, "this has no facts" in found.stderr) == (2, True)
 
 
 def test_printed_estimates_are_held_against_each_other_and_never_pass_unverified(tmp_path):

@@ -297,3 +297,9 @@ def test_keys_of_64_bits_are_read_as_they_are():
     key = 2**64 - 1
     read = from_json(json.dumps({"keys": [key, 0]}).encode(), perturbation_pb2.CellKeys)
     assert list(read.keys) == [key, 0]
+
+
+@pytest.mark.parametrize("body", [b'{"a": [1, NaN]}', b'{"a": -Infinity}', b'{"a":Infinity}'])
+def test_numbers_that_json_does_not_have_are_told_as_such(body):
+    with pytest.raises(InvalidMessageError, match="NaN and Infinity are no numbers of JSON"):
+        parse(body)

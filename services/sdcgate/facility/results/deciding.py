@@ -25,6 +25,7 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
 UNREAD = "The output cannot be read. {problems} An output checker will look at it."
+NEVER = "The output may not leave. {problems}"
 NEEDS_EXCEPTION = (
     "The files cannot be read, so nothing can be proved of them; refuse them, or approve them with "
     "`exception`, which the ledger records."
@@ -148,17 +149,18 @@ class ResultQueries:
             files=_kept(printed.files, files),
             problems=printed.problems,
         )
-        return self.refer(caller, kept, pace)
+        return self.refer(caller, kept, pace, printed.never)
 
-    def refer(self, caller: Caller, files: pb.SubmittedFiles, pace: Pace) -> Answered:
-        """The decision about files that cannot be read."""
+    def refer(self, caller: Caller, files: pb.SubmittedFiles, pace: Pace, never: bool = False) -> Answered:
+        """The decision about files that cannot be read; `never`: they are refused for what they have."""
         dataset = datasets.find(self._engine, files.dataset)
         asked = asked_files(dataset, self._road.policies.of(dataset), files, self._box_key)
         earlier = self._road.recorder.answered(asked)
         if earlier is not None:
             return earlier
-        decision = new_decision(asked, Consequence.REFER)
-        decision.reasons.append(binding_reason(UNREAD.format(problems=" ".join(files.problems))))
+        decision = new_decision(asked, Consequence.REFUSE if never else Consequence.REFER)
+        told = (NEVER if never else UNREAD).format(problems=" ".join(files.problems))
+        decision.reasons.append(binding_reason(told))
         found = Found(binding=tuple(files.problems))
         return self._road.spending.pay(
             caller, asked, 0, pace, lambda paid: self._road.recorder.record(caller, paid, decision, found)

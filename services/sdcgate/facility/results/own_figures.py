@@ -26,7 +26,7 @@ PER_GROUP = frozenset(
     {"random_effects", "ranef", "group_effects", "fixed_effects", "effects", "blup", "blups"}
 )
 """Names of figures of single groups of a model."""
-_NEVER = "{name!r}: {what} never leave, whoever looks at them; send the file without."
+_NEVER = "{name!r}: {what} never leave; send the file without."
 M = TypeVar("M", bound=Message)
 
 
@@ -116,7 +116,7 @@ def _parts(
 ) -> tuple[M, Any]:
     """What was asked, and what was printed: fields that both have say what was asked."""
     if held := sorted(_never_leaving(found)):
-        raise Unreadable(*held)
+        raise Unreadable(*held, never=True)
     beside = {one.name for one in printed.DESCRIPTOR.fields} - {one.name for one in request.DESCRIPTOR.fields}
     shown = message_of({name: value for name, value in found.items() if name in beside}, printed, {})
     # Of the type that it has, which knows of names that stand there twice.

@@ -14,8 +14,10 @@ CATEGORIES = "categories"
 class Unreadable(Exception):
     """A file that is not what it should be; `problems` tell a person why, without its figures."""
 
-    def __init__(self, *problems: str) -> None:
+    def __init__(self, *problems: str, never: bool = False) -> None:
+        """`never`: it has what leaves in no form, whoever looks at it."""
         self.problems = problems
+        self.never = never
         super().__init__(" ".join(problems))
 
 
@@ -61,7 +63,9 @@ class Printed:
     figures: Figures | None = field(default=None, repr=False)
     """Those of the table or the statistic; where none are given, the table is a request."""
     problems: tuple[str, ...] = ()
+    never: bool = False
+    """Whether it is refused for them; else an output checker looks at it."""
 
-    def unread(self, problems: tuple[str, ...]) -> "Printed":
+    def unread(self, problems: tuple[str, ...], never: bool = False) -> "Printed":
         """The same files, as nothing that can be computed again."""
-        return Printed(self.name, self.files, self.part, problems=problems)
+        return Printed(self.name, self.files, self.part, problems=problems, never=never)

@@ -84,7 +84,7 @@ def _of_file(dataset: Dataset, name: str, files: Files, sides: dict[str, str]) -
             raise Unreadable(f"No side file {PurePosixPath(name).stem[:100]}.yaml says what it is.")
         return described_outputs(dataset, file, files[side], files[name], suffix == ".xlsx")
     except Unreadable as error:
-        return [file.unread(error.problems)]
+        return [file.unread(error.problems, error.never)]
     except UnknownName as error:
         # Of a level that the side file names.
         return [file.unread((f"There is an {error}",))]

@@ -13,6 +13,7 @@ from functools import partial
 
 from sdcgate.methods.outputs.formula import Classes, Factor, Formula, Outcome, Survival, in_order
 from sdcgate.methods.outputs.formula_tokens import (
+    LONGEST_FORMULA,
     FormulaError,
     FormulaProblem,
     Kind,
@@ -45,6 +46,8 @@ def parse_formula(text: str, vocabulary: Vocabulary, with_outcome: bool = True) 
     With `with_outcome` False it is a right side alone (instruments, random effects): `~ a + b` or `a + b`.
     """
     tokens, problems = tokenize(text)
+    if len(text) > LONGEST_FORMULA:
+        raise FormulaError(problems)
     parser = _FormulaParser(tokens, vocabulary, problems)
     try:
         formula = parser.formula(with_outcome)

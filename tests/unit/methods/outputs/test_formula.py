@@ -247,3 +247,8 @@ def test_a_level_after_a_colon_as_tables_have_it_is_told_the_right_way(text: str
 def test_a_name_after_a_colon_that_is_no_level_of_the_variable_is_unknown() -> None:
     message = "there is no variable or measure 'coarse' (did you mean cost, income?)"
     assert problems("cost ~ site:coarse") == [(12, message)]
+
+
+def test_of_a_formula_that_is_too_long_nothing_else_is_told():
+    ((_, message),) = problems("cost ~ site" + " + site" * LONGEST_FORMULA)
+    assert message.startswith(f"a formula has at most {LONGEST_FORMULA} characters")
