@@ -14,6 +14,7 @@ among them; where more do, that tells of as many. That a record lacks a value is
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 DECIDED = "In all or nearly all records of {dataset} {other} follows from {one}: no model can have both."
 INSTEAD = "Leave {one} or {other} out."
+KEPT = 10_000
+"""Pairs of levels in snapshots of which it is remembered."""
 OUTCOME_INSTEAD = "Ask another outcome than {other}, or another term than {one}."
 
 
@@ -38,8 +41,7 @@ class DecidingVariables:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._found: dict[tuple[str, int, Level, Level, int], bool] = {}
-        """Whether all units but fewer than some follow, by dataset, version, levels and number of units."""
+        self._kept = lru_cache(maxsize=KEPT)(self._decides)
 
     def reasons(self, plan: ModelPlan) -> list[pb.Reason]:
         """Against terms of a model of which one factor decides another, or a variable used as a number.
@@ -52,7 +54,7 @@ class DecidingVariables:
         found: dict[frozenset[str], pb.Reason] = {}
         for one, other in _pairs(plan):
             names = frozenset({one[0], other[0]})
-            if names not in found and self._decides(plan.dataset, one, other, rule.units):
+            if names not in found and self._kept(plan.dataset, one, other, rule.units):
                 found[names] = pb.Reason(
                     code=policy_pb2.ReasonCode.Name(ReasonCode.NOT_ESTIMABLE.value),
                     message=DECIDED.format(dataset=plan.dataset.name, one=one[0], other=other[0]),
@@ -61,10 +63,8 @@ class DecidingVariables:
         return list(found.values())
 
     def _decides(self, dataset: Dataset, one: Level, other: Level, few: int) -> bool:
-        key = (dataset.name, dataset.version, one, other, few)
-        if key not in self._found:
-            self._found[key] = self._exceptions(dataset, one, other, few) < few
-        return self._found[key]
+        """Whether `other` follows from `one` for all units but fewer than `few`."""
+        return self._exceptions(dataset, one, other, few) < few
 
     def _exceptions(self, dataset: Dataset, one: Level, other: Level, few: int) -> int:
         """Units with a record whose code of `other` is not the usual one of its code of `one`.

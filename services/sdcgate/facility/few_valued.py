@@ -5,6 +5,8 @@ population, and 0 and 1 are two classes in each. Otherwise whether a model leave
 there are among some people, and change with a value more.
 """
 
+from functools import lru_cache
+
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.linear_records import LinearQuery
@@ -13,14 +15,16 @@ from sdcgate.methods.outputs.design import Transformed
 from sdcgate.methods.outputs.formula import Numeric
 from sdcgate.methods.outputs.implied_tables import FEW_VALUES
 
+KEPT = 10_000
+"""Measures of snapshots of which it is remembered."""
+
 
 class FewValued:
     """Finds out; what it has counted in a snapshot's records it remembers, as these never change."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._found: dict[tuple[str, int, str], bool] = {}
-        """By dataset, version and measure."""
+        self._kept = lru_cache(maxsize=KEPT)(self._has_few)
 
     def outcome(self, plan: ModelPlan) -> bool:
         """Whether each value of a model's outcome is a class; classes and times are none of its matter.
@@ -34,10 +38,7 @@ class FewValued:
         if name in plan.numbered:
             occurring = dataset.occurring(name) & ~(1 << (len(dataset.levels(name)[0].codes) - 1))
             return occurring.bit_count() <= FEW_VALUES
-        key = (dataset.name, dataset.version, name)
-        if key not in self._found:
-            self._found[key] = self._has_few(dataset, name)
-        return self._found[key]
+        return self._kept(dataset, name)
 
     def _has_few(self, dataset: Dataset, measure: str) -> bool:
         profile = dataset.profiles[measure]

@@ -5,6 +5,7 @@ told in general words: that some people are alike tells each of them who knows h
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
@@ -15,8 +16,8 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 Level = tuple[str, str]
-
-
+KEPT = 10_000
+"""Measures of snapshots of which it is remembered."""
 NO_VALUE = "{name} has no value in any record of {dataset}."
 ONE_VALUE = "{name} has the same value in all records of {dataset} that have any."
 
@@ -26,8 +27,7 @@ class IdleColumns:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._empty: dict[tuple[str, int, str], bool] = {}
-        """Whether a measure has no value, by dataset, version and name."""
+        self._kept = lru_cache(maxsize=KEPT)(self._is_empty)
 
     def reasons(
         self, dataset: Dataset, measures: Iterable[str], levels: Iterable[Level], vary: bool = True
@@ -51,18 +51,15 @@ class IdleColumns:
             profile = dataset.profiles[name]
             if profile.minimum != profile.maximum:
                 continue
-            if self._is_empty(dataset, name):
+            if self._kept(dataset, name):
                 yield name, NO_VALUE
             elif vary:
                 yield name, ONE_VALUE
 
     def _is_empty(self, dataset: Dataset, name: str) -> bool:
         """Its extremes alone do not tell one without values from one whose values are all 0."""
-        key = (dataset.name, dataset.version, name)
-        if key not in self._empty:
-            facts = self._engine.compute(dataset, CellQuery(measures=(name,), ranks=1)).facts.measures[0]
-            self._empty[key] = not facts.valid_records.any()
-        return self._empty[key]
+        facts = self._engine.compute(dataset, CellQuery(measures=(name,), ranks=1)).facts.measures[0]
+        return not facts.valid_records.any()
 
 
 def _variables(dataset: Dataset, levels: Iterable[Level], vary: bool) -> Iterator[tuple[str, str]]:

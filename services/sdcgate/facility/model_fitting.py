@@ -41,8 +41,6 @@ class Task:
     people: Population = field(repr=False)
     largest: int
     """How many of the largest units of a coefficient its rules look at."""
-    outcome_of_classes: bool = True
-    """Whether the outcome has few values in the whole dataset."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +91,6 @@ def _fit(task: Task) -> Fitted:
         groups=people.groups,
         events=_events(task, formula),
         instruments=_instruments(task),
-        outcome_of_classes=task.outcome_of_classes,
         survey=SurveyDesign(people.strata, people.unit if people.clusters is None else people.clusters),
     )
     estimate, facts = fit_model(data, records, task.options, task.largest)

@@ -52,13 +52,11 @@ def fit_by_sums(
     codes: dict[Level, tuple[str, ...]],
     largest: int,
     left: Callable[[], float],
-    outcome_of_classes: bool = True,
 ) -> Fitted | NotEstimable | None:
     """The model with the facts that its rules are about; None where its records are needed.
 
     `codes` are the codes of each factor that have columns, `largest` how many of the largest units of a
-    coefficient the rules look at, `left` the seconds that are left: no statement begins when there are none,
-    `outcome_of_classes` whether the outcome has few values in the whole dataset.
+    coefficient the rules look at, `left` the seconds that are left: no statement begins when there are none.
     Raises ComputationFailed, TimeOver.
     """
     try:
@@ -66,7 +64,7 @@ def fit_by_sums(
         design = build_design(formula, vocabulary(plan.dataset), codes)
         if not sums_suffice(plan, design):
             return None
-        return _fitted(engine, plan, design, largest, outcome_of_classes, left)
+        return _fitted(engine, plan, design, largest, left)
     except ModelProblemError as error:
         return NotEstimable(error.problems)
 
@@ -76,7 +74,6 @@ def _fitted(
     plan: ModelPlan,
     every: Design,
     largest: int,
-    outcome_of_classes: bool,
     left: Callable[[], float],
 ) -> Fitted | None:
     dataset, options, in_time = plan.dataset, plan.options, still_time(left)
@@ -95,7 +92,7 @@ def _fitted(
     estimate = ols_from_cross_products(
         found.products, people.design, confidence=options.confidence, solution=solution
     )
-    checks = SumChecks(sums, people, found, solution, largest, weight_unit, outcome_of_classes)
+    checks = SumChecks(sums, people, found, solution, largest, weight_unit, options.outcome_of_classes)
     in_time()
     influence = checks.influence()
     in_time()

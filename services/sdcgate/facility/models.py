@@ -48,6 +48,7 @@ from sdcgate.facility.statistic_power_audit import UNPROVED
 from sdcgate.facility.told_by_factors import told_by_factors
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.outputs.fits import FitOptions
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
 from sdcgate.methods.outputs.problems import ModelProblem
 from sdcgate.methods.rules import Consequence, ReasonCode
@@ -269,14 +270,9 @@ class ModelWay:
         ends = monotonic() + min(left(), self._room.limits.seconds)
         largest = plan.policy.models.rules.largest
         with watcher().stage(Stage.FIT):
+            plan = replace(plan, options=self._options(plan))
             return fit_by_sums(
-                engine,
-                plan,
-                coding.references,
-                coding.codes,
-                largest,
-                lambda: ends - monotonic(),
-                self._few_valued.outcome(plan),
+                engine, plan, coding.references, coding.codes, largest, lambda: ends - monotonic()
             )
 
     def _by_records(
@@ -284,7 +280,7 @@ class ModelWay:
     ) -> Fitted | NotEstimable:
         plan = hand.plan
         task = Task(
-            replace(plan.options, window=_window(plan)),
+            replace(self._options(plan), window=_window(plan)),
             plan.formula,
             plan.instruments,
             vocabulary(plan.dataset),
@@ -293,10 +289,13 @@ class ModelWay:
             coding.together,
             self._people(hand),
             plan.policy.models.rules.largest,
-            self._few_valued.outcome(plan),
         )
         with watcher().stage(Stage.FIT):
             return self._room.run(fit, task, seconds=left())
+
+    def _options(self, plan: ModelPlan) -> FitOptions:
+        """What is fitted, with what only the whole dataset says of the outcome. Raises ComputationFailed."""
+        return replace(plan.options, outcome_of_classes=self._few_valued.outcome(plan))
 
     def _people(self, hand: ModelInHand) -> Population:
         if hand.people is None:

@@ -81,8 +81,6 @@ class ModelData:
     """Groups of fixed or random effects, as numbers from 0."""
     events: FloatArray | None = field(default=None, repr=False)
     """1 where a time ended with the event, 0 where observation ended."""
-    outcome_of_classes: bool = True
-    """Whether a number that has few values here has few in the whole dataset, so that each is a class."""
     instruments: FloatArray | None = field(default=None, repr=False)
     """Columns of the instruments, with all that instrument themselves, shape (records, instruments)."""
 
@@ -97,6 +95,8 @@ class FitOptions:
     quantile: float = 0.5
     window: int = 1
     """Units of the smallest category whose quantiles a quantile regression averages over; 1: one plane."""
+    outcome_of_classes: bool = True
+    """Whether a number that has few values here has few in the whole dataset, so that each is a class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

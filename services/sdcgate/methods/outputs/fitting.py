@@ -61,10 +61,10 @@ def fit_model(
         if separated(data, options.family):
             raise separation() from None
         raise
-    return fit.estimate, facts_of(fit, data, records, largest)
+    return fit.estimate, facts_of(fit, data, records, options, largest)
 
 
-def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> ModelFacts:
+def facts_of(fit: Fit, data: ModelData, records: Records, options: FitOptions, largest: int) -> ModelFacts:
     """What the checks of a fitted model need."""
     parameters = len(fit.estimate.names)
     shares = np.zeros((parameters, largest))
@@ -86,7 +86,7 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
         leverage, condition = max(leverage, found.maximum_leverage), max(condition, found.condition)
     outcome_units = fit.outcome_units
     if outcome_units is None:
-        outcome_units = _outcome_units(fit, data)
+        outcome_units = _outcome_units(fit, data, options)
     return ModelFacts(
         fit.estimate.family,
         number_of_units(data.units),
@@ -107,7 +107,7 @@ def facts_of(fit: Fit, data: ModelData, records: Records, largest: int) -> Model
     )
 
 
-def _outcome_units(fit: Fit, data: ModelData) -> IntArray:
+def _outcome_units(fit: Fit, data: ModelData, options: FitOptions) -> IntArray:
     """Units of each class of the outcome, or of each value where these are classes; a time tells no class."""
     if fit.classified is not None:
         return units_by_group(fit.classified.positions, fit.classified.count, data.units)
@@ -115,7 +115,7 @@ def _outcome_units(fit: Fit, data: ModelData) -> IntArray:
     if few is None:
         return np.zeros(0, dtype=np.int64)
     units = units_by_group(*few, data.units)
-    return units if data.outcome_of_classes else usual_or_other(units, number_of_units(data.units))
+    return units if options.outcome_of_classes else usual_or_other(units, number_of_units(data.units))
 
 
 def _refuse_data(data: ModelData) -> None:
