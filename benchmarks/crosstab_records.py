@@ -20,6 +20,7 @@ SEED = 20260101
 CATEGORIES = {"region": ("R", 10), "industry": ("I", 20), "age_group": ("A", 12), "size_class": ("S", 5)}
 CONSTANT = ("region", "sex", "age_group", "weight")
 VARYING = ("industry", "size_class")
+NUMBERS = ("hours", "rent", "savings", "distance")
 
 
 def make(n: int, per_unit: int = 1, seed: int = SEED) -> pd.DataFrame:
@@ -54,6 +55,17 @@ def make(n: int, per_unit: int = 1, seed: int = SEED) -> pd.DataFrame:
     for column in CONSTANT if per_unit > 1 else ():
         frame[column] = frame[column].to_numpy()[unit * per_unit]
     return frame
+
+
+def with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The records with four measures more, which rise with income and each other."""
+    rng = np.random.default_rng(SEED + 1)
+    common = np.log(frame["income"].to_numpy() + 1) + rng.normal(size=len(frame))
+    noise = 30 * rng.normal(size=(len(NUMBERS), len(frame)))
+    drawn = {
+        name: np.round(100 + 8 * common + one, 2).clip(0) for name, one in zip(NUMBERS, noise, strict=True)
+    }
+    return frame.assign(**drawn)
 
 
 def descriptor(name: str, path: str, per_unit: int = 1, weighted: bool = True) -> dict[str, Any]:

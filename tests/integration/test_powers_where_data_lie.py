@@ -110,19 +110,21 @@ def test_random_models_are_audited_as_by_their_records(tmp_path_factory, monkeyp
     """One after the other, each compared with all that have left: the same reasons and recorded sums."""
     said: Counter[object] = Counter()
 
-    def both(house_engine: Engine, plan: Any, _: object, *others: Any) -> Any:
+    def both(house_engine: Engine, moments: Any, plan: Any, _: object, *others: Any) -> Any:
         found = []
         for sums_from, people in ((NEVER, read_population(house_engine, plan)), (0, None)):
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(engines, "SUMS_FROM", sums_from)
                 found.append(
-                    _or_error(lambda people=people: audited_powers(house_engine, plan, people, *others))
+                    _or_error(
+                        lambda people=people: audited_powers(house_engine, moments, plan, people, *others)
+                    )
                 )
         (why, tables), (same, others_) = found
         assert why == same
         agree_on_tables(tables, others_)
         said[why] += 1
-        return audited_powers(house_engine, plan, None, *others)
+        return audited_powers(house_engine, moments, plan, None, *others)
 
     regions = MomentSums.of_regions
 

@@ -16,6 +16,7 @@ from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.model_records import Population
 from sdcgate.facility.outcomes import Outcome
+from sdcgate.facility.population_moments import PopulationMoments
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_power_audit import PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower
@@ -34,6 +35,7 @@ ORDERS = {"": 2, "square": 4}
 
 def audited_powers(
     engine: Engine,
+    moments: PopulationMoments,
     plan: ModelPlan,
     people: Population | None,
     outcomes: Sequence[Outcome],
@@ -44,7 +46,8 @@ def audited_powers(
     """Why a model must not leave, and the sums of powers that become known where it may.
 
     Args:
-        engine: computes the sums, and those of differences.
+        engine: computes the sums of differences.
+        moments: has the sums of populations.
         plan: the model.
         people: its population; None where its sums are computed where the data lie.
         outcomes: of its tables.
@@ -55,7 +58,7 @@ def audited_powers(
     Raises:
         SpanBudgetExceeded, JointlyUnproved, TooManyDifferences: it cannot be told in time.
     """
-    powers = _told_by_sums(engine, plan, still_time) if people is None else _told(plan, people)
+    powers = _told_by_sums(moments, plan, still_time) if people is None else _told(plan, people)
     tables = [table for outcome in outcomes for table in outcome.released[:1]]
     if not powers or not tables:
         return None, ()
@@ -87,13 +90,14 @@ def _told(plan: ModelPlan, people: Population) -> tuple[ToldPower, ...]:
     return tuple(found)
 
 
-def _told_by_sums(engine: Engine, plan: ModelPlan, still_time: Callable[[], None]) -> tuple[ToldPower, ...]:
+def _told_by_sums(
+    moments: PopulationMoments, plan: ModelPlan, still_time: Callable[[], None]
+) -> tuple[ToldPower, ...]:
     """The same, computed where the records lie."""
-    sums = engine.moment_sums(plan.dataset, still_time)
     found = []
     for measure, most in _highest(plan):
         query = MomentQuery(measure, most, plan.policy.rules.coalition, plan.valid, plan.population)
-        found += [ToldPower(measure, one, one) for one in sums.of_population(query)]
+        found += [ToldPower(measure, one, one) for one in moments.of(plan.dataset, query, still_time)]
     return tuple(found)
 
 

@@ -41,6 +41,7 @@ from sdcgate.facility.model_vocabulary import vocabulary
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.pace import still_time
 from sdcgate.facility.plan import Plan
+from sdcgate.facility.population_moments import PopulationMoments
 from sdcgate.facility.ports import RiskService
 from sdcgate.facility.refusals import Refusal, kind_refused, names_refused, refuse_without_data
 from sdcgate.facility.released_equations import ReleasedEquations, too_many
@@ -145,6 +146,7 @@ class ModelWay:
         self._idle = IdleColumns(engine)
         self._deciding = DecidingVariables(engine)
         self._few_valued = FewValued(engine)
+        self._moments = PopulationMoments(engine)
         self._judge = judge
         self._whole = whole
         self._risk = risk
@@ -203,7 +205,7 @@ class ModelWay:
         try:
             with watcher().stage(Stage.PROOF):
                 why, powers = audited_powers(
-                    self._engine, hand.plan, people, outcomes, known, still_time(left), left
+                    self._engine, self._moments, hand.plan, people, outcomes, known, still_time(left), left
                 )
         except UNPROVED:
             return ModelOutcome(Consequence.REFER, (ReasonCode.UNPROVED,), outcomes)
