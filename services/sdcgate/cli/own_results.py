@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from sdcgate.policy.effective import EffectivePolicy
     from sdcgate.wire.risk import TableToAssess
 
-TABLE, MODEL, STATISTIC = "table", "model", "statistic"
+TABLE, MODEL, STATISTIC, FIGURES = "table", "model", "statistic", "model's figures"
 _OF_MODELS = frozenset({"parameters", "residual_degrees", "columns", "terms", "maximum_leverage"})
 SHOWN = 20
+NO_FACTS = (
+    "not judged: no rule, as no facts of it are given (`facts`, as `POST /v1/risk:assessModel` takes them)"
+)
 NOT_VERIFIED = (
     "not verified: {names}; only the dataset can tell whether they are right. Hand in the request with its "
     "figures, with --dataset, and they are computed again."
@@ -31,8 +34,13 @@ def judged(body: bytes, policy: "EffectivePolicy | None") -> tuple[str, list[str
         ValueError: with all that is wrong with it, each with its path.
     """
     kind = _kind_of(body)
-    judge = {TABLE: _judged_table, MODEL: _judged_model, STATISTIC: _judged_statistic}[kind]
-    return kind, *judge(body, policy)
+    judge = {
+        TABLE: _judged_table,
+        MODEL: _judged_model,
+        STATISTIC: _judged_statistic,
+        FIGURES: _judged_figures,
+    }[kind]
+    return MODEL if kind == FIGURES else kind, *judge(body, policy)
 
 
 def _kind_of(body: bytes) -> str:
@@ -47,6 +55,8 @@ def _kind_of(body: bytes) -> str:
         return TABLE  # whose reader says where it cannot be read
     if not isinstance(content, dict):
         return TABLE
+    if "formula" in content and "coefficients" in content:
+        return FIGURES
     if "formula" in content or ("facts" not in content and ("kind" in content or "rows" in content)):
         raise ValueError(
             "this has no facts to be judged by: ask it with `sdcgate query`, or hand it in with --dataset, "
@@ -126,10 +136,36 @@ def _judged_model(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[s
     lines += _unjudged(*unjudged(facts, rules))
     printed = [one.name for one in request.printed.coefficients]
     told = [_of_printed(problem, printed) for problem in printed_problems(request, facts, rules)]
-    unknown = unverified(request)
+    unknown = unverified(request.printed)
     if unknown:
         told.append(NOT_VERIFIED.format(names=", ".join(unknown)))
     return lines + told, not (found or told)
+
+
+def _judged_figures(body: bytes, policy: "EffectivePolicy | None") -> tuple[list[str], bool]:
+    """A model that a job printed, without facts: its figures are held against each other, and never pass."""
+    from sdcgate.facility.results.own_figures import names_of, never_leaving
+    from sdcgate.wire.json import from_value, parse
+    from sdcgate.wire.printed_models import problems_of_figures, unverified
+    from sdcgate.wire.problems import InvalidMessageError
+    from sdcgate_proto.sdcgate.facility.v1.facility_pb2 import QueryModelRequest
+    from sdcgate_proto.sdcgate.types.v1.model_pb2 import Model
+
+    try:
+        found = parse(body)
+        asked = names_of(QueryModelRequest) - names_of(Model)
+        if held := sorted(never_leaving(found)):
+            raise ValueError("\n".join(held))
+        model = from_value({name: value for name, value in found.items() if name not in asked}, Model)
+    except InvalidMessageError as error:
+        raise ValueError("\n".join(map(str, error.problems))) from None
+    limits = policy.models if policy is not None else None
+    problems = problems_of_figures(
+        model, limits.significant_digits if limits else 0, limits.counts_base if limits else 0
+    )
+    printed = [one.name for one in model.coefficients]
+    lines = [_of_printed(problem, printed) for problem in problems]
+    return [*lines, NO_FACTS, NOT_VERIFIED.format(names=", ".join(unverified(model)))], False
 
 
 def _of_printed(problem: "EstimateProblem", names: list[str]) -> str:

@@ -51,7 +51,8 @@ def wrong_options(
         yield FieldProblem("standard_errors", "Weighted estimates have errors of the design: DESIGN.")
     if options.covariance is Covariance.DESIGN and not request.weighted:
         yield FieldProblem("standard_errors", "Errors of the design need weights: set `weighted`.")
-    if options.family in ERRORS_OF_THEIR_OWN and options.covariance is not Covariance.CLASSICAL:
+    named = options.covariance is not Covariance.CLASSICAL and request.standard_errors
+    if options.family in ERRORS_OF_THEIR_OWN and named:
         message = f"{options.family.name} has errors of its own; leave it out."
         yield FieldProblem("standard_errors", message)
     if options.family is Family.QUANTILE:

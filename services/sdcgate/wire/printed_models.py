@@ -35,9 +35,26 @@ def printed_problems(
     )
 
 
-def unverified(request: models_pb2.AssessModelRequest) -> tuple[str, ...]:
-    """Printed figures that nothing in a request can be held against."""
-    printed = request.printed
+def problems_of_figures(
+    model: model_pb2.Model, digits: int = 0, counts_base: int = 0
+) -> tuple[EstimateProblem, ...]:
+    """What is wrong with a printed model of which nothing else is known, held against itself."""
+    printed = _printed(model)
+    names = tuple(dict.fromkeys(one.name for one in printed.coefficients))
+    claimed = ClaimedFit(
+        columns=names,
+        small=(False,) * len(names),
+        parameters=len(printed.coefficients),
+        units=printed.units or 0,
+        records=printed.records or 0,
+        residual_degrees=printed.residual_degrees or 0,
+        classical=_is_classical(model) and printed.residual_degrees is not None,
+    )
+    return estimate_problems(printed, claimed, digits, counts_base)
+
+
+def unverified(printed: model_pb2.Model) -> tuple[str, ...]:
+    """Printed figures that nothing can be held against."""
     shown = [name for name in UNVERIFIED if any(one.HasField(name) for one in printed.coefficients)]
     return (*shown, *_fit(printed))
 
@@ -50,7 +67,7 @@ def add_printed(
     """The answer, with what was found of the printed figures, and which of them nothing was held against."""
     for problem in problems:
         response.printed.add(coefficient=problem.coefficient, figure=problem.figure, message=problem.message)
-    response.unverified.extend(unverified(request))
+    response.unverified.extend(unverified(request.printed))
     return response
 
 
@@ -86,7 +103,10 @@ def _claimed(model: model_pb2.Model, facts: ModelFacts, rules: ModelRules) -> Cl
         units=facts.units,
         records=facts.records,
         residual_degrees=int(np.maximum(facts.residual_degrees, 0)),
-        classical=model.kind == model_pb2.MODEL_KIND_LINEAR
-        and not model.weighted
-        and model.standard_errors in _CLASSICAL,
+        classical=_is_classical(model),
     )
+
+
+def _is_classical(model: model_pb2.Model) -> bool:
+    linear = model.kind == model_pb2.MODEL_KIND_LINEAR
+    return linear and not model.weighted and model.standard_errors in _CLASSICAL

@@ -240,3 +240,26 @@ def test_printed_figures_of_a_statistic_are_held_against_each_other_and_never_pa
         "  group 0",
     ]
     assert lines[7].startswith("not verified: mean, standard_error; only the dataset can tell")
+
+
+def test_a_printed_model_without_facts_is_held_against_itself_and_does_not_pass(tmp_path):
+    south = {"name": "region[T.s]", "estimate": 1.5, "standard_error": 0.5, "statistic": 4.0, "lower": 2.0}
+    body = {"kind": "LINEAR", "formula": "cost ~ region", "filter": [], "coefficients": [south]}
+
+    found = check(tmp_path, body)
+
+    assert (found.exit_code, found.stderr) == (1, "The model does not pass.\n")
+    lines = found.stdout.splitlines()
+    assert lines[:2] == [
+        "printed statistic of region[T.s]: is not the estimate over its standard error",
+        "printed lower of region[T.s]: is no bound of a 95% interval of the estimate and its standard error",
+    ]
+    assert lines[2].startswith("not judged: no rule")
+    assert lines[3].startswith("not verified: estimate, standard_error")
+    exact = {**south, "estimate": 1.50001, "statistic": 3.0, "lower": 0.52}
+    assert (
+        "has 6 significant digits; at most 4 leave"
+        in check(tmp_path, {**body, "coefficients": [exact]}, "--policy", "five-safes").stdout
+    )
+    withheld = check(tmp_path, {**body, "fittedvalues": [1.0]})
+    assert (withheld.exit_code, "figures of single records never leave" in withheld.stderr) == (2, True)

@@ -115,9 +115,9 @@ def _parts(
     dataset: Dataset, found: dict[str, Any], request: type[M], printed: type[Message]
 ) -> tuple[M, Any]:
     """What was asked, and what was printed: fields that both have say what was asked."""
-    if held := sorted(_never_leaving(found)):
+    if held := sorted(never_leaving(found)):
         raise Unreadable(*held, never=True)
-    beside = {one.name for one in printed.DESCRIPTOR.fields} - {one.name for one in request.DESCRIPTOR.fields}
+    beside = names_of(printed) - names_of(request)
     shown = message_of({name: value for name, value in found.items() if name in beside}, printed, {})
     # Of the type that it has, which knows of names that stand there twice.
     asked = copy(found)
@@ -126,14 +126,22 @@ def _parts(
     return message_of(asked, request, {} if "dataset" in found else {"dataset": dataset.name}), shown
 
 
+def names_of(kind: type[Message]) -> set[str]:
+    """Names of the fields of a kind of messages."""
+    return {field.name for field in kind.DESCRIPTOR.fields}
+
+
 def _nothing_beside(shown: Message) -> None:
     """Figures without the coefficients or the groups that they belong to are no request."""
     if names := [one.name for one, _ in shown.ListFields()]:
         raise Unreadable(f"It has {', '.join(names)}, and no coefficients or figures that could be compared.")
 
 
-def _never_leaving(found: Any) -> Iterable[str]:
-    """What of an object is of single records or groups, told by its names, wherever it stands."""
+def never_leaving(found: Any) -> Iterable[str]:
+    """What of an object is of single records or groups, told by its names, wherever it stands.
+
+    A reason a name, in words for who made the file.
+    """
     waiting = [found]
     while waiting:
         one = waiting.pop()
