@@ -117,7 +117,7 @@ def test_an_output_whose_published_figures_are_not_the_datasets_is_referred(hous
     answered = submit(house, request)
     assert (verdict(answered), reasons(answered)) == ("REFERRED", ["BINDING"])
     assert not answered.decision.HasField("table")
-    assert "UNITS in 1 cells: site 3." in answered.decision.reasons[0].message
+    assert "UNITS in 1 cell: site 3." in answered.decision.reasons[0].message
 
 
 def test_what_a_comparison_told_counts_as_released(house, people):
@@ -232,7 +232,7 @@ def test_a_checker_sees_the_cells_that_a_portal_sent_and_its_researcher_does_not
     assert not own.HasField("checker")
     view = house.facility.get_query(house.checker, query)
     assert list(view.output.facts.units) == list(request.facts.units)
-    assert list(view.checker.binding) == ["UNITS in 1 cells: site 3."]
+    assert list(view.checker.binding) == ["UNITS in 1 cell: site 3."]
 
 
 def review(house, query, **how):
