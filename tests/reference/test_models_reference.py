@@ -186,4 +186,4 @@ def test_weighted_fits_have_the_estimates_of_statsmodels() -> None:
         data = model_data(MADE, text, weights=weights)
         ours, _ = fit_model(data, MADE.records, FitOptions(family))
         np.testing.assert_allclose(ours.estimates, peer.params, rtol=1e-8)
-        np.testing.assert_allclose(ours.standard_errors, peer.bse, rtol=1e-7)
+        np.testing.assert_allclose(ours.standard_errors, peer.bse, rtol=1e-8)
