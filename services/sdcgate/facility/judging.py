@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
 from sdcgate.methods.tables.released_cells import RANKS
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
+COUNTED = 500
+"""Sets of differences whose facts are kept, those asked last: models of one population ask for the same."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Computation:
@@ -59,6 +63,7 @@ class Judge:
         self._risk = risk
         self._protection = protection
         self._occurring = occurring
+        self._region_facts = lru_cache(maxsize=COUNTED)(engine.region_facts)
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""
@@ -261,8 +266,8 @@ class Judge:
         ranks, how = _ranks(plan), rules.contributions
 
         def count(regions: Sequence[Region], measures: Sequence[str]) -> Facts:
-            found = [expanded_region(plan.dataset, region) for region in regions]
-            return self._engine.region_facts(plan.dataset, found, tuple(measures), ranks, how)
+            found = tuple(expanded_region(plan.dataset, region) for region in regions)
+            return self._region_facts(plan.dataset, found, tuple(measures), ranks, how)
 
         def units(regions: Sequence[Region]) -> IntArray:
             return count(regions, ()).units
