@@ -8,7 +8,10 @@ import pytest
 import statsmodels.formula.api as smf
 
 from house import Pace, person, reasons, verdict, with_randhie
+from sdcgate.engine.engine import Engine
 from sdcgate.facility.errors import Conflict
+from sdcgate.policy.files import BUNDLED
+from sdcgate.policy.loading import load_policies, parse_policy
 from sdcgate.wire.json import from_json, to_json
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
@@ -75,6 +78,23 @@ def test_a_model_that_agrees_leaves_and_one_that_differs_in_any_figure_is_referr
         assert (verdict(wrong), reasons(wrong)) == ("REFERRED", ["BINDING"])
         assert f"{figure.replace('_', ' ')} of " in wrong.decision.reasons[0].message
         assert not wrong.decision.HasField("model")
+
+
+def test_a_model_that_differs_as_units_were_left_out_of_ours_is_referred_with_that(tmp_path):
+    text = (BUNDLED / "israel-cbs.yaml").read_text()
+    policy = parse_policy(text.replace("counts_base: 10", "counts_base: 10\n    left_out_share: 0.05"))
+    # Who is left out rests on the engine's secret: a fixed one, so that enough are.
+    engine = Engine(tmp_path, tmp_path / "snapshots", bytes(range(32)))
+    house = with_randhie(tmp_path, policies={**load_policies(), "israel-cbs": policy}, engine=engine)
+    here = [{"variable": "site", "codes": ["3"]}, {"variable": "year", "codes": ["2"]}]
+    asked(house, {"kind": "LINEAR", "formula": "meddol ~ female", "filter": here})
+    body = {"kind": "LINEAR", "formula": "meddol ~ female + numeric(education)", "filter": here}
+    _, printed = asked(house, body)
+    printed["coefficients"][-1]["estimate"] *= 2
+    (output,) = submitted(house, printed | body)
+    assert (verdict(output), reasons(output)) == ("REFERRED", ["BINDING", "DIFFERENCING"])
+    assert "left out at random" in output.decision.reasons[1].message
+    house.facility.close()
 
 
 def test_figures_of_the_fit_and_counts_are_compared_as_they_leave(house):

@@ -12,7 +12,7 @@ from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import binding_reason
 from sdcgate.facility.results.acro_models import in_order
 from sdcgate.facility.results.printed import Estimates
-from sdcgate.methods.rules import Consequence
+from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
 
@@ -63,6 +63,9 @@ class Comparison:
             return decision, ()
         referred = new_decision(asked, Consequence.REFER)
         referred.reasons.append(binding_reason(f"{DIFFERS} {' '.join(binding)} {REFERRED}"))
+        # Where units were left out of ours, which this says, any figures of all units differ.
+        left_out = ReasonCode.DIFFERENCING.value
+        referred.reasons.extend(one for one in decision.reasons if one.code == left_out)
         return referred, binding
 
     def _differing(
