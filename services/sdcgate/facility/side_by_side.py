@@ -11,17 +11,20 @@ Answer = TypeVar("Answer")
 
 
 def answers(questions: Sequence[Callable[[], Answer]]) -> Generator[Answer, None, None]:
-    """The answers in the order of the questions, whichever is found first; errors are raised in that order.
+    """The answers in the order of the questions, at least one; errors are raised in that order, too.
 
-    What waits when no further answer is taken is not begun. A question must not ask others so: it would wait
-    for a thread that waits for it.
+    Who asks works as well, from the first question on, and the other threads from the last: so nobody waits
+    for a thread that is busy with somebody else's questions. What is not begun when no further answer is
+    taken is left.
     """
-    waiting = [_threads().submit(copy_context().run, question) for question in questions]
+    first, others = questions[0], questions[1:]
+    begun = [_threads().submit(copy_context().run, question) for question in reversed(others)][::-1]
     try:
-        for one in waiting:
-            yield one.result()
+        yield first()
+        for question, one in zip(others, begun, strict=True):
+            yield question() if one.cancel() else one.result()
     finally:
-        for one in waiting:
+        for one in begun:
             one.cancel()
 
 

@@ -2,7 +2,7 @@
 
 from contextlib import closing
 from contextvars import ContextVar
-from threading import Barrier, Event
+from threading import Barrier, Event, Thread
 
 import pytest
 
@@ -26,6 +26,18 @@ def test_answers_come_in_the_order_of_the_questions_whichever_is_found_first():
     last_is_done.clear()
     meeting = Barrier(2, timeout=10)
     assert list(answers([lambda: meeting.wait() < 2, lambda: meeting.wait() < 2])) == [True, True]
+
+
+def test_nobody_waits_for_threads_that_are_busy_with_the_questions_of_others():
+    """Somebody else asks more than there are threads, and none of it ends before it may."""
+    may_end = Event()
+    others = Thread(target=lambda: list(answers([may_end.wait] * 200)))
+    others.start()
+    try:
+        assert list(answers([lambda: 1, lambda: 2, lambda: 3])) == [1, 2, 3]
+    finally:
+        may_end.set()
+        others.join()
 
 
 def test_an_error_is_raised_where_its_answer_would_be_and_not_before():
