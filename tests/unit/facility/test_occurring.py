@@ -70,7 +70,9 @@ def test_the_joint_audit_of_a_table_begins_with_it(tmp_path, monkeypatch):
 
     def spied(system, held, *others):
         found = moved(system, held, *others)
-        begun.append((system.known.of(held) - system.counts, found))
+        # Amounts near it, in which nothing is empty, are moved after it.
+        if held is system.held:
+            begun.append((system.known.of(held) - system.counts, found))
         return found
 
     monkeypatch.setattr(joint_intervals, "moved", spied)
