@@ -11,7 +11,7 @@ import numpy as np
 
 from sdcgate.engine.queries import CellQuery, Computed, Condition
 from sdcgate.facility.plan import Plan
-from sdcgate.methods.cells import MISSING, BoolArray, Facts, IntArray, shape_of
+from sdcgate.methods.cells import MISSING, TOTAL, BoolArray, Facts, IntArray, shape_of
 from sdcgate.methods.rules import Finding, ReasonCode
 from sdcgate.methods.tables.group_disclosure import group_disclosing
 from sdcgate.methods.tables.sensitivity import CLOSE
@@ -107,9 +107,28 @@ def _by_line(computed: Computed, condition: Condition, table: Computed, share: f
     place = next(p for p, axis in enumerate(table.axes) if axis.variable == condition.variable)
     judged = tuple(replace(axis, sensitive=p == place) for p, axis in enumerate(table.axes))
     found = group_disclosing(judged, table.facts.units, share).reshape(shape_of(table.axes))
-    lines = found.any(axis=place, keepdims=True)
+    lines = np.asarray(found.any(axis=place, keepdims=True))
     if len(table.axes) > len(computed.axes):
-        return lines.reshape(-1)
-    # Under the condition the variable itself has fewer codes.
+        lines, place = lines[..., 0], len(computed.axes)
+    for number, (mine, shown) in enumerate(zip(computed.axes, table.axes, strict=False)):
+        # Under the condition the variable itself has fewer codes, of which all are in its line.
+        if number != place:
+            lines = _of_codes(lines, number, mine.codes, shown.codes)
     told: BoolArray = np.broadcast_to(lines, shape_of(computed.axes)).reshape(-1)
     return told
+
+
+def _of_codes(lines: BoolArray, axis: int, mine: tuple[str, ...], shown: tuple[str, ...]) -> BoolArray:
+    """Lines of some of the codes that an axis shows, as another condition leaves fewer of its variable.
+
+    Their total is another group then: it is told where the total of all codes is, or each of them.
+    """
+    if mine == shown:
+        return lines
+    found: BoolArray = np.take(lines, [shown.index(code) for code in mine], axis=axis)
+    if TOTAL in mine and len(mine) > 1:
+        total = mine.index(TOTAL)
+        parts = np.delete(found, total, axis=axis)
+        at = (slice(None),) * axis + (total,)
+        found[at] |= parts.all(axis=axis)
+    return found
