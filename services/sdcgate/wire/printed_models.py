@@ -5,6 +5,7 @@ import numpy as np
 from sdcgate.methods.outputs.model_facts import ModelFacts
 from sdcgate.methods.outputs.model_rules import ModelRules
 from sdcgate.methods.outputs.printed_estimates import (
+    COUNTS,
     FIGURES,
     UNVERIFIED,
     ClaimedFit,
@@ -17,7 +18,6 @@ from sdcgate.wire.json import enum_texts
 from sdcgate_proto.sdcgate.risk.v1 import models_pb2
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
 
-_COUNTS = ("units", "records", "residual_degrees")
 _CLASSICAL = (model_pb2.STANDARD_ERRORS_UNSPECIFIED, model_pb2.STANDARD_ERRORS_CLASSICAL)
 
 
@@ -79,7 +79,7 @@ def _printed(model: model_pb2.Model) -> PrintedModel:
         )
         for one in model.coefficients
     )
-    counts = {name: getattr(model, name) or None for name in _COUNTS}
+    counts = {name: getattr(model, name) or None for name in COUNTS}
     return PrintedModel(tuple(coefficients), **counts, fit=_fit(model))
 
 

@@ -5,21 +5,19 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import binding_reason
 from sdcgate.facility.results.acro_models import in_order
 from sdcgate.facility.results.printed import Estimates
+from sdcgate.methods.outputs.printed_estimates import last_place
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
 
 DIFFERS = "Published estimates of the model are not those of its dataset."
 REFERRED = "An output checker will look at this model."
-FIGURES = ("estimate", "standard_error", "statistic", "p_value", "lower", "upper")
-"""Of a coefficient."""
 PRINTED_DIGITS = {"estimate": 4, "standard_error": 3}
 """Decimals of statsmodels' summaries; of figures from 10^4 on or below 10^-4 significant digits."""
 COMPUTED = 1e-6
@@ -121,9 +119,7 @@ def _agree(ours: float, printed: float, digits: int, decimals: int | None) -> bo
     Where neither is known of the printed one, it is as exact as it was written.
     """
     if decimals is None:
-        exponent = Decimal(repr(printed)).normalize().as_tuple().exponent
-        decimals = -min(exponent, 0) if isinstance(exponent, int) else 0
-        slack = 0.5001 * 10.0**-decimals + COMPUTED * abs(printed)
+        slack = 0.5001 * 10.0 ** min(last_place(printed), 0) + COMPUTED * abs(printed)
     else:
         slack = 0.5001 * 10.0**-decimals
         if abs(printed) >= 10**4 or abs(printed) < 10**-4:

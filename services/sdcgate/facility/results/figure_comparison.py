@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from decimal import Decimal
 
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
@@ -14,6 +13,7 @@ from sdcgate.facility.reasons import binding_reason
 from sdcgate.facility.results.grids import Row
 from sdcgate.facility.results.printed import CATEGORIES, Figures
 from sdcgate.methods.cells import MISSING, TOTAL
+from sdcgate.methods.outputs.printed_estimates import last_place
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, statistic_pb2, table_pb2
@@ -123,9 +123,7 @@ def _agree(ours: float | str | None, printed: float | str, digits: int, decimals
     """Whether two roundings of one figure can be: ours as it leaves, the printed one as it was printed."""
     if isinstance(ours, str) or isinstance(printed, str) or ours is None:
         return ours == printed
-    exponent = Decimal(repr(printed)).normalize().as_tuple().exponent
-    places = -min(exponent, 0) if isinstance(exponent, int) else 0
-    slack = 0.5001 * 10.0**-places + 1e-9 * abs(printed)
+    slack = 0.5001 * 10.0 ** min(last_place(printed), 0) + 1e-9 * abs(printed)
     if decimals:
         slack += 0.5001 * 10.0**-digits
     elif ours:

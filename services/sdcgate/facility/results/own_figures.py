@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.facility.results.comparison import FIGURES, coefficient_name
+from sdcgate.facility.results.comparison import coefficient_name
 from sdcgate.facility.results.messages import message_of
 from sdcgate.facility.results.printed import Estimates, Figures, Printed, Unreadable
+from sdcgate.methods.outputs.printed_estimates import COUNTS, FIGURES
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
 
-COUNTS = ("units", "records", "residual_degrees")
 PER_RECORD = frozenset(
     {
         *("residuals", "resid", "fitted", "fitted_values", "fittedvalues", "predictions", "predicted"),

@@ -15,6 +15,9 @@ from decimal import Decimal
 import numpy as np
 
 FIGURES = ("estimate", "standard_error", "statistic", "p_value", "lower", "upper")
+"""Of a coefficient."""
+COUNTS = ("units", "records", "residual_degrees")
+"""Of a model."""
 UNVERIFIED = ("estimate", "standard_error")
 """What only a new fit can tell; the others follow from these."""
 _NOT_FINITE = "is no finite number"
@@ -173,7 +176,7 @@ def _of_interval(figures: dict[str, float], claimed: ClaimedFit) -> Iterator[tup
 
 
 def _of_counts(printed: PrintedModel, claimed: ClaimedFit, base: int) -> Iterator[tuple[str, str]]:
-    for name in ("units", "records", "residual_degrees"):
+    for name in COUNTS:
         shown, true = getattr(printed, name), getattr(claimed, name)
         if shown is None:
             continue
@@ -236,7 +239,11 @@ def _slack(value: float) -> float:
 
     Zeros at its end are lost in JSON: it has three digits at least, or three decimals where these are fewer.
     """
-    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
-    written = exponent if isinstance(exponent, int) else 0
     third = math.floor(math.log10(abs(value))) - 2 if value else -3
-    return 0.5001 * 10.0 ** min(written, max(third, -3)) + 1e-12 * abs(value)
+    return 0.5001 * 10.0 ** min(last_place(value), max(third, -3)) + 1e-12 * abs(value)
+
+
+def last_place(value: float) -> int:
+    """The power of ten of the last digit other than 0 that a finite number is written with."""
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0

@@ -14,7 +14,7 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.intruder import Possibilities, record_bounds
 from sdcgate.methods.tables.problem import Problem, Proof
-from sdcgate.methods.tables.quantities import RECORDS, SUMS, UNITS
+from sdcgate.methods.tables.quantities import RECORDS, SUMS, UNITS, quantities_of
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import (
     Tables,
@@ -142,9 +142,7 @@ class Search:
     def _leak(self, quantity: int, cell: int) -> Leak:
         """What can be worked out of a quantity that is too narrow."""
         down, up = self._leaks[quantity, cell]
-        facts = self.problem.facts
-        truths = (facts.records, facts.units, *(measure.sums for measure in facts.measures))
-        truth = float(truths[quantity][cell])
+        truth = float(quantities_of(self.problem.facts)[quantity, cell])
         return Leak(cell, quantity, truth - down, truth + up)
 
     def model(self, *quantities: int) -> Possibilities:

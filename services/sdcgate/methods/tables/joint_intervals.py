@@ -181,21 +181,21 @@ class _Search:
             return
         self._move_from(held)
         # Where all must have somebody, those who have one hold every move back.
-        if self.close.any() and not (self._floor > 0).any():
+        if self.close.any() and not self._floored:
             inside = raised(self._system, held, self._deadline)
             if inside is not None:
                 self._move_from(inside)
         if not self.close.any():
             return
         sums = [self._system.known.of(held)]
-        if (self._floor > 0).any():
+        if self._floored:
             sums.append(self._system.secret.of(held))
         off = max(FEASIBILITY, EXACT * self._system.room)
         begun = self._program.begin_at(
             held, np.concatenate(sums), self._least, self._most, self._deadline, off
         )
         self._begun |= begun
-        if begun and not self._system.whole and not (self._floor > 0).any():
+        if begun and not self._system.whole and not self._floored:
             self._keep_to_sums()
         self._program.loosen()
 
@@ -278,13 +278,18 @@ class _Search:
         """
         system, chosen = self._system, np.zeros(self.secrets)
         chosen[secret] = 1.0
-        cost = system.secret.spread(chosen)
+        cost, reach = system.secret.spread(chosen), self._reach()
         apart = system.room * float(np.abs(prices).sum()) + float(prices.sum(axis=0) @ system.counts)
         for price, sign in zip(prices, (1.0, -1.0), strict=True):
             # What prices leave of the cost can be had as often as a column has room in its sums.
             unpaid = np.maximum(sign * cost - system.known.spread(price), 0.0)
-            apart += float(unpaid @ self._reach())
+            apart += float(unpaid @ reach)
         return apart
+
+    @property
+    def _floored(self) -> bool:
+        """Whether any secret must have somebody."""
+        return bool((self._floor > 0).any())
 
     def _reach(self) -> FloatArray:
         """What each column can be at most, by the least known sum that it is in, shape (columns,)."""
