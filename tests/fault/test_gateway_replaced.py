@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -23,6 +22,12 @@ from trials import trials
 
 PATIENCE = 60.0
 LAUNCH = 'exec 3<&"$0"; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
+TAKING = """
+import sys
+from sdcgate.servers.listening import listening_socket
+from sdcgate.servers.settings import GatewayServer
+listening_socket(GatewayServer(port=int(sys.argv[1])))
+"""
 
 
 @pytest.fixture
@@ -178,25 +183,22 @@ def test_who_has_a_connection_is_answered_and_told_that_it_ends(listening, tmp_p
         house.stop()
 
 
-def test_a_socket_elsewhere_than_the_settings_say_is_not_taken(listening, monkeypatch):
-    kept = os.dup(3) if _is_open(3) else None
-    try:
-        os.dup2(listening.fileno(), 3)
-        port = listening.getsockname()[1]
-        for section, told in (
-            (GatewayServer(port=port + 1 if port < 65535 else 1), "SDCGATE_GATEWAY__PORT say"),
-            (GatewayServer(port=port), "one socket must be handed over, not 2"),
-        ):
-            monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
-            monkeypatch.setenv("LISTEN_FDS", "2" if "not 2" in told else "1")
-            with pytest.raises(ValueError, match=told):
-                listening_socket(section)
-            os.dup2(listening.fileno(), 3)
-    finally:
-        os.close(3)
-        if kept is not None:
-            os.dup2(kept, 3)
-            os.close(kept)
+@pytest.mark.parametrize(
+    ("above", "sockets", "told"),
+    [(1, 1, "SDCGATE_GATEWAY__PORT say"), (0, 2, "one socket must be handed over, not 2")],
+)
+def test_a_socket_elsewhere_than_the_settings_say_is_not_taken(listening, above, sockets, told):
+    """In a process of its own: descriptor 3 of the one that runs the tests is somebody else's."""
+    handed, port = listening.fileno(), listening.getsockname()[1]
+    launch = LAUNCH.replace("LISTEN_FDS=1", f"LISTEN_FDS={sockets}")
+    asked = port + above if port < 65535 else 1
+    ended = subprocess.run(
+        ["bash", "-c", launch, str(handed), sys.executable, "-c", TAKING, str(asked)],
+        pass_fds=(handed,), capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("ValueError: ")
+    assert told in ended.stderr.splitlines()[-1]
 
 
 def test_what_is_handed_to_another_process_is_left_alone(monkeypatch):
@@ -204,11 +206,3 @@ def test_what_is_handed_to_another_process_is_left_alone(monkeypatch):
     monkeypatch.setenv("LISTEN_FDS", "1")
     with listening_socket(GatewayServer(port=0)) as made:
         assert made.getsockname()[0] == "127.0.0.1"
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True
