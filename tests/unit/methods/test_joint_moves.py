@@ -107,9 +107,10 @@ def test_raised_from_what_is_true_all_that_is_known_stays_and_nobody_is_put_wher
     people, shown, hidden
 ):
     (begun, _), secret, _ = systems(people, shown, hidden)
-    inside_of = raised(begun, begun.held, Deadline(10.0))
-    if inside_of is None:
+    found = raised(begun, begun.held, Deadline(10.0))
+    if found is None:
         return
+    inside_of = found.amounts
     assert agrees(begun, inside_of, np.zeros(len(secret)))
     assert (inside_of[begun.held > 0] > 0).all()
     sums = begun.known
@@ -127,11 +128,13 @@ def test_moves_from_raised_amounts_stay_within_what_another_program_bounds(peopl
     start = raised(begun, begun.held, Deadline(10.0))
     if start is None:
         return
-    found = moved(begun, start, np.zeros(len(secret)), np.ones(len(secret), dtype=np.bool_), Deadline(10.0))
+    everyone = (np.zeros(len(secret)), np.ones(len(secret), dtype=np.bool_), Deadline(10.0))
+    ways = [moved(begun, start.amounts, *everyone, metric=metric) for metric in (start.metric, None)]
     published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
     for place, cell in enumerate(secret):
         low, high = bounds(published, cell)
-        assert low - 1e-6 <= found.lowest[place] <= found.highest[place] <= high + 1e-6
+        for found in ways:
+            assert low - 1e-6 <= found.lowest[place] <= found.highest[place] <= high + 1e-6
 
 
 def test_a_square_of_which_one_diagonal_is_empty_moves_only_once_it_is_raised():
@@ -144,7 +147,7 @@ def test_a_square_of_which_one_diagonal_is_empty_moves_only_once_it_is_raised():
     assert moved(begun, begun.held, *everyone).highest == pytest.approx([0.0])
     start = raised(begun, begun.held, Deadline(10.0))
     assert start is not None
-    found = moved(begun, start, *everyone)
+    found = moved(begun, start.amounts, *everyone, metric=start.metric)
     assert (found.lowest, found.highest) == (pytest.approx([0.0]), pytest.approx([9.0]))
 
 
@@ -253,9 +256,9 @@ def test_what_the_moves_of_others_show_to_be_wide_is_not_moved_itself(monkeypatc
     margins = [box(age=1, town=1), box(age=2, town=1), box(sex=1, town=1), box(sex=2, town=1)]
     (begun, _), _, _ = systems(people, margins, cells)
     asked = []
-    ways = joint_moves._Start.ways
+    ways = joint_moves.Metric.ways
     monkeypatch.setattr(joint_moves, "AT_ONCE", 1)
-    monkeypatch.setattr(joint_moves._Start, "ways", lambda *args: asked.append(args[1]) or ways(*args))
+    monkeypatch.setattr(joint_moves.Metric, "ways", lambda *args: asked.append(args[1]) or ways(*args))
     found = moved(begun, begun.held, np.zeros(4), np.ones(4, dtype=np.bool_), Deadline(10.0), 14.0)
     assert found.lowest == pytest.approx(np.zeros(4), abs=1e-9)
     assert found.highest == pytest.approx(np.full(4, 14.0))

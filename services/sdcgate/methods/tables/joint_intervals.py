@@ -12,7 +12,7 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
-from sdcgate.methods.tables.joint_moves import agrees, moved, raised
+from sdcgate.methods.tables.joint_moves import Metric, agrees, moved, raised
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, distance
 from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
@@ -180,11 +180,12 @@ class _Search:
         if held is None or not agrees(self._system, held, self._floor):
             return
         self._move_from(held)
-        # Where all must have somebody, those who have one hold every move back.
-        if self.close.any() and not self._floored:
+        # Where all must have somebody, those who have one hold every move back. And of whole numbers, of
+        # which a part does not count, most that is left needs a corner all the same.
+        if self.close.any() and not self._floored and not self._system.whole:
             inside = raised(self._system, held, self._deadline)
             if inside is not None:
-                self._move_from(inside)
+                self._move_from(inside.amounts, inside.metric)
         if not self.close.any():
             return
         sums = [self._system.known.of(held)]
@@ -199,9 +200,9 @@ class _Search:
             self._keep_to_sums()
         self._program.loosen()
 
-    def _move_from(self, amounts: FloatArray) -> None:
+    def _move_from(self, amounts: FloatArray, metric: Metric | None = None) -> None:
         """Move each that is close from amounts that agree with what is known."""
-        found = moved(self._system, amounts, self._floor, self.close, self._deadline, self._width)
+        found = moved(self._system, amounts, self._floor, self.close, self._deadline, self._width, metric)
         np.minimum(self._lowest, found.lowest, out=self._lowest)
         np.maximum(self._highest, found.highest, out=self._highest)
 

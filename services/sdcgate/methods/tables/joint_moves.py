@@ -24,8 +24,8 @@ AT_ONCE = 32
 """Secrets that are moved together, so that what they move stays near the processor."""
 MOST_SUMS = 3_000
 """With more sums than these no factorisation is begun: it takes the third power of their number."""
-SINGULAR = 1e-13
-"""What is added to the diagonal of ones: sums may follow from others."""
+SINGULAR = 1e-11
+"""What is added to the diagonal of ones, as sums may follow from others; with less rounding may be more."""
 NEVER = 1e-12
 """A relative change so small is none."""
 RAISED = 0.1
@@ -61,6 +61,7 @@ def moved(
     asked: BoolArray,
     until: Deadline,
     enough: float | FloatArray = np.inf,
+    metric: "Metric | None" = None,
 ) -> Moved:
     """The least and the greatest value that moves from `held` give each secret.
 
@@ -71,24 +72,35 @@ def moved(
         asked: secrets that are moved, shape (secrets,); of the others it is noted where these take them.
         until: no further secrets are moved then.
         enough: secrets that the moves of others show to be so uncertain are not moved, of all or of each.
+        metric: of amounts where these are something; of `held` itself unless given.
     """
-    start = _Start.at(system, held, floor)
-    found = Moved(start.values.copy(), start.values.copy())
-    factor = start.factorised()
-    if factor is None:
+    values = system.secret.of(held)
+    found = Moved(values.copy(), values.copy())
+    metric = Metric.at(system, held) if metric is None else metric
+    if metric is None:
         return found
+    position = _Position(metric, held[metric.there], values, floor, FEASIBILITY + system.room)
     # Neighbours move alike: in any other order those moved first show more of the rest.
     left = np.flatnonzero(asked)
     left = left[np.argsort(finalised(left.astype(np.uint64)))]
     while len(left) and not until.over:
-        start.note(start.ways(left[:AT_ONCE], factor), found)
+        position.note(metric.ways(left[:AT_ONCE], position.room), found)
         apart = distance(found.lowest, found.highest, system.whole)
         left = left[AT_ONCE:]
         left = left[(apart < enough)[left]]
     return found
 
 
-def raised(system: JointSystem, held: FloatArray, until: Deadline) -> FloatArray | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Raised:
+    """Amounts that are something where they can be, and a metric to move them by."""
+
+    amounts: FloatArray = field(repr=False)
+    """Shape (columns,)."""
+    metric: "Metric" = field(repr=False)
+
+
+def raised(system: JointSystem, held: FloatArray, until: Deadline) -> Raised | None:
     """Amounts near `held` that agree with what is known and are something where they can be.
 
     A little is put where nothing is, and what that adds to the known sums is taken off again with the least
@@ -101,36 +113,28 @@ def raised(system: JointSystem, held: FloatArray, until: Deadline) -> FloatArray
         until: not tried any more then.
 
     Returns:
-        The amounts, shape (columns,); None where that fails, or nothing can be put anywhere.
+        None where that fails, or nothing can be put anywhere.
     """
     added = _room_for_more(system, held)
     for _ in range(TRIES):
         if until.over or not added.any():
             return None
-        change = _taken_off(system, held, added)
-        if change is None:
+        metric = Metric.at(system, held + added)
+        if metric is None:
             return None
+        there = metric.there
+        share = (added[there] / metric.weights)[:, None]
+        change = np.zeros(system.columns)
+        change[there] = metric.weights * metric.projected(share, FEASIBILITY + system.room)[:, 0]
         wrong = (added > 0) & (change <= KEPT * added)
         if not wrong.any():
             less = held > 0
             most = float((-change[less] / held[less]).max(initial=0.0))
             found = held + min(1.0, STRIDE / max(most, NEVER)) * change
-            return found if agrees(system, found, np.zeros(system.secret.shape[0])) else None
+            agreed = agrees(system, found, np.zeros(system.secret.shape[0])) and (found[there] > 0).all()
+            return Raised(found, metric) if agreed else None
         added[wrong] = 0.0
     return None
-
-
-def _taken_off(system: JointSystem, held: FloatArray, added: FloatArray) -> FloatArray | None:
-    """What is added, (columns,), with the least change that keeps the known sums; None where that fails."""
-    more = held + added
-    start = _Start.at(system, more, np.zeros(system.secret.shape[0]))
-    factor = start.factorised()
-    if factor is None:
-        return None
-    there = np.flatnonzero(more > 0)
-    change = np.zeros(system.columns)
-    change[there] = more[there] * start.projected((added[there] / more[there])[:, None], factor)[:, 0]
-    return change
 
 
 def _room_for_more(system: JointSystem, held: FloatArray) -> FloatArray:
@@ -153,87 +157,106 @@ def _among(sums: Sums, there: IntArray) -> scipy.sparse.csr_array:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Start:
-    """Amounts to move from, and sums of relative changes of those that are something."""
+class Metric:
+    """How far amounts go, relative to weights, and the changes of them that keep all known sums."""
 
+    there: IntArray
+    """Columns that may change."""
+    weights: FloatArray = field(repr=False)
+    """Of these: the square of a change counts as the inverse of its column's weight."""
     inside: scipy.sparse.csr_array
-    """Which amounts lie in known sums."""
+    """Which of them lie in known sums, each sum divided by its length."""
     known: scipy.sparse.csr_array
-    """The same, each weighted by what it is: sums of relative changes."""
+    """The same, weighted: sums of relative changes."""
+    lengths: FloatArray = field(repr=False)
     asked: scipy.sparse.csr_array
     """Which lie in secrets."""
     secret: scipy.sparse.csr_array
-    values: FloatArray
-    """Of the secrets."""
-    floor: FloatArray
-    room: float
-    """What takes more than this off a known sum, by rounding, is no solution."""
+    """The same, weighted."""
+    factor: FloatArray = field(repr=False)
+    """Cholesky's, of the known sums' products."""
 
     @classmethod
-    def at(cls, system: JointSystem, amounts: FloatArray, floor: FloatArray) -> "_Start":
-        """At amounts, shape (columns,), of a system."""
+    def at(cls, system: JointSystem, amounts: FloatArray) -> "Metric | None":
+        """That of chi-squared changes of amounts, shape (columns,); None where there is none."""
+        if system.known.shape[0] > MOST_SUMS:
+            return None
         there = np.flatnonzero(amounts > 0)
         weights = amounts[there]
         inside, asked = (_among(sums, there) for sums in (system.known, system.secret))
+        added = np.asarray(inside @ weights, dtype=np.float64)
+        lengths = np.where(added > 0.0, np.sqrt(np.maximum(added, 0.0)), 1.0)
+        inside = scipy.sparse.csr_array(inside / lengths[:, None])
         known, secret = (scipy.sparse.csr_array(sums * weights) for sums in (inside, asked))
-        return cls(inside, known, asked, secret, asked @ weights, floor, FEASIBILITY + system.room)
-
-    def factorised(self) -> FloatArray | None:
-        """Cholesky's factor of the known sums' products, each of length 1; None if there is none."""
-        if self.known.shape[0] > MOST_SUMS:
-            return None
-        lengths = self.lengths()
-        products = np.asarray((self.known @ self.inside.T).toarray(), dtype=np.float64)
-        products /= lengths[:, None] * lengths
+        products = np.asarray((known @ inside.T).toarray(order="F"), dtype=np.float64)
         products[np.diag_indices(len(products))] += SINGULAR
         try:
             factor = scipy.linalg.cholesky(products, lower=True, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
             return None
-        return np.asarray(factor * lengths[:, None], dtype=np.float64)
+        return cls(there, weights, inside, known, lengths, asked, secret, factor)
 
-    def lengths(self) -> FloatArray:
-        """Of the known sums, 1 for those of nothing; shape (known sums,)."""
-        amounts = np.asarray(self.known.sum(axis=1), dtype=np.float64)
-        return np.where(amounts > 0.0, np.sqrt(amounts), 1.0)
+    def ways(self, places: IntArray, room: float) -> FloatArray:
+        """Ways to move some secrets, a column each, as `projected`; shape (columns there, secrets)."""
+        return self.projected(np.asarray(self.asked[places].T.toarray(), dtype=np.float64), room)
 
-    def ways(self, places: IntArray, factor: FloatArray) -> FloatArray:
-        """The ways to move some secrets, a column each, that change no known sum; (amounts, secrets)."""
-        return self.projected(np.asarray(self.asked[places].T.toarray(), dtype=np.float64), factor)
+    def projected(self, ways: FloatArray, room: float) -> FloatArray:
+        """Relative changes, shape (columns there, ways), without what changes known sums.
 
-    def projected(self, ways: FloatArray, factor: FloatArray) -> FloatArray:
-        """Relative changes, shape (amounts, ways), without what changes known sums."""
-        self._project(ways, factor)
-        # What rounding left of the known sums is taken off a second time, where it is too much.
-        off = np.flatnonzero(self._off(ways) > self.room)
+        What rounding leaves of the known sums is taken off a second time where it is more than `room` at
+        the end of a way.
+        """
+        self._project(ways)
+        step = 1.0 / np.maximum(np.minimum(-ways.min(axis=0), ways.max(axis=0)), NEVER)
+        off = np.flatnonzero(step * self.off(ways) > room)
         if len(off):
             again = ways[:, off]
-            self._project(again, factor)
+            self._project(again)
             ways[:, off] = again
         return ways
 
-    def _project(self, ways: FloatArray, factor: FloatArray) -> None:
+    def off(self, ways: FloatArray) -> FloatArray:
+        """By how much each of some ways changes known sums, at most; shape (ways,)."""
+        changed = np.abs(self.known @ ways) * self.lengths[:, None]
+        return np.asarray(changed.max(axis=0, initial=0.0), dtype=np.float64)
+
+    def _project(self, ways: FloatArray) -> None:
         right = self.known @ ways
         ways -= self.inside.T @ scipy.linalg.cho_solve(
-            (factor, True), right, overwrite_b=True, check_finite=False
+            (self.factor, True), right, overwrite_b=True, check_finite=False
         )
 
-    def _off(self, ways: FloatArray) -> FloatArray:
-        """By how much known sums are off, at most, where ways are gone to their ends; shape (ways,)."""
-        step = 1.0 / np.maximum(np.minimum(-ways.min(axis=0), ways.max(axis=0)), NEVER)
-        return np.asarray(step * np.abs(self.known @ ways).max(axis=0, initial=0.0))
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Position:
+    """Where moves begin."""
+
+    metric: Metric
+    amounts: FloatArray = field(repr=False)
+    """Of the columns that may change, all more than nothing."""
+    values: FloatArray = field(repr=False)
+    """Of the secrets."""
+    floor: FloatArray = field(repr=False)
+    room: float
+    """What takes more than this off a known sum, by rounding, is no solution."""
 
     def note(self, ways: FloatArray, found: Moved) -> None:
         """Go each way as far as amounts stay positive and secrets above their floors; note what they are."""
-        changes, bounded = self.secret @ ways, self.floor > 0
+        changes, bounded = self.metric.secret @ ways, self.floor > 0
         above = np.maximum((self.values - self.floor)[bounded], 0.0)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(changes[bounded] == 0.0, 0.0, changes[bounded] / above)
-        off = np.abs(self.known @ ways).max(axis=0, initial=0.0)
+        off = self.metric.off(ways)
+        relative = ways if self._own else ways * (self.metric.weights / self.amounts)[:, None]
         for sign in (1.0, -1.0):
-            most = np.maximum(-(sign * ways).min(axis=0), -(sign * shares).min(axis=0, initial=0.0))
+            most = np.maximum(-(sign * relative).min(axis=0), -(sign * shares).min(axis=0, initial=0.0))
             step = np.where(most > NEVER, 1.0 / np.maximum(most, NEVER), 0.0)
             step[~(step * off <= self.room)] = 0.0
             ends = self.values[:, None] + sign * step * changes
             np.minimum(found.lowest, ends.min(axis=1), out=found.lowest)
             np.maximum(found.highest, ends.max(axis=1), out=found.highest)
+
+    @property
+    def _own(self) -> bool:
+        """Whether amounts are their own weights."""
+        return np.array_equal(self.metric.weights, self.amounts)
