@@ -11,6 +11,7 @@ from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_boxes import Variables
 from sdcgate.methods.tables.joint_intervals import (
+    Explained,
     JointIntervals,
     joint_bounds,
     joint_intervals,
@@ -120,7 +121,7 @@ class Look:
         return found
 
     def blamed(self, scope: Scope, told: set[Box], wide: set[Box] | None = None) -> list[set[Box]]:
-        """For each withheld box that fresh ones help to bound too closely: these.
+        """For withheld boxes that fresh ones help to bound too closely, one of those alike: these.
 
         `told` are boxes that were too close before, `wide` those that an earlier turn has seen far enough
         apart: neither are looked at any more. Both grow.
@@ -147,12 +148,13 @@ class Look:
             secrets, narrow = [secrets[place] for place in np.flatnonzero(narrow).tolist()], narrow[narrow]
         system = self._system(scope, secrets)
         widths = self.widths(secrets)
-        found = self._settled(joint_intervals(system, widths, self.floor, self.deadline, narrow))
+        wanted = Explained.ONE_OF_ALIKE
+        found = self._settled(joint_intervals(system, widths, self.floor, self.deadline, narrow, wanted))
         blamed = [
             {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
-            for secret in np.flatnonzero(found.narrow).tolist()
+            for secret in sorted(found.used)
         ]
-        if not all(blamed) or len(blamed) < np.count_nonzero(narrow):
+        if not all(blamed) or np.count_nonzero(found.narrow) < np.count_nonzero(narrow):
             # It is the withholding that tells, as nothing withheld is empty: no cell can be kept back for it.
             raise JointlyUnproved
         return blamed

@@ -7,11 +7,13 @@ program cannot settle is told as such.
 """
 
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.audit import directions
+from sdcgate.methods.tables.joint_alike import alike
 from sdcgate.methods.tables.joint_moves import Metric, agrees, moved, raised
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, distance
@@ -20,10 +22,21 @@ from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Progr
 SWEEPS = 60
 FEW = 4
 """So many secrets are settled one by one rather than swept, and a sweep that settles no more is the last."""
+MANY = 8
+"""Of more secrets than these it is looked which are alike."""
 EXACT = 0.1
 """The share of their room by which sums may be off where they are to be exact."""
 LARGE, HUGE = 1_000, 2_000
 """Systems of so many sums are begun, and swept, by the interior-point method, which needs no basis."""
+
+
+class Explained(Enum):
+    """Of which narrow secrets the prices of known sums are wanted."""
+
+    NONE = auto()
+    ONE_OF_ALIKE = auto()
+    """Of those that can only move together one is enough."""
+    EACH = auto()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +51,8 @@ class JointIntervals:
     """Least value that was reached; where `narrow`, the bound."""
     highest: FloatArray = field(repr=False)
     used: dict[int, FloatArray] = field(default_factory=dict, repr=False)
-    """For each narrow secret the prices of the known sums at both bounds, shape (2, known sums)."""
+    """For each narrow secret that is explained the prices of the known sums at both bounds, shape
+    (2, known sums)."""
 
 
 def joint_bounds(
@@ -64,7 +78,7 @@ def joint_bounds(
         return _nothing_told(system, asked.asked)
     searched = np.bincount(left.system.secret.rows, minlength=len(left.sure)) > 0
     least = np.where(searched, floor - left.sure, 0.0)
-    found = _searched(left.system, width, least, deadline, left.touched)
+    found = _searched(left.system, width, least, deadline, left.touched, Explained.NONE)
     lowest, highest = found.lowest + left.sure, found.highest + left.sure
     return JointIntervals(found.narrow, found.unproved, lowest, highest)
 
@@ -75,6 +89,7 @@ def joint_intervals(
     floor: int | FloatArray,
     deadline: Deadline,
     asked: BoolArray | None = None,
+    explained: Explained = Explained.EACH,
 ) -> JointIntervals:
     """Which secrets are told more closely than to `width`.
 
@@ -84,10 +99,11 @@ def joint_intervals(
         floor: the least count that everybody knows a secret to have, of all or of each, shape (secrets,).
         deadline: what is not settled by then is unproved.
         asked: secrets that are looked at, shape (secrets,); all unless given. The others are only not empty.
+        explained: of which narrow ones prices are wanted.
     """
     smaller = subtracted(system)
     wanted = np.ones(system.secret.shape[0], dtype=np.bool_) if asked is None else asked
-    found = _searched(smaller.system, width, floor, deadline, wanted)
+    found = _searched(smaller.system, width, floor, deadline, wanted, explained)
     used = {
         secret: np.array([smaller.prices(prices) for prices in found.used[secret]]) for secret in found.used
     }
@@ -100,15 +116,16 @@ def _searched(
     floor: int | FloatArray,
     deadline: Deadline,
     asked: BoolArray,
+    explained: Explained,
 ) -> JointIntervals:
     if not system.columns:
         return _of_nobody(system, floor, asked)
-    search = _Search(system, width, floor, deadline, asked)
+    search = _Search(system, width, floor, deadline, asked, explained)
     search.begin()
     search.sweep_all()
     unproved = np.zeros(search.secrets, dtype=np.bool_)
-    for secret in np.flatnonzero(search.close).tolist():
-        unproved[secret] = not search.settle(secret)
+    for secret in search.left():
+        unproved[secret] = search.close[secret] and not search.settle(secret)
     return search.result(unproved)
 
 
@@ -149,13 +166,18 @@ class _Search:
         floor: int | FloatArray,
         deadline: Deadline,
         asked: BoolArray,
+        explained: Explained,
     ) -> None:
         self._system, self._deadline, self._asked = system, deadline, asked
+        self._explained = explained
         self.secrets = system.secret.shape[0]
         self._width = np.broadcast_to(np.asarray(width, dtype=np.float64), (self.secrets,))
         self._lowest = np.full(self.secrets, np.inf)
         self._highest = np.full(self.secrets, -np.inf)
         self._narrow = np.zeros(self.secrets, dtype=np.bool_)
+        self._kind, self._size = np.arange(self.secrets), np.ones(self.secrets)
+        self._first = np.ones(self.secrets, dtype=np.bool_)
+        """Of those that are alike the one that has to be the widest: if it is, all are."""
         self._used: dict[int, FloatArray] = {}
         # Known sums are to bound the columns, so that their prices tell what does; others lie far away.
         far = 10.0 * (float(np.max(width, initial=0.0)) + system.counts.max(initial=0.0))
@@ -186,6 +208,7 @@ class _Search:
             inside = raised(self._system, held, self._deadline)
             if inside is not None:
                 self._move_from(inside.amounts, inside.metric)
+        self._compare()
         if not self.close.any():
             return
         sums = [self._system.known.of(held)]
@@ -206,20 +229,55 @@ class _Search:
         np.minimum(self._lowest, found.lowest, out=self._lowest)
         np.maximum(self._highest, found.highest, out=self._highest)
 
+    def _compare(self) -> None:
+        """Find out which of the close ones are alike, where they are many."""
+        close = np.flatnonzero(self.close)
+        if self._explained is Explained.EACH or self._floored or len(close) <= MANY:
+            return
+        found = alike(self._system)
+        if found is None:
+            return
+        told = self.close & (found.size == 0.0)
+        if self._explained is Explained.NONE:
+            self._narrow |= told
+        # What is told is told by sums of its own.
+        self._kind = np.where(told, -1 - self._kind, found.kind)
+        self._size = np.where(told, 1.0, np.maximum(found.size, TOLERANCE))
+        widest_first = close[np.lexsort((close, -(self._width / self._size)[close]))]
+        _, first = np.unique(self._kind[widest_first], return_index=True)
+        self._first = np.zeros(self.secrets, dtype=np.bool_)
+        self._first[widest_first[first]] = True
+
+    def left(self) -> list[int]:
+        """Those that are close, one of each kind first."""
+        close = np.flatnonzero(self.close)
+        return [int(secret) for secret in close[np.argsort(~self._first[close], kind="stable")]]
+
+    def _tell(self, secret: int, prices: FloatArray, apart: float) -> None:
+        """Note that a secret is narrow, its values at most so far apart; and those that are alike."""
+        self._narrow[secret] = True
+        self._used[secret] = prices
+        beside = self._size / self._size[secret]
+        with_it = (self._kind == self._kind[secret]) & self.close & (beside * apart < self._width)
+        if self._system.whole:
+            # Of others it would be a share of a whole number.
+            with_it &= np.abs(beside - 1.0) <= TOLERANCE
+        self._narrow |= with_it
+
     def _keep_to_sums(self) -> None:
         """Move what is close, one by one, by solutions with the very sums that what is true has.
 
         With the room that sums have, corners lie where it is used up everywhere, hundreds of pivots away.
         """
         self._exact = True
-        for secret in np.flatnonzero(self.close).tolist():
+        for secret in self.left():
             if not self.close[secret]:
                 continue
             prices = self._apart(secret)
             if prices is None:
                 break
-            if self.close[secret] and self._bounds(secret, prices) < self._width[secret]:
-                self._narrow[secret], self._used[secret] = True, prices
+            if self.close[secret] and (apart := self._bounds(secret, prices)) < self._width[secret]:
+                self._tell(secret, prices, apart)
         self._exact = False
 
     def sweep_all(self) -> None:
@@ -227,11 +285,11 @@ class _Search:
         begun = self._begun
         inside = not begun and len(self._system.counts) >= HUGE
         for turn in range(SWEEPS):
-            before = int(np.count_nonzero(self.close))
+            before = int(np.count_nonzero(self.close & self._first))
             if before == 0 or (before <= FEW and begun):
                 return
             way = directions(self.secrets, turn // 2) * (-1.0 if turn % 2 else 1.0)
-            cost = self._system.secret.spread(np.where(self.close, way, 0.0))
+            cost = self._system.secret.spread(np.where(self.close & self._first, way, 0.0))
             corner = not inside or before <= FEW
             if begun:
                 found = self._maximise(cost)
@@ -245,7 +303,7 @@ class _Search:
                 return
             self._note(found)
             # Every second sweep goes the other way.
-            if turn % 2 and before - np.count_nonzero(self.close) <= FEW:
+            if turn % 2 and before - np.count_nonzero(self.close & self._first) <= FEW:
                 if begun:
                     return
                 inside = False
@@ -254,8 +312,8 @@ class _Search:
         """Tell whether one secret is wide or narrow; False where that failed."""
         prices = self._apart(secret)
         if prices is not None and self.close[secret]:
-            self._narrow[secret] = True
-            self._used[secret] = prices
+            apart = distance(self._lowest, self._highest, self._system.whole)[secret]
+            self._tell(secret, prices, float(apart))
         return prices is not None
 
     def _apart(self, secret: int) -> FloatArray | None:

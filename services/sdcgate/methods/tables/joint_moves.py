@@ -207,7 +207,9 @@ class Metric:
         the end of a way.
         """
         self._project(ways)
-        step = 1.0 / np.maximum(np.minimum(-ways.min(axis=0), ways.max(axis=0)), NEVER)
+        step = 1.0 / np.maximum(
+            np.minimum(-ways.min(axis=0, initial=0.0), ways.max(axis=0, initial=0.0)), NEVER
+        )
         off = np.flatnonzero(step * self.off(ways) > room)
         if len(off):
             again = ways[:, off]
