@@ -164,8 +164,11 @@ def test_no_record_leaves_the_engine_for_a_model_and_its_audit(tmp_path, monkeyp
     part = _model(house, "income ~ sex + square(points)", place=PLACES[1:])
 
     assert [verdict(one) for one in (whole, part)] == ["RELEASED", "RELEASED"]
-    audits = [rows for sql, rows in returned if "held" in sql]
-    # Of income and points the populations and what is left of one, by two statements each.
+    # Of income in one statement, whose only row has sums and the outermost values of either side.
+    squares = [rows for sql, rows in returned if "least0" in sql and "squares0" in sql]
+    assert [len(rows["least0"][0]) for rows in squares] == [3, 3]
+    audits = [rows for sql, rows in returned if "held" in sql] + squares
+    # Of points the populations, and of both what is left of one, by two statements each.
     assert len(audits) > 8
     assert any("members" in sql for sql, _ in returned)
     assert {rows.num_rows for rows in audits} == {1}

@@ -38,7 +38,13 @@ from sdcgate.engine.product_sums import ProductQuery, ProductSums
 from sdcgate.engine.queries import MEASURE_PREFIX, CellQuery, Computed, Records, RecordsQuery, Region
 from sdcgate.engine.record_keys import with_cell_keys
 from sdcgate.engine.records import read_records
-from sdcgate.engine.regions import code_columns, involved_columns, region_members
+from sdcgate.engine.regions import (
+    adds_up,
+    code_columns,
+    involved_columns,
+    kinds_of_regions,
+    region_members,
+)
 from sdcgate.engine.registered_files import registered_numbers, registered_releases
 from sdcgate.engine.registration import Prepared, prepare
 from sdcgate.engine.release import release_file
@@ -233,8 +239,9 @@ class Engine:
     ) -> Facts:
         """Facts of each region's records: units are distinct units that have a record there, and so on.
 
-        Two to five queries whatever the number of regions. Raises UnknownName, ValueError for a mask with
-        bits beyond a variable's codes, SnapshotDamaged.
+        Two to five queries whatever the number of regions; where regions overlap, most of them count each
+        record once. Raises UnknownName, ValueError for a mask with bits beyond a variable's codes,
+        SnapshotDamaged.
         """
         shape = shape_of_query(dataset, measures, ranks, contributions, dialect=self._database.dialect)
         self._attach(dataset)
@@ -245,16 +252,14 @@ class Engine:
             ("regions", view_name(dataset), names, tuple(measures)),
             lambda: regions_projection(dataset, names, measures),
         )
-        arrays = CellArrays((len(regions),))
-        single = dataset.records_per_unit == 1
-        kinds: list[Statement] = ["records and units"] if single else ["records", "units"]
-        if dataset.household == "id":
-            kinds.append("households")
-        if dataset.holdings:
-            kinds.append("holdings")
-        for kind in kinds:
-            rows = self._run(kind, shape, 0, projection, members)
-            arrays.place(rows, [rows["cell"].to_numpy()], ranks)
+        arrays, overlap = CellArrays((len(regions),)), members.overlap
+        parts = CellArrays((members.combinations,))
+        for kind in kinds_of_regions(dataset):
+            apart = overlap and adds_up(kind, dataset, columns.keys())
+            table = members.by_combination() if apart else members.by_region()
+            rows = self._run(kind, shape, 0, projection, table)
+            (parts if apart else arrays).place(rows, [rows["cell"].to_numpy()], ranks)
+        arrays.arrays |= parts.united(members.regions, members.members, len(regions)).arrays
         return facts_of(arrays, dataset, tuple(measures), shape)
 
     def occurring_codes(

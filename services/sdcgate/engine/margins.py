@@ -67,6 +67,31 @@ class CellArrays:
             else:
                 cells[-1] = parts.sum(axis=0)
 
+    def united(self, unions: IntArray, parts: IntArray, number: int) -> "CellArrays":
+        """Aggregates of `number` unions of cells that share no record and no respondent.
+
+        Union `unions[i]`, ascending, has the cell `parts[i]`, for each i. What is not in place is empty.
+        """
+        starts = np.flatnonzero(np.diff(unions, prepend=-1))
+        ends, there = np.append(starts[1:], len(unions)), unions[starts]
+        found = CellArrays((number,))
+        for name, cells in self.arrays.items():
+            united = np.full((number, *cells.shape[1:]), _empty(name), cells.dtype)
+            kind = _kind(name)
+            if kind in _RANKED:
+                for union, start, end in zip(there.tolist(), starts.tolist(), ends.tolist(), strict=True):
+                    every = cells[parts[start:end]].reshape(-1)
+                    united[union] = np.sort(every)[::-1][: cells.shape[1]]
+            elif len(starts):
+                combine = {"minimum": np.minimum, "maximum": np.maximum}.get(kind, np.add)
+                united[there] = combine.reduceat(cells[parts], starts, axis=0)
+            if kind in _HALVED:
+                # Both halves as those of one sum are: else the last digit of what they make would differ.
+                united[:, 0] += united[:, 1] >> _LOW_BITS
+                united[:, 1] &= _LOW_MASK
+            found.arrays[name] = united
+        return found
+
     def names(self, of_records: bool) -> list[str]:
         """Names of the aggregates that add over records, or else of those over units."""
         return [name for name in self.arrays if (_kind(name) in _RECORDS) == of_records]

@@ -1,11 +1,12 @@
 """Which records lie in which regions: boxes against the combinations of codes that occur."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdcgate.engine.aggregation import distinct_codes, view_name
+from sdcgate.engine.aggregation import Statement, distinct_codes, view_name
 from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Box, Region
@@ -48,15 +49,46 @@ def code_columns(dataset: Dataset, variables: Sequence[str]) -> tuple[str, ...]:
     )
 
 
+MOST_COMBINATIONS = 20_000
+"""Combinations of codes of which aggregates are kept side by side."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionMembers:
+    """Combinations of codes that lie in some region, and which of them lie in which."""
+
+    codes: Mapping[str, IntArray]
+    """Of each combination in the restricted columns, each shape (combinations,)."""
+    combinations: int
+    regions: IntArray
+    """A region's number for each combination in it, ascending, shape (members,)."""
+    members: IntArray
+    """Which combination that is, shape (members,)."""
+
+    @property
+    def overlap(self) -> bool:
+        """Whether some combination lies in several regions, and there are not too many of them."""
+        return self.combinations < len(self.members) and self.combinations <= MOST_COMBINATIONS
+
+    def by_region(self) -> "pa.Table":
+        """The restricted columns and the region's number; a combination in several stands there for each."""
+        return self._table(self.members, self.regions)
+
+    def by_combination(self) -> "pa.Table":
+        """The same with each combination once, as a region of its own."""
+        every = np.arange(self.combinations, dtype=np.int64)
+        return self._table(every, every)
+
+    def _table(self, chosen: IntArray, regions: IntArray) -> "pa.Table":
+        import pyarrow as pa
+
+        return pa.table({**{name: values[chosen] for name, values in self.codes.items()}, "region": regions})
+
+
 def region_members(
     database: Database, dataset: Dataset, regions: Sequence[Region], columns: Mapping[str, str]
-) -> "pa.Table":
-    """The combinations of codes of each region: the restricted columns, and the region's number.
-
-    A combination that lies in several regions stands there once for each.
-    """
-    import pyarrow as pa
-
+) -> RegionMembers:
+    """The combinations of codes of each region."""
     names = list(columns.values())
     if names:
         sql = database.compiled(
@@ -75,7 +107,30 @@ def region_members(
         chosen.append(np.flatnonzero(inside))
     numbers = np.repeat(np.arange(len(regions), dtype=np.int64), [len(rows) for rows in chosen])
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *chosen])
-    return pa.table({**{name: values[rows] for name, values in codes.items()}, "region": numbers})
+    used, members = np.unique(rows, return_inverse=True)
+    return RegionMembers(
+        {name: values[used] for name, values in codes.items()}, len(used), numbers, members.reshape(-1)
+    )
+
+
+def kinds_of_regions(dataset: Dataset) -> list[Statement]:
+    """The statements that count regions."""
+    kinds: list[Statement] = ["records and units"] if dataset.records_per_unit == 1 else ["records", "units"]
+    if dataset.household == "id":
+        kinds.append("households")
+    if dataset.holdings:
+        kinds.append("holdings")
+    return kinds
+
+
+def adds_up(kind: Statement, dataset: Dataset, variables: Set[str]) -> bool:
+    """Whether what a statement counts adds up over the combinations of codes of some variables.
+
+    Records do, and units of which each has all its records in one; a household or a holding may be in many.
+    """
+    if kind in ("households", "holdings"):
+        return False
+    return kind == "records" or dataset.varying is None or dataset.varying.isdisjoint(variables)
 
 
 class _Boxes:

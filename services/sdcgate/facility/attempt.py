@@ -270,13 +270,12 @@ class Attempt:
 
     def _differences(self, inspector: Inspector) -> tuple[BoolArray, BoolArray]:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
-        found = [
-            unsafe_differences(
-                quantity, self.known.of(quantity.quantity).published, inspector, self.implied.names
-            )
+        tables = [
+            (quantity, self.known.of(quantity.quantity).published)
             for quantity in self.new
             if not quantity.quantity.startswith(WEIGHTED_PREFIX)
         ]
+        found = unsafe_differences(tables, inspector, self.implied.names)
         by_filter = np.any([differences.by_filter for differences in found], axis=0)
         by_detail = np.any([differences.by_detail for differences in found], axis=0)
         return by_filter, by_detail

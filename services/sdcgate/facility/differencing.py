@@ -77,15 +77,37 @@ class Inspector:
 
     def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
         """Which regions break a rule, shape (regions,); contributors are counted for these measures."""
+        return self.unsafe_of_each([(regions, measures)])[0]
+
+    def unsafe_of_each(self, asked: Sequence[tuple[Sequence[Region], Sequence[str]]]) -> list[BoolArray]:
+        """As `unsafe` of each by itself; the same regions are counted once, for the measures of all."""
+        together: dict[tuple[Region, ...], dict[str, None]] = {}
+        for regions, measures in asked:
+            together.setdefault(tuple(regions), {}).update(dict.fromkeys(measures))
+        counted: dict[tuple[Region, ...], Facts] = {}
+        for every, names in together.items():
+            self.pulse()
+            if every:
+                counted[every] = self.count(every, tuple(names))
+        return [
+            self._judged(regions, measures, counted[tuple(regions)])
+            if regions
+            else np.zeros(0, dtype=np.bool_)
+            for regions, measures in asked
+        ]
+
+    def _judged(self, regions: Sequence[Region], measures: Sequence[str], counted: Facts) -> BoolArray:
+        """Which regions break a rule, shape (regions,), by facts of these measures and perhaps others."""
         unsafe = np.zeros(len(regions), dtype=np.bool_)
         self.pulse()
-        if regions:
-            for finding in self.judge(self.count(regions, measures)):
-                unsafe[list(finding.cells)] = True
-            if self.groups is not None:
-                unsafe |= self.groups.unsafe(regions)
-            if self.also is not None:
-                unsafe |= self.also(regions, measures)
+        by_name = {measure.name: measure for measure in counted.measures}
+        facts = replace(counted, measures=tuple(by_name[name] for name in measures))
+        for finding in self.judge(facts):
+            unsafe[list(finding.cells)] = True
+        if self.groups is not None:
+            unsafe |= self.groups.unsafe(regions)
+        if self.also is not None:
+            unsafe |= self.also(regions, measures)
         return unsafe
 
 
@@ -95,18 +117,60 @@ def region_axis(number: int) -> tuple[Axis, ...]:
 
 
 def unsafe_differences(
-    new: ReleasedTable,
-    released: ReleasedCells,
+    tables: Sequence[tuple[ReleasedTable, ReleasedCells]],
     inspector: Inspector,
     implied: Sequence[str] = (),
     most: int = 2_000,
-) -> Differences:
-    """Cells of a new table in an unsafe difference with any published cell of its quantity.
+) -> list[Differences]:
+    """Of each table's cells those in an unsafe difference with any published cell of its quantity.
 
-    Differences that are counted are judged in the `implied` measures, too.
+    Each table comes with what has left of its quantity. Differences that are counted are judged in the
+    `implied` measures, too.
 
     Raises:
-        TooManyDifferences: more than `most` candidates would have to be counted.
+        TooManyDifferences: more than `most` candidates of one table would have to be counted.
+    """
+    looks = [_looked_at(new, released, inspector, most) for new, released in tables]
+    asked = [
+        (
+            [difference.region for difference in look.differences],
+            [*(measure.name for measure in look.new.facts.measures), *implied],
+        )
+        for look in looks
+    ]
+    unsafe = inspector.unsafe_of_each(asked)
+    return [_noted(look, found, inspector, most) for look, found in zip(looks, unsafe, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """One population that can be computed by subtraction, and the new cells that give it."""
+
+    region: Region
+    by_filter: list[int] = field(default_factory=list)
+    by_detail: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """A new table beside what has left of its quantity, before anything is counted."""
+
+    new: ReleasedTable
+    released: ReleasedCells
+    pairs: Nested
+    sensitive: bool
+    """Whether a cell has a category that it may do harm to be known to have."""
+    differences: list[_Difference]
+    """Those that could break a rule."""
+    noted: Differences
+    """What is unsafe by units alone."""
+
+
+def _looked_at(new: ReleasedTable, released: ReleasedCells, inspector: Inspector, most: int) -> _Look:
+    """The differences of a table that have to be counted.
+
+    Raises:
+        TooManyDifferences: there are more than `most`.
     """
     noted = Differences.none(len(new.table))
     found: dict[tuple[int, int], _Difference] = {}
@@ -128,16 +192,23 @@ def unsafe_differences(
         (difference.by_filter if only_filters else difference.by_detail).append(cell)
         if len(found) > most:
             raise TooManyDifferences(f"more than {most} differences to count")
-    differences = list(found.values())
-    measures = [*(measure.name for measure in new.facts.measures), *implied]
-    unsafe = inspector.unsafe([difference.region for difference in differences], measures)
+    return _Look(new, released, pairs, sensitive, list(found.values()), noted)
+
+
+def _noted(look: _Look, unsafe: BoolArray, inspector: Inspector, most: int) -> Differences:
+    """The cells of differences that are unsafe.
+
+    Raises:
+        TooManyDifferences: of lines of a sensitive variable more than `most` would have to be counted.
+    """
+    new, noted, differences = look.new, look.noted, look.differences
     for place in np.flatnonzero(unsafe).tolist():
         noted.by_filter[differences[place].by_filter] = True
         noted.by_detail[differences[place].by_detail] = True
-    if sensitive:
+    if look.sensitive:
         found_unsafe = [differences[place] for place in np.flatnonzero(unsafe).tolist()]
         noted.by_detail[_beside_disclosed(new, found_unsafe, inspector)] = True
-        _note_lines(new, released, pairs, inspector, noted, most)
+        _note_lines(new, look.released, look.pairs, inspector, noted, most)
     return noted
 
 
@@ -195,7 +266,7 @@ def _perhaps_disclosing(
 
 
 def _beside_disclosed(
-    new: ReleasedTable, differences: Sequence["_Difference"], inspector: Inspector
+    new: ReleasedTable, differences: Sequence[_Difference], inspector: Inspector
 ) -> list[int]:
     """Cells of lines of which a category is told: that nobody has the others says the same."""
     groups, detailed = inspector.groups, [one for one in differences if one.by_detail]
@@ -228,15 +299,6 @@ def _note_attrition(
         cell, row = int(pairs.new_cells[place]), int(pairs.old_cells[place])
         if differing_variables(new.boxes[cell], released.box(row)) & inspector.attrition:
             noted.note(cell, differ_in_filters(new, cell, released, row))
-
-
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """One population that can be computed by subtraction, and the new cells that give it."""
-
-    region: Region
-    by_filter: list[int] = field(default_factory=list)
-    by_detail: list[int] = field(default_factory=list)
 
 
 def differ_in_filters(new: ReleasedTable, cell: int, released: ReleasedCells, row: int) -> bool:

@@ -94,11 +94,12 @@ def _told_by_sums(
     moments: PopulationMoments, plan: ModelPlan, still_time: Callable[[], None]
 ) -> tuple[ToldPower, ...]:
     """The same, computed where the records lie."""
-    found = []
-    for measure, most in _highest(plan):
-        query = MomentQuery(measure, most, plan.policy.rules.coalition, plan.valid, plan.population)
-        found += [ToldPower(measure, one, one) for one in moments.of(plan.dataset, query, still_time)]
-    return tuple(found)
+    queries = [
+        MomentQuery(measure, most, plan.policy.rules.coalition, plan.valid, plan.population)
+        for measure, most in _highest(plan)
+    ]
+    found = zip(queries, moments.of(plan.dataset, queries, still_time), strict=True)
+    return tuple(ToldPower(query.measure, one, one) for query, of in found for one in of)
 
 
 def _highest(plan: ModelPlan) -> list[tuple[str, int]]:

@@ -50,9 +50,11 @@ def compute_tables(engine: Engine, judge: Judge, plan: ModelPlan) -> list[tuple[
 
 def lacked_measures(engine: Engine, plan: ModelPlan) -> tuple[str, ...]:
     """The formula's measures that a record of the population lacks: a condition that all meet is none."""
-    if not plan.valid:
+    # What every record of the dataset has need not be counted in a part of them.
+    measures = tuple(name for name in plan.valid if plan.dataset.profiles[name].has_missing)
+    if not measures:
         return ()
-    total = engine.compute(plan.dataset, CellQuery((), plan.population, plan.valid, 1)).facts
+    total = engine.compute(plan.dataset, CellQuery((), plan.population, measures, 1)).facts
     return tuple(m.name for m in total.measures if (m.valid_records != total.records).any())
 
 

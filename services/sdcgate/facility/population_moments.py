@@ -6,7 +6,7 @@ not, either.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
@@ -25,19 +25,27 @@ class PopulationMoments:
         self._kept: OrderedDict[tuple[Dataset, MomentQuery], tuple[PowerSums, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, dataset: Dataset, query: MomentQuery, in_time: Callable[[], None]) -> tuple[PowerSums, ...]:
-        """As `MomentSums.of_population`.
+    def of(
+        self, dataset: Dataset, queries: Sequence[MomentQuery], in_time: Callable[[], None]
+    ) -> list[tuple[PowerSums, ...]]:
+        """As `MomentSums.of_populations`.
 
         `in_time` is called before each statement; what it raises ends the work, and nothing is kept.
         """
-        key = (dataset, query)
+        found: dict[MomentQuery, tuple[PowerSums, ...]] = {}
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        found = self._engine.moment_sums(dataset, in_time).of_population(query)
-        with self._lock:
-            self._kept[key] = found
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return found
+            for query in queries:
+                if (dataset, query) in self._kept:
+                    self._kept.move_to_end((dataset, query))
+                    found[query] = self._kept[dataset, query]
+        missing = [query for query in dict.fromkeys(queries) if query not in found]
+        if missing:
+            found |= zip(
+                missing, self._engine.moment_sums(dataset, in_time).of_populations(missing), strict=True
+            )
+            with self._lock:
+                for query in missing:
+                    self._kept[dataset, query] = found[query]
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        return [found[query] for query in queries]

@@ -16,12 +16,12 @@ class Engine:
         self.asked: list[str] = []
 
     def moment_sums(self, dataset, in_time):
-        def of_population(query):
+        def of_populations(queries):
             in_time()
-            self.asked.append(f"{dataset}:{query.measure}")
-            return (query.measure,)
+            self.asked.append(f"{dataset}:{' '.join(query.measure for query in queries)}")
+            return [(query.measure,) for query in queries]
 
-        return SimpleNamespace(of_population=of_population)
+        return SimpleNamespace(of_populations=of_populations)
 
 
 def nothing() -> None:
@@ -33,8 +33,17 @@ def test_a_population_is_summed_once_and_others_are_others() -> None:
     moments = PopulationMoments(engine)
     income, filtered = MomentQuery("income", 2, 0), MomentQuery("income", 2, 0, ("rent",))
     for dataset, query in (("a", income), ("a", filtered), ("b", income), ("a", income)):
-        assert moments.of(dataset, query, nothing) == ("income",)
+        assert moments.of(dataset, [query], nothing) == [("income",)]
     assert engine.asked == ["a:income", "a:income", "b:income"]
+
+
+def test_measures_that_are_not_known_are_summed_together() -> None:
+    engine = Engine()
+    moments = PopulationMoments(engine)
+    x, y, z = (MomentQuery(measure, 2, 0) for measure in "xyz")
+    assert moments.of("a", [y], nothing) == [("y",)]
+    assert moments.of("a", [x, y, z, x], nothing) == [("x",), ("y",), ("z",), ("x",)]
+    assert engine.asked == ["a:y", "a:x z"]
 
 
 def test_those_asked_last_are_kept(monkeypatch) -> None:
@@ -42,7 +51,7 @@ def test_those_asked_last_are_kept(monkeypatch) -> None:
     engine = Engine()
     moments = PopulationMoments(engine)
     for measure in ("x", "y", "x", "z", "x", "y"):
-        moments.of("a", MomentQuery(measure, 2, 0), nothing)
+        moments.of("a", [MomentQuery(measure, 2, 0)], nothing)
     assert engine.asked == ["a:x", "a:y", "a:z", "a:y"]
 
 
@@ -53,6 +62,6 @@ def test_what_ends_before_its_time_is_not_kept() -> None:
     engine = Engine()
     moments = PopulationMoments(engine)
     with pytest.raises(TimeoutError):
-        moments.of("a", MomentQuery("x", 2, 0), gone)
-    moments.of("a", MomentQuery("x", 2, 0), nothing)
+        moments.of("a", [MomentQuery("x", 2, 0)], gone)
+    moments.of("a", [MomentQuery("x", 2, 0)], nothing)
     assert engine.asked == ["a:x"]
