@@ -9,7 +9,7 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
-from sdcgate.engine.aggregation import Conditions, chosen_records
+from sdcgate.engine.aggregation import RECORDS, Conditions, chosen_records, view_name
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Condition
 from sdcgate.engine.table_plan import plan_conditions
@@ -60,16 +60,35 @@ class LinearRecords:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells two relations of one snapshot apart."""
+        """What tells the texts of two statements over such relations apart: nothing of who is in them."""
         query = self.query
-        return self.conditions, self.cells, query.numbers, query.valid, query.numbered, query.weighted
+        return query.numbers, query.weighted, tuple(map(self.scale, query.measures))
+
+    @property
+    def projection_key(self) -> tuple[Any, ...]:
+        """What tells two relations apart, their columns `carried` aside."""
+        query = self.query
+        named = query.measures, query.valid, query.numbered, query.weighted
+        return view_name(self.dataset), self.conditions, self.cells, *named
 
     def scale(self, measure: str) -> int:
         """What a measure's values are multiplied by in the snapshot."""
         return self.dataset.profiles[measure].scale if measure in self.dataset.profiles else 1
 
     def relation(self, carried: Sequence[str] = ()) -> Any:
-        """Columns `unit`, `cell`, `weight` if there are weights, `x<i>` of each measure: whole numbers."""
+        """Columns `unit`, `cell`, `weight` if there are weights, `x<i>` of each measure: whole numbers.
+
+        By the name that a statement has for them: what they are in the snapshot says the projection, which
+        is compiled apart, so that a statement is written once for all populations.
+        """
+        import ibis
+
+        names = ["unit", "cell", *(["weight"] if self.query.weighted else [])]
+        names += [f"x{place}" for place in range(len(self.query.measures))]
+        return ibis.table(dict.fromkeys((*names, *carried), "int64"), name=RECORDS)
+
+    def projection(self, carried: Sequence[str] = ()) -> Any:
+        """The relation in the snapshot, with further columns of it."""
         import ibis
 
         dataset, query = self.dataset, self.query

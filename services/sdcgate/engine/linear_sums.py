@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdcgate.engine import linear_statements as statements
-from sdcgate.engine.aggregation import view_name
+from sdcgate.engine.aggregation import RECORDS
 from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.linear_records import LinearQuery, linear_records
@@ -18,6 +18,7 @@ from sdcgate.methods.outputs.cell_sums import CellMoments, Scaling
 if TYPE_CHECKING:
     import pyarrow as pa
 
+WITH = "WITH "
 Coefficients = Mapping[str, FloatArray]
 """By name, one value or one a cell."""
 
@@ -244,6 +245,7 @@ class LinearSums:
             by,
             stratum,
             tables=self._tables(shape, scalings, cells, {**coefficients, **squares}),
+            carried=tuple(name for name in dict.fromkeys((by, stratum)) if name not in ("", "unit")),
         )
         columns = range(shape.columns)
         first, second = (
@@ -286,9 +288,16 @@ class LinearSums:
         build: Callable[[], Any],
         *more: Any,
         tables: Mapping[str, "pa.Table"] | None = None,
+        carried: tuple[str, ...] = (),
     ) -> "pa.Table":
-        key = ("linear", kind, view_name(self._records.dataset), self._records.key, *more)
-        return self._database.run(self._database.compiled(key, build), tables)
+        statement = self._database.compiled(("linear", kind, self._records.key, *more), build)
+        projection = self._database.compiled(
+            ("records of linear", self._records.projection_key, carried),
+            lambda: self._records.projection(carried),
+        )
+        # A statement may begin with tables of its own.
+        further = f", {statement[len(WITH) :]}" if statement.startswith(WITH) else f" {statement}"
+        return self._database.run(f"{WITH}{RECORDS} AS ({projection}){further}", tables)
 
 
 def _table(whole: Mapping[str, Any], kind: Any, doubles: Mapping[str, Any] | None = None) -> "pa.Table":
