@@ -23,7 +23,7 @@ from sdcgate.servers.logging import configure, logger, places
 from sdcgate.servers.metrics import Metrics
 from sdcgate.servers.pacing import Pacing
 from sdcgate.servers.probes import Probes
-from sdcgate.servers.process import Signals, write_ready_file
+from sdcgate.servers.process import Signals, keep_what_is_there, write_ready_file
 from sdcgate.servers.rooms import CheckLane, ReadLane, Rooms
 from sdcgate.servers.settings import GrpcServer, Settings
 from sdcgate.servers.tracing import Tracing
@@ -188,8 +188,14 @@ def serve(
     )
     signals = Signals()
     log = logger(name)
+
+    def begin() -> None:
+        if warm_up is not None:
+            warm_up()
+        keep_what_is_there()
+
     try:
-        running.start(warm_up)
+        running.start(begin)
         write_ready_file(ready_file, running.address, running.probes.address)
         log.info("ready", address=running.address, metrics=running.probes.address)
         signals.first.wait()

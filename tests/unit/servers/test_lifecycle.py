@@ -380,10 +380,12 @@ def test_a_running_call_ends_before_the_service_does(places):
 
 
 SCRIPT = """
+import gc
 import time
 from sdcgate.servers.lifecycle import serve
 from sdcgate.servers.settings import Settings
 serve("risk", lambda server: None, [], Settings(), lambda token: None, warm_up=lambda: time.sleep(0.2))
+print(gc.get_freeze_count())
 """
 
 
@@ -396,7 +398,8 @@ def test_a_process_says_where_it_listens_and_leaves_nothing_behind(tmp_path, num
         "SDCGATE_RISK__PORT": "0",
         "SDCGATE_RISK__METRICS_PORT": "0",
     }
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stdout=pipe, stderr=pipe)
     ready = state / "run" / "risk.json"
     try:
         for _ in range(200):
@@ -407,11 +410,12 @@ def test_a_process_says_where_it_listens_and_leaves_nothing_behind(tmp_path, num
         with urllib.request.urlopen(f"http://{where['metrics']}/readyz", timeout=2) as answer:
             assert answer.status == 200
         process.send_signal(number)
-        _, logged = process.communicate(timeout=10)
+        kept, logged = process.communicate(timeout=10)
     finally:
         process.kill()
     assert process.returncode == 0
     assert not ready.exists()
+    assert int(kept) > 10_000, "full collections go through all that was there when it was ready"
     events = [json.loads(line)["event"] for line in logged.decode().splitlines()]
     assert events == ["ready", "draining", "stopped"]
 
