@@ -173,12 +173,16 @@ def regions_projection(dataset: Dataset, columns: Sequence[str], measures: Seque
     The table `members` says which region the records with the same codes in `columns` belong to; the column
     `<measure column>_missing` is 1 where the measure is missing.
     """
-    import ibis
-
-    table = _with_missing_flags(snapshot_table(dataset), columns)
-    members = ibis.table({**dict.fromkeys(columns, "int64"), "region": "int64"}, name=MEMBERS)
+    table, members = _with_missing_flags(snapshot_table(dataset), columns), members_at(columns)
     joined = table.cross_join(members) if not columns else table.join(members, list(columns))
     return joined.select(**_carried(joined, dataset, measures), c0=joined.region)
+
+
+def members_at(columns: Sequence[str]) -> Any:
+    """The table that says which regions the codes in some columns belong to."""
+    import ibis
+
+    return ibis.table({**dict.fromkeys(columns, "int64"), "region": "int64"}, name=MEMBERS)
 
 
 def distinct_codes(dataset: Dataset, columns: Sequence[str]) -> Any:

@@ -17,6 +17,7 @@ from sdcgate.engine.aggregation import (
     Statement,
     cells_projection,
     counted_codes,
+    members_at,
     regions_projection,
     shape_of_query,
     statement,
@@ -185,8 +186,10 @@ class Engine:
     def warm_up(self) -> list[SnapshotDamaged]:
         """Verifies the newest snapshots and runs a first query on each, so that no caller waits for it.
 
-        Returns what is wrong with those that nothing can be answered from.
+        Where there are none yet, what writes queries is loaded. Returns what is wrong with those that nothing
+        can be answered from.
         """
+        self._database.compiled("the first", lambda: members_at(("code",)).count())
         damaged = []
         for name in self._snapshots.versions():
             try:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sdcgate.engine.aggregation import MEMBERS, RECORDS, Conditions, chosen_records
+from sdcgate.engine.aggregation import MEMBERS, RECORDS, Conditions, chosen_records, members_at
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.dialects import Dialect, fitting_sum, largest, nearest, wide_sum
 from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
@@ -54,7 +54,7 @@ def projection(
     value = dataset.measure_column(measure)
     if columns is None:
         return table.select(g=ibis.literal(0, type="int64"), unit=table["unit"], x=table[value])
-    members = ibis.table({**dict.fromkeys(columns, "int64"), "region": "int64"}, name=MEMBERS)
+    members = members_at(columns)
     joined = table.join(members, list(columns)) if columns else table.cross_join(members)
     return joined.select(g=joined.region, unit=joined["unit"], x=joined[value])
 

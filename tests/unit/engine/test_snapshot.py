@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -189,3 +191,16 @@ def test_no_count_and_no_value_stands_in_a_repr(bench, people):
     for shown in (repr(dataset), repr(computed), repr(dataset.profiles)):
         assert "77" not in shown.replace(dataset.content_hash, "")
         assert "98765" not in shown
+
+
+def test_an_engine_without_datasets_loads_what_writes_queries(tmp_path):
+    """Else whoever asks first would wait for it."""
+    (tmp_path / "data").mkdir()
+    script = (
+        "import sys; from pathlib import Path; from sdcgate.engine import Engine; "
+        f"engine = Engine(Path({str(tmp_path / 'data')!r}), Path({str(tmp_path / 'store')!r}), bytes(32)); "
+        "before = 'ibis' in sys.modules; assert engine.warm_up() == []; "
+        "print(before, 'ibis.backends.sql.compilers.duckdb' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["False", "True"]
