@@ -48,7 +48,7 @@ def against_acro() -> list[Result]:
 
 
 def _records(records: int, python: Path) -> list[Result]:
-    with tempfile.TemporaryDirectory() as folder, _acro(python, records) as theirs:
+    with tempfile.TemporaryDirectory() as folder, acro_process(python, records) as theirs:
         root = Path(folder)
         with_numbers(make(records)).to_parquet(root / "records.parquet")
         settings = Settings(state_dir=root / "state", data_root=root)
@@ -97,7 +97,7 @@ def _fit(researcher: Client, formula: str) -> None:
 
 
 @contextmanager
-def _acro(python: Path, records: int) -> Iterator[Callable[[str], float]]:
+def acro_process(python: Path, records: int) -> Iterator[Callable[[str], float]]:
     """A process of ACRO's with the records in memory; called, it times one crosstab in milliseconds."""
     command = [str(python), str(Path(__file__).with_name("acro_side.py")), str(records)]
     with subprocess.Popen(

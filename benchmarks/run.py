@@ -74,6 +74,7 @@ def main() -> None:
     from assess_table import assess_table
     from decoding import decoding
     from dependent_keys import dependent_keys
+    from first_models import first_models
     from individual_risk import individual_risk
     from large_files import large_files
     from linkage import linkage
@@ -92,6 +93,7 @@ def main() -> None:
         "three_way": three_way,
         "withheld": withheld,
         "against_acro": against_acro,
+        "first_models": first_models,
         "assess_table": assess_table,
         "decoding": decoding,
         "processes": processes,
