@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from intruder_by_scipy import Intruder
 from made_tables import at, axis, counts, facts, flags, margins_absent, problem, rand_problem, with_margins
-from sdcgate.methods.tables.audit import Search, audit
+from sdcgate.methods.tables.audit import audit, verdict
 from sdcgate.methods.tables.intruder import Possibilities
 from sdcgate.methods.tables.problem import Proof
 from sdcgate.methods.tables.quantities import RECORDS
+from sdcgate.methods.tables.search import Search
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import no_tables, verify
 
@@ -148,7 +149,7 @@ def test_units_that_do_not_add_up_are_proved_on_real_data():
 def test_a_verdict_keeps_only_witnesses_that_are_needed():
     search = Search(SQUARE, CORNERS, no_tables(SQUARE))
     search.tables = audit_tables(SQUARE, (1, 2, -1, 3))
-    assert len(search.verdict().witnesses) == 1
+    assert len(verdict(search).witnesses) == 1
 
 
 def audit_tables(of, steps):

@@ -10,13 +10,15 @@ be; if it is refuted, some other cell has to be withheld, which is an inequality
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.tables.audit import Audit, Search, audited
+from sdcgate.methods.tables.audit import Audit, audited
 from sdcgate.methods.tables.covering_program import Cheapest, CoveringProgram
 from sdcgate.methods.tables.pattern import could_be_withheld
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.protection_cuts import Attacker, Cut, attackers
 from sdcgate.methods.tables.proved_pattern import Protection, protection, repaired
 from sdcgate.methods.tables.quantities import SUMS
+from sdcgate.methods.tables.search import Search
+from sdcgate.methods.tables.settling import settle
 from sdcgate.methods.tables.solver import INFINITY, Deadline
 from sdcgate.methods.tables.witnesses import no_tables, required
 
@@ -209,7 +211,7 @@ class Bounding:
             tried = wider.copy()
             tried[others[begun : begun + more]] = True
             search = Search(self.problem, tried, no_tables(self.problem))
-            search.settle(quantity, cell, deadline)
+            settle(search, quantity, cell, deadline)
             if search.refuted[cell]:
                 begun, wider = begun + more, tried
             elif more == 1:

@@ -12,7 +12,7 @@ from enum import Enum, auto
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.audit import directions
+from sdcgate.methods.tables.directions import directions
 from sdcgate.methods.tables.joint_alike import alike
 from sdcgate.methods.tables.joint_moves import Metric, agrees, moved, raised
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted

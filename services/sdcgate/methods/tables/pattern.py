@@ -5,10 +5,10 @@ from copy import copy
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.tables.audit import MARGIN
 from sdcgate.methods.tables.intruder import Possibilities
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.quantities import RECORDS, SUMS
+from sdcgate.methods.tables.search import MARGIN
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.witnesses import Tables, reach, required
 

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.tables.audit import Audit, Leak, Search
+from sdcgate.methods.tables.audit import Audit, Leak, verdict
 from sdcgate.methods.tables.freedom import superfluous
 from sdcgate.methods.tables.pattern import Pattern
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.quantities import RECORDS, SUMS, UNITS
+from sdcgate.methods.tables.search import Search
+from sdcgate.methods.tables.settling import settle
 from sdcgate.methods.tables.solver import INFINITY, Deadline
+from sdcgate.methods.tables.sweeping import sweep
 from sdcgate.methods.tables.witnesses import Tables, Witnesses, agreeing, no_tables
 
 LEAST_EFFORT, EFFORT_SHARE = 150.0, 0.25
@@ -63,7 +66,7 @@ def grown(
         spent = deadline.effort - began
         enough = min(deadline.effort + max(EFFORT_SHARE * spent, LEAST_EFFORT), deadline.spare)
         pattern, search = given_back(pattern, search, INFINITY if thorough else enough, deadline)
-    return protection(pattern.problem, pattern.unsafe, pattern.withheld, search.verdict())
+    return protection(pattern.problem, pattern.unsafe, pattern.withheld, verdict(search))
 
 
 def protection(problem: Problem, unsafe: BoolArray, withheld: BoolArray, found: Audit) -> Protection:
@@ -98,9 +101,9 @@ def repaired(
     pattern.withheld = withheld | unsafe
     search = Search(problem, pattern.withheld, no_tables(problem))
     if not search.hopeless:
-        search.sweep(deadline)
+        sweep(search, deadline)
         while not deadline.over and len(left := search.unsettled()):
-            search.settle(int(left[0, 0]), int(left[0, 1]), deadline, integers=False)
+            settle(search, int(left[0, 0]), int(left[0, 1]), deadline, integers=False)
     return grown(pattern, deadline, search.tables, thorough)
 
 
@@ -113,7 +116,7 @@ def _proved(pattern: Pattern, tables: Tables, deadline: Deadline) -> Search:
         if len(left) == 0:
             break
         quantity, cell = (int(number) for number in left[0])
-        search.settle(quantity, cell, deadline, integers=pattern.thorough)
+        settle(search, quantity, cell, deadline, integers=pattern.thorough)
         if not search.narrow()[quantity, cell] or deadline.over:
             continue
         before = pattern.withheld.copy()
@@ -132,7 +135,7 @@ def _searched(pattern: Pattern, tables: Tables, deadline: Deadline) -> Search:
     search = Search(pattern.problem, pattern.withheld, tables)
     search.offer(pattern.moves, deadline)
     if len(search.unsettled()) > FEW:
-        search.sweep(deadline)
+        sweep(search, deadline)
     return search
 
 
@@ -190,7 +193,7 @@ def _less(pattern: Pattern, search: Search, given: BoolArray, deadline: Deadline
     tables = search.tables.chosen(agreeing(problem, smaller.withheld, search.tables))
     fewer = Search(problem, smaller.withheld, tables)
     if given.sum() > 1:
-        fewer.sweep(deadline)
+        sweep(fewer, deadline)
     smaller.grow(fewer.tables, deadline)
     if np.array_equal(smaller.withheld, pattern.withheld):
         return pattern, search

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.tables.audit import verdict
 from sdcgate.methods.tables.cheaper import cheaper
 from sdcgate.methods.tables.pattern import Pattern
 from sdcgate.methods.tables.problem import Problem, Proof
@@ -123,7 +124,7 @@ def _impossible(pattern: Pattern, tables: Tables, deadline: Deadline) -> Protect
 
 
 def _not_protected(pattern: Pattern, found: Widest) -> Protection:
-    return protection(pattern.problem, pattern.unsafe, found.withheld, found.search.verdict())
+    return protection(pattern.problem, pattern.unsafe, found.withheld, verdict(found.search))
 
 
 def _from_above(pattern: Pattern, best: Protection, deadline: Deadline) -> Protection:
@@ -136,7 +137,7 @@ def _from_above(pattern: Pattern, best: Protection, deadline: Deadline) -> Prote
     pattern.withheld = found.withheld
     most = min(LEAST_EFFORT, LEAST_SHARE / SPARE_SHARE * deadline.spare)
     given, search = given_back(pattern, found.search, deadline.effort + most, deadline)
-    return protection(pattern.problem, pattern.unsafe, given.withheld, search.verdict())
+    return protection(pattern.problem, pattern.unsafe, given.withheld, verdict(search))
 
 
 def _worth(found: Protection) -> tuple[bool, float]:

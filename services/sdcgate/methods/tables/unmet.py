@@ -6,10 +6,11 @@ from enum import StrEnum
 
 import numpy as np
 
-from sdcgate.methods.tables.audit import MARGIN, Leak
+from sdcgate.methods.tables.audit import Leak
 from sdcgate.methods.tables.problem import Problem, Proof
 from sdcgate.methods.tables.proved_pattern import Protection
 from sdcgate.methods.tables.quantities import SUMS
+from sdcgate.methods.tables.search import MARGIN
 from sdcgate.methods.tables.witnesses import required, true_sums
 
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.tables.audit import Search
 from sdcgate.methods.tables.bound_propagation import record_ranges
 from sdcgate.methods.tables.pattern import could_be_withheld
 from sdcgate.methods.tables.problem import Problem
+from sdcgate.methods.tables.search import Search
+from sdcgate.methods.tables.settling import settle
 from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.sweeping import sweep
 from sdcgate.methods.tables.witnesses import Tables, agreeing, required
 
 
@@ -53,11 +55,11 @@ def widest(
         search = Search(problem, withheld, tables.chosen(agreeing(problem, withheld, tables)))
         if search.hopeless:
             return Widest(withheld, search, impossible=False)
-        search.refute(narrow, ranges)
+        search.refute_records(narrow, ranges)
         if _unsafe_refuted(search, unsafe, deadline, first):
             told = search.refuted & unsafe & ~_by_scale(problem, withheld, unsafe)
             return Widest(withheld, search, impossible=certain and bool(told.any()))
-        _settle(search, ~unsafe, deadline)
+        _settle_these(search, ~unsafe, deadline)
         narrow = np.logical_or.reduce(search.narrow(), axis=0)
         spare = narrow & ~unsafe
         if deadline.over or not spare.any() or (narrow & unsafe).any():
@@ -77,10 +79,10 @@ def _unsafe_refuted(search: Search, unsafe: BoolArray, deadline: Deadline, first
     """Whether an unsafe cell is shown to be too narrow; those that are `first` come before a sweep."""
     if (search.refuted & unsafe).any():
         return True
-    if len(first) and _settle(search, np.isin(np.arange(len(unsafe)), first), deadline, integers=True):
+    if len(first) and _settle_these(search, np.isin(np.arange(len(unsafe)), first), deadline, integers=True):
         return True
-    search.sweep(deadline)
-    return _settle(search, unsafe, deadline, integers=True)
+    sweep(search, deadline)
+    return _settle_these(search, unsafe, deadline, integers=True)
 
 
 def _too_close(problem: Problem, withheld: BoolArray, ranges: tuple[FloatArray, FloatArray]) -> BoolArray:
@@ -90,13 +92,13 @@ def _too_close(problem: Problem, withheld: BoolArray, ranges: tuple[FloatArray, 
     return asked & (upper - lower < problem.count_width)
 
 
-def _settle(search: Search, which: BoolArray, deadline: Deadline, integers: bool = False) -> bool:
+def _settle_these(search: Search, which: BoolArray, deadline: Deadline, integers: bool = False) -> bool:
     """Settle cells; with integers up to the first that is too narrow, and whether there is one."""
     for quantity, cell in search.unsettled().tolist():
         if deadline.over:
             break
         if which[cell] and not search.refuted[cell] and search.narrow()[quantity, cell]:
-            search.settle(quantity, cell, deadline, integers)
+            settle(search, quantity, cell, deadline, integers)
             if integers and search.refuted[cell]:
                 return True
     return False
