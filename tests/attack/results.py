@@ -26,7 +26,10 @@ def store(found: dict[str, Any]) -> None:
         known = rows.get(row["attack"], row)
         rows[row["attack"]] = row | ({"acro": known["acro"]} if row["acro"] == NOT_RUN else {})
     kept = [rows[attack.name] for attack in ATTACKS if attack.name in rows]
-    FILE.write_text(json.dumps({**before, **found, "attacks": kept}, indent=1) + "\n", encoding="utf-8")
+    whole = {**before, **found, "attacks": kept}
+    if "waiting_times" in found:
+        whole["waiting_times"] = before.get("waiting_times", {}) | found["waiting_times"]
+    FILE.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     page = re.sub(
         r"\| attack \| requests \|.*?\n(?=\n)",
         lambda _: page_table(kept) + "\n",

@@ -92,8 +92,13 @@ def on_acro(attack: Attack, acro: AcroProcess | None) -> bool | str:
         return False
 
 
-def waiting_times(houses: tuple[ServedHouse, ServedHouse], trials: int, fresh: int) -> dict[str, Any]:
-    """The attack by stopwatch, with and without steps of time; each way has an order of files of its own."""
+def waiting_times(
+    houses: tuple[ServedHouse, ServedHouse], trials: int, fresh: int, note: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """The attack by stopwatch, with and without steps of time; each way has an order of files of its own.
+
+    What was found so far is noted after each way, as one may take an hour.
+    """
     worlds = timing.twins()
     fooled = Careless(worlds[0], work=LEAK), Careless(worlds[1], work=LEAK)
     careless = timing.stopwatch(lambda _: fooled, CARELESS_TRIALS).found()
@@ -118,6 +123,7 @@ def waiting_times(houses: tuple[ServedHouse, ServedHouse], trials: int, fresh: i
             if not policy:
                 least = times.least_leak
                 found[name]["least_leak_found_ms"] = least and round(1000 * least, 1)
+            note(found)
     return found
 
 
@@ -196,7 +202,12 @@ def main() -> int:
         rows = attacked(asked.only, houses, acro)
         found: dict[str, Any] = {"made": datetime.now(UTC).date().isoformat(), "attacks": rows}
         if asked.trials:
-            found["waiting_times"] = waiting_times(houses, asked.trials, asked.fresh)
+            found["waiting_times"] = waiting_times(
+                houses,
+                asked.trials,
+                asked.fresh,
+                lambda so_far: results.store(found | {"waiting_times": so_far}),
+            )
             print(json.dumps({PAIRED: found["waiting_times"]}, indent=1))
         if asked.stream:
             found["ordinary_stream"] = ordinary_stream.measured(houses[0], asked.stream, asked.stream_seconds)

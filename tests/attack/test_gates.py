@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attack import gates
+from attack import gates, results
 from attack.hearing import Answer
 from attack.timing import FEWEST_TRIALS, LARGEST_AUC, LEAKS, Stopwatch, orders, stopwatch
 
@@ -131,3 +131,13 @@ def test_a_run_as_it_should_be_has_no_failures() -> None:
 def test_what_is_not_as_expected_fails_the_run(part: str, changed: Any, told: str) -> None:
     (failure,) = gates.failures(GOOD | {part: changed})
     assert told in failure
+
+
+def test_ways_of_waiting_that_were_not_measured_again_stay_as_they_were(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FILE", tmp_path / "results.json")
+    monkeypatch.setattr(results, "PAGE", tmp_path / "attacks.md")
+    results.PAGE.write_text("| attack | requests |\n\n", encoding="utf-8")
+    for way, trials in (("at once", 2000), ("in steps", 400), ("at once", 800)):
+        results.store({"attacks": [], "waiting_times": {way: {"trials": trials}}})
+    found = results.stored()["waiting_times"]
+    assert {way: times["trials"] for way, times in found.items()} == {"at once": 800, "in steps": 400}
