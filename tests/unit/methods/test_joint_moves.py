@@ -263,3 +263,13 @@ def test_what_the_moves_of_others_show_to_be_wide_is_not_moved_itself(monkeypatc
     assert found.lowest == pytest.approx(np.zeros(4), abs=1e-9)
     assert found.highest == pytest.approx(np.full(4, 14.0))
     assert len(asked) == 1
+
+
+def test_where_nobody_is_nothing_moves():
+    """No sum is known of the codes that are left, and nobody has them: no move begins there."""
+    hidden = [box(age=1, sex=1), box(age=2)]
+    held = Held(Combinations(tuple(FULL), np.zeros((0, 3), dtype=np.int64)), np.zeros(0))
+    system = joint_system(set(FULL), {}, hidden, FULL, held=held)
+    found = moved(system, system.held, np.zeros(2), np.ones(2, dtype=np.bool_), Deadline(10.0))
+    assert found.lowest.tolist() == found.highest.tolist() == [0.0, 0.0]
+    assert not joint_intervals(system, 3, 0, Deadline(10.0)).narrow.any()

@@ -251,7 +251,9 @@ class _Position:
         off = self.metric.off(ways)
         relative = ways if self._own else ways * (self.metric.weights / self.amounts)[:, None]
         for sign in (1.0, -1.0):
-            most = np.maximum(-(sign * relative).min(axis=0), -(sign * shares).min(axis=0, initial=0.0))
+            most = np.maximum(
+                -(sign * relative).min(axis=0, initial=0.0), -(sign * shares).min(axis=0, initial=0.0)
+            )
             step = np.where(most > NEVER, 1.0 / np.maximum(most, NEVER), 0.0)
             step[~(step * off <= self.room)] = 0.0
             ends = self.values[:, None] + sign * step * changes
