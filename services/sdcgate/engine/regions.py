@@ -107,10 +107,10 @@ def region_members(
         chosen.append(np.flatnonzero(inside))
     numbers = np.repeat(np.arange(len(regions), dtype=np.int64), [len(rows) for rows in chosen])
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *chosen])
-    used, members = np.unique(rows, return_inverse=True)
-    return RegionMembers(
-        {name: values[used] for name, values in codes.items()}, len(used), numbers, members.reshape(-1)
-    )
+    inside_some = np.zeros(atoms, dtype=np.bool_)
+    inside_some[rows] = True
+    used, members = np.flatnonzero(inside_some), (np.cumsum(inside_some) - 1)[rows]
+    return RegionMembers({name: values[used] for name, values in codes.items()}, len(used), numbers, members)
 
 
 def kinds_of_regions(dataset: Dataset) -> list[Statement]:
