@@ -2,6 +2,7 @@
 
 import time
 
+import highspy
 import numpy as np
 import pytest
 
@@ -28,18 +29,22 @@ def test_an_integer_program_has_no_more_time_for_having_run_before():
     assert took < 0.45
 
 
-def test_a_corner_that_is_off_by_rounding_is_mended_from_where_it_is(monkeypatch):
-    """Found anew from nothing it takes all pivots once more: seconds, in place of milliseconds."""
-    rng, size = np.random.default_rng(2), 40
-    rows, sums = Rows(), rng.integers(1, 30, (2, size)).astype(np.float64)
+def transport(size=40):
+    """A program with many corners, its cost and the bounds of its columns."""
+    rng, rows = np.random.default_rng(2), Rows()
+    sums = rng.integers(1, 30, (2, size)).astype(np.float64)
     sums[0, 0] += max(0.0, sums[1].sum() - sums[0].sum())
     sums[1, 0] += max(0.0, sums[0].sum() - sums[1].sum())
-    first = rows.start(sums.reshape(-1), sums.reshape(-1))
-    columns = np.arange(size * size)
+    first, columns = rows.start(sums.reshape(-1), sums.reshape(-1)), np.arange(size * size)
     rows.put(first + columns // size, columns, 1.0)
     rows.put(first + size + columns % size, columns, 1.0)
-    lower, upper, cost = np.zeros(size * size), np.full(size * size, 1e4), rng.random(size * size)
     program = Program(rows, size * size, primal=True)
+    return program, rng.random(size * size), np.zeros(size * size), np.full(size * size, 1e4)
+
+
+def test_a_corner_that_is_off_by_rounding_is_mended_from_where_it_is(monkeypatch):
+    """Found anew from nothing it takes all pivots once more: seconds, in place of milliseconds."""
+    program, cost, lower, upper = transport()
     best = program.maximise(cost, lower, upper, Deadline(10.0))
     seen, pivots, run = iter((False, True, True)), list[int](), Program._run
 
@@ -53,3 +58,20 @@ def test_a_corner_that_is_off_by_rounding_is_mended_from_where_it_is(monkeypatch
     again = program.maximise(cost, lower, upper, Deadline(10.0))
     assert again @ cost == pytest.approx(best @ cost)
     assert pivots == [0, 0]
+
+
+def test_what_cannot_be_mended_so_is_found_anew(monkeypatch):
+    program, cost, lower, upper = transport()
+    best = program.maximise(cost, lower, upper, Deadline(10.0))
+    seen, runs, run = iter((False, False, True)), list[object](), Program._run
+
+    def wrong_once(self, deadline):
+        status = run(self, deadline)
+        runs.append(highspy.HighsModelStatus.kInfeasible if len(runs) == 1 else status)
+        return runs[-1]
+
+    monkeypatch.setattr(Program, "_is_feasible", property(lambda _: next(seen)))
+    monkeypatch.setattr(Program, "_run", wrong_once)
+    again = program.maximise(cost, lower, upper, Deadline(10.0))
+    assert again @ cost == pytest.approx(best @ cost)
+    assert len(runs) == 3

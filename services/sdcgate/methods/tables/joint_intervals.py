@@ -230,7 +230,10 @@ class _Search:
         np.maximum(self._highest, found.highest, out=self._highest)
 
     def _compare(self) -> None:
-        """Find out which of the close ones are alike, where they are many."""
+        """Find out which of the close ones are alike, where they are many.
+
+        What known sums tell is narrow, whatever room they have: that stands for rounding only.
+        """
         close = np.flatnonzero(self.close)
         if self._explained is Explained.EACH or self._floored or len(close) <= MANY:
             return

@@ -247,12 +247,14 @@ class Program:
         if afresh:
             self._solver.setBasis()
         status = self._run(deadline)
-        if self._linear and status in self._enough and not self._is_feasible:
-            # Off by rounding as a rule: from the same corner, factorised anew, it is mended by a few pivots.
+        off = self._linear and status in self._enough and not self._is_feasible
+        if off:
+            # By rounding as a rule: from the same corner, factorised anew, it is mended by a few pivots.
             self._solver.setBasis(self._solver.getBasis())
             self._solver.setOptionValue("simplex_strategy", DUAL)
             status = self._run(deadline)
-        if self._linear and (status in self._failed or (status in self._enough and not self._is_feasible)):
+            off = status != self._late and not self._is_feasible
+        if self._linear and (status in self._failed or off):
             self._solver.setBasis()
             self._solver.setOptionValue("simplex_strategy", DUAL)
             self._perturb(True)
