@@ -8,7 +8,7 @@ import numpy as np
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.costs import costs
-from sdcgate.facility.differencing import Inspector, TooManyDifferences, unsafe_differences
+from sdcgate.facility.differencing import TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.findings import (
     OF_CELLS,
@@ -18,6 +18,7 @@ from sdcgate.facility.findings import (
     unsafe_difference,
 )
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied
+from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_look import UNKNOWN, JointlyUnproved, Truth
 from sdcgate.facility.knowledge import NOTHING_TOLD, Knowledge, ReleasedTable, Told
 from sdcgate.facility.outcomes import Outcome

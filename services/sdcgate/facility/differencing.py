@@ -4,34 +4,22 @@ The records of a difference follow from counts; its units, households and contri
 counts them in the data. Bounds that need no data rule out all but a few candidates first.
 """
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdcgate.engine.queries import Region
-from sdcgate.facility.disclosed_groups import DisclosedGroups, without
+from sdcgate.facility.difference_bounds import ROOM, candidates, near_enough
+from sdcgate.facility.disclosed_groups import without
 from sdcgate.facility.disclosed_lines import line_differences, perhaps_told, sizes_of
+from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.knowledge import ReleasedTable
-from sdcgate.methods.cells import Axis, BoolArray, Contributors, Facts, FloatArray, MeasureFacts
-from sdcgate.methods.rules import Finding, Rules
+from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.attrition import few_apart
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.concentration import (
-    excess,
-    ranks_of,
-    rules_on_contributions,
-    sensitive,
-    with_ranks,
-)
-from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.nesting import Nested
 from sdcgate.methods.tables.released_cells import Near, ReleasedCells
-
-ROOM = 1e-6
-"""Share by which bounds of pairs are wider than those of candidates."""
-LARGEST_HOUSEHOLD = 30
-"""Units of one household at most, where only the number of units bounds the number of households."""
 
 
 class TooManyDifferences(Exception):
@@ -55,65 +43,6 @@ class Differences:
     def note(self, cell: int, only_filters: bool) -> None:
         """Flag a cell."""
         (self.by_filter if only_filters else self.by_detail)[cell] = True
-
-
-@dataclass(frozen=True, slots=True)
-class Inspector:
-    """Judges regions of the data by the rules of cells: the engine counts, the risk service judges."""
-
-    rules: Rules
-    records_per_respondent: int
-    """Most records of one unit or, where units belong to holdings, of one holding."""
-    count: Callable[[Sequence[Region], Sequence[str]], Facts]
-    judge: Callable[[Facts], Sequence[Finding]]
-    pulse: Callable[[], None] = unhurried
-    """Called again and again on the way; what it raises ends the work."""
-    also: Callable[[Sequence[Region], Sequence[str]], BoolArray] | None = None
-    """Says of the same regions which are unsafe for another reason."""
-    attrition: Set[str] = frozenset()
-    """Variables that vary within units, where units must not tell how few are in one cell only."""
-    groups: DisclosedGroups | None = None
-    """Judges regions by group disclosure."""
-
-    def unsafe(self, regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
-        """Which regions break a rule, shape (regions,); contributors are counted for these measures."""
-        return self.unsafe_of_each([(regions, measures)])[0]
-
-    def unsafe_of_each(self, asked: Sequence[tuple[Sequence[Region], Sequence[str]]]) -> list[BoolArray]:
-        """As `unsafe` of each by itself; the same regions are counted once, for the measures of all."""
-        together: dict[tuple[Region, ...], dict[str, None]] = {}
-        for regions, measures in asked:
-            together.setdefault(tuple(regions), {}).update(dict.fromkeys(measures))
-        counted: dict[tuple[Region, ...], Facts] = {}
-        for every, names in together.items():
-            self.pulse()
-            if every:
-                counted[every] = self.count(every, tuple(names))
-        return [
-            self._judged(regions, measures, counted[tuple(regions)])
-            if regions
-            else np.zeros(0, dtype=np.bool_)
-            for regions, measures in asked
-        ]
-
-    def _judged(self, regions: Sequence[Region], measures: Sequence[str], counted: Facts) -> BoolArray:
-        """Which regions break a rule, shape (regions,), by facts of these measures and perhaps others."""
-        unsafe = np.zeros(len(regions), dtype=np.bool_)
-        self.pulse()
-        by_name = {measure.name: measure for measure in counted.measures}
-        facts = replace(counted, measures=tuple(by_name[name] for name in measures))
-        for finding in self.judge(facts):
-            unsafe[list(finding.cells)] = True
-        if self.groups is not None:
-            unsafe |= self.groups.unsafe(regions)
-        if self.also is not None:
-            unsafe |= self.also(regions, measures)
-        return unsafe
-
-
-def region_axis(number: int) -> tuple[Axis, ...]:
-    """An axis on which regions stand side by side as cells, so that the rules of cells judge them."""
-    return (Axis("difference", "difference", tuple(map(str, range(number))), (-1,) * number),)
 
 
 def unsafe_differences(
@@ -176,7 +105,7 @@ def _looked_at(new: ReleasedTable, released: ReleasedCells, inspector: Inspector
     found: dict[tuple[int, int], _Difference] = {}
     earlier = released.facts()
     sensitive = inspector.groups is not None and any(map(inspector.groups.restricts, new.boxes))
-    near = Near(np.inf, same=True) if sensitive else _near(new.facts, earlier, inspector)
+    near = Near(np.inf, same=True) if sensitive else near_enough(new.facts, earlier, inspector)
     pairs = released.nested(new.table, near)
     _note_attrition(new, released, pairs, inspector, noted)
     possible = candidates(new.facts, earlier, pairs, inspector)
@@ -311,84 +240,3 @@ def differing_variables(first: Box, second: Box) -> set[str]:
     """Variables in which two boxes differ."""
     one, other = dict(first), dict(second)
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
-
-
-def candidates(new: Facts, old: Facts, pairs: Nested, inspector: Inspector) -> BoolArray:
-    """Pairs whose difference could break a rule, judged without the data; every other pair is safe."""
-    rules, records = inspector.rules, pairs.difference_records
-    some = records > 0
-    possible = np.zeros(len(records), dtype=np.bool_)
-    if rules.minimum_units:
-        possible |= records < rules.minimum_units.units * inspector.records_per_respondent
-    if rules.minimum_households and new.households is not None and old.households is not None:
-        mine, theirs = new.households[pairs.new_cells], old.households[pairs.old_cells]
-        # The larger box has at most the households of the smaller and of the difference together.
-        least = np.where(pairs.new_inside_old, theirs - mine, mine - theirs)
-        wanted = rules.minimum_households.households
-        few = records < wanted * LARGEST_HOUSEHOLD * inspector.records_per_respondent
-        possible |= (least < wanted * (1 + 1e-9)) & few
-    for measure in new.measures:
-        earlier = next((known for known in old.measures if known.name == measure.name), None)
-        if earlier is not None:
-            possible |= _could_be_dominated(measure, earlier, pairs, rules)
-    return some & possible
-
-
-def _near(new: Facts, old: Facts, inspector: Inspector) -> Near:
-    """Bounds of the differences that `candidates` may find possible; all others need not be formed."""
-    rules, records = inspector.rules, 0.0
-    if rules.minimum_units:
-        records = rules.minimum_units.units * inspector.records_per_respondent
-    if rules.minimum_households:
-        most = rules.minimum_households.households * LARGEST_HOUSEHOLD * inspector.records_per_respondent
-        records = max(records, most)
-    near = Near(records)
-    if inspector.attrition and rules.minimum_units:
-        near = replace(near, units=rules.minimum_units.units, new_units=new.units)
-    for mine, theirs in zip(new.measures, old.measures, strict=False):
-        sums = mine.absolute_sums, theirs.absolute_sums
-        bounds = _dominated(mine, rules), _dominated(theirs, rules)
-        return replace(near, new=bounds[0], old=bounds[1], new_sums=sums[0], old_sums=sums[1])
-    return near
-
-
-def _dominated(outer: MeasureFacts, rules: Rules) -> FloatArray:
-    """Up to which sum a part of each cell could be dominated by the cell's largest contributors."""
-    least = np.full(len(outer.absolute_sums), 0.0 if rules.equal_values else -np.inf)
-    if not _bounded(outer, rules):
-        return np.full(len(least), np.inf)
-    for rule in rules_on_contributions(rules):
-        largest = with_ranks(outer.largest, ranks_of(rule))
-        contributors = Contributors(largest, largest.sum(axis=1))
-        least = np.maximum(least, contributors.totals + excess(rule, contributors))
-    return least * (1 + ROOM) + ROOM
-
-
-def _bounded(measure: MeasureFacts, rules: Rules) -> bool:
-    """Whether a unit's part of a difference is at most its part of the larger box: no value is negative.
-
-    What a weighted contribution to an earlier release was is not kept.
-    """
-    low = measure.lower_bound
-    return low is not None and low >= 0 and not rules.contributions.weighted
-
-
-def _could_be_dominated(new: MeasureFacts, old: MeasureFacts, pairs: Nested, rules: Rules) -> BoolArray:
-    """Whether the largest contributors of the larger box could dominate what is left; others cannot."""
-    mine, theirs = new.absolute_sums[pairs.new_cells], old.absolute_sums[pairs.old_cells]
-    total = np.where(pairs.new_inside_old, theirs - mine, mine - theirs)
-    if not _bounded(new, rules):
-        return np.ones(len(total), dtype=np.bool_)
-    ranks = min(new.largest.shape[1], old.largest.shape[1])
-    outer: FloatArray = np.where(
-        pairs.new_inside_old[:, None],
-        old.largest[pairs.old_cells, :ranks],
-        new.largest[pairs.new_cells, :ranks],
-    )
-    possible = np.zeros(len(total), dtype=np.bool_)
-    for rule in rules_on_contributions(rules):
-        at_most = Contributors(with_ranks(outer, ranks_of(rule)), total)
-        possible |= ~(total > 0) | sensitive(rule, at_most)
-    if rules.equal_values:
-        possible |= total <= 0
-    return possible

@@ -13,8 +13,8 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.boxes import as_if_published
-from sdcgate.facility.differencing import Inspector
 from sdcgate.facility.findings import unsafe_cells
+from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
 from sdcgate.facility.plan import Plan
 from sdcgate.methods.cells import BoolArray, FloatArray, MeasureFacts

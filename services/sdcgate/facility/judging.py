@@ -10,9 +10,10 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.attempt import Attempt, FromVersions
 from sdcgate.facility.boxes import expanded_region
-from sdcgate.facility.differencing import Inspector, TooManyDifferences, region_axis
+from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.disclosed_groups import DisclosedGroups, sensitive_codes
 from sdcgate.facility.implied_measures import Implied, judge_implied
+from sdcgate.facility.inspector import Inspector, region_axis
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.occurring import Occurring

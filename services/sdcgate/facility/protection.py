@@ -12,8 +12,8 @@ import numpy as np
 
 from sdcgate.engine.queries import Computed, Region
 from sdcgate.facility.boxes import box_table
-from sdcgate.facility.differencing import Inspector
 from sdcgate.facility.figures import denominators
+from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.knowledge import COUNTS
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, ProtectionService, answered_in, nothing_withheld

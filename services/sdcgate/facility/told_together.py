@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from sdcgate.facility.atoms import reveals_unsafe_atom
-from sdcgate.facility.differencing import Inspector
 from sdcgate.facility.implied_measures import known_by_others
+from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_audit import telling
 from sdcgate.facility.joint_look import UNKNOWN, Extent, Truth, Wide, Width
 from sdcgate.facility.joint_sums import telling_sums

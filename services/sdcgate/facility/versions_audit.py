@@ -11,7 +11,8 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.facility.differencing import TooManyDifferences, region_axis
+from sdcgate.facility.differencing import TooManyDifferences
+from sdcgate.facility.inspector import region_axis
 from sdcgate.facility.judging import cell_rules, findings_of_regions
 from sdcgate.facility.kept_releases import Left
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from people_by_region import MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
 from sdcgate.facility import atoms
 from sdcgate.facility.atoms import reveals_unsafe_atom
-from sdcgate.facility.differencing import Inspector
+from sdcgate.facility.inspector import Inspector
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.boxes import divided
 from sdcgate.methods.tables.modular import unhurried

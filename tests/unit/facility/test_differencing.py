@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made_people import SINGLE_RULES, breaks_a_rule, people
-from sdcgate.facility.differencing import Inspector, candidates, differing_variables
+from sdcgate.facility.difference_bounds import candidates
+from sdcgate.facility.differencing import differing_variables
+from sdcgate.facility.inspector import Inspector
 from sdcgate.methods.tables.nesting import Nested
 
 CHECKED = {name: rules for name, rules in SINGLE_RULES.items() if name != "equal values"}
