@@ -5,7 +5,7 @@ negative and by published zeros, within as many variables as time allows.
 """
 
 from collections.abc import Sequence, Set
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial, reduce
 from operator import or_
 
@@ -13,8 +13,10 @@ import numpy as np
 
 from sdcgate.facility.joint_look import Extent, Look, Wide, Width, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
+from sdcgate.facility.side_by_side import answers
 from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_scopes import scopes
 from sdcgate.methods.tables.modular import unhurried
@@ -59,16 +61,21 @@ def telling(
     looks = [(boxes.adding_up(varying, False), names, fresh - computable(known, tables), False)]
     if varying is not None:
         looks.append((boxes.adding_up(varying, True), names - varying, fresh, True))
-    group = _group(tables)
-    for those, first, news, units in looks:
-        seen = {} if wide is None else wide
+    group, seen = _group(tables), {} if wide is None else wide
+
+    def looked(those: JointBoxes, first: Set[str], news: Set[Box], units: bool) -> list[int]:
+        """Cells to keep back for what is told of records, or of units."""
         held = partial(extent.truth.held, units)
         look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline, wide=seen, held=held)
         domain = joint_domain(first, those, full, extent.atoms)
         found = scopes(those, domain, full, group, news, units)
         blamed = [box_set for scope in found for box_set in look.noted(scope, known.told, (width, units))]
         which = [{cells[box] for box in box_set} for box_set in blamed]
-        kept_back[covering(which, tables[0].table.records)] = True
+        return covering(which, tables[0].table.records)
+
+    with closing(answers([partial(looked, *look) for look in looks])) as found:
+        for chosen in found:
+            kept_back[chosen] = True
     return kept_back
 
 

@@ -135,10 +135,10 @@ class Look:
         # Of what is told already nothing is known but its sums, or that it is not empty.
         secrets = [box for box in scope.secrets if self.floor or box not in told]
         wide = set() if wide is None else wide
-        narrow = self._narrow(scope, secrets, told | wide)
+        narrow, before = self._narrow(scope, secrets, told | wide)
         wide.update(box for box, close in zip(secrets, narrow, strict=True) if not close and box not in told)
         if narrow.any():
-            before = self._before(scope, secrets, narrow)
+            before |= self._before(scope, secrets, narrow & ~before)
             told.update(secrets[place] for place in np.flatnonzero(before).tolist())
             narrow &= ~before
         if not narrow.any():
@@ -172,11 +172,14 @@ class Look:
             self.held(scope.domain),
         )
 
-    def _narrow(self, scope: Scope, secrets: Sequence[Box], settled: Set[Box]) -> BoolArray:
-        """Boxes not settled before that are told too closely, where fresh ones can be why; (secrets,)."""
+    def _narrow(self, scope: Scope, secrets: Sequence[Box], settled: Set[Box]) -> tuple[BoolArray, BoolArray]:
+        """Boxes not settled before that are told too closely, where fresh ones can be why, shape (secrets,).
+
+        And those of them that are seen to have been so without anything fresh.
+        """
         asked = np.array([box not in settled for box in secrets], dtype=np.bool_)
         if not asked.any():
-            return asked
+            return asked, asked.copy()
         system = self._system(scope, secrets)
         question = Question(
             asked,
@@ -184,10 +187,13 @@ class Look:
             np.array([box in self.hidden for box in secrets], dtype=np.bool_),
         )
         widths = self.widths(secrets)
-        return self._settled(joint_bounds(system, widths, self.floor, self.deadline, question)).narrow
+        found = self._settled(joint_bounds(system, widths, self.floor, self.deadline, question))
+        return found.narrow, found.told_before
 
     def _before(self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray) -> BoolArray:
         """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
+        if not narrow.any():
+            return narrow
         before = {box: amount for box, amount in scope.published.items() if box not in self.fresh}
         limits = {box: most for box, most in scope.limits.items() if box not in self.fresh}
         floors = np.array([0.0 if box in self.hidden else self.floor for box in secrets])

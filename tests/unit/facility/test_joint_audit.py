@@ -65,6 +65,20 @@ def test_a_cell_that_was_bounded_before_is_no_reason_to_keep_anything_back():
     assert told(known, released({"region": (WEST,)}), width=CLOSE) == []
 
 
+def test_where_old_prices_tell_that_it_was_too_close_before_no_second_program_is_asked(monkeypatch):
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(FEW))
+    asked, joint_bounds = [], joint_look.joint_bounds
+
+    def counted(*of):
+        asked.append(joint_bounds(*of))
+        return asked[-1]
+
+    monkeypatch.setattr(joint_look, "joint_bounds", counted)
+    assert told(known, released({"region": (WEST,)}), width=CLOSE) == []
+    (found,) = asked
+    assert found.told_before.tolist() == [True, True]
+
+
 def test_what_was_too_close_before_is_noted_and_looked_at_no_more(monkeypatch):
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(FEW))
     assert told(known, released({"region": (WEST,)}), width=CLOSE) == []

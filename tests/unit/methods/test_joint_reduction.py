@@ -47,6 +47,28 @@ def test_a_secret_that_fresh_sums_make_narrow_is_found_and_no_other_is(people, o
     now, then = narrow(system, floor=floor), narrow(before, floor=floor)
     assert (found.narrow & ~then).tolist() == (now & ~then).tolist()
     assert not (found.narrow & ~now).any()
+    assert not (found.told_before & ~(then & found.narrow)).any()
+
+
+def test_what_old_sums_alone_tell_is_told_before_and_what_needs_a_fresh_one_is_not():
+    published = {box(town=1, sex=1): 2, box(town=2): 40, box(age=1): 3, box(town=2, sex=1): 39}
+    secrets = [box(town=1, sex=1, age=1), box(town=2, sex=2, age=2), box(town=4, age=1)]
+    fresh = {box(age=1), box(town=2, sex=1)}
+    system = joint_system(set(FULL), published, secrets, FULL)
+    found = joint_bounds(system, 4, 0, Deadline(10.0), question(system, fresh, secrets))
+    assert found.narrow.tolist() == [True, True, True]
+    assert found.told_before.tolist() == [True, False, False]
+    nothing_new = joint_bounds(system, 4, 0, Deadline(10.0), question(system, set(), secrets))
+    assert not nothing_new.narrow.any()
+
+
+def test_what_is_told_first_of_a_part_of_a_secret_was_not_told_before_though_old_sums_bound_the_rest():
+    published = {box(town=2, age=1): 2, box(town=1, age=1, sex=1): 50}
+    secrets = [box(town=3, age=1, sex=1)]
+    for fresh in published:
+        system = joint_system(set(FULL), published, secrets, FULL)
+        found = joint_bounds(system, 4, 0, Deadline(10.0), question(system, {fresh}, secrets))
+        assert (found.narrow.all(), found.told_before.any()) == (True, False)
 
 
 @settings(max_examples=60, deadline=None)

@@ -15,6 +15,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.directions import directions
 from sdcgate.methods.tables.joint_alike import alike
 from sdcgate.methods.tables.joint_moves import Metric, agrees, moved, raised
+from sdcgate.methods.tables.joint_prices import proved
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, distance
 from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
@@ -47,6 +48,8 @@ class JointIntervals:
     """Refuted: its bounds, in whole numbers where all is whole, are less than the width apart."""
     unproved: BoolArray = field(repr=False)
     """Neither refuted nor shown to be wide."""
+    told_before: BoolArray = field(repr=False)
+    """Narrow ones that are seen to be so by sums alone that are not fresh; others may be, too."""
     lowest: FloatArray = field(repr=False)
     """Least value that was reached; where `narrow`, the bound."""
     highest: FloatArray = field(repr=False)
@@ -78,9 +81,10 @@ def joint_bounds(
         return _nothing_told(system, asked.asked)
     searched = np.bincount(left.system.secret.rows, minlength=len(left.sure)) > 0
     least = np.where(searched, floor - left.sure, 0.0)
-    found = _searched(left.system, width, least, deadline, left.touched, Explained.NONE)
+    found = _searched(left.system, width, least, deadline, left.touched, Explained.NONE, ~left.fresh)
     lowest, highest = found.lowest + left.sure, found.highest + left.sure
-    return JointIntervals(found.narrow, found.unproved, lowest, highest)
+    before = found.told_before & ~left.fresh_secrets
+    return JointIntervals(found.narrow, found.unproved, before, lowest, highest)
 
 
 def joint_intervals(
@@ -117,10 +121,12 @@ def _searched(
     deadline: Deadline,
     asked: BoolArray,
     explained: Explained,
+    old: BoolArray | None = None,
 ) -> JointIntervals:
+    """`old` are known sums, shape (known sums,), of which it is seen whether they suffice."""
     if not system.columns:
         return _of_nobody(system, floor, asked)
-    search = _Search(system, width, floor, deadline, asked, explained)
+    search = _Search(system, width, floor, deadline, asked, explained, old)
     search.begin()
     search.sweep_all()
     unproved = np.zeros(search.secrets, dtype=np.bool_)
@@ -132,7 +138,8 @@ def _searched(
 def _nothing_told(system: JointSystem, asked: BoolArray) -> JointIntervals:
     """Nothing is proved of anything."""
     nothing = np.zeros(system.secret.shape[0])
-    return JointIntervals(np.zeros_like(asked), asked.copy(), nothing, nothing)
+    none = np.zeros_like(asked)
+    return JointIntervals(none, asked.copy(), none, nothing, nothing)
 
 
 def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -> JointIntervals:
@@ -144,7 +151,7 @@ def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -
     narrow = asked & possible
     nothing = np.zeros(secrets)
     used = {int(secret): np.zeros((2, known)) for secret in np.flatnonzero(narrow)}
-    return JointIntervals(narrow, asked & ~narrow, nothing, nothing, used)
+    return JointIntervals(narrow, asked & ~narrow, np.zeros_like(asked), nothing, nothing, used)
 
 
 def rows_of(system: JointSystem, floor: FloatArray) -> Rows:
@@ -167,14 +174,15 @@ class _Search:
         deadline: Deadline,
         asked: BoolArray,
         explained: Explained,
+        old: BoolArray | None,
     ) -> None:
         self._system, self._deadline, self._asked = system, deadline, asked
-        self._explained = explained
+        self._explained, self._old = explained, old
         self.secrets = system.secret.shape[0]
         self._width = np.broadcast_to(np.asarray(width, dtype=np.float64), (self.secrets,))
         self._lowest = np.full(self.secrets, np.inf)
         self._highest = np.full(self.secrets, -np.inf)
-        self._narrow = np.zeros(self.secrets, dtype=np.bool_)
+        self._narrow, self._told_before = np.zeros((2, self.secrets), dtype=np.bool_)
         self._kind, self._size = np.arange(self.secrets), np.ones(self.secrets)
         self._first = np.ones(self.secrets, dtype=np.bool_)
         """Of those that are alike the one that has to be the widest: if it is, all are."""
@@ -260,6 +268,8 @@ class _Search:
         """Note that a secret is narrow, its values at most so far apart; and those that are alike."""
         self._narrow[secret] = True
         self._used[secret] = prices
+        if self._old is not None:
+            self._told_before[secret] = self._apart_by(secret, prices, self._old) < self._width[secret]
         beside = self._size / self._size[secret]
         with_it = (self._kind == self._kind[secret]) & self.close & (beside * apart < self._width)
         if self._system.whole:
@@ -279,7 +289,7 @@ class _Search:
             prices = self._apart(secret)
             if prices is None:
                 break
-            if self.close[secret] and (apart := self._bounds(secret, prices)) < self._width[secret]:
+            if self.close[secret] and (apart := self._apart_by(secret, prices)) < self._width[secret]:
                 self._tell(secret, prices, apart)
         self._exact = False
 
@@ -333,31 +343,15 @@ class _Search:
             prices[place] = self._program.prices[: len(self._system.counts)]
         return prices
 
-    def _bounds(self, secret: int, prices: FloatArray) -> float:
-        """How far apart a secret's values are at most, by weak duality, whatever of their room sums use.
-
-        `prices` are those of the known sums, upwards and downwards, shape (2, known sums).
-        """
-        system, chosen = self._system, np.zeros(self.secrets)
-        chosen[secret] = 1.0
-        cost, reach = system.secret.spread(chosen), self._reach()
-        apart = system.room * float(np.abs(prices).sum()) + float(prices.sum(axis=0) @ system.counts)
-        for price, sign in zip(prices, (1.0, -1.0), strict=True):
-            # What prices leave of the cost can be had as often as a column has room in its sums.
-            unpaid = np.maximum(sign * cost - system.known.spread(price), 0.0)
-            apart += float(unpaid @ reach)
-        return apart
+    def _apart_by(self, secret: int, prices: FloatArray, by: BoolArray | None = None) -> float:
+        """How far apart a secret's values are at most, by prices of known sums, or of some of them."""
+        least, greatest = proved(self._system, secret, prices, self._most, by)
+        return float(distance(np.array(least), np.array(greatest), self._system.whole))
 
     @property
     def _floored(self) -> bool:
         """Whether any secret must have somebody."""
         return bool((self._floor > 0).any())
-
-    def _reach(self) -> FloatArray:
-        """What each column can be at most, by the least known sum that it is in, shape (columns,)."""
-        known, reach = self._system.known, self._most.copy()
-        np.minimum.at(reach, known.columns, (self._system.counts + self._system.room)[known.rows])
-        return reach
 
     def _maximise(self, cost: FloatArray) -> FloatArray | None:
         found = self._program.maximise(cost, self._least, self._most, self._deadline)
@@ -374,7 +368,9 @@ class _Search:
 
     def result(self, unproved: BoolArray) -> JointIntervals:
         """What was found."""
-        return JointIntervals(self._narrow, unproved & ~self._narrow, self._lowest, self._highest, self._used)
+        unproved = unproved & ~self._narrow
+        ends = self._lowest, self._highest
+        return JointIntervals(self._narrow, unproved, self._told_before, *ends, self._used)
 
 
 def told_by(intervals: JointIntervals, secret: int) -> IntArray:

@@ -50,6 +50,10 @@ class Reduced:
     """What told columns add to each secret, shape (secrets,)."""
     touched: BoolArray = field(repr=False)
     """Asked secrets of which something fresh may tell anything, shape (secrets,)."""
+    fresh: BoolArray = field(repr=False)
+    """Known sums of it that rest on something fresh, shape (known sums,)."""
+    fresh_secrets: BoolArray = field(repr=False)
+    """Secrets of which `sure` does, shape (secrets,)."""
     possible: bool
     """False where the known sums contradict each other."""
 
@@ -98,8 +102,8 @@ def reduced(system: JointSystem, question: Question, floors: bool) -> Reduced:
     left = smaller.system.counts - known.of(values)
     possible = bool(np.all(np.abs(left[~open_rows]) <= TOLERANCE) and np.all(values >= -TOLERANCE))
     linking = np.ones(secret.shape[0], dtype=np.bool_) if floors else question.asked
-    marked = question.fresh_secrets if floors else np.zeros_like(linking)
-    marked = marked | (np.bincount(secret.rows, told.fresh_columns[secret.columns], secret.shape[0]) > 0)
+    fresh_sure = np.bincount(secret.rows, told.fresh_columns[secret.columns], secret.shape[0]) > 0
+    marked = fresh_sure | question.fresh_secrets if floors else fresh_sure
     sums = _together(known, told.fresh, secret, linking, marked, free)
     part = _parts(sums, known.shape[1])
     touched = np.zeros(known.shape[1], dtype=np.bool_)
@@ -109,12 +113,8 @@ def reduced(system: JointSystem, question: Question, floors: bool) -> Reduced:
     kept = free & touched[part] & asked[part]
     hit = question.empty_too & (np.bincount(secret.rows, minlength=secret.shape[0]) == 0)
     hit[secret.rows[(touched[part] & free)[secret.columns] | told.fresh_columns[secret.columns]]] = True
-    return Reduced(
-        _of_columns(smaller.system, left, kept, linking),
-        secret.of(values),
-        question.asked & hit,
-        possible,
-    )
+    rows, searched = _of_columns(smaller.system, left, kept, linking)
+    return Reduced(searched, secret.of(values), question.asked & hit, told.fresh[rows], fresh_sure, possible)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,8 +185,13 @@ def _parts(links: _Links, columns: int) -> IntArray:
         part = after
 
 
-def _of_columns(system: JointSystem, left: FloatArray, kept: BoolArray, linking: BoolArray) -> JointSystem:
-    """The system of some columns, those in the same sums one; `left` is what told columns leave."""
+def _of_columns(
+    system: JointSystem, left: FloatArray, kept: BoolArray, linking: BoolArray
+) -> tuple[IntArray, JointSystem]:
+    """The system of some columns, those in the same sums one, and which known sums it has.
+
+    `left` is what told columns leave of these.
+    """
     known, secret = system.known, system.secret
     shown, hidden = kept[known.columns], kept[secret.columns]
     rows = np.concatenate([known.rows[shown], known.shape[0] + secret.rows[hidden & linking[secret.rows]]])
@@ -199,7 +204,7 @@ def _of_columns(system: JointSystem, left: FloatArray, kept: BoolArray, linking:
     row = np.full(known.shape[0], -1)
     row[live] = np.arange(len(live))
     size = int(chosen.sum())
-    return JointSystem(
+    return live, JointSystem(
         tuple(system.published[int(number)] for number in live),
         left[live],
         Sums(row[known.rows[shown]], place[known.columns[shown]], (len(live), size)),
