@@ -19,10 +19,11 @@ from sdcgate.facility.errors import TimeOver
 from sdcgate.facility.model_fitting import Fitted, NotEstimable
 from sdcgate.facility.model_sums import fit_by_sums
 from sdcgate.facility.pace import Pace
+from sdcgate.methods.outputs.model_checks import assess_model
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
 from statistics_of_sums import no_records
-from two_roads import LARGEST, SITES, Asked, agree, by_both, frame_of, registered
+from two_roads import LARGEST, RULES, SITES, Asked, agree, by_both, frame_of, registered
 
 SECRET = b"s" * 32
 TERMS = (
@@ -77,6 +78,8 @@ def test_random_models_are_the_same_by_records_and_by_sums(tmp_path_factory, mos
     @given(models(), st.sampled_from(datasets))
     def same(asked: Asked, dataset) -> None:
         agree(*by_both(engine, dataset, asked))
+        enough = RULES.enough_apart
+        agree(*by_both(engine, dataset, asked, enough), enough)
 
     same()
     engine.close()
@@ -126,6 +129,27 @@ def test_robust_errors_of_a_category_of_one_are_nothing_on_both_roads(engine, tm
     assert isinstance(records, NotEstimable)
     assert "errors of this kind are nothing" in str(records)
     assert sums == records
+
+
+@pytest.mark.parametrize(("others", "refused"), [(9, True), (10, False)])
+def test_all_who_are_off_a_median_are_counted_where_a_few_records_do_not_show_enough(
+    engine, tmp_path, others: int, refused: bool
+) -> None:
+    """Nearly all have one debt, the others two: some records show three values at most."""
+    frame = frame_of(9, 400)
+    frame["debt"] = 0.0
+    frame.loc[frame.index[-others:], "debt"] = [1.0 + place % 2 for place in range(others)]
+    dataset = registered(engine, tmp_path, frame)
+
+    records, sums = by_both(engine, dataset, Asked("cost ~ debt + income"), RULES.enough_apart)
+
+    agree(records, sums, RULES.enough_apart)
+    assert isinstance(sums, Fitted)
+    apart = dict(zip(sums.estimate.names, sums.facts.columns.units_apart.tolist(), strict=True))
+    assert apart["debt"] == others
+    assert RULES.enough_apart <= apart["income"] < len(frame)
+    found = [finding.columns for finding in assess_model(sums.facts, RULES) if finding.bound == 10.0]
+    assert ((list(sums.estimate.names).index("debt"),) in found) is refused
 
 
 def test_a_category_of_one_cannot_be_left_out(engine, tmp_path) -> None:

@@ -6,7 +6,7 @@ the text.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sdcgate.engine.dialects import Dialect, fitting_sum, lower_median, nearest, the_one, top, wide_sum
@@ -29,8 +29,8 @@ class ProjectionShape:
     """What decides the text of the statements about influence.
 
     `mixed` are the numbers that some column multiplies with indicators: their coefficients differ by cell.
-    `apart` has for each column whose values are counted the number that it is, 0 for an indicator, and
-    whether it is multiplied with indicators.
+    `apart` has for each column whose values have to be counted the number that it is, 0 for an indicator,
+    and whether it is multiplied with indicators.
     """
 
     columns: int
@@ -57,7 +57,7 @@ class ProjectionShape:
         found |= {f"e{a}": self.varies(a) for a in every}
         found |= {f"on{j}": self.with_cells for j, a, mixed in self.apart if mixed or not a}
         found |= {f"middle{j}": False for j, _, _ in self.apart}
-        return found | {"outcome": False, "exact": False, "freedom": False, "weight_unit": False}
+        return found | {"outcome": False, "exact": False, "freedom": False}
 
 
 def ranges(records: LinearRecords, dialect: Dialect) -> Any:
@@ -116,11 +116,10 @@ def medians(records: LinearRecords, shape: ProjectionShape, dialect: Dialect) ->
     return lower_median(table.select(**values), list(values), dialect)
 
 
-def sampled(records: LinearRecords) -> Any:
-    """Different values of each measure and number among some records."""
+def sampled(records: LinearRecords, numbers: Sequence[int]) -> Any:
+    """Different values of each measure, and of some numbers, among some records."""
     table = records.relation().limit(SAMPLED)
     found = {f"values{place}": table[f"x{place}"].nunique() for place in range(len(records.query.measures))}
-    numbers = range(len(records.query.numbers))
     return table.agg(**found, **{f"numbers{a}": records.number(table, a).nunique() for a in numbers})
 
 
@@ -168,41 +167,53 @@ def units_by(records: LinearRecords, grouping: Grouping, single: bool) -> Any:
 
 
 def influence(records: LinearRecords, shape: ProjectionShape, dialect: Dialect) -> Any:
-    """One row: the largest shares, DFBETAS and leverage of a unit, records fitted exactly, units apart."""
+    """One row: the largest shares, DFBETAS and leverage of a unit, records fitted exactly, units apart.
+
+    `moved` are squares of DFBETAS where units have one record. `kept` units cannot be left out.
+    """
+    table = _influential(records, shape, dialect)
+    found = {"leverage": table.leverage.max(), "exact": table.exact.sum(), "units": table.count()}
+    found |= {"residual": table.square.max(), "kept": (~table.possible).cast("int64").sum()}
+    for j in range(shape.columns):
+        share = table[f"share{j}"]
+        found[f"top{j}"] = top(share, shape.largest, dialect)
+        # The squared score of a single record is its share of the information times its squared residual.
+        moved = share if shape.single else table[f"score{j}"].abs()
+        found[f"moved{j}"] = (moved * table.ratio).max()
+    found |= {f"apart{j}": table[f"apart{j}"].sum() for j, _, _ in shape.apart}
+    return table.agg(**found)
+
+
+def informed(records: LinearRecords, shape: ProjectionShape, dialect: Dialect) -> Any:
+    """One row: the largest share of each coefficient's information of a unit that cannot be left out."""
+    table = _influential(records, shape, dialect)
+    table = table.filter(~table.possible)
+    return table.agg(**{f"informed{j}": table[f"share{j}"].max() for j in range(shape.columns)})
+
+
+def _influential(records: LinearRecords, shape: ProjectionShape, dialect: Dialect) -> Any:
+    """Each unit's leverage, shares and scores, whether it can be left out, and by what scores then count."""
     import ibis
 
-    table = _projected(records, shape, () if shape.single else ("unit",))
-    j_s = range(shape.columns)
-    apart = [column for column, number, _ in shape.apart if number or not shape.single]
+    table = _projected(records, shape, () if shape.single else ("unit",), scored=not shape.single)
     if not shape.single:
         whole = {"leverage": (table.leverage, LEVERAGE_BITS), "square": (table.square, UNIT_BITS)}
-        whole |= {f"share{j}": (table[f"share{j}"], UNIT_BITS) for j in j_s}
-        whole |= {f"score{j}": (table[f"score{j}"], UNIT_BITS) for j in j_s}
+        for name in ("share", "score"):
+            whole |= {f"{name}{j}": (table[f"{name}{j}"], UNIT_BITS) for j in range(shape.columns)}
         sums: dict[str, Any] = {
             name: fitting_sum(nearest(value * 2.0**bits, dialect), dialect).cast("float64") / 2.0**bits
             for name, (value, bits) in whole.items()
         }
-        sums |= {f"apart{j}": table[f"apart{j}"].max() for j in apart}
+        sums |= {f"apart{j}": table[f"apart{j}"].max() for j, _, _ in shape.apart}
         freedom = the_one(table.freedom, dialect)
         table = table.group_by("unit").agg(**sums, freedom=freedom, exact=fitting_sum(table.exact, dialect))
     left = 1.0 - table.leverage
     above = ibis.ifelse(left > 0.0, left, 1.0)
-    rest = 1.0 - table.square / above
-    spread = ibis.ifelse(rest > 0.0, rest, 0.0).sqrt() / table.freedom
-    by = ibis.ifelse(left > 0.0, left * spread, 0.0)
-    table = table.mutate(by=by)
-    possible = table.by > ALL_BUT_ONE / table.freedom
-    table = table.mutate(possible=possible, over=ibis.ifelse(possible, table.by, 1.0))
-    found = {"leverage": table.leverage.max(), "exact": table.exact.sum(), "units": table.count()}
-    found |= {"residual": table.square.max()}
-    for j in j_s:
-        share = table[f"share{j}"]
-        found[f"top{j}"] = top(share, shape.largest, dialect)
-        found[f"moved{j}"] = ibis.ifelse(table.possible, table[f"score{j}"].abs() / table.over, 0.0).max()
-        informed = ibis.ifelse(table.possible, 0.0, share)
-        found[f"informed{j}"] = informed.max()
-    found |= {f"apart{j}": table[f"apart{j}"].sum() for j in apart}
-    return table.agg(**found)
+    # Not above 0 where a unit has all leverage or all of the squared residuals.
+    by = left * ibis.greatest(1.0 - table.square / above, 0.0).sqrt() / table.freedom
+    table = table.mutate(by=by, possible=by > ALL_BUT_ONE / table.freedom)
+    ratio = table.square / (table.by * table.by) if shape.single else 1.0 / table.by
+    return table.mutate(ratio=ibis.ifelse(table.possible, ratio, 0.0))
 
 
 def score_squares(
@@ -214,7 +225,8 @@ def score_squares(
     """
     import ibis
 
-    table = _projected(records, shape, tuple(name for name in dict.fromkeys((by, stratum)) if name))
+    carried = tuple(name for name in dict.fromkeys((by, stratum)) if name)
+    table = _projected(records, replace(shape, apart=()), carried, scored=True)
     j_s = range(shape.columns)
     table = table.mutate(of=table[stratum] if stratum else ibis.literal(0, type="int64"))
     whole = {f"s{j}": nearest(table[f"score{j}"] * 2.0**UNIT_BITS, dialect) for j in j_s}
@@ -234,16 +246,16 @@ def score_squares(
     return table.group_by("stratum").agg(**found)
 
 
-def _projected(records: LinearRecords, shape: ProjectionShape, carried: Sequence[str]) -> Any:
-    """Each record's leverage, shares, scores and squared residual, as shares of what they sum to."""
+def _projected(records: LinearRecords, shape: ProjectionShape, carried: Sequence[str], scored: bool) -> Any:
+    """Each record's leverage, shares, scores if wanted and squared residual, as shares of their sums."""
     query, outcome = records.query, shape.numbers
     by_cell = [name for name, varies in shape.names.items() if varies]
     of_all = [name for name, varies in shape.names.items() if not varies]
     table = _with_settings(records, of_all, [name for name in carried if name != "unit"])
     if by_cell:
         table = table.join(_unbound(COEFFICIENTS, by_cell, ("cell",)), "cell")
-    numbers = {f"n{a}": records.number(table, a) for a in range(outcome) if not query.as_it_is(a)}
-    table = table.mutate(**{f"z{a}": _centred(records, table, a) for a in range(outcome + 1)}, **numbers)
+    # After the join: DuckDB hands on what it has beside the cells by reference, which takes longer to read.
+    table = table.mutate(**{f"z{a}": _centred(records, table, a) for a in range(outcome + 1)})
 
     def combined(name: str) -> Any:
         terms = [table[f"{name}{a}"] * table[f"z{a - 1}"] for a in range(1, outcome + 1)]
@@ -254,19 +266,20 @@ def _projected(records: LinearRecords, shape: ProjectionShape, carried: Sequence
         for b in range(a, outcome + 1):
             squares = squares + table[f"h{a}_{b}"] * table[f"z{a - 1}"] * table[f"z{b - 1}"]
     residual = table.outcome * table[f"z{outcome}"] - combined("e")
-    weight = table.weight.cast("float64") * table.weight_unit if query.weighted else None
     made = {"residual": residual, "leverage": squares}
     made |= {f"p{j}": combined(f"p{j}_") for j in range(shape.columns)}
-    made |= {"weighing": weight} if weight is not None else {}
+    made |= {"weighing": table.weight.cast("float64") * table.weight_unit} if query.weighted else {}
     kept = {name: table[name] for name in ("freedom", "exact", *carried)}
     apart = {f"apart{one[0]}": _apart(records, table, *one) for one in shape.apart}
     table = table.select(**kept, **made, **apart)
     # All pass. Without it DuckDB writes every column out in terms of the joined ones, and plans for a second.
     table = table.filter(table.leverage > -1.0)
-    return _as_shares(table, shape, query.weighted, carried)
+    return _as_shares(table, shape, query.weighted, carried, scored)
 
 
-def _as_shares(table: Any, shape: ProjectionShape, weighted: bool, carried: Sequence[str]) -> Any:
+def _as_shares(
+    table: Any, shape: ProjectionShape, weighted: bool, carried: Sequence[str], scored: bool
+) -> Any:
     import ibis
 
     def times(value: Any) -> Any:
@@ -275,10 +288,9 @@ def _as_shares(table: Any, shape: ProjectionShape, weighted: bool, carried: Sequ
     found = {"leverage": times(table.leverage), "square": times(table.residual * table.residual)}
     for j in range(shape.columns):
         projection = table[f"p{j}"]
-        found |= {
-            f"share{j}": times(projection * projection),
-            f"score{j}": times(table.residual * projection),
-        }
+        found[f"share{j}"] = times(projection * projection)
+        if scored:
+            found[f"score{j}"] = times(table.residual * projection)
     exact = ibis.ifelse(table.residual.abs() <= table.exact, 1, 0).cast("int64")
     kept = {name: table[name] for name in ("freedom", *carried)}
     apart = {f"apart{j}": table[f"apart{j}"] for j, _, _ in shape.apart}

@@ -144,10 +144,13 @@ class LinearSums:
                 second[a, b] = second[b, a] = _whole(rows, f"second{a}_{b}")
         return CellMoments(ranges.weights, ranges.heaviest, first, second)
 
-    def sampled(self) -> tuple[IntArray, IntArray]:
-        """Different values of measures and of numbers among the first records, up to some."""
-        rows = self._run("sampled", lambda: statements.sampled(self._records))
-        return self._values(rows, "values"), self._values(rows, "numbers")
+    def sampled(self, numbers: Sequence[int] = ()) -> tuple[IntArray, dict[int, int]]:
+        """Different values of all measures and of some numbers among the first records, up to some."""
+        key = tuple(numbers)
+        rows = self._run("sampled", lambda: statements.sampled(self._records, numbers), key)
+        measures = range(len(self._records.query.measures))
+        values = np.array([int(_integers(rows, f"values{at}")[0]) for at in measures], dtype=np.int64)
+        return values, {a: int(_integers(rows, f"numbers{a}")[0]) for a in numbers}
 
     def different(
         self, measures: Sequence[int], numbers: Sequence[int]
@@ -204,25 +207,29 @@ class LinearSums:
         coefficients: Coefficients,
     ) -> UnitInfluence:
         """What the most influential units do to the coefficients."""
-        dialect = self._database.dialect
+        dialect, columns = self._database.dialect, range(shape.columns)
+        tables = self._tables(shape, scalings, cells, coefficients)
         rows = self._run(
-            "influence",
-            lambda: statements.influence(self._records, shape, dialect),
-            shape,
-            tables=self._tables(shape, scalings, cells, coefficients),
+            "influence", lambda: statements.influence(self._records, shape, dialect), shape, tables=tables
         )
-        columns = range(shape.columns)
+        moved = np.array([_doubles(rows, f"moved{j}")[0] for j in columns])
+        shares = np.zeros(shape.columns)
+        if int(_integers(rows, "kept")[0]):
+            # Nearly all units can be left out: where one cannot, the shares of such units are worth a look.
+            kept = self._run(
+                "informed", lambda: statements.informed(self._records, shape, dialect), shape, tables=tables
+            )
+            shares = np.array([_doubles(kept, f"informed{j}")[0] for j in columns])
         tops = [np.ravel(np.array(rows[f"top{j}"][0].as_py(), dtype=np.float64)) for j in columns]
-        apart = [column for column, number, _ in shape.apart if number or not shape.single]
         return UnitInfluence(
             int(_integers(rows, "units")[0]),
             int(_integers(rows, "exact")[0]),
             float(_doubles(rows, "leverage")[0]),
             float(_doubles(rows, "residual")[0]),
             np.array([np.pad(one, (0, shape.largest - len(one))) for one in tops]),
-            np.array([_doubles(rows, f"moved{j}")[0] for j in columns]),
-            np.array([_doubles(rows, f"informed{j}")[0] for j in columns]),
-            {column: int(_integers(rows, f"apart{column}")[0]) for column in apart},
+            np.sqrt(moved) if shape.single else moved,
+            shares,
+            {column: int(_integers(rows, f"apart{column}")[0]) for column, _, _ in shape.apart},
         )
 
     def score_sums(
@@ -253,10 +260,6 @@ class LinearSums:
             for name in ("first", "second")
         )
         return ScoreSums(tuple(_whole(rows, "clusters")), first, second)
-
-    def _values(self, rows: "pa.Table", name: str) -> IntArray:
-        wanted = [column for column in rows.column_names if column.startswith(name)]
-        return np.array([int(_integers(rows, column)[0]) for column in wanted], dtype=np.int64)
 
     def _tables(
         self,

@@ -24,6 +24,8 @@ from sdcgate.methods.outputs.ols import LinearSolution
 from sdcgate.methods.outputs.sandwich import Covariance, ScoreSquares, refuse_lonely
 
 NOBODY: IntArray = np.zeros(0, dtype=np.int64)
+MOST_APART = 2**50
+"""Whole numbers up to it stay different doubles when they are divided by their scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,8 @@ class SumChecks:
     weight_unit: float
     outcome_of_classes: bool
     """Whether the outcome has few values in the whole dataset."""
+    enough: int | None = None
+    """Units apart of a column that are enough for the rules; None: all have to be counted."""
 
     def influence(self) -> UnitInfluence:
         """What the most influential units do to the coefficients. Raises ComputationFailed."""
@@ -111,28 +115,52 @@ class SumChecks:
     @cached_property
     def shape(self) -> ProjectionShape:
         """What decides the text of the statements on influence."""
-        columns = self.people.design.columns
-        with_indicators = [any(isinstance(part, Indicator) for part in column.parts) for column in columns]
-        numbers = self.people.columns.numbers.tolist()
         return ProjectionShape(
-            len(columns),
+            len(self.people.design.columns),
             len(self.people.query.numbers) - 1,
             bool(self.people.query.levels),
-            frozenset(a for a, mixed in zip(numbers, with_indicators, strict=True) if a and mixed),
-            tuple(
-                (j, a, bool(a) and mixed)
-                for j, (a, mixed) in enumerate(zip(numbers, with_indicators, strict=True))
-                if a or mixed
-            ),
+            frozenset(a for _, a, mixed in self._varying if a and mixed),
+            tuple(one for one in self._varying if one[0] not in self._already_apart),
             self.sums.single,
             self.largest,
         )
 
     @cached_property
+    def _varying(self) -> tuple[tuple[int, int, bool], ...]:
+        """Columns that are no constant: the number each is, 0 for an indicator, and whether it is both."""
+        found = []
+        numbers = self.people.columns.numbers.tolist()
+        for j, (column, a) in enumerate(zip(self.people.design.columns, numbers, strict=True)):
+            indicators = any(isinstance(part, Indicator) for part in column.parts)
+            if a or indicators:
+                found.append((j, a, bool(a) and indicators))
+        return tuple(found)
+
+    @cached_property
+    def _already_apart(self) -> dict[int, int]:
+        """Units apart of columns for which not all records have to be looked at again.
+
+        Those of an indicator are in the cells. Of a number a few records may show enough: all of these but
+        those of one value are apart, whichever its middle value is.
+        """
+        people, found = self.people, dict[int, int]()
+        if not self.sums.single:
+            return found
+        for j, a, mixed in self._varying:
+            if not a:
+                ones = people.columns.on[:, j] == 1.0
+                found[j] = int(people.ranges.records[ones != bool(self._middle(j))].sum())
+            elif not mixed and self.enough is not None:
+                others = int(self._different[0][a - 1]) - 1
+                if others >= self.enough:
+                    found[j] = others
+        return found
+
+    @cached_property
     def coefficients(self) -> dict[str, FloatArray]:
         """What the statements on influence evaluate."""
         people = self.people
-        on = {f"on{j}": people.columns.on[:, j] for j in range(len(people.design.columns))}
+        on = {f"on{j}": people.columns.on[:, j] for j, _, _ in self.shape.apart}
         middle = self.sums.medians(self.shape, people.ranges.cells, on)
         found = projection_coefficients(
             self.found,
@@ -153,25 +181,31 @@ class SumChecks:
         return float(people.records - ones <= (people.records - 1) // 2)
 
     def _units_apart(self, influence: UnitInfluence) -> IntArray:
-        people = self.people
-        found = np.zeros(len(people.design.columns), dtype=np.int64)
-        for j, number, _ in self.shape.apart:
-            if j in influence.apart:
-                found[j] = influence.apart[j]
-            elif not number:
-                ones = people.columns.on[:, j] == 1.0
-                found[j] = people.ranges.records[ones != bool(self._middle(j))].sum()
+        found = np.zeros(len(self.people.design.columns), dtype=np.int64)
+        for j, units in (self._already_apart | influence.apart).items():
+            found[j] = units
         return found
 
     @cached_property
     def _different(self) -> tuple[IntArray, dict[str, int], dict[int, int]]:
         """Different values of numbers among some records; of few-valued measures and numbers among all."""
         query = self.people.query
-        values, numbers = self.sums.sampled()
+        every = range(len(query.numbers))
+        plain = {a: query.measures.index(query.as_it_is(a)) for a in every if self._as_whole(a)}
+        values, others = self.sums.sampled([a for a in every if a not in plain])
+        numbers = np.array([others[a] if a in others else values[plain[a]] for a in every], dtype=np.int64)
         last = len(query.numbers) - 1
         measures = [place for place, count in enumerate(values.tolist()) if count <= FEW_VALUES]
         few, of_numbers = self.sums.different(measures, [last] if numbers[last] <= FEW_VALUES else [])
         return numbers, {query.measures[place]: count for place, count in few.items()}, of_numbers
+
+    def _as_whole(self, number: int) -> bool:
+        """Whether a number differs where its measure does: it is the measure, which doubles tell apart."""
+        measure = self.people.query.as_it_is(number)
+        if not measure:
+            return False
+        place, ranges = self.people.query.measures.index(measure), self.people.ranges
+        return bool(max(-ranges.least[place].min(), ranges.most[place].max()) <= MOST_APART)
 
     def _is_few(self, measure: str) -> bool:
         return self._different[1].get(measure, FEW_VALUES + 1) <= FEW_VALUES

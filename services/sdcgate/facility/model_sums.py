@@ -52,11 +52,14 @@ def fit_by_sums(
     codes: dict[Level, tuple[str, ...]],
     largest: int,
     left: Callable[[], float],
+    enough: int | None = None,
 ) -> Fitted | NotEstimable | None:
     """The model with the facts that its rules are about; None where its records are needed.
 
     `codes` are the codes of each factor that have columns, `largest` how many of the largest units of a
     coefficient the rules look at, `left` the seconds that are left: no statement begins when there are none.
+    `enough` units apart of a column are enough for the rules: where some records show them, the others are
+    not looked at for it, and the facts have at least so many instead of all; None counts all.
     Raises ComputationFailed, TimeOver.
     """
     try:
@@ -64,7 +67,7 @@ def fit_by_sums(
         design = build_design(formula, vocabulary(plan.dataset), codes)
         if not sums_suffice(plan, design):
             return None
-        return _fitted(engine, plan, design, largest, left)
+        return _fitted(engine, plan, design, largest, left, enough)
     except ModelProblemError as error:
         return NotEstimable(error.problems)
 
@@ -75,6 +78,7 @@ def _fitted(
     every: Design,
     largest: int,
     left: Callable[[], float],
+    enough: int | None,
 ) -> Fitted | None:
     dataset, options, in_time = plan.dataset, plan.options, still_time(left)
     query = _query(plan, every)
@@ -92,7 +96,9 @@ def _fitted(
     estimate = ols_from_cross_products(
         found.products, people.design, confidence=options.confidence, solution=solution
     )
-    checks = SumChecks(sums, people, found, solution, largest, weight_unit, options.outcome_of_classes)
+    checks = SumChecks(
+        sums, people, found, solution, largest, weight_unit, options.outcome_of_classes, enough
+    )
     in_time()
     influence = checks.influence()
     in_time()

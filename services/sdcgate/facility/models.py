@@ -270,11 +270,17 @@ class ModelWay:
         if hand.people is not None or coding.together or not engine.sums_rather_than_records(plan.dataset):
             return None
         ends = monotonic() + min(left(), self._room.limits.seconds)
-        largest = plan.policy.models.rules.largest
+        rules = plan.policy.models.rules
         with watcher().stage(Stage.FIT):
             plan = replace(plan, options=self._options(plan))
             return fit_by_sums(
-                engine, plan, coding.references, coding.codes, largest, lambda: ends - monotonic()
+                engine,
+                plan,
+                coding.references,
+                coding.codes,
+                rules.largest,
+                lambda: ends - monotonic(),
+                rules.enough_apart,
             )
 
     def _by_records(

@@ -19,7 +19,10 @@ class ColumnFacts:
     terms: tuple[int, ...]
     """Position of each coefficient's term in `ModelFacts.terms`."""
     units_apart: IntArray = field(repr=False)
-    """Units with a record off the column's median, which is the most frequent value where one prevails."""
+    """Units with a record off the column's median, which is the most frequent value where one prevails.
+
+    Or some of them, where these are enough for the rules (`ModelRules.enough_apart`).
+    """
     largest_shares: FloatArray = field(repr=False)
     """Share of the information on it that its k largest units hold, k from 1; shape (coefficients, n)."""
     dfbetas: FloatArray = field(repr=False)

@@ -101,3 +101,8 @@ class ModelRules:
     def largest(self) -> int:
         """How many of the largest units of a coefficient the rules look at; at least one."""
         return max(1, self.influence.largest if self.influence else 1)
+
+    @property
+    def enough_apart(self) -> int:
+        """Units off a column's median that satisfy all rules; more of them make no difference."""
+        return max(1, self.categories.units if self.categories else 1)
