@@ -53,6 +53,7 @@ def test_it_is_refused_the_same_in_every_population_and_before_any_record_is_loo
 ) -> None:
     first = ask(house, "mdvis ~ plan + coins")
     monkeypatch.setattr(house.engine, "compute", None)
+    monkeypatch.setattr(house.engine, "compute_together", None)
     monkeypatch.setattr(house.engine, "records", None)
 
     others = [

@@ -1,7 +1,7 @@
 """The engine: registers datasets, computes cells of tables and facts of regions where the data lie."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -52,12 +52,14 @@ from sdcgate.engine.release import release_file
 from sdcgate.engine.releases import TwoReleases
 from sdcgate.engine.snapshot import ReadColumn, SnapshotDamaged, same_content
 from sdcgate.engine.table_plan import (
+    TablePlan,
     cell_positions,
     fill_totals,
     plan_conditions,
     plan_statements,
     plan_table,
 )
+from sdcgate.engine.tables_together import margin_of, query_of_all
 from sdcgate.engine.version_change import changed_units, comparable
 from sdcgate.methods.cells import Facts, FloatArray, IntArray, shape_of
 from sdcgate.methods.risk.file_numbers import FileNumbers, NumberWidth
@@ -211,12 +213,28 @@ class Engine:
         Raises UnknownName for what the descriptor does not declare, ValueError for a variable that is a
         dimension twice or a condition without codes, SnapshotDamaged.
         """
+        plan = plan_table(dataset, query)
+        arrays = CellArrays((1, *shape_of(plan.axes)))
+        for cell, rows in self._scans(dataset, query, plan):
+            arrays.place(rows, cell_positions(plan, cell, rows["cell"].to_numpy()), query.ranks)
+        return self._computed(dataset, query, plan, arrays)
+
+    def compute_together(self, dataset: Dataset, queries: Sequence[CellQuery]) -> list[Computed]:
+        """As `compute` of each, in one scan of the records where that is faster. Raises what it does."""
+        every = query_of_all(dataset, queries) if queries else None
+        if every is None:
+            return [self.compute(dataset, query) for query in queries]
+        (_, rows), *_ = self._scans(dataset, every, plan_table(dataset, every))
+        plans = [plan_table(dataset, query) for query in queries]
+        return [
+            self._computed(dataset, query, plan, margin_of(rows, every, dataset, query, plan))
+            for query, plan in zip(queries, plans, strict=True)
+        ]
+
+    def _scans(self, dataset: Dataset, query: CellQuery, plan: TablePlan) -> Iterator[tuple[int, "pa.Table"]]:
+        """The rows of each statement of a table, with the position of its cell column."""
         if query.ranks < 1:
             raise ValueError("ranks: at least the largest contributor is computed")
-        plan = plan_table(dataset, query)
-        shape = shape_of_query(
-            dataset, query.measures, query.ranks, query.contributions, query.keyed, self._database.dialect
-        )
         conditions = plan_conditions(dataset, query.filters)
         cells = plan.cell_columns()
         projection = self._database.compiled(
@@ -224,13 +242,18 @@ class Engine:
             lambda: cells_projection(dataset, cells, conditions, query.measures, query.valid),
         )
         self._attach(dataset)
-        arrays = CellArrays((1, *shape_of(plan.axes)))
         for cell, kind in plan_statements(dataset, plan):
-            rows = self._run(kind, shape, cell, projection)
-            arrays.place(rows, cell_positions(plan, cell, rows["cell"].to_numpy()), query.ranks)
+            yield cell, self._run(kind, self._shape(dataset, query), cell, projection)
+
+    def _computed(self, dataset: Dataset, query: CellQuery, plan: TablePlan, arrays: CellArrays) -> Computed:
         fill_totals(arrays, dataset, plan)
-        facts = with_cell_keys(facts_of(arrays, dataset, query.measures, shape), self._secret)
-        return Computed(plan.axes, facts, not plan.varying)
+        facts = facts_of(arrays, dataset, query.measures, self._shape(dataset, query))
+        return Computed(plan.axes, with_cell_keys(facts, self._secret), not plan.varying)
+
+    def _shape(self, dataset: Dataset, query: CellQuery) -> Shape:
+        return shape_of_query(
+            dataset, query.measures, query.ranks, query.contributions, query.keyed, self._database.dialect
+        )
 
     def region_facts(
         self,

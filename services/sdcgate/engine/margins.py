@@ -41,10 +41,15 @@ class CellArrays:
 
     def place(self, rows: "pa.Table", where: Sequence[Array], ranks: int) -> None:
         """Writes the rows' aggregates into the cells at these positions, a position array an axis."""
-        for name in rows.column_names:
-            if name == "cell":
-                continue
-            values = _values(rows[name], name, ranks)
+        named = [name for name in rows.column_names if name != "cell"]
+        self._put({name: _values(rows[name], name, ranks) for name in named}, where)
+
+    def put(self, cells: "CellArrays", where: Sequence[Array]) -> None:
+        """Writes cells in a row into those at these positions, as `place`."""
+        self._put(cells.arrays, where)
+
+    def _put(self, found: Mapping[str, Array], where: Sequence[Array]) -> None:
+        for name, values in found.items():
             if name not in self.arrays:
                 self.arrays[name] = np.full((*self.shape, *values.shape[1:]), _empty(name), values.dtype)
             self.arrays[name][tuple(where)] = values
@@ -73,7 +78,7 @@ class CellArrays:
         Union `unions[i]`, ascending, has the cell `parts[i]`, for each i. What is not in place is empty.
         """
         starts = np.flatnonzero(np.diff(unions, prepend=-1))
-        ends, there = np.append(starts[1:], len(unions)), unions[starts]
+        ends, there = np.append(starts, len(unions))[1:], unions[starts]
         found = CellArrays((number,))
         for name, cells in self.arrays.items():
             united = np.full((number, *cells.shape[1:]), _empty(name), cells.dtype)

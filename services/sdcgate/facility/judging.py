@@ -69,10 +69,20 @@ class Judge:
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""
         with watcher().stage(Stage.COMPUTE):
-            computed = self._engine.compute(plan.dataset, _cells(plan))
-            base = int(computed.facts.units[-1])
-            without = unfiltered(plan, lambda query: self._engine.compute(plan.dataset, query))
-            return Computation(computed, self._key(plan, computed), base, without)
+            return self._computation(plan, self._engine.compute(plan.dataset, _cells(plan)))
+
+    def compute_together(self, plans: Sequence[Plan]) -> list[Computation]:
+        """Step 3 for several tables of one dataset."""
+        if not plans:
+            return []
+        with watcher().stage(Stage.COMPUTE):
+            tables = self._engine.compute_together(plans[0].dataset, [_cells(plan) for plan in plans])
+            return [self._computation(plan, table) for plan, table in zip(plans, tables, strict=True)]
+
+    def _computation(self, plan: Plan, computed: Computed) -> Computation:
+        base = int(computed.facts.units[-1])
+        without = unfiltered(plan, lambda query: self._engine.compute(plan.dataset, query))
+        return Computation(computed, self._key(plan, computed), base, without)
 
     def judge(
         self,

@@ -45,7 +45,9 @@ class JudgedTable:
 def compute_tables(engine: Engine, judge: Judge, plan: ModelPlan) -> list[tuple[ImpliedTable, Computation]]:
     """The cells of all tables that a model implies."""
     lacking = lacked_measures(engine, plan)
-    return [(table, judge.compute(table.plan)) for table in implied_tables(plan, lacking)]
+    tables = implied_tables(plan, lacking)
+    computed = judge.compute_together([table.plan for table in tables])
+    return list(zip(tables, computed, strict=True))
 
 
 def lacked_measures(engine: Engine, plan: ModelPlan) -> tuple[str, ...]:
