@@ -171,9 +171,11 @@ def influence(records: LinearRecords, shape: ProjectionShape, dialect: Dialect) 
 
     `moved` are squares of DFBETAS where units have one record. `kept` units cannot be left out.
     """
+    import ibis
+
     table = _influential(records, shape, dialect)
     found = {"leverage": table.leverage.max(), "exact": table.exact.sum(), "units": table.count()}
-    found |= {"residual": table.square.max(), "kept": (~table.possible).cast("int64").sum()}
+    found |= {"residual": table.square.max(), "kept": ibis.ifelse(table.possible, 0, 1).sum()}
     for j in range(shape.columns):
         share = table[f"share{j}"]
         found[f"top{j}"] = top(share, shape.largest, dialect)
