@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.tables.crossover import Corner, Matrix, corner
 
 INFINITY = float("inf")
 FEASIBILITY = 1e-9
@@ -210,7 +211,11 @@ class Program:
         whole = np.zeros(columns, dtype=np.int32) if integer is None else integer.astype(np.int32)
         number = _joined(rows.rows, np.int64)
         order = np.argsort(number, kind="stable")
-        starts = np.searchsorted(number[order], np.arange(rows.count + 1)).astype(np.int32)
+        self._matrix = Matrix(
+            np.searchsorted(number[order], np.arange(rows.count + 1)).astype(np.int32),
+            _joined(rows.columns, np.int64)[order].astype(np.int32),
+            _joined(rows.values, np.float64)[order],
+        )
         self._solver.passModel(
             columns,
             rows.count,
@@ -222,9 +227,9 @@ class Program:
             np.zeros(columns),
             np.zeros(columns),
             *self._sums,
-            starts,
-            _joined(rows.columns, np.int64)[order].astype(np.int32),
-            _joined(rows.values, np.float64)[order],
+            self._matrix.starts,
+            self._matrix.columns,
+            self._matrix.values,
             whole,
         )
 
@@ -302,28 +307,33 @@ class Program:
         Rows that are bounded on both sides keep to `sums`, but for `off`, until `loosen` gives them back
         their room: a tenth of the pivots lead to what is wanted so.
         """
-        import highspy
-
         if deadline.over:
             return False
         self._change(np.zeros_like(lower), lower, upper)
-        _wake()
-        solution = highspy.HighsSolution()
-        solution.col_value, solution.row_value = values.tolist(), sums.tolist()
-        solution.col_dual, solution.row_dual = [0.0] * len(values), [0.0] * len(sums)
-        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + deadline.left())
-        # With rows that are bounded on both sides crossover writes where it must not (HiGHS 1.15).
-        room = self._room
-        self._solver.changeRowsBounds(len(room), room, sums[room], sums[room])
-        status = self._solver.crossover(solution)
+        (least, most), room = (ends.copy() for ends in self._sums), self._room
+        least[room] = most[room] = sums[room]
+        found = corner(self._matrix, (least, most), (lower, upper), values, deadline.left())
         deadline.spend(self._start_effort)
-        if status != highspy.HighsStatus.kOk or not self._solver.getBasis().valid:
-            self._solver.setBasis()
-            self.loosen()
+        if found is None:
             return False
+        self._solver.changeRowsBounds(len(room), room, sums[room], sums[room])
+        self._stand_at(found)
         self._solver.setOptionValue("simplex_strategy", self._strategy)
         self._solver.setOptionValue("primal_feasibility_tolerance", off)
         return True
+
+    def _stand_at(self, found: Corner) -> None:
+        """Let the simplex method start from a corner."""
+        import highspy
+
+        kinds = [
+            highspy.HighsBasisStatus(number) for number in range(len(highspy.HighsBasisStatus.__members__))
+        ]
+        basis = highspy.HighsBasis()
+        basis.col_status = [kinds[number] for number in found.columns.tolist()]
+        basis.row_status = [kinds[number] for number in found.rows.tolist()]
+        basis.valid, basis.alien = True, False
+        self._solver.setBasis(basis)
 
     def loosen(self) -> None:
         """Give the rows that `begin_at` holds to its sums their room back."""
@@ -401,13 +411,3 @@ class Program:
 def _joined(parts: list[IntArray] | list[FloatArray], kind: type) -> np.ndarray:
     """Arrays one after the other, also where there are none."""
     return np.concatenate([np.zeros(0, dtype=kind), *parts]).astype(kind)
-
-
-def _wake() -> None:
-    """Solve something: crossover in a thread that has solved nothing ends the process (HiGHS 1.15)."""
-    import highspy
-
-    program = highspy.Highs()
-    program.silent()
-    program.addVar(0.0, 1.0)
-    program.run()
