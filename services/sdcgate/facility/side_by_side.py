@@ -30,4 +30,5 @@ def answers(questions: Sequence[Callable[[], Answer]]) -> Generator[Answer, None
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(2, os.cpu_count() or 1), thread_name_prefix="side-by-side")
+    # Who asks works as well.
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="side-by-side")
