@@ -4,8 +4,9 @@ The linear span finds what can be computed exactly; this finds what can be bound
 negative and by published zeros, within as many variables as time allows.
 """
 
-from collections.abc import Sequence, Set
-from contextlib import closing, suppress
+from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from sdcgate.facility.joint_look import Extent, Look, Wide, Width, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
-from sdcgate.facility.side_by_side import answers
 from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import JointBoxes
@@ -22,16 +22,21 @@ from sdcgate.methods.tables.joint_scopes import scopes
 from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
+Question = Callable[[], BoolArray]
 
-def telling(
+
+def questions(
     known: KnownQuantity,
     tables: Sequence[ReleasedTable],
     width: Width,
     extent: Extent,
     varying: Set[str] | None = None,
     wide: Wide | None = None,
-) -> BoolArray:
-    """Published cells of new tables without which nothing withheld is told too closely, shape (cells,).
+) -> list[Question]:
+    """What is to be found out of records, and of units, each by itself; nothing where no table can tell.
+
+    Each question finds the published cells of new tables without which nothing withheld is told too closely,
+    shape (cells,), or raises JointlyUnproved where it cannot be told in time.
 
     Args:
         known: what has left of the quantity.
@@ -40,43 +45,56 @@ def telling(
         extent: how many joint codes are looked at together, and when to give up.
         varying: variables that vary within a unit; None where units are the records.
         wide: what earlier turns of the same table have seen to be uncertain enough.
-
-    Raises:
-        JointlyUnproved: it cannot be told in time.
     """
-    kept_back = np.zeros(len(tables[0].table), dtype=np.bool_)
     withholds = any((new.table.states == State.WITHHELD).any() for new in tables)
     # What a table tells by itself its own proof knows.
     if (known.empty and not known.boxes.limits) or not (known.boxes.secret or withholds):
-        return kept_back
-    full = dict(known.shapes.full)
+        return []
     boxes = known.boxes
     for new in tables:
-        full |= new.table.full
         boxes = boxes.grown(new.published(), new.withheld())
+    audit = _Audit(known, tables, width, extent, {} if wide is None else wide)
     names = frozenset(name for new in tables for name in new.table.variables())
     fresh = {box for new in tables for box, _ in new.published() if box not in known.published}
-    cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
-    hidden = {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
-    looks = [(boxes.adding_up(varying, False), names, fresh - computable(known, tables), False)]
+    asked: list[Question] = [partial(audit.of_records, boxes.adding_up(varying, False), names, fresh)]
     if varying is not None:
-        looks.append((boxes.adding_up(varying, True), names - varying, fresh, True))
-    group, seen = _group(tables), {} if wide is None else wide
+        asked.append(partial(audit.of_units, boxes.adding_up(varying, True), names - varying, fresh))
+    return asked
 
-    def looked(those: JointBoxes, first: Set[str], news: Set[Box], units: bool) -> list[int]:
-        """Cells to keep back for what is told of records, or of units."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Audit:
+    known: KnownQuantity
+    tables: Sequence[ReleasedTable]
+    width: Width
+    extent: Extent
+    wide: Wide
+
+    def of_records(self, boxes: JointBoxes, first: Set[str], fresh: Set[Box]) -> BoolArray:
+        return self._looked(boxes, first, fresh - computable(self.known, self.tables), units=False)
+
+    def of_units(self, boxes: JointBoxes, first: Set[str], fresh: Set[Box]) -> BoolArray:
+        return self._looked(boxes, first, fresh, units=True)
+
+    def _looked(self, boxes: JointBoxes, first: Set[str], fresh: Set[Box], units: bool) -> BoolArray:
+        """Cells to keep back; the variables that are looked at begin with the `first`."""
+        known, width, extent = self.known, self.width, self.extent
+        full = dict(known.shapes.full)
+        for new in self.tables:
+            full |= new.table.full
+        hidden = {box for new in self.tables for box in new.withheld() if not known.boxes.withheld(box)}
         held = partial(extent.truth.held, units)
-        look = Look(news, hidden, lambda _: width.least, width.floor, extent.deadline, wide=seen, held=held)
-        domain = joint_domain(first, those, full, extent.atoms)
-        found = scopes(those, domain, full, group, news, units)
-        blamed = [box_set for scope in found for box_set in look.noted(scope, known.told, (width, units))]
-        which = [{cells[box] for box in box_set} for box_set in blamed]
-        return covering(which, tables[0].table.records)
-
-    with closing(answers([partial(looked, *look) for look in looks])) as found:
-        for chosen in found:
-            kept_back[chosen] = True
-    return kept_back
+        look = Look(
+            fresh, hidden, lambda _: width.least, width.floor, extent.deadline, wide=self.wide, held=held
+        )
+        domain = joint_domain(first, boxes, full, extent.atoms)
+        found = scopes(boxes, domain, full, _group(self.tables), fresh, units)
+        blamed = [rows for scope in found for rows in look.noted(scope, known.told, (width, units))]
+        cells = {box: cell for new in self.tables for cell, box in enumerate(new.boxes)}
+        kept_back = np.zeros(len(self.tables[0].table), dtype=np.bool_)
+        which = [{cells[box] for box in rows} for rows in blamed]
+        kept_back[covering(which, self.tables[0].table.records)] = True
+        return kept_back
 
 
 def _group(tables: Sequence[ReleasedTable]) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.inspector import Inspector
-from sdcgate.facility.joint_audit import telling
+from sdcgate.facility.joint_audit import Question, questions
 from sdcgate.facility.joint_look import UNKNOWN, Extent, Truth, Wide, Width
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
@@ -74,19 +74,22 @@ class Together:
     def telling(self, left: Sequence[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
         """Cells without which no withheld count or sum is told too closely by all that has left."""
         counts = _of(left, left[0].quantity)
-        quantities = self._watched_measures(left)
+        of_counts = self._of_counts(counts, remaining)
         # What counts tell and what sums of each measure do are systems by themselves.
-        questions = [partial(self._counts_telling, counts, remaining)]
-        questions += [partial(self._sums_telling, quantity, left, remaining) for quantity in quantities]
-        with closing(answers(questions)) as found:
-            return next(
-                (more for more in found if more.any()), np.zeros(len(counts[0].table), dtype=np.bool_)
-            )
+        of_sums: list[Question] = [
+            partial(self._sums_telling, quantity, left, remaining)
+            for quantity in self._watched_measures(left)
+        ]
+        more = np.zeros(len(counts[0].table), dtype=np.bool_)
+        with closing(answers([*of_counts, *of_sums])) as found:
+            for _ in of_counts:
+                more |= next(found)
+            return more if more.any() else next((sums for sums in found if sums.any()), more)
 
-    def _counts_telling(self, counts: Sequence[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
+    def _of_counts(self, counts: Sequence[ReleasedTable], remaining: Callable[[], float]) -> list[Question]:
         known, varying = self.known.of(counts[0].quantity), self.plan.dataset.varying
         wide = self.wide.setdefault(COUNTS, {})
-        return telling(known, counts, self._count_width(), self._extent(remaining), varying, wide)
+        return questions(known, counts, self._count_width(), self._extent(remaining), varying, wide)
 
     def _sums_telling(
         self, quantity: str, left: Sequence[ReleasedTable], remaining: Callable[[], float]

@@ -40,6 +40,43 @@ def test_nobody_waits_for_threads_that_are_busy_with_the_questions_of_others():
         others.join()
 
 
+def test_who_asks_works_on_what_is_left_while_an_answer_is_awaited():
+    last_is_done, begun = Event(), Event()
+
+    def first():
+        assert begun.wait(10)
+        return 1
+
+    def second():
+        begun.set()
+        assert last_is_done.wait(10)
+        return 2
+
+    assert list(answers([first, second, lambda: 3, lambda: last_is_done.set() or 4])) == [1, 2, 3, 4]
+
+
+def test_an_error_of_what_was_worked_on_meanwhile_is_raised_in_its_turn():
+    last_is_asked, begun = Event(), Event()
+
+    def second():
+        begun.set()
+        assert last_is_asked.wait(10)
+        return 2
+
+    def fails():
+        last_is_asked.set()
+        raise ValueError("third")
+
+    found = answers([lambda: begun.wait(10), second, fails])
+    assert [next(found), next(found)] == [True, 2]
+    with pytest.raises(ValueError, match="third"):
+        next(found)
+
+
+def test_of_no_questions_there_are_no_answers():
+    assert list(answers([])) == []
+
+
 def test_an_error_is_raised_where_its_answer_would_be_and_not_before():
     def fails():
         raise ValueError("second")
