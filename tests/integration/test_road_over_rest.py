@@ -176,6 +176,14 @@ def test_the_json_has_the_shape_of_the_contract_with_nulls_where_cells_are_withh
     assert all(shown[tuple(map(str, code))] == (None, None) for code, count in persons.items() if count < 10)
 
 
+def test_a_number_of_few_is_withheld_even_where_nothing_else_has_left(house):
+    # A table without dimensions, of which no earlier answer makes a larger one.
+    assert house.register_randhie("of_one_cell", policy="five-safes").status_code == 201
+    answered = house.ask("of_one_cell", plan=["5"], site=["3"], female=["1"])
+    assert (answered.status_code, answered.json()["verdict"]) == (201, "RELEASED_PROTECTED")
+    assert answered.json()["table"]["columns"]["units"] == [None]
+
+
 def test_the_certificate_proves_the_answer_offline_from_the_json_alone(house, protected):
     public_key = house.send("GET", "/v1/status").json()["public_key"]
     decision = protected.json()

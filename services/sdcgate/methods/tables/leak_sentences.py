@@ -27,9 +27,10 @@ WORDS = {
 
 
 def cell_name(axes: tuple[Axis, ...], cell: int) -> str:
-    """The codes of a cell."""
-    shape = shape_of(axes)
-    codes = np.unravel_index(cell, shape) if shape else ()
+    """The codes of a cell; `all` for the only cell of a table without dimensions."""
+    if not axes:
+        return "all"
+    codes = np.unravel_index(cell, shape_of(axes))
     return ", ".join(axis.codes[int(code)] for axis, code in zip(axes, codes, strict=True))
 
 
