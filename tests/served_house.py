@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -82,6 +83,8 @@ class ServedHouse:
                 supervisor.stop()
                 if last or "Address already in use" not in str(error):
                     raise
+                # What gRPC's core itself prints about the port is no JSON.
+                shutil.rmtree(self.settings.state_dir / "log")
             else:
                 return supervisor
         raise AssertionError("unreachable")
