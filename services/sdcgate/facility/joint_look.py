@@ -10,15 +10,10 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_boxes import Variables
-from sdcgate.methods.tables.joint_intervals import (
-    Explained,
-    JointIntervals,
-    joint_bounds,
-    joint_intervals,
-    told_by,
-)
+from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals, told_by
 from sdcgate.methods.tables.joint_reduction import Question, everything_of
 from sdcgate.methods.tables.joint_scopes import Scope
+from sdcgate.methods.tables.joint_search import Explained, JointIntervals
 from sdcgate.methods.tables.joint_sums import Measured
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline

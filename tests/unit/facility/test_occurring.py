@@ -10,7 +10,7 @@ from house import RANDHIE, build, people_descriptor, table_request, verdict, wit
 from sdcgate.facility import occurring
 from sdcgate.facility.occurring import Occurring
 from sdcgate.facility.pace import Pace
-from sdcgate.methods.tables import joint_intervals
+from sdcgate.methods.tables import joint_search
 
 FILE = RANDHIE.parent / "randhie.parquet"
 
@@ -66,7 +66,7 @@ def test_what_costs_more_than_it_saves_is_not_counted(house, monkeypatch):
 def test_the_joint_audit_of_a_table_begins_with_it(tmp_path, monkeypatch):
     """And it agrees with all that has left: otherwise the audit would begin with nothing."""
     made = with_randhie(tmp_path)
-    moved, begun = joint_intervals.moved, []
+    moved, begun = joint_search.moved, []
 
     def spied(system, held, *others):
         found = moved(system, held, *others)
@@ -75,7 +75,7 @@ def test_the_joint_audit_of_a_table_begins_with_it(tmp_path, monkeypatch):
             begun.append((system.known.of(held) - system.counts, found))
         return found
 
-    monkeypatch.setattr(joint_intervals, "moved", spied)
+    monkeypatch.setattr(joint_search, "moved", spied)
     for columns in (("site",), ("year",)):
         request = table_request(rows=("education",), columns=columns, figures=("RECORDS",))
         assert (
@@ -115,18 +115,18 @@ def test_measures_are_summed_by_the_codes_that_occur(tmp_path):
 def test_the_joint_audit_of_sums_begins_with_what_is_true_too(tmp_path, monkeypatch):
     """Of means among those who have the measure, and of one that some lack."""
     made = with_randhie(tmp_path)
-    moved, begun = joint_intervals.moved, []
+    moved, begun = joint_search.moved, []
 
     def spied(system, held, *others):
         if not system.whole:
             begun.append(np.abs(system.known.of(held) - system.counts).max())
         return moved(system, held, *others)
 
-    monkeypatch.setattr(joint_intervals, "moved", spied)
+    monkeypatch.setattr(joint_search, "moved", spied)
     for measure in ("meddol", "income"):
         for columns in (("site",), ("year",), ("plan",)):
             asked = table_request(rows=("education",), columns=columns, figures=("RECORDS", f"SUM:{measure}"))
             made.facility.query_table(made.researcher, asked, Pace(60.0))
     assert len(begun) >= 3
-    assert max(begun) < joint_intervals.TOLERANCE
+    assert max(begun) < joint_search.TOLERANCE
     made.facility.close()

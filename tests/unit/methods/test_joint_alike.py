@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from sdcgate.methods.tables import joint_intervals as searching
+from sdcgate.methods.tables import joint_search as searching
 from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.joint_alike import alike
-from sdcgate.methods.tables.joint_intervals import Explained, joint_bounds, joint_intervals
+from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
+from sdcgate.methods.tables.joint_search import Explained
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
 from three_variables import CODES, FULL, bounds, box, boxes, inside
@@ -105,8 +106,24 @@ def test_of_those_alike_one_is_explained_and_each_where_each_is_asked_for(monkey
 def test_one_of_those_alike_is_searched(monkeypatch):
     monkeypatch.setattr(searching, "MANY", 0)
     asked = []
-    settle = searching._Search.settle
-    monkeypatch.setattr(searching._Search, "settle", lambda *args: asked.append(args[1]) or settle(*args))
+    settle = searching.Search.settle
+    monkeypatch.setattr(searching.Search, "settle", lambda *args: asked.append(args[1]) or settle(*args))
     system, _, _ = square()
     assert joint_bounds(system, 30, 0, Deadline(10.0)).narrow.all()
     assert len(asked) <= 2
+
+
+def test_one_of_those_alike_is_moved_from_what_is_true(monkeypatch):
+    """The other two of each kind are seen to be wide by its moves."""
+    monkeypatch.setattr(searching, "MANY", 0)
+    asked, moved = [], searching.moved
+
+    def spied(system, held, floor, which, *others):
+        asked.append(int(which.sum()))
+        return moved(system, held, floor, which, *others)
+
+    monkeypatch.setattr(searching, "moved", spied)
+    system, _, _ = square()
+    found = joint_bounds(system, 3, 0, Deadline(10.0))
+    assert asked == [2]
+    assert found.narrow.tolist() == [False] * 5 + [True]

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdcgate.methods.tables import joint_search
 from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.joint_boxes import JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
@@ -189,3 +190,26 @@ def test_a_domain_grows_by_what_adds_most_boxes_as_far_as_its_size_allows(most, 
     by_sex = [(box(age=a, sex=s), (1, 1)) for a in (1, 2, 4) for s in (1, 2)]
     known = JointBoxes().grown([*by_sex, (box(age=1, town=1), (1, 1))], [])
     assert joint_domain({"age"}, known, FULL, most) == expected
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    people=st.lists(st.integers(0, 9), min_size=18, max_size=18),
+    shown=st.lists(boxes(), min_size=1, max_size=8, unique=True),
+    hidden=st.lists(boxes(), min_size=6, max_size=14, unique=True),
+)
+def test_sweeps_that_drop_what_is_settled_on_the_way_find_the_same_boxes_narrow(people, shown, hidden):
+    published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
+    secret = [cell for cell in hidden if cell not in published]
+    with pytest.MonkeyPatch.context() as patched:
+        # One pivot at a time, and sweeps for however few.
+        patched.setattr(joint_search, "STRIDE", 1)
+        patched.setattr(joint_search, "FEW", 0)
+        system = joint_system(set(FULL), published, secret, FULL)
+        found = joint_bounds(system, 6, 0, Deadline(10.0))
+    assert not found.unproved.any()
+    ends = [bounds(published, cell) for cell in secret]
+    expected = [np.floor(high + 1e-6) - np.ceil(low - 1e-6) < 6 for low, high in ends]
+    assert found.narrow.tolist() == expected
+    for (low, high), least, most in zip(ends, found.lowest, found.highest, strict=True):
+        assert low - 1e-6 <= least <= most <= high + 1e-6

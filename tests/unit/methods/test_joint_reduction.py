@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdcgate.methods.tables import joint_intervals as searching
+from sdcgate.methods.tables import joint_search as searching
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_system import joint_system

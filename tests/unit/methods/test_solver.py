@@ -75,3 +75,23 @@ def test_what_cannot_be_mended_so_is_found_anew(monkeypatch):
     again = program.maximise(cost, lower, upper, Deadline(10.0))
     assert again @ cost == pytest.approx(best @ cost)
     assert len(runs) == 3
+
+
+def test_a_climb_ends_after_so_many_pivots_at_a_solution_and_goes_on_from_there_to_the_best_one():
+    program, cost, lower, upper = transport()
+    best = cost @ transport()[0].maximise(cost, lower, upper, Deadline(10.0))
+    sums = program.maximise(-cost, lower, upper, Deadline(10.0)).reshape(40, 40).sum(axis=0)
+    values, reached = [], False
+    while not reached:
+        found, reached = program.climb(cost, lower, upper, Deadline(10.0), 20)
+        assert np.abs(found.reshape(40, 40).sum(axis=0) - sums).max() < 1e-9
+        assert found.min() >= -1e-9
+        values.append(cost @ found)
+    assert len(values) > 3
+    assert values == sorted(values)
+    assert values[-1] == pytest.approx(best, abs=1e-6)
+
+
+def test_a_climb_for_which_no_time_is_left_finds_nothing_and_is_not_to_be_gone_on_with():
+    program, cost, lower, upper = transport()
+    assert program.climb(cost, lower, upper, Deadline(0.0), 20) == (None, True)

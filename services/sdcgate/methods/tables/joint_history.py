@@ -16,7 +16,8 @@ from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
-from sdcgate.methods.tables.joint_intervals import JointIntervals, joint_bounds, joint_intervals
+from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
+from sdcgate.methods.tables.joint_search import JointIntervals
 from sdcgate.methods.tables.joint_sums import PART, PARTS, ROOM, Amounts, as_array, of_all_parts
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, joint_system
 from sdcgate.methods.tables.joint_witnesses import Everything, wide_over_everything

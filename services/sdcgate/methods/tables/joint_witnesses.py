@@ -16,8 +16,8 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box, bits
 from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.directions import directions
-from sdcgate.methods.tables.joint_intervals import rows_of
 from sdcgate.methods.tables.joint_reduction import Subtracted, subtracted
+from sdcgate.methods.tables.joint_search import rows_of
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, Sums, distance, one_of_each
 from sdcgate.methods.tables.solver import Deadline, Program
 

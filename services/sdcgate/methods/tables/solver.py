@@ -153,8 +153,9 @@ class Program:
     """Maximise a cost over columns under rows. Anything but an optimal solution is None.
 
     Linear programs are small, degenerate and solved again and again: they start from the last basis, without
-    presolve, and without perturbing costs unless the solver then fails. `rough` integer programs end with any
-    good solution, and are not branched. `primal` linear programs are quick where only costs change.
+    presolve, and without perturbing costs or bounds unless the solver then fails. `rough` integer programs
+    end with any good solution, and are not branched. `primal` linear programs are quick where only costs
+    change.
     """
 
     def __init__(
@@ -202,7 +203,8 @@ class Program:
             self._solver.setOptionValue("presolve", "off")
             self._strategy = PRIMAL if primal else DUAL
             self._solver.setOptionValue("simplex_strategy", DUAL if begun_dual else self._strategy)
-            self._solver.setOptionValue("simplex_iteration_limit", PIVOTS * (rows.count + columns + 10))
+            self._pivots = PIVOTS * (rows.count + columns + 10)
+            self._solver.setOptionValue("simplex_iteration_limit", self._pivots)
             self._perturb(False)
         self._start_effort = LINEAR_EFFORT if self._linear else INTEGER_EFFORT
         self._pivot_effort = PIVOT_EFFORT_BY_ROW * rows.count + PIVOT_EFFORT_BY_COLUMN * columns
@@ -270,6 +272,27 @@ class Program:
         if status not in self._enough or not self._is_feasible:
             return None
         return self._values()
+
+    def climb(
+        self, cost: FloatArray, lower: FloatArray, upper: FloatArray, deadline: Deadline, pivots: int
+    ) -> tuple[FloatArray | None, bool]:
+        """As `maximise`, from the last corner, for no more than so many pivots; whether it came to the end.
+
+        A solution that is not the best keeps to rows and bounds as far as rounding lets it.
+        """
+        import highspy
+
+        if deadline.over or np.any(lower > upper):
+            return None, True
+        self._change(cost, lower, upper)
+        self._solver.setOptionValue("simplex_iteration_limit", pivots)
+        status = self._run(deadline)
+        self._solver.setOptionValue("simplex_iteration_limit", self._pivots)
+        if status == highspy.HighsModelStatus.kIterationLimit:
+            return self._values(), False
+        if status in self._enough and self._is_feasible:
+            return self._values(), True
+        return self.maximise(cost, lower, upper, deadline), True
 
     def from_inside(
         self, cost: FloatArray, lower: FloatArray, upper: FloatArray, deadline: Deadline, corner: bool
@@ -406,6 +429,7 @@ class Program:
 
     def _perturb(self, perturbed: bool) -> None:
         self._solver.setOptionValue("dual_simplex_cost_perturbation_multiplier", float(perturbed))
+        self._solver.setOptionValue("primal_simplex_bound_perturbation_multiplier", float(perturbed))
 
 
 def _joined(parts: list[IntArray] | list[FloatArray], kind: type) -> np.ndarray:
