@@ -53,7 +53,9 @@ def joint_intervals(
     asked: BoolArray | None = None,
     explained: Explained = Explained.EACH,
 ) -> JointIntervals:
-    """Which secrets are told more closely than to `width`.
+    """Which secrets are told more closely than to `width`, and by which sums.
+
+    It suits secrets that are known to be, by `joint_bounds`: wide ones are found to be wide one by one.
 
     Args:
         system: everything that is known jointly.

@@ -126,13 +126,8 @@ class Search:
         # Moves of counts leave so many open that most of a kind would be moved, each by itself.
         if self._system.whole:
             self._compare()
-        self._move_from(held)
-        # Where all must have somebody, those who have one hold every move back. And of whole numbers, of
-        # which a part does not count, most that is left needs a corner all the same.
-        if self.close.any() and not self._floored and not self._system.whole:
-            inside = raised(self._system, held, self._deadline)
-            if inside is not None:
-                self._move_from(inside.amounts, inside.metric)
+        if not self._explaining:
+            self._move(held)
         if not self._system.whole:
             self._compare()
         if not self.close.any():
@@ -148,6 +143,21 @@ class Search:
         if begun and not self._system.whole and not self._floored:
             self._keep_to_sums()
         self._program.loosen()
+
+    @property
+    def _explaining(self) -> bool:
+        """Whether what is asked for is narrow as a rule, and prices are wanted: no solution shows it wide."""
+        return self._explained is not Explained.NONE
+
+    def _move(self, held: FloatArray) -> None:
+        """Move what is close from what is true, and from near it."""
+        self._move_from(held)
+        # Where all must have somebody, those who have one hold every move back. And of whole numbers, of
+        # which a part does not count, most that is left needs a corner all the same.
+        if self.close.any() and not self._floored and not self._system.whole:
+            inside = raised(self._system, held, self._deadline)
+            if inside is not None:
+                self._move_from(inside.amounts, inside.metric)
 
     def _move_from(self, amounts: FloatArray, metric: Metric | None = None) -> None:
         """Move what is close, one of those alike, from amounts that agree with what is known."""
@@ -214,6 +224,8 @@ class Search:
     def sweep_all(self) -> None:
         """Move all that are close at once, up and down, as long as that settles many."""
         begun = self._begun
+        if begun and self._explaining:
+            return
         inside = not begun and len(self._system.counts) >= HUGE
         for turn in range(SWEEPS):
             before = int(np.count_nonzero(self._open))
