@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import html
 import io
 import json
 import shutil
@@ -18,6 +19,8 @@ VERSION = "1.0.2"
 STATUSES = {"RELEASED": "pass", "RELEASED_PROTECTED": "pass", "REFERRED": "review", "REFUSED": "fail"}
 TYPES = {"TABLE": "table", "MODEL": "regression", "STATISTIC": "table", "REQUEST": "table", "FILE": "custom"}
 OK = "ok"
+VERDICTS = {"pass": "pass", "review": "referred", "fail": "fail"}
+"""First word of a summary by status: of "review" SACRO-Viewer says only that nothing could be checked."""
 _RUN = ("=", "+", "-", "@", "\t", "\r")
 
 Rows = list[list[str]]
@@ -27,7 +30,9 @@ def write_acro(results: Results, folder: str | Path, source: str | Path | None =
     """Writes verdicts into a folder as ACRO 1.0 does, to be looked at with SACRO-Viewer.
 
     An output that may leave is there as the facility released it, what it withheld empty. Files that wait
-    for an output checker are copied from `source`, the folder or file that was submitted, where it is given.
+    for an output checker are copied from `source`, the folder or file that was submitted, where it is given;
+    of JSON the copy ends in `.json.txt`, as the viewer takes each JSON file of a folder for one of ACRO's.
+    Summaries and comments are HTML, which is what the viewer takes them for.
 
     Raises:
         OSError: the folder is not empty, or cannot be written.
@@ -65,11 +70,12 @@ def _written(place: Path, uid: str, output: JudgedResult, source: Path | None) -
         files += [{"name": name, "sdc": {}} for name in _copied(place, uid, output, source)]
     if not files:
         name = f"{uid}.txt"
-        (place / name).write_text(f"{_summary(output)}\n", encoding="utf-8")
+        (place / name).write_text(f"{_why(answer)}\n", encoding="utf-8")
         files.append({"name": name, "sdc": {}})
+    status = STATUSES.get(answer.verdict, "fail")
     return {
         "uid": uid,
-        "status": STATUSES.get(answer.verdict, "fail"),
+        "status": status,
         "type": TYPES[output.read_as] if answer.model is None else "regression",
         "properties": {
             "method": "sdcgate",
@@ -80,17 +86,19 @@ def _written(place: Path, uid: str, output: JudgedResult, source: Path | None) -
         "files": files,
         "outcome": outcome,
         "command": " ".join(part for part in (output.name, output.part) if part),
-        "summary": _summary(output),
+        "summary": html.escape(f"{VERDICTS[status]}; {_why(answer)}", quote=False),
         "timestamp": answer.decided or datetime.now(UTC).isoformat(),
-        "comments": [f"{reason.code}: {reason.message}" for reason in answer.reasons],
+        "comments": [
+            html.escape(f"{reason.code}: {reason.message}", quote=False) for reason in answer.reasons
+        ],
         "exception": "",
         "fair": {},
     }
 
 
-def _summary(output: JudgedResult) -> str:
-    reasons = " ".join(reason.message for reason in output.answer.reasons)
-    return f"{output.answer.verdict} {output.answer.query} {reasons}".strip()
+def _why(answer: Answer) -> str:
+    reasons = " ".join(reason.message for reason in answer.reasons)
+    return f"{answer.verdict} {answer.query} {reasons}".strip()
 
 
 def _copied(place: Path, uid: str, output: JudgedResult, source: Path) -> Iterator[str]:
@@ -98,7 +106,8 @@ def _copied(place: Path, uid: str, output: JudgedResult, source: Path) -> Iterat
     for number, name in enumerate(output.files):
         file = source / name if source.is_dir() else source
         if file.is_file() and file.suffix.lower() != ".zip":
-            copy = f"{uid}_{number}{file.suffix.lower()}"
+            suffix = file.suffix.lower()
+            copy = f"{uid}_{number}{suffix}.txt" if suffix == ".json" else f"{uid}_{number}{suffix}"
             shutil.copyfile(file, place / copy)
             yield copy
 

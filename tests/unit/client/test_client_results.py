@@ -17,7 +17,7 @@ FIELDS = {
 
 def decision(verdict, **more):
     reasons = [] if verdict == "RELEASED" else [{"code": "BINDING", "message": "Why."}]
-    return {"query": f"q-{verdict}", "verdict": verdict, "dataset": "people", "reasons": reasons, **more}
+    return {"query": f"q-{verdict}", "verdict": verdict, "dataset": "people", "reasons": reasons} | more
 
 
 TABLE = {
@@ -62,6 +62,102 @@ def test_each_output_has_all_fields_and_a_file_that_is_there_and_has_its_checksu
             assert checksum == hashlib.sha256(content).hexdigest()
     assert [entry["status"] for entry in written["results"].values()] == ["pass", "review", "fail"]
     assert [entry["type"] for entry in written["results"].values()] == ["table", "custom", "regression"]
+
+
+class Viewer:
+    """What SACRO-Viewer makes of a folder, after its sacro/models.py and the scripts of its pages.
+
+    It opens `outputs.json`, or else the only JSON file that has a version and results; shows the status that
+    the summary begins with; puts summary, comments and exception into the page as HTML; marks cells by
+    `sdc.cells`, counted from the first row below the header and the first column beside the labels.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+        found = [file for file in folder.glob("*.json") if self.is_metadata(json.loads(file.read_text()))]
+        (self.path,) = found
+        self.outputs = json.loads(self.path.read_text())["results"]
+
+    @staticmethod
+    def is_metadata(content):
+        return "version" in content and "results" in content
+
+    def shown_status(self, uid):
+        first, *rest = [part for part in self.outputs[uid]["summary"].split("; ") if part]
+        if first == "review":
+            return "Unknown", ["This type of output cannot be checked automatically"]
+        return first[0].upper() + first[1:], rest
+
+    def page(self, uid):
+        entry = self.outputs[uid]
+        html = [entry["timestamp"], entry["summary"], entry["exception"], *entry["comments"]]
+        return "".join(f"<li>{text}</li>" for text in html)
+
+    def marked(self, uid, file):
+        """Texts of the cells that are marked, by mark."""
+        (cells,) = [one["sdc"]["cells"] for one in self.outputs[uid]["files"] if one["name"] == file]
+        with (self.folder / file).open(newline="") as content:
+            body = list(csv.reader(content))[1:]
+        return {mark: [body[row][column + 1] for row, column in places] for mark, places in cells.items()}
+
+    def has_all(self):
+        """Whether each file is there, with its checksum."""
+        return all(
+            (self.folder / "checksums" / f"{file['name']}.txt").read_text()
+            == hashlib.sha256((self.folder / file["name"]).read_bytes()).hexdigest()
+            for entry in self.outputs.values()
+            for file in entry["files"]
+        )
+
+
+def viewer_of(tmp_path, outputs, **files):
+    (tmp_path / "job").mkdir()
+    for name, content in files.items():
+        (tmp_path / "job" / name.replace("_json", ".json")).write_text(content)
+    write_acro(Results.from_json({"outputs": outputs}), tmp_path / "out", tmp_path / "job")
+    return Viewer(tmp_path / "out")
+
+
+def printed(verdict, read_as="FILE", files=(), **more):
+    return {"name": "it", "read_as": read_as, "files": list(files), "decision": decision(verdict, **more)}
+
+
+def test_the_viewer_shows_the_verdict_as_the_status_and_why(tmp_path):
+    outputs = [printed("RELEASED_PROTECTED", "TABLE", table=TABLE), printed("REFUSED"), printed("REFERRED")]
+
+    viewer = viewer_of(tmp_path, outputs)
+
+    assert [viewer.shown_status(uid) for uid in viewer.outputs] == [
+        ("Pass", ["RELEASED_PROTECTED q-RELEASED_PROTECTED Why."]),
+        ("Fail", ["REFUSED q-REFUSED Why."]),
+        ("Referred", ["REFERRED q-REFERRED Why."]),
+    ]
+    assert viewer.marked("output_0", "output_0_0.csv") == {"withheld": [""], "perturbed": []}
+    assert viewer.has_all()
+
+
+def test_json_of_a_job_does_not_keep_the_viewer_from_finding_the_verdicts(tmp_path):
+    acro = json.dumps({"version": "1.0.2", "results": {}})
+    outputs = [printed("REFERRED", files=["other.json"]), printed("REFERRED", files=["broken.json"])]
+
+    viewer = viewer_of(tmp_path, outputs, other_json=acro, broken_json="{no json")
+
+    assert viewer.path.name == "results.json"
+    assert [[file["name"] for file in entry["files"]] for entry in viewer.outputs.values()] == [
+        ["output_0_0.json.txt"],
+        ["output_1_0.json.txt"],
+    ]
+    assert (tmp_path / "out/output_1_0.json.txt").read_text() == "{no json"
+    assert viewer.has_all()
+
+
+def test_what_a_job_wrote_into_its_files_is_text_in_the_viewer_and_runs_nothing(tmp_path):
+    hostile = {"code": "BINDING", "message": "'<img src=x onerror=alert(1)>' is no variable of people."}
+
+    viewer = viewer_of(tmp_path, [printed("REFERRED", reasons=[hostile])])
+
+    assert "<img" not in viewer.page("output_0")
+    assert "&lt;img src=x onerror=alert(1)&gt;" in viewer.page("output_0")
 
 
 def test_a_table_is_there_as_it_left_with_masks_of_what_was_withheld(results, tmp_path):
