@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.methods.outputs import model_rules as r
 from sdcgate.methods.outputs.model_checks import ModelFinding
-from sdcgate.methods.outputs.model_facts import ColumnFacts, ModelFacts, TermFacts
+from sdcgate.methods.outputs.model_facts import NOT_GIVEN, ColumnFacts, ModelFacts, TermFacts
 from sdcgate.methods.rules import ReasonCode
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError
 from sdcgate.wire.rules import consequence, reason_code
@@ -15,6 +15,9 @@ from sdcgate_proto.sdcgate.risk.v1 import models_pb2
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2
 
 GREATEST = 1e300
+LEAST = 1e-300
+"""Told in place of 0, which says that nothing was given."""
+CONSTANT_TERM = "1"
 FEWER = "add up to fewer than the model's units, each of which is in at least one"
 
 
@@ -41,7 +44,7 @@ def facts_to_message(facts: ModelFacts) -> models_pb2.ModelFacts:
             term=term,
             units_apart=int(columns.units_apart[place]),
             largest_shares=columns.largest_shares[place].tolist(),
-            dfbetas=_finite(float(columns.dfbetas[place])),
+            dfbetas=max(_finite(float(columns.dfbetas[place])), LEAST),
         )
     for one in facts.terms:
         message.terms.add(
@@ -70,11 +73,11 @@ def facts_from_message(message: models_pb2.ModelFacts, path: str = "facts") -> M
         columns=ColumnFacts(
             names=tuple(column.name for column in message.columns),
             terms=tuple(column.term for column in message.columns),
-            units_apart=np.array([column.units_apart for column in message.columns], dtype=np.int64),
+            units_apart=np.array([_apart(column, message) for column in message.columns], dtype=np.int64),
             largest_shares=np.array(
                 [list(column.largest_shares)[:ranks] or [np.nan] for column in message.columns]
             ).reshape(len(message.columns), max(ranks, 1)),
-            dfbetas=np.array([column.dfbetas for column in message.columns]),
+            dfbetas=np.array([column.dfbetas or np.nan for column in message.columns]),
         ),
         terms=tuple(_term(term) for term in message.terms),
         maximum_leverage=message.maximum_leverage if message.HasField("maximum_leverage") else np.nan,
@@ -86,6 +89,12 @@ def facts_from_message(message: models_pb2.ModelFacts, path: str = "facts") -> M
         implied_table=(("", ""),) if message.implied_table else None,
         pattern_units=np.array(message.pattern_units, dtype=np.int64),
     )
+
+
+def _apart(column: models_pb2.ColumnFacts, message: models_pb2.ModelFacts) -> int:
+    """Units apart; not needed of the constant, and of factors, of whose categories the units are given."""
+    term = message.terms[column.term]
+    return column.units_apart or (0 if term.units or term.text == CONSTANT_TERM else NOT_GIVEN)
 
 
 def _term(message: models_pb2.TermFacts) -> TermFacts:

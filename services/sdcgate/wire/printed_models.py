@@ -92,7 +92,7 @@ def _claimed(model: model_pb2.Model, facts: ModelFacts, rules: ModelRules) -> Cl
     """Columns bear the names of coefficients; one is of each class of an outcome that has several."""
     apart = facts.columns.units_apart
     least = rules.categories.units if rules.categories else 0
-    small = dict(zip(facts.columns.names, ((apart > 0) & (apart < least)).tolist(), strict=True))
+    small = dict(zip(facts.columns.names, ((apart != 0) & (apart < least)).tolist(), strict=True))
     classes = dict.fromkeys(one.outcome for one in model.coefficients if one.outcome)
     told = {f"{outcome}: {name}": few for outcome in classes for name, few in small.items()}
     every = told | small

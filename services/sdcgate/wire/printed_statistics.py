@@ -1,7 +1,12 @@
 """Printed figures of statistics that are checked elsewhere, from messages to what judges them, and back."""
 
 from sdcgate.methods.cells import BoolArray
-from sdcgate.methods.outputs.printed_statistics import FigureProblem, PrintedFigure, figure_problems
+from sdcgate.methods.outputs.printed_statistics import (
+    FigureProblem,
+    PrintedFigure,
+    figure_problems,
+    is_percentile,
+)
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
 from sdcgate.wire.statistic_facts import StatisticToAssess
 from sdcgate.wire.tables import floats
@@ -22,7 +27,12 @@ def printed_problems(
             unsafe[""] |= StatisticAssessment((finding,)).unsafe(groups)
     for name in percentiles:
         unsafe[name] = unsafe[""] | found.unsafe(groups, name)
-    return figure_problems(asked.statistic, figures, unsafe, request.significant_digits)
+    unknown = tuple(
+        FigureProblem(one.name, (), "is a percentile of which no units are given")
+        for one in figures
+        if is_percentile(one.name) and one.name not in percentiles
+    )
+    return unknown + figure_problems(asked.statistic, figures, unsafe, request.significant_digits)
 
 
 def add_printed(

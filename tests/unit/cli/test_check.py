@@ -126,6 +126,42 @@ def test_of_facts_of_a_model_that_are_not_given_it_is_said_that_they_are_not(tmp
     ]
 
 
+def test_what_no_presence_on_the_wire_tells_is_not_given_rather_than_safe(tmp_path):
+    facts = {
+        "units": 120, "records": 120, "parameters": 1, "residual_degrees": 100, "exact_share": 0.0,
+        "columns": [
+            {"name": "Intercept", "term": 0, "largest_shares": [0.1]},
+            {"name": "age", "term": 1, "largest_shares": [0.1]},
+            {"name": "region[T.s]", "term": 2, "largest_shares": [0.1], "dfbetas": 0.5},
+        ],
+        "terms": [{"text": "1"}, {"text": "age"}, {"text": "region", "units": [60, 60]}],
+    }  # fmt: skip
+    refuse = {"consequence": "REFUSE"}
+    rules = {
+        "categories": {"count": 10, **refuse},
+        "influence": {"largest": 1, "share": 0.5, "dfbetas": 1.0, **refuse},
+        "outcome_class": {"count": 10, **refuse},
+        "parameters": {"value": 0.02, **refuse},
+    }
+
+    found = check(tmp_path, {"facts": facts, "rules": rules})
+
+    assert found.exit_code == 1
+    assert found.stdout.splitlines() == [
+        "MINIMUM_UNITS (refuse): not given, allowed 10",
+        "  age",
+        "INFLUENCE (refuse): not given, allowed 1",
+        "  Intercept",
+        "  age",
+        "SATURATED (refuse): 0.025, allowed 0.02",  # there are three columns, whatever `parameters` says
+        "not judged: MINIMUM_UNITS, INFLUENCE, OUTCOME_CLASS; what is absent: columns.units_apart, "
+        "columns.dfbetas, outcome_units",
+    ]
+    classes = {**facts, "r_squared": 0.5}
+    told = check(tmp_path, {"facts": classes, "rules": {"outcome_class": rules["outcome_class"]}})
+    assert (told.exit_code, told.stdout) == (0, "No rule finds anything.\n")  # a number has no classes
+
+
 def test_what_the_two_largest_units_hold_is_not_told_by_what_one_holds(tmp_path):
     influence = {"influence": {"largest": 2, "share": 0.5, "consequence": "REFUSE"}}
 
@@ -240,6 +276,24 @@ def test_printed_figures_of_a_statistic_are_held_against_each_other_and_never_pa
         "  group 0",
     ]
     assert lines[7].startswith("not verified: mean, standard_error; only the dataset can tell")
+
+
+def test_both_ends_of_a_range_and_each_printed_percentile_need_units_of_their_own(tmp_path):
+    groups = {"units": [120], "records": [120]}
+    rules = {"cells": {"minimum_units": {"units": 10, "consequence": "PROTECT"}}}
+    one_end = {"groups": groups, "extremes": [{"name": "minimum", "sharing_units": [40]}]}
+
+    found = check(tmp_path, {"kind": "RANGE", "facts": one_end, "rules": rules})
+
+    assert found.exit_code == 1
+    assert found.stdout == "not judged: EXTREME_VALUE; what is absent: extremes of maximum\n"
+
+    middle = {"groups": groups, "percentiles": [{"point": 0.5, "window_units": [20], "side_units": [50]}]}
+    printed = [{"name": name, "groups": [0], "values": [3.0]} for name in ("P50", "P99")]
+
+    found = check(tmp_path, {"kind": "PERCENTILES", "facts": middle, "rules": rules, "printed": printed})
+
+    assert found.stdout.splitlines()[0] == "printed P99: is a percentile of which no units are given"
 
 
 def test_a_printed_model_without_facts_is_held_against_itself_and_does_not_pass(tmp_path):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.outputs.model_facts import ModelFacts, TermFacts
+from sdcgate.methods.outputs.model_facts import NOT_GIVEN, ModelFacts, TermFacts
 from sdcgate.methods.outputs.model_rules import (
     MaximumFit,
     MaximumInfluence,
@@ -70,11 +70,16 @@ def unjudged(facts: ModelFacts, rules: ModelRules) -> tuple[tuple[ReasonCode, ..
     """Rules that could not be judged, or not in all, as facts were not given, and these facts by name.
 
     Each of these rules fails, but where the fact is one that some families do not have (`r_squared`,
-    `residual_share`): of these only that they are absent is said.
+    `residual_share`, `outcome_units` where there is no `r_squared`): of these only that they are absent is
+    said.
     """
     found: list[tuple[ReasonCode, str]] = []
+    if rules.categories and (facts.columns.units_apart == NOT_GIVEN).any():
+        found.append((ReasonCode.MINIMUM_UNITS, "columns.units_apart"))
     if rules.influence and _shares_lacking(facts, rules.influence).any():
         found.append((ReasonCode.INFLUENCE, "columns.largest_shares"))
+    if rules.influence and rules.influence.dfbetas and np.isnan(facts.columns.dfbetas).any():
+        found.append((ReasonCode.INFLUENCE, "columns.dfbetas"))
     if rules.leverage and np.isnan(facts.maximum_leverage):
         found.append((ReasonCode.LEVERAGE, "maximum_leverage"))
     if rules.fit:
@@ -84,6 +89,8 @@ def unjudged(facts: ModelFacts, rules: ModelRules) -> tuple[tuple[ReasonCode, ..
             found.append((ReasonCode.PERFECT_FIT, "exact_share"))
         if rules.fit.residual_share and facts.residual_share is None:
             found.append((ReasonCode.INFLUENCE, "residual_share"))
+    if rules.outcome_class and facts.r_squared is None and not facts.outcome_units.size:
+        found.append((ReasonCode.OUTCOME_CLASS, "outcome_units"))
     rules_, names = zip(*found, strict=True) if found else ((), ())
     return tuple(dict.fromkeys(rules_)), tuple(names)
 
@@ -108,15 +115,17 @@ def _residual_degrees(facts: ModelFacts, rule: MinimumResidualDegrees) -> Iterab
 def _categories(facts: ModelFacts, rule: MinimumCategory) -> Iterable[ModelFinding]:
     smallest = np.array([term.units.min(initial=facts.units) for term in facts.terms])
     apart = facts.columns.units_apart
-    columns = _positions((apart < rule.units) & (apart > 0))
+    columns = _positions((apart < rule.units) & (apart != 0))
     few = smallest < rule.units
     of_values = np.array([term.of_values for term in facts.terms], dtype=np.bool_)
     terms, values = _positions(few & ~of_values), _positions(few & of_values)
     patterns = int(facts.pattern_units.min(initial=facts.units))
     if columns or terms or patterns < rule.units:
-        least = min([*apart[list(columns)], *smallest[list(terms)], patterns])
+        known = apart[list(columns)]
+        least = min([*known[known != NOT_GIVEN], *smallest[list(terms)], patterns])
+        figure = float(least) if least < rule.units else np.nan
         yield ModelFinding(
-            ReasonCode.MINIMUM_UNITS, rule.consequence, columns, terms, float(least), float(rule.units)
+            ReasonCode.MINIMUM_UNITS, rule.consequence, columns, terms, figure, float(rule.units)
         )
     if values:
         # Of the values of a measure no coefficient is the one that could be withheld.
@@ -207,7 +216,8 @@ def _least_class(term: TermFacts) -> int:
 
 
 def _parameters(facts: ModelFacts, rule: MaximumParameters) -> Iterable[ModelFinding]:
-    per_unit = facts.parameters / facts.units if facts.units else np.inf
+    parameters = max(facts.parameters, len(facts.columns.names))
+    per_unit = parameters / facts.units if facts.units else np.inf
     if _beyond(np.array([per_unit]), rule.per_unit)[0]:
         yield ModelFinding(ReasonCode.SATURATED, rule.consequence, figure=per_unit, bound=rule.per_unit)
 

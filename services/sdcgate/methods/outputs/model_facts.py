@@ -10,6 +10,9 @@ import numpy as np
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.design import VariableLevel
 
+NOT_GIVEN = -1
+"""A number of units that nobody told."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnFacts:
@@ -21,7 +24,8 @@ class ColumnFacts:
     units_apart: IntArray = field(repr=False)
     """Units with a record off the column's median, which is the most frequent value where one prevails.
 
-    Or some of them, where these are enough for the rules (`ModelRules.enough_apart`).
+    Or some of them, where these are enough for the rules (`ModelRules.enough_apart`); `NOT_GIVEN` where
+    it is not known.
     """
     largest_shares: FloatArray = field(repr=False)
     """Share of the information on it that its k largest units hold, k from 1; shape (coefficients, n)."""

@@ -104,9 +104,7 @@ def _of_values(one: PrintedFigure, digits: int) -> Iterator[FigureProblem]:
 
 def _ordered(statistic: Statistic, told: Mapping[str, Mapping[int, float]]) -> Iterator[FigureProblem]:
     """Percentiles, and the limits of an interval, in their order."""
-    points = sorted(
-        (float(name[1:]), name) for name in told if name[:1] == "P" and name[1:].replace(".", "", 1).isdigit()
-    )
+    points = sorted((float(name[1:]), name) for name in told if is_percentile(name))
     order = [name for _, name in points]
     pairs = list(pairwise(order))
     if statistic in (Statistic.ODDS_RATIO, Statistic.RISK_RATIO):
@@ -137,6 +135,11 @@ def _variations(told: Mapping[str, Mapping[int, float]]) -> Iterator[FigureProbl
         )
         if wrong:
             yield FigureProblem(name, wrong, "is not the error over the size of the estimate")
+
+
+def is_percentile(name: str) -> bool:
+    """Whether a figure is named as percentiles are: `P50`."""
+    return name[:1] == "P" and name[1:].replace(".", "", 1).isdigit()
 
 
 def _told(one: PrintedFigure, which: BoolArray, message: str) -> Iterator[FigureProblem]:

@@ -1,7 +1,8 @@
 """The rules of a policy on one statistic of groups: which groups are unsafe, or which percentile of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -71,7 +72,14 @@ UNEXPLAINED = frozenset(
     }
 )
 """Statistics that tell squared residuals."""
-EXTREMES = frozenset({Statistic.MINIMUM, Statistic.MAXIMUM, Statistic.RANGE})
+EXTREMES: Mapping[Statistic, tuple[str, ...]] = MappingProxyType(
+    {
+        Statistic.MINIMUM: ("minimum",),
+        Statistic.MAXIMUM: ("maximum",),
+        Statistic.RANGE: ("minimum", "maximum"),
+    }
+)
+"""The extreme values that each of these statistics tells."""
 COUNTED = frozenset(
     {
         Statistic.PROPORTION,
@@ -209,8 +217,10 @@ def _extremes(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules
     rule, code = rules.extremes, ReasonCode.EXTREME_VALUE
     if rule is None:
         return
-    if statistic in EXTREMES and not facts.extremes:
-        yield Unjudged(code, "extremes")
+    given = {extreme.name for extreme in facts.extremes}
+    for name in EXTREMES.get(statistic, ()):
+        if name not in given:
+            yield Unjudged(code, f"extremes of {name}" if given else "extremes")
     for extreme in facts.extremes:
         unsafe = _few(facts, extreme.sharing_units, rule.units)
         yield from found(code, rule.consequence, unsafe, extreme.name, rule.units)
