@@ -1,5 +1,7 @@
 """Models through the whole facility: estimates of the records, and nothing that tables would not tell."""
 
+from time import process_time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -275,6 +277,41 @@ def test_a_factor_of_very_many_codes_is_refused_before_any_table_is_computed(tmp
     (problem,) = refused.value.problems
     assert problem.path == "formula"
     assert "2001 codes" in problem.message
+
+
+def test_groups_of_very_many_codes_are_answered_in_no_time(tmp_path) -> None:
+    lines = [f"{number % 40_000},{number}" for number in range(40_000)]
+    (tmp_path / "many.csv").write_text("\n".join(["code,y", *lines]) + "\n")
+    made = build(tmp_path, policy="five-safes")
+    variable = {"name": "code", "identifying": "NO", "levels": [{"integers": {"first": 0, "last": 99_999}}]}
+    declared = {"name": "many", "data": {"path": "many.csv"}, "design": {"coverage": "CENSUS"}}
+    made.engine.register(parse_descriptor({**declared, "variables": [variable], "measures": [{"name": "y"}]}))
+    asked = request("y ~ 1", "MIXED", dataset="many")
+    asked.groups = "code"
+
+    began = process_time()
+    answered = made.facility.query_model(made.researcher, asked, Pace(60.0))
+
+    assert reasons(answered) == ["MAXIMUM_CELLS"]
+    assert process_time() - began < 5  # half a minute where each code is looked for among all others
+    made.facility.close()
+
+
+def test_a_filter_that_leaves_nobody_is_no_error(house) -> None:
+    answered = ask(house, "meddol ~ female", site=["2"], plan=["1"])
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["MINIMUM_BASE"])
+
+
+def test_a_filter_that_leaves_nobody_is_no_error_where_no_base_is_asked_for(tmp_path) -> None:
+    made = with_randhie(tmp_path, policy="five-safes")
+    for kind, formula in (
+        ("LINEAR", "meddol ~ female"),
+        ("LOGIT", 'C(hlthp, event="1") ~ female + income'),
+        ("COX", 'surv(mdvis, C(hlthp, event="1")) ~ female'),
+    ):
+        answered = ask(made, formula, kind, site=["2"], plan=["1"])
+        assert (verdict(answered), reasons(answered)) == ("REFUSED", ["NOT_ESTIMABLE"])
+    made.facility.close()
 
 
 def test_all_that_is_wrong_is_told_at_once(house) -> None:

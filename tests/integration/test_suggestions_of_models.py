@@ -84,6 +84,13 @@ def test_a_model_without_a_filter_is_not_told_to_leave_it_out(tmp_path: Path) ->
     [
         ("LOGIT", 'C(coins, event="100") ~ idp', "NOT_ESTIMABLE", "Ask another outcome or another term."),
         ("LOGIT", 'C(hlthp, event="1") ~ plan', "NOT_ESTIMABLE", "Ask another outcome or another term."),
+        (
+            "PROBIT",
+            'C(child, event="1") ~ numeric(age)',
+            "NOT_ESTIMABLE",
+            "Ask another outcome or another term.",  # ages part children from adults in bands, too
+        ),
+        ("MULTINOMIAL_LOGIT", "household_size ~ female", "MINIMUM_UNITS", "Ask the outcome by groups."),
         ("LINEAR", "mdvis ~ cube(meddol)", "LEVERAGE", "Ask meddol without cube."),
         ("LINEAR", "mdvis ~ cube(meddol)", "INFLUENCE", "Ask meddol without cube."),
     ],

@@ -96,7 +96,7 @@ class LinearSums:
         records = _integers(rows, "records")
         least, most = (
             np.array([_integers(rows, f"{name}{at}") for at in measures], dtype=np.int64).reshape(
-                -1, len(records)
+                len(query.measures), len(records)
             )
             for name in ("least", "most")
         )

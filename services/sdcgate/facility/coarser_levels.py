@@ -13,7 +13,7 @@ def coarser_levels(
     """
     levels = dataset.levels(variable)
     asked = dataset.level(variable, level)
-    places = [asked.codes.index(code) for code in codes]
+    places = [asked.positions[code] for code in codes]
     names, partitions = [level], [tuple(range(len(places)))]
     for coarser in levels[dataset.level_position(variable, level) + 1 :]:
         above = dict(zip(asked.members, coarser.members, strict=True))

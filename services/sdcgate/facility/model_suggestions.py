@@ -46,15 +46,20 @@ def _of_other_people(plan: ModelPlan) -> list[str]:
 
 
 def _of_outcome(plan: ModelPlan) -> list[str]:
+    found = _of_few(plan)
+    if not isinstance(plan.formula.outcome, Classes | Survival):
+        found.append("ask a measure of more values")
+    return found
+
+
+def _of_few(plan: ModelPlan) -> list[str]:
+    """Classes of the outcome are categories of each term's table."""
     outcome = plan.formula.outcome
     coarser = ""
     if isinstance(outcome, Classes) and not outcome.event:
         coarser = _coarser(plan, (outcome.factor.variable, outcome.factor.level))
     found = [f"ask the outcome by {coarser}"] if coarser else []
-    found += [*_terms_instead(plan), *_wider(plan)]
-    if not isinstance(outcome, Classes | Survival):
-        found.append("ask a measure of more values")
-    return found
+    return [*found, *_terms_instead(plan), *_wider(plan)]
 
 
 def _of_problems(plan: ModelPlan, problems: Sequence[ModelProblem]) -> str:
@@ -68,7 +73,10 @@ def _of_problems(plan: ModelPlan, problems: Sequence[ModelProblem]) -> str:
     if "outcome" in paths and plan.options.family is Family.COX:
         found += ["name another event"]
     elif paths & {"outcome", "formula"} or not paths:
-        found += _terms_instead(plan, "leave out a term that others determine or that tells the outcome")
+        # A number that parts the classes of the outcome parts them by its categories, too.
+        found += _terms_instead(
+            plan, "leave out a term that others determine or that tells the outcome", "outcome" not in paths
+        )
     return either([*found, *_wider(plan)], ANOTHER)
 
 
@@ -80,10 +88,12 @@ def _of_weight(plan: ModelPlan) -> list[str]:
     return [*_transformed(plan), *_terms_instead(plan), *_wider(plan)]
 
 
-def _terms_instead(plan: ModelPlan, leaving: str = "leave a term or an interaction out") -> list[str]:
+def _terms_instead(
+    plan: ModelPlan, leaving: str = "leave a term or an interaction out", numbers_as_factors: bool = True
+) -> list[str]:
     levels = dict.fromkeys((factor.variable, factor.level) for factor in plan.factors)
     found = [f"ask {level[0]} by {name}" for level in levels if (name := _coarser(plan, level))]
-    for name in plan.numbered:
+    for name in plan.numbered if numbers_as_factors else ():
         finest = plan.dataset.levels(name)[0].name
         in_terms = any(number.measure == name for number in _numbers(plan))
         if in_terms and (coarser := _coarser(plan, (name, finest))):
@@ -127,6 +137,7 @@ def _coarser(plan: ModelPlan, level: Level) -> str:
 _WAYS: Mapping[ReasonCode, Callable[[ModelPlan], list[str]]] = {
     ReasonCode.DIFFERENCING: _of_other_people,
     ReasonCode.MINIMUM_BASE: _wider,
+    ReasonCode.MINIMUM_UNITS: _of_few,
     ReasonCode.OUTCOME_CLASS: _of_outcome,
     ReasonCode.PERFECT_FIT: _of_perfect_fit,
     ReasonCode.LEVERAGE: _of_weight,

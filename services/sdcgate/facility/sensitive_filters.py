@@ -125,7 +125,8 @@ def _of_codes(lines: BoolArray, axis: int, mine: tuple[str, ...], shown: tuple[s
     """
     if mine == shown:
         return lines
-    found: BoolArray = np.take(lines, [shown.index(code) for code in mine], axis=axis)
+    places = {code: place for place, code in enumerate(shown)}
+    found: BoolArray = np.take(lines, [places[code] for code in mine], axis=axis)
     if TOTAL in mine and len(mine) > 1:
         total = mine.index(TOTAL)
         parts = np.delete(found, total, axis=axis)

@@ -65,10 +65,9 @@ def read_population(engine: Engine, plan: StatisticPlan, axes: tuple[Axis, ...])
 def _numbered(dataset: Dataset, plan: StatisticPlan, found: Records, groups: tuple[Axis, ...]) -> IntArray:
     number = np.zeros(len(found.unit), dtype=np.int64)
     for level, axis in zip(plan.groups, groups, strict=True):
-        codes = [code for code in axis.codes if code != TOTAL]
-        listed = dataset.level(*level).codes
-        place = np.array([codes.index(code) if code in codes else -1 for code in listed])
-        number = number * len(codes) + place[found.codes[level]]
+        shown = {code: place for place, code in enumerate(code for code in axis.codes if code != TOTAL)}
+        place = np.array([shown.get(code, -1) for code in dataset.level(*level).codes])
+        number = number * len(shown) + place[found.codes[level]]
     return number
 
 
