@@ -117,7 +117,9 @@ def _contradictions(message: models_pb2.ModelFacts, path: str) -> Iterable[Field
         yield FieldProblem(f"{path}.units", "exceeds the records: each unit has at least one")
     if message.residual_degrees > max(message.records - message.parameters, 0):
         yield FieldProblem(f"{path}.residual_degrees", "exceeds the records without the parameters")
-    if message.outcome_units and sum(message.outcome_units) < message.units:
+    # A unit on the plane of a quantile is on neither side, and its records are fitted exactly.
+    on_neither = message.exact_share * message.records
+    if message.outcome_units and sum(message.outcome_units) + on_neither < message.units - 0.5:
         yield FieldProblem(f"{path}.outcome_units", FEWER)
     for name in ("outcome_units", "pattern_units"):
         if any(not 0 <= units <= message.units for units in getattr(message, name)):

@@ -62,6 +62,18 @@ def test_findings_are_the_same_on_the_other_side(family: Family, text: str) -> N
     )
 
 
+def test_units_on_the_plane_of_a_quantile_are_on_neither_side_and_no_contradiction() -> None:
+    data = model_data(MADE, "cost ~ site")
+    # What most have lies on the plane: amounts that households have in common, and zeros.
+    alike = replace(data, outcome=np.where(data.outcome < np.quantile(data.outcome, 0.6), 7.0, data.outcome))
+    _, facts = fit_model(alike, MADE.records, FitOptions(Family.QUANTILE, window=10), 2)
+
+    there = facts_from_message(facts_to_message(facts))
+
+    assert facts.outcome_units.sum() < facts.units
+    assert assess_model(there, EVERYTHING_FAILS) == assess_model(facts, EVERYTHING_FAILS)
+
+
 def test_a_model_that_is_no_table_does_not_become_one_on_the_way() -> None:
     _, facts = fit_model(model_data(MADE, "cost ~ age"), MADE.records, FitOptions(Family.LINEAR))
     there = facts_from_message(facts_to_message(facts))

@@ -30,6 +30,8 @@ from sdcgate.methods.outputs.standardising import standard_columns
 
 ON_THE_PLANE = 1e-6
 """Of the spread of the outcome: nearer to the fitted quantile than this a record lies on it."""
+ON_NEITHER = 2
+"""The side of the records on the plane, beside those below and above."""
 ROUNDING = 1e-9
 """Of the spread of the outcome: what is left by rounding of a residual that is 0."""
 WIDER = (1, 2, 4)
@@ -60,7 +62,7 @@ def fit_quantile(data: ModelData, options: FitOptions) -> Fit:
     covariance = _covariance(standard.values, data.outcome, own, options.quantile)
     residuals = data.outcome - standard.values @ plane
     near = ON_THE_PLANE * float(np.std(data.outcome))
-    sides = np.where(residuals > near, 1, np.where(residuals < -near, 0, 2))
+    sides = np.where(residuals > near, 1, np.where(residuals < -near, 0, ON_NEITHER))
     freedom = len(data.outcome) - len(data.design.columns)
     estimate = inferred(
         "quantile",
@@ -79,7 +81,10 @@ def fit_quantile(data: ModelData, options: FitOptions) -> Fit:
         whole(
             data, Working(data.values, None, np.where(residuals > 0, 1.0, 0.0) - 1 + options.quantile, 1.0)
         ),
-        exact_share=exact_share(data.outcome, data.outcome - residuals),
+        # Whoever is on neither side lies on the plane.
+        exact_share=max(
+            exact_share(data.outcome, data.outcome - residuals), float(np.mean(sides == ON_NEITHER))
+        ),
         outcome_units=units_by_group(sides.astype(np.int64), 3, data.units)[:2],
     )
 
