@@ -18,7 +18,11 @@ from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.signing import KeyRing
 from sdcgate.policy.loading import load_policies
 from sdcgate.policy.model import Policy
+from sdcgate.wire import model_facts
+from sdcgate.wire.statistic_facts import statistic_request, statistic_to_assess
+from sdcgate.wire.validation import violations
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.risk.v1 import models_pb2
 from sdcgate_proto.sdcgate.types.v1 import model_pb2, table_pb2
 
 COPY = {"other_people": "a copy for tests"}
@@ -40,6 +44,24 @@ class House:
     def ask(self, **request) -> Answered:
         """Ask for a table; dimensions as `site` or `age:ten_years`, figures as `UNITS` or `MEAN:meddol`."""
         return self.facility.query_table(self.researcher, table_request(**request), Pace(60.0))
+
+
+class ToldRisk(LocalRisk):
+    """The risk service on facts as it reads them: what contradicts itself there is an error here."""
+
+    def assess_model(self, facts, rules, timeout):
+        """Findings on a model, whose message is one that the service takes."""
+        request = models_pb2.AssessModelRequest(
+            facts=model_facts.facts_to_message(facts), rules=model_facts.rules_to_message(rules)
+        )
+        assert violations(request) == []
+        there = model_facts.facts_from_message(request.facts)
+        return super().assess_model(there, model_facts.rules_from_message(request.rules), timeout)
+
+    def assess_statistic(self, statistic, facts, rules, errors, timeout):
+        """Findings on a statistic, whose message is one that the service takes."""
+        asked = statistic_to_assess(statistic_request(statistic, facts, rules, errors))
+        return super().assess_statistic(asked.statistic, asked.facts, asked.rules, asked.errors, timeout)
 
 
 def person(role: str, name: str) -> Caller:
@@ -68,7 +90,7 @@ def build(
     facility = Facility(
         engine,
         ledger,
-        risk or LocalRisk(),
+        risk or ToldRisk(),
         protection or LocalProtection(),
         load_policies() if policies is None else policies,
         policy,

@@ -272,11 +272,12 @@ def test_a_factor_of_very_many_codes_is_refused_before_any_table_is_computed(tmp
     }
     declared = {"name": "many", "data": {"path": "many.csv"}, "design": {"coverage": "CENSUS"}}
     made.engine.register(parse_descriptor({**declared, "variables": [variable], "measures": [{"name": "y"}]}))
-    with pytest.raises(InvalidRequest) as refused:
-        made.facility.query_model(made.researcher, request("y ~ code", dataset="many"), Pace(5.0))
-    (problem,) = refused.value.problems
-    assert problem.path == "formula"
-    assert "2001 codes" in problem.message
+    for kind, formula in (("LINEAR", "y ~ code"), ("MULTINOMIAL_LOGIT", "code ~ 1")):
+        with pytest.raises(InvalidRequest) as refused:
+            made.facility.query_model(made.researcher, request(formula, kind, "many"), Pace(5.0))
+        (problem,) = refused.value.problems
+        assert problem.path == "formula"
+        assert "2001 codes" in problem.message
 
 
 def test_groups_of_very_many_codes_are_answered_in_no_time(tmp_path) -> None:
@@ -293,6 +294,7 @@ def test_groups_of_very_many_codes_are_answered_in_no_time(tmp_path) -> None:
     answered = made.facility.query_model(made.researcher, asked, Pace(60.0))
 
     assert reasons(answered) == ["MAXIMUM_CELLS"]
+    assert answered.decision.reasons[0].suggestion == "Ask another outcome or another term."
     assert process_time() - began < 5  # half a minute where each code is looked for among all others
     made.facility.close()
 
@@ -343,6 +345,17 @@ def test_whether_an_outcome_is_a_count_or_above_0_is_a_matter_of_its_descriptor(
     assert problem.path == "formula"
     assert why in problem.message
     assert outcome in problem.message
+
+
+def test_an_outcome_is_no_instrument(house) -> None:
+    asked = request("meddol ~ income", "TWO_STAGE")
+    for outcome in ("meddol", "log1p(meddol) + income"):
+        asked.instruments = outcome
+        with pytest.raises(InvalidRequest) as refused:
+            house.facility.query_model(house.researcher, asked, Pace(5.0))
+        assert [(one.path, one.message) for one in refused.value.problems] == [
+            ("instruments", "meddol is the outcome and cannot be an instrument.")
+        ]
 
 
 def test_what_cannot_be_estimated_is_refused_and_recorded(house) -> None:

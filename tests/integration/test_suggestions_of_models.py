@@ -110,12 +110,15 @@ def planned(house: House) -> Any:
     dataset = house.engine.dataset("randhie")
     policy = house.facility._policies.of(dataset)
 
-    def made(formula: str, kind: str = "LINEAR", groups: str = "", **filters: Any) -> Any:
+    def made(
+        formula: str, kind: str = "LINEAR", groups: str = "", quantile: float = 0.0, **filters: Any
+    ) -> Any:
         asked = pb.QueryModelRequest(
             dataset="randhie",
             kind=model_pb2.ModelKind.Value(f"MODEL_KIND_{kind}"),
             formula=formula,
             groups=groups,
+            quantile=quantile,
             filter=table_request(**filters).filter,
         )
         return make_model_plan(dataset, policy, asked)
@@ -134,6 +137,16 @@ def test_what_cannot_be_estimated_is_mended_where_it_fails(planned: Any) -> None
 
     assert of_events == "Name another event, or leave out a condition of the filter or choose more codes."
     assert of_groups == "Ask groups of another variable, or ask LINEAR, which has none."
+
+    beside = [ModelProblem("quantile", "has too few units beside it in a category")]
+    tail = planned("meddol ~ household_size", "QUANTILE", quantile=0.9)
+    middle = planned("meddol ~ household_size", "QUANTILE", quantile=0.5)
+
+    of_tail = model_suggestion(ReasonCode.NOT_ESTIMABLE, tail, beside)
+    of_median = model_suggestion(ReasonCode.NOT_ESTIMABLE, middle, beside)
+
+    assert of_tail == "Ask a quantile nearer to 0.5, or ask household_size by groups."
+    assert of_median == "Ask household_size by groups."
 
 
 @pytest.mark.parametrize("code", [code for code in ReasonCode if code not in WITHOUT])

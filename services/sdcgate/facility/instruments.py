@@ -1,4 +1,4 @@
-"""Whether there are enough instruments for the terms they stand for, whatever the population is like.
+"""Whether there are enough instruments, and no outcome among them, whatever the population is like.
 
 The order condition of two-stage least squares: outside the formula there are at least as many instruments
 as there are terms that are none (Wooldridge 2010, Econometric Analysis of Cross Section and Panel Data,
@@ -9,7 +9,8 @@ has, it is left to the fit.
 from collections.abc import Mapping
 
 from sdcgate.methods.outputs.design import VariableLevel, build_design
-from sdcgate.methods.outputs.formula import Formula
+from sdcgate.methods.outputs.formula import Formula, Outcome
+from sdcgate.methods.outputs.formula_parser import outcome_names
 from sdcgate.methods.outputs.problems import ModelProblemError
 from sdcgate.methods.outputs.vocabulary import Vocabulary
 from sdcgate.wire.problems import FieldProblem
@@ -30,6 +31,15 @@ def fewer_than_terms(formula: Formula, instruments: Formula, vocabulary: Vocabul
         # Too many columns: which is said in its own words, once the codes that occur are known.
         return []
     return [FieldProblem("instruments", TOO_FEW.format(most=most, least=least))] if most < least else []
+
+
+def outcome_among(instruments: Formula, outcome: Outcome | None) -> list[FieldProblem]:
+    """The problem that the outcome is an instrument, which is never apart from what is left unexplained."""
+    names = {*instruments.variables, *(number.measure for number in instruments.numerics)}
+    return [
+        FieldProblem("instruments", f"{name} is the outcome and cannot be an instrument.")
+        for name in sorted(names & outcome_names(outcome))
+    ]
 
 
 def _columns(of: Formula, without: Formula, vocabulary: Vocabulary, codes: Codes) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Condition
 from sdcgate.facility.errors import InvalidRequest
-from sdcgate.facility.instruments import fewer_than_terms
+from sdcgate.facility.instruments import fewer_than_terms, outcome_among
 from sdcgate.facility.model_options import (
     filtered_away,
     fit_options,
@@ -240,6 +240,7 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
     problems += _many_codes(plan)
     problems += _outcome_out_of_bounds(plan)
     if instruments is not None:
+        problems += outcome_among(instruments, formula.outcome)
         problems += fewer_than_terms(formula, instruments, vocabulary(dataset))
     for condition in plan.population:
         if not condition.codes:
@@ -252,8 +253,13 @@ def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.Query
 
 
 def _many_codes(plan: ModelPlan) -> list[FieldProblem]:
-    """Factors of more codes than a model may have columns: no table is computed for them."""
-    sizes = {(f.variable, f.level): len(plan.dataset.level(f.variable, f.level).codes) for f in plan.factors}
+    """Factors, and classes, of more codes than a model may have columns: no table is computed for them."""
+    outcome = plan.formula.outcome
+    classes = [outcome.factor] if isinstance(outcome, Classes) and not outcome.event else []
+    sizes = {
+        (f.variable, f.level): len(plan.dataset.level(f.variable, f.level).codes)
+        for f in (*plan.factors, *classes)
+    }
     return [
         FieldProblem(
             "formula",

@@ -15,6 +15,8 @@ from sdcgate.methods.rules import ReasonCode
 
 WIDER = "leave out a condition of the filter"
 ANOTHER = "ask another outcome or another term"
+MEDIAN = 0.5
+NEARER = f"ask a quantile nearer to {MEDIAN}"
 SEPARATE = "leave out the term that tells the outcome"
 DAMPING = ("log1p", "log", "sqrt")
 """Transformations that make a skewed measure less so, the usual one first."""
@@ -68,6 +70,8 @@ def _of_problems(plan: ModelPlan, problems: Sequence[ModelProblem]) -> str:
     found: list[str] = []
     if "groups" in paths:
         found += ["ask groups of another variable", "ask LINEAR, which has none"]
+    if "quantile" in paths:
+        found += [*([] if plan.options.quantile == MEDIAN else [NEARER]), *_terms_instead(plan)]
     if "instruments" in paths:
         found += ["name other instruments"]
     if "outcome" in paths and plan.options.family is Family.COX:

@@ -1,6 +1,6 @@
 """The way of a model query: its tables judged as tables are, then fitted, checked and decided."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -23,6 +23,7 @@ from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.model_powers import audited_powers
 from sdcgate.facility.model_records import Population, read_population
+from sdcgate.facility.model_suggestions import model_suggestion
 from sdcgate.facility.model_sums import fit_by_sums
 from sdcgate.facility.model_tables import (
     JudgedTable,
@@ -53,6 +54,10 @@ from sdcgate.methods.outputs.fits import FitOptions
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
 from sdcgate.methods.outputs.problems import ModelProblem
 from sdcgate.methods.rules import Consequence, ReasonCode
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+
+OF_SIZE = frozenset({ReasonCode.MAXIMUM_CELLS, ReasonCode.MAXIMUM_DIMENSIONS})
+"""Reasons against a table whose dimensions nobody asked for as such."""
 
 
 @dataclass(slots=True, eq=False)
@@ -172,7 +177,7 @@ class ModelWay:
         for table in _asked_tables(plan):
             refusal = refuse_without_data(table)
             if refusal is not None:
-                return Refusal(refusal.consequence, refusal.reasons, ())
+                return Refusal(refusal.consequence, _of_model(refusal.reasons, plan), ())
         known = self._idle.reasons(plan.dataset, plan.valid, plan.levels) or self._deciding.reasons(plan)
         return Refusal(Consequence.REFUSE, tuple(known), ()) if known else None
 
@@ -362,6 +367,18 @@ def _beside_others(plan: ModelPlan, outcome: ModelOutcome, known: Knowledge, app
         return replace(outcome, equations=new)
     held, codes = max(rule.consequence, Consequence.REFER), (ReasonCode.SATURATED,)
     return ModelOutcome(held, codes, outcome.outcomes, fitted=outcome.fitted, together=True)
+
+
+def _of_model(reasons: Sequence[pb.Reason], plan: ModelPlan) -> tuple[pb.Reason, ...]:
+    """Reasons against a table that a model implies, with what can be done with the model."""
+    found = []
+    for one in reasons:
+        told = pb.Reason()
+        told.CopyFrom(one)
+        code = ReasonCode(one.code)
+        told.suggestion = model_suggestion(code, plan) if code in OF_SIZE else one.suggestion
+        found.append(told)
+    return tuple(found)
 
 
 def cells_of(plan: ModelPlan) -> int:
