@@ -18,7 +18,7 @@ from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.noise import Noise
 from sdcgate.facility.other_versions import Changed
-from sdcgate.facility.perturbing import Together, mixed
+from sdcgate.facility.perturbing import NoisyTogether, mixed
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.versions_audit import (
     AuditedVersions,
@@ -199,7 +199,7 @@ def _known(audited: AuditedQuantity, elsewhere: Mapping[Box, str]) -> AuditedQua
 
 
 def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policies: Policies) -> AuditedNoise:
-    together = Together.of(engine, dataset, known)
+    together = NoisyTogether.of(engine, dataset, known)
     keys = policies.of(dataset).cell_keys
     mine = Noise.of(keys) if keys is not None else None
     same = mine is not None and not mixed(known, mine)

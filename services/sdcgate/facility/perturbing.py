@@ -62,7 +62,7 @@ class Perturbing:
             self.plan, self.axes, self.facts, noisy, self.judgement.findings, noise
         ).tables()
         release = NoisyRelease(tuple(found), noise.digest)
-        together = Together.of(self.engine, self.plan.dataset, self.known, release)
+        together = NoisyTogether.of(self.engine, self.plan.dataset, self.known, release)
         self.still_time()
         limits = self.plan.policy.cell_keys
         most = limits.maximum_answers if limits is not None else None
@@ -89,7 +89,7 @@ def mixed(known: Knowledge, noise: Noise) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Together:
+class NoisyTogether:
     """All that left of a version of a source with noise, and what is known of it exactly."""
 
     tables: tuple[NoisyTable, ...]
@@ -103,7 +103,7 @@ class Together:
     @classmethod
     def of(
         cls, engine: Engine, dataset: Dataset, known: Knowledge, release: NoisyRelease | None = None
-    ) -> "Together":
+    ) -> "NoisyTogether":
         """What left, and what is about to."""
         before = tuple(table for earlier in known.noisy for table in earlier.tables)
         new = release.tables if release is not None else ()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdcgate.facility.noise import Noise
-from sdcgate.facility.perturbing import Together
+from sdcgate.facility.perturbing import NoisyTogether
 from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.noisy_boxes import Atoms, NoisyTable
@@ -32,11 +32,11 @@ def sums(change: float, width: float = 10.0) -> NoisyTable:
     return NoisyTable("income", table, *values, np.array([width]))
 
 
-def together(*tables: NoisyTable, lower=None, upper=None, exact_sums=()) -> Together:
+def together(*tables: NoisyTable, lower=None, upper=None, exact_sums=()) -> NoisyTogether:
     atoms = Atoms(("region",), np.array([[0], [1]]), np.array([12, 30]))
     measure = SimpleNamespace(lower_bound=lower, upper_bound=upper)
     dataset = SimpleNamespace(records_per_unit=1, measure=lambda name: measure)
-    return Together(tables, atoms, (), frozenset(exact_sums), dataset)
+    return NoisyTogether(tables, atoms, (), frozenset(exact_sums), dataset)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from made_tables import axis, counts, facts, problem, with_margins
+from sdcgate.methods.tables.controlled_rounding import Found
 from sdcgate.methods.tables.perturbation import (
     CellKeys,
     Rounding,
@@ -40,16 +41,32 @@ def test_rounding_of_any_kind_settles_every_unsafe_count(inner, kind, base, seed
     assert not np.any(found.unprotected & ~unsafe)
 
 
-@settings(max_examples=40, deadline=None)
-@given(INNER, st.integers(1, 4), st.integers(0, 999))
-def test_cell_keys_settle_every_unsafe_count(inner, most, seed):
-    of = counts(inner, count_width=1)
-    records = of.facts.records
-    method = CellKeys(keyed(len(records), seed), ptable(NoiseParameters(most, most / 2)))
-    unsafe = (records > 0) & (records < 3)
-    found = with_cell_keys(of, unsafe, method, 10)
-    assert found.proof in (Proof.PROVED, Proof.REFUTED)
-    assert not np.any(found.unprotected & ~unsafe)
+def test_behind_a_margin_of_zero_is_a_small_count_too():
+    # Small-count rounding lets no other count fall below the base: whoever knows it knows of 0 to 4.
+    of = counts([[1, 0], [0, 0]], count_width=5)
+    total = np.arange(9) == 8
+    found = with_rounding(of, total, Rounding(RoundingKind.SMALL_COUNTS, 5), 10)
+    assert found.facts[0].values[8] == 0
+    assert found.proof is Proof.REFUTED
+    assert found.unprotected[8]
+
+
+def test_without_time_no_margin_falls_below_the_base_unnoticed():
+    of = counts([[1, 1], [1, 2]])
+    found = with_rounding(of, of.facts.records == 1, Rounding(RoundingKind.SMALL_COUNTS, 5), 0.0)
+    assert (found.rounded.found, found.facts, found.proof) == (Found.UNKNOWN, (), Proof.UNPROVED)
+
+
+def test_what_left_within_one_base_stays_known_to_within_one():
+    # 6 left for 3, so that this table goes two steps; 3 left for 4 as in a table of one, and tells of 1 to 5.
+    of = counts([[3, 4], [2, 2]], count_width=5)
+    released = np.full(9, np.nan)
+    released[[0, 1]] = 6.0, 3.0
+    unsafe = np.arange(9) == 1
+    found = with_rounding(of, unsafe, Rounding(RoundingKind.CONTROLLED, 3, released=released), 10)
+    assert (found.rounded.steps, found.facts[0].values[1]) == (2, 3.0)
+    assert found.proof is Proof.REFUTED
+    np.testing.assert_array_equal(found.unprotected, unsafe)
 
 
 def test_a_lone_cell_below_known_totals_is_not_hidden_by_any_noise():

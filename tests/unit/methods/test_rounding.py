@@ -192,6 +192,15 @@ def test_random_rounding_keeps_multiples_stays_within_one_base_and_repeats_itsel
     assert behind.lower[0] <= count <= behind.upper[0]
 
 
+def test_behind_what_goes_several_steps_is_no_zero_unless_it_is_one():
+    behind = behind_neighbours(np.array([0.0, 2.0, 6.0]), 2, 2)
+    assert behind.lower.tolist() == [0, 1, 3]
+    assert behind.upper.tolist() == [3, 5, 9]
+    each = behind_neighbours(np.array([4.0, 4.0]), 2, np.array([1, 2]))
+    assert each.lower.tolist() == [3, 1]
+    assert each.upper.tolist() == [5, 7]
+
+
 def test_intervals_are_classes_of_one_base():
     classes = interval_classes(np.array([0.0, 4.0, 5.0, 14.0]), 5)
     assert classes.lower.tolist() == [0, 0, 5, 10]

@@ -1,8 +1,9 @@
 """Protecting a table by other values: cell keys or rounding, what that loses, and whether it hides enough.
 
 Whoever sees the values is taken to know the method, its parameters and tables, but no keys: of each count an
-interval, that counts add up, and whatever the problem says is known from elsewhere. An unsafe count is hidden
-if it can be either of two that are `count_width` apart. Of sums nothing is proved, nor of counts beside them.
+interval, that counts and keys add up, and whatever the problem says is known from elsewhere. An unsafe count
+is hidden if it can be either of two that are `count_width` apart. Of sums nothing is proved, nor of counts
+beside them.
 """
 
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from sdcgate.methods.tables.cell_key import (
 )
 from sdcgate.methods.tables.controlled_rounding import ControlledTable, controlled_rounding
 from sdcgate.methods.tables.feasible import feasible_counts
+from sdcgate.methods.tables.key_sums import NoisyCounts, beside_key_sums
 from sdcgate.methods.tables.problem import MOST_RECORDS, Problem, Proof
 from sdcgate.methods.tables.ptable import PTable
 from sdcgate.methods.tables.rounding import (
@@ -35,6 +37,7 @@ from sdcgate.methods.tables.rounding import (
     random_multiples,
 )
 from sdcgate.methods.tables.small_counts import small_count_rounding
+from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.utility import Utility, table_utility
 
 LARGEST_SUM = 1e150
@@ -114,7 +117,8 @@ def with_cell_keys(
     """
     facts = problem.facts
     units = facts.units
-    noise = noise_of_counts(units, fractions_of_keys(method.keys), method.table)
+    fractions = fractions_of_keys(method.keys)
+    noise = noise_of_counts(units, fractions, method.table)
     found = [(counts, units.astype(np.float64), (units + noise).astype(np.float64))]
     for name in ("weight_sums", "unit_weight_sums"):
         weights = getattr(facts, name)
@@ -134,10 +138,18 @@ def with_cell_keys(
         return Perturbed(changed, Proof.UNPROVED, unsafe.copy(), unchecked)
     lower, upper, every = counts_behind_noise(units, units + noise, method.table)
     behind = Intervals(lower.astype(np.float64), upper.astype(np.float64))
-    proof, unprotected = hidden(problem, unsafe, units, behind, seconds)
+    deadline = Deadline(seconds)
+    proof, unprotected = hidden(problem, unsafe, units, behind, seconds / 2)
     if proof is Proof.REFUTED and not every:
         proof = Proof.UNPROVED
-    return Perturbed(changed, proof, unprotected, ())
+    keyed = NoisyCounts(units, units + noise, fractions, method.table, problem.known)
+    asked = unsafe & ~unprotected & ~problem.known
+    beside = beside_key_sums(problem.equations, keyed, asked, problem.count_width, deadline)
+    if beside.refuted:
+        proof = Proof.REFUTED
+    elif proof is Proof.PROVED and beside.cells.any():
+        proof = Proof.UNPROVED
+    return Perturbed(changed, proof, unprotected | beside.cells, ())
 
 
 def with_rounding(
@@ -206,7 +218,12 @@ def _behind(
         return behind_nearest(changed, base)
     if method.kind is RoundingKind.SMALL_COUNTS:
         return behind_small_counts(changed, leaf_cells(problem.axes), base)
-    return behind_neighbours(changed, base, 1 if rounded is None else rounded.steps)
+    steps = np.full(len(changed), 1 if rounded is None else rounded.steps, dtype=np.int64)
+    if method.released is not None:
+        # What has left before went as far as it had to, and not as far as this table has to.
+        left = ~np.isnan(method.released)
+        steps[left] = np.abs(changed - problem.facts.records)[left] // base + 1
+    return behind_neighbours(changed, base, steps)
 
 
 def hidden(

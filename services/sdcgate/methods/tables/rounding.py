@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, FloatArray, KeyArray
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, KeyArray
 from sdcgate.methods.tables.cell_key import fractions_of_keys, keys_for
 
 MULTIPLE = 1e-9
@@ -75,15 +75,19 @@ def behind_nearest(rounded: FloatArray, base: int) -> Intervals:
     return Intervals(np.maximum(0.0, rounded - base // 2), rounded + (base - 1) // 2)
 
 
-def behind_neighbours(rounded: FloatArray, base: int, steps: int = 1) -> Intervals:
-    """The counts that are less than so many bases from their rounded values."""
+def behind_neighbours(rounded: FloatArray, base: int, steps: int | IntArray = 1) -> Intervals:
+    """The counts less than so many bases, of all or a cell, from their rounded values; a zero stays one."""
     width = steps * base - 1
-    return Intervals(np.maximum(0.0, rounded - width), rounded + width)
+    return Intervals(np.maximum(np.where(rounded > 0, 1.0, 0.0), rounded - width), rounded + width)
 
 
 def behind_small_counts(rounded: FloatArray, inner: BoolArray, base: int) -> Intervals:
-    """The counts behind a table whose small inner counts are 0 or the base; of margins nothing is known."""
+    """The counts behind a table whose small inner counts are 0 or the base.
+
+    Behind a margin of 0 is a small count, too, as no other falls below the base; of other margins it is only
+    known that they are sums.
+    """
     made = inner & (rounded == base)
     lower = np.where(inner, np.where(made, 1.0, rounded), 0.0)
-    upper = np.where(inner & (rounded == 0), base - 1.0, rounded)
-    return Intervals(lower, np.where(inner, upper, inner.sum() * (base - 1.0) + rounded))
+    upper = np.where(inner, rounded, inner.sum() * (base - 1.0) + rounded)
+    return Intervals(lower, np.where(rounded == 0, base - 1.0, upper))

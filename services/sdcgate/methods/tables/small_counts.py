@@ -78,6 +78,9 @@ class _Table:
         inner[small] = self._base * ups + values * stays
         rounded = _with_margins(self._chain, inner)
         margins = self._published & ~self._inner
+        if np.any(margins & (self._true >= self._base) & (rounded < self._base)):
+            # Without the program a margin may have fallen below the base, which nobody reckons with.
+            return ControlledTable(Found.UNKNOWN, None, 0, np.inf, 0.0)
         distance = float(np.abs(rounded - self._true)[margins].sum())
         # The margins' part of what is paid is whole, the inner cells' from 0 to below 1.
         least = max(0.0, float(np.floor(self._share * values.sum() - best.bound + WHOLE)))
