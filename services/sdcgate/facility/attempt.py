@@ -229,7 +229,7 @@ class Attempt:
                 if problem is None and must.any():
                     known = self.together.known_cells(self.new, self.known)
                     problem = self._problem(known)
-                    if self._tells_nothing_new(problem):
+                    if self._tells_nothing_new(known):
                         return self._released(
                             as_before(self.plan, problem, must), self._left(known, must), inspector
                         )
@@ -251,12 +251,13 @@ class Attempt:
             return self._refused(found)
         return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
 
-    def _tells_nothing_new(self, problem: Problem) -> bool:
+    def _tells_nothing_new(self, known: Mapping[str, BoolArray]) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.
 
-        Nothing need be proved then: whoever gets it knows what he knew.
+        Nothing need be proved then: whoever gets it knows what he knew. That nobody in the table has a code
+        is nothing he knew, unless it has left.
         """
-        return bool((problem.wholly_known | self.before).all())
+        return bool((np.logical_and.reduce([*known.values()]) | self.before).all())
 
     def _problem(self, known: Mapping[str, BoolArray]) -> Problem:
         """What is to be protected, and what an intruder knows of it."""
