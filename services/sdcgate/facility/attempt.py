@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdcgate.engine.queries import Computed
+from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import TooManyDifferences, unsafe_differences
@@ -20,7 +21,7 @@ from sdcgate.facility.findings import (
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_look import UNKNOWN, JointlyUnproved, Truth
-from sdcgate.facility.knowledge import NOTHING_TOLD, Knowledge, ReleasedTable, Told
+from sdcgate.facility.knowledge import COUNTS, NOTHING_TOLD, Knowledge, ReleasedTable, Told
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit
@@ -92,6 +93,11 @@ class Attempt:
         self.facts = with_weights(self.plan, self.computed.facts)
         # Totals that were not asked for follow from the rest: they are judged and protected as if they left.
         self.new = as_if_published(self.plan, self.computed.axes, self.facts)
+        counts = self.known.of(COUNTS)
+        if not counts.empty:
+            tables = [quantity.table for quantity in self.new]
+            beside = beside_deciding(self.plan.dataset, counts, tables)
+            self.known = replace(self.known, quantities={**self.known.quantities, COUNTS: beside})
         self.together = Together(self.plan, self.known, self.still_time, self.truth)
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)

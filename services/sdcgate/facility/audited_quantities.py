@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
+from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.facility.joint_sums import MeasureHistory
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
@@ -82,12 +83,12 @@ def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) 
 def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
     dataset, known = look.dataset, withheld.of(COUNTS)
     full = known.shapes.full
-    boxes = known.boxes.adding_up(dataset.varying, units)
+    boxes = beside_deciding(dataset, known).boxes.adding_up(dataset.varying, units)
     floor = 0 if policy.zeros_withheld else 1
     width, atoms = policy.count_width, look.most_atoms
     found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring)
     computable = _computable([audited.box for audited in found], known)
-    shown = boxes.within(full.keys(), units)
+    shown = known.boxes.adding_up(dataset.varying, units).within(full.keys(), units)
     published = [_published(box, shown[box]) for box in withheld.published_too(COUNTS) if box in shown]
     return AuditedQuantity(
         dataset,
@@ -108,7 +109,7 @@ def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> Audite
     """What stands of a measure; without public bounds only what can be computed is told."""
     dataset = look.dataset
     of_measure, bounds = withheld.of(quantity), bounds_of(dataset, quantity)
-    history = MeasureHistory.of(quantity, of_measure, withheld.of(COUNTS))
+    history = MeasureHistory.of(quantity, of_measure, beside_deciding(dataset, withheld.of(COUNTS)))
     hidden = of_measure.boxes.secrets_within(set(history.full))
     computable = {history.plain(box) for box in _computable(hidden, of_measure)}
     if bounds == (None, None):
