@@ -2,7 +2,8 @@
 
 import pytest
 
-from house import build, cells, people_descriptor, verdict
+from house import build, cells, people_descriptor, reasons, verdict
+from sdcgate.policy.loading import load_policies
 
 BEFORE = {"b1": 14, "b2": 4, "b3": 200}
 """How many of each group were here before; nobody of the first came since, and all of it is in the north."""
@@ -19,16 +20,34 @@ REGION = {
 }
 
 
-@pytest.fixture
-def house(tmp_path):
+ZEROS_SHOWN = """
+name: zeros-shown
+version: "1"
+description: Empty cells are published.
+defaults:
+  rules: {minimum_units: {units: 10, consequence: protect}}
+  dimensions: {maximum: 3, maximum_filters: 3, filters_count: false, consequence: refuse}
+  protection: {method: suppression, sum_width: 0.1, time_limit_ms: 15000, unproved: refer}
+  output: {digits: 1, maximum_cells: 1000}
+  differencing: {consequence: refuse}
+access_levels: {public: {}, licensed: {}, remote: {}, on-site: {}}
+"""
+
+
+def made(tmp_path, **options):
     lines = ["here,group,region"]
     lines += [f"before,{name},r{1 + place % 2}" for name, people in BEFORE.items() for place in range(people)]
     lines += [f"since,{name},r{1 + place % 4}" for name in ("b2", "b3") for place in range(90)]
     (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
-    house = build(tmp_path, policy="five-safes")
+    house = build(tmp_path, **options)
     codes = {"here": ["before", "since"], "group": list(BEFORE)}
     house.engine.register(people_descriptor(codes, variables=[REGION]))
     return house
+
+
+@pytest.fixture
+def house(tmp_path):
+    return made(tmp_path, policy="five-safes")
 
 
 def ask(house, **request):
@@ -43,3 +62,14 @@ def test_zeros_of_an_old_table_in_another_form_do_not_tell_what_it_withholds(hou
     third = ask(house, rows=["here"], columns=["region:part"], group=["b1"])
     shown = cells(third) if verdict(third).startswith("RELEASED") else {}
     assert (0,) not in (shown.get(("_T", "south")), shown.get(("since", "_T")))
+
+
+def test_zeros_that_tell_and_that_no_policy_withholds_keep_the_table_back(tmp_path):
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "zeros-shown.yaml").write_text(ZEROS_SHOWN)
+    house = made(tmp_path, policies=load_policies(tmp_path / "policies"), policy="zeros-shown")
+    assert cells(ask(house, rows=["group"], region=["r1", "r2", "r4"]))["b1",] == (14,)
+    assert cells(ask(house, rows=["group"], here=["before"]))["b1",] == (None,)
+    third = ask(house, rows=["here"], columns=["region:part"], group=["b1"])
+    # A withheld zero would be taken for somebody.
+    assert (verdict(third), reasons(third)) == ("REFUSED", ["DIFFERENCING"])

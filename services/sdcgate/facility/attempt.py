@@ -249,6 +249,9 @@ class Attempt:
                     more = self.together.telling(left, remaining)
                 if not more.any():
                     return self._released(found, left, inspector)
+                if not self.plan.policy.zeros_withheld and (more & (self.facts.units == 0)).any():
+                    # Everybody takes a withheld cell to have somebody: a zero is told, or the table is not.
+                    return self._refused(found)
                 must = found.secret | more
             except (SpanBudgetExceeded, JointlyUnproved):
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
