@@ -3,6 +3,7 @@
 import pytest
 
 from house import build, cells, people_descriptor, reasons, verdict
+from sdcgate.facility.in_process import LocalProtection
 from sdcgate.policy.loading import load_policies
 
 BEFORE = {"b1": 14, "b2": 4, "b3": 200}
@@ -64,12 +65,35 @@ def test_zeros_of_an_old_table_in_another_form_do_not_tell_what_it_withholds(hou
     assert (0,) not in (shown.get(("_T", "south")), shown.get(("since", "_T")))
 
 
-def test_zeros_that_tell_and_that_no_policy_withholds_keep_the_table_back(tmp_path):
+@pytest.fixture
+def zeros_shown(tmp_path):
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "zeros-shown.yaml").write_text(ZEROS_SHOWN)
-    house = made(tmp_path, policies=load_policies(tmp_path / "policies"), policy="zeros-shown")
+    return {"policies": load_policies(tmp_path / "policies"), "policy": "zeros-shown"}
+
+
+def test_zeros_that_tell_and_that_no_policy_withholds_keep_the_table_back(tmp_path, zeros_shown):
+    house = made(tmp_path, **zeros_shown)
     assert cells(ask(house, rows=["group"], region=["r1", "r2", "r4"]))["b1",] == (14,)
     assert cells(ask(house, rows=["group"], here=["before"]))["b1",] == (None,)
     third = ask(house, rows=["here"], columns=["region:part"], group=["b1"])
     # A withheld zero would be taken for somebody.
     assert (verdict(third), reasons(third)) == ("REFUSED", ["DIFFERENCING"])
+
+
+class CountedProtection(LocalProtection):
+    calls = 0
+
+    def protect_table(self, *asked):
+        self.calls += 1
+        return super().protect_table(*asked)
+
+
+def test_that_people_who_were_withheld_are_in_another_box_is_new_and_proved(tmp_path, zeros_shown):
+    service = CountedProtection()
+    house = made(tmp_path, protection=service, **zeros_shown)
+    assert cells(ask(house, rows=["group"], here=["before"]))["b1",] == (None,)
+    calls = service.calls
+    # All of them are in the north; as a withheld cell has somebody, that some are was not known.
+    ask(house, rows=["group"], here=["before"], group=["b1"], region__part=["north"])
+    assert service.calls > calls

@@ -266,7 +266,20 @@ class Attempt:
         Nothing need be proved then: whoever gets it knows what he knew. That nobody in the table has a code
         is nothing he knew, unless it has left.
         """
-        return bool((np.logical_and.reduce([*known.values()]) | self.before).all())
+        return bool((np.logical_and.reduce([*known.values()]) | self._marked_before()).all())
+
+    def _marked_before(self) -> BoolArray:
+        """Cells that were withheld before, and of which that tells nothing new.
+
+        The same people may have been withheld as another box. That this one is not empty is new then.
+        """
+        if self.plan.policy.zeros_withheld:
+            return self.before
+        boxes = self.known.of(COUNTS).boxes
+        counts = [quantity for quantity in self.new if quantity.quantity == COUNTS]
+        marked = [[boxes.withheld(box) for box in quantity.boxes] for quantity in counts]
+        found: BoolArray = self.before & np.all(marked, axis=0)
+        return found
 
     def _problem(self, known: Mapping[str, BoolArray]) -> Problem:
         """What is to be protected, and what an intruder knows of it."""
