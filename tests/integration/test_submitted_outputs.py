@@ -39,10 +39,10 @@ def dimension(into, variable, codes, cells, level=""):
     into.add(variable=variable, level=level, codes=codes, cells=cells)
 
 
-def output_of(people, rows, columns=None, measure="", **filters):
-    """What a portal's job printed: units, records and sums of a measure by one or two variables."""
+def output_of(people, rows, columns=None, layers=None, measure="", **filters):
+    """What a portal's job printed: units, records and sums of a measure by one to three variables."""
     request = pb.SubmitOutputRequest(dataset="randhie", label="job 17, table 2")
-    names = [rows] if columns is None else [rows, columns]
+    names = [name for name in (rows, columns, layers) if name is not None]
     for variable, codes in filters.items():
         request.filter.add(variable=variable, codes=codes)
         people = people[people[variable].astype(int).astype(str).isin(codes)]
@@ -51,7 +51,7 @@ def output_of(people, rows, columns=None, measure="", **filters):
     for place, name in enumerate(names):
         values = found[name].astype(int).astype(str)
         codes = sorted(values.unique(), key=int)
-        into = request.rows if place == 0 else request.columns
+        into = (request.rows, request.columns, request.layers)[place]
         dimension(into, name, codes, [codes.index(value) for value in values])
     request.facts.units.extend(found.units)
     request.facts.records.extend(found.records)
@@ -84,6 +84,20 @@ def test_small_cells_of_an_output_are_withheld_as_they_are_in_the_same_table_ask
     table = cells(asked)
     assert {code: table[code] for code in cells(submitted)} == cells(submitted)
     assert None in {units for (units,) in cells(submitted).values()}
+
+
+def test_an_output_may_part_variables_that_one_decides(house, people):
+    """The plan decides the coinsurance, and whether there is an individual deductible."""
+    answered = submit(house, output_of(people, "coins", "female", "idp", measure="meddol"))
+    asked = house.ask(rows=["coins"], columns=["female"], layers=["idp"], figures=["UNITS", "MEAN:meddol"])
+    assert verdict(answered) == verdict(asked) == "RELEASED"
+    expected = people.groupby(["coins", "female", "idp"])["meddol"].mean()
+    found = cells(answered)
+    assert len(found) == len(expected)
+    for codes, mean in expected.items():
+        cell = tuple(str(int(code)) for code in codes)
+        assert found[cell] == cells(asked)[cell]
+        assert found[cell][1] == pytest.approx(mean, abs=0.05)
 
 
 def test_only_cells_of_the_output_leave(house, people):

@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.beside_deciding import beside_deciding
-from sdcgate.facility.boxes import as_if_published
+from sdcgate.facility.boxes import as_if_published, parted
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
@@ -140,6 +140,8 @@ class Attempt:
 
     def without_differences(self, inspector: Inspector) -> Outcome | None:
         """Held where the table was asked to be subtracted from another; notes what is unsafe by detail."""
+        if parted(self.plan.dataset, [variable for variable, _ in self.plan.dimensions]):
+            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         try:
             by_filter, by_detail = self._differences(inspector)
         except TooManyDifferences:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.errors import InvalidRequest
-from sdcgate.facility.figures import COUNTS, released_table
+from sdcgate.facility.figures import COUNTS, released_table, shown_cells
 from sdcgate.facility.outputs import GROUPS, SubmittedOutput, facts_onto
 from sdcgate.facility.plan import MOST_TOLD, Plan, make_plan, unknown
 from sdcgate.methods.cells import (
@@ -64,7 +64,9 @@ def bind(asked: Asked, output: SubmittedOutput) -> Plan:
     except InvalidRequest as error:
         raise Unbound(list(error.problems)) from None
     problems = []
-    for axis, codes in zip(output.axes, _codes_left(plan), strict=True):
+    left = dict(_codes_left(plan))
+    for axis in output.axes:
+        codes = left[axis.variable]
         known = set(codes)
         wrong = [code for code in axis.codes if code != TOTAL and code not in known]
         for code in wrong[:MOST_TOLD]:
@@ -78,13 +80,13 @@ def bind(asked: Asked, output: SubmittedOutput) -> Plan:
     return plan
 
 
-def _codes_left(plan: Plan) -> Iterator[list[str]]:
-    """For each dimension the codes that the filter leaves."""
+def _codes_left(plan: Plan) -> Iterator[tuple[str, list[str]]]:
+    """For each dimension its variable, and the codes that the filter leaves."""
     wanted = {c.variable: plan.dataset.mask(c.variable, c.level, c.codes) for c in plan.filters}
     for variable, level in plan.dimensions:
         listed = plan.dataset.level(variable, level)
         mask = wanted.get(variable, -1)
-        yield [code for code, own in zip(listed.codes, listed.masks, strict=True) if own & mask]
+        yield variable, [code for code, own in zip(listed.codes, listed.masks, strict=True) if own & mask]
 
 
 def cells_of(axes: tuple[Axis, ...], output: SubmittedOutput) -> BoolArray:
@@ -107,7 +109,7 @@ def differing(
     compared = plan.layout.with_records()
     ours_table = released_table(compared, axes, facts, states)
     their_table = released_table(compared, axes, theirs, states)
-    shown = np.flatnonzero(states != State.ABSENT)
+    shown = shown_cells(compared, axes, states)
     published = states[shown] == State.PUBLISHED
     found = []
     for ours, claimed in zip(ours_table.figures, their_table.figures, strict=True):
@@ -126,9 +128,12 @@ def differing(
 
 def _places(axes: tuple[Axis, ...], output: SubmittedOutput) -> IntArray:
     """Where each cell of the output's product lies in the dataset's table."""
-    codes = cell_codes(output.axes)
+    given = {
+        own.variable: (own, codes) for own, codes in zip(output.axes, cell_codes(output.axes), strict=True)
+    }
     columns = []
-    for axis, own, column in zip(axes, output.axes, codes, strict=True):
+    for axis in axes:
+        own, column = given[axis.variable]
         at = {code: place for place, code in enumerate(axis.codes)}
         columns.append(np.array([at[code] for code in own.codes], dtype=np.int64)[column])
     return np.ravel_multi_index(tuple(columns), shape_of(axes)) if axes else np.zeros(1, dtype=np.int64)

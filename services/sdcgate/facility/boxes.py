@@ -1,6 +1,7 @@
 """The cells of a planned table as boxes: what a cell is as a set, whatever table it stands in."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -9,7 +10,7 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Region
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
-from sdcgate.facility.plan import Plan
+from sdcgate.facility.plan import Plan, side_by_side
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
@@ -54,19 +55,25 @@ def box_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: IntArray
 def told_by_deciding(
     dataset: Dataset, shown: dict[str, tuple[int, ...]], filters: dict[str, int]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
-    """Axes and filters on variables that another one decides, told by that one where it is free.
+    """Axes and filters on variables that another one decides, told by that one.
 
-    Coinsurance of 95 is a set of plans. One variable cannot stand on two axes: the second stays as it is.
+    Coinsurance of 95 is a set of plans. Axes side by side that one variable decides are one axis, of what
+    their codes leave of it together. One that stands apart from them (`parted`) stays as it is.
     """
     axes: dict[str, tuple[int, ...]] = {}
-    rest = dict(filters)
+    rest, last = dict(filters), ""
     for name, masks in shown.items():
         deciding = dataset.variation[name].determined_by
-        if not deciding or deciding in shown or deciding in axes:
+        told, own = deciding or name, masks
+        if deciding:
+            within = rest.pop(deciding, dataset.full_mask(deciding))
+            own = tuple(_preimage(dataset, name, mask) & within for mask in masks)
+        if told not in axes:
+            axes[told], last = own, told
+        elif told == last:
+            axes[told] = tuple(one & other for one in axes[told] for other in own)
+        else:
             axes[name] = masks
-            continue
-        within = rest.pop(deciding, dataset.full_mask(deciding))
-        axes[deciding] = tuple(_preimage(dataset, name, mask) & within for mask in masks)
     for name in list(rest):
         deciding = dataset.variation[name].determined_by
         if deciding in axes:
@@ -76,6 +83,11 @@ def told_by_deciding(
             wanted = _preimage(dataset, name, rest.pop(name))
             rest[deciding] = rest.get(deciding, dataset.full_mask(deciding)) & wanted
     return axes, rest
+
+
+def parted(dataset: Dataset, variables: Sequence[str]) -> bool:
+    """Whether others stand between variables that the same one decides: a box then tells less than it is."""
+    return side_by_side(dataset, variables) != list(range(len(variables)))
 
 
 def _preimage(dataset: Dataset, variable: str, mask: int) -> int:

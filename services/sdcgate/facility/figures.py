@@ -26,11 +26,9 @@ def denominators(axes: tuple[Axis, ...], layout: Layout) -> IntArray:
     """For each percentage asked, the cell that each cell is a share of, shape (percentages, cells)."""
     shape = shape_of(axes)
     codes = cell_codes(axes)
-    rows = range(layout.rows)
-    columns = range(layout.rows, layout.rows + layout.columns)
     summed_over = {
-        types.STATISTIC_ROW_PERCENT: columns,
-        types.STATISTIC_COLUMN_PERCENT: rows,
+        types.STATISTIC_ROW_PERCENT: layout.columns,
+        types.STATISTIC_COLUMN_PERCENT: layout.rows,
         types.STATISTIC_TOTAL_PERCENT: range(len(axes)),
     }
     found = []
@@ -43,13 +41,22 @@ def denominators(axes: tuple[Axis, ...], layout: Layout) -> IntArray:
     return np.array(found, dtype=np.int64).reshape(len(found), number_of_cells(axes))
 
 
+def shown_cells(layout: Layout, axes: tuple[Axis, ...], states: IntArray) -> IntArray:
+    """The cells that leave, as the table that was asked has them: by its last dimension fastest."""
+    shown = np.flatnonzero(states != State.ABSENT)
+    codes = cell_codes(axes)[:, shown]
+    order = np.lexsort([codes[position] for position in reversed(layout.asked(len(axes)))] or [shown])
+    return np.asarray(shown[order], dtype=np.int64)
+
+
 def released_table(layout: Layout, axes: tuple[Axis, ...], facts: Facts, states: IntArray) -> types.Table:
     """The table as it leaves: absent cells (margins not asked for) left out, withheld ones 0 and marked."""
-    shown = np.flatnonzero(states != State.ABSENT)
+    shown = shown_cells(layout, axes, states)
     published = np.isin(states[shown], (State.PUBLISHED, State.PERTURBED))
     codes = cell_codes(axes)
     table = types.Table(statuses=states[shown].tolist())
-    for position, axis in enumerate(axes):
+    for position in layout.asked(len(axes)):
+        axis = axes[position]
         kept = np.unique(codes[position, shown]) if len(shown) else np.zeros(0, dtype=np.int64)
         place = np.full(len(axis.codes), -1, dtype=np.int64)
         place[kept] = np.arange(len(kept))

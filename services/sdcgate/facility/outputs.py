@@ -49,7 +49,8 @@ class SubmittedOutput:
 
     def layout(self, digits: int) -> Layout:
         """Which figures it shows, how."""
-        return Layout(self.rows, self.columns, self.figures, digits)
+        columns = range(self.rows, self.rows + self.columns)
+        return Layout(tuple(range(self.rows)), tuple(columns), self.figures, digits)
 
 
 def read_output(request: pb.SubmitOutputRequest) -> SubmittedOutput:

@@ -52,12 +52,17 @@ class FigureAsked:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which figures a table shows: how many dimensions are rows and columns, and decimal places."""
+    """Which figures a table shows: which of its dimensions are rows and columns, and decimal places."""
 
-    rows: int
-    columns: int
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
     figures: tuple[FigureAsked, ...]
     digits: int
+
+    def asked(self, dimensions: int) -> tuple[int, ...]:
+        """So many dimensions as they were asked for: rows, columns, layers."""
+        layers = (at for at in range(dimensions) if at not in self.rows + self.columns)
+        return (*self.rows, *self.columns, *layers)
 
     def with_records(self) -> "Layout":
         """The same with records in place of percentages."""
@@ -73,8 +78,10 @@ class Plan:
     dataset: Dataset
     policy: EffectivePolicy
     dimensions: tuple[tuple[str, str], ...]
-    rows: int
-    columns: int
+    """Variables and levels; those that one variable decides stand side by side (`boxes`)."""
+    rows: tuple[int, ...]
+    """Which of them are asked as rows."""
+    columns: tuple[int, ...]
     filters: tuple[Condition, ...]
     figures: tuple[FigureAsked, ...]
     margins: bool
@@ -126,9 +133,9 @@ class Plan:
         return json.dumps(
             {
                 "dataset": self.dataset.name,
-                "dimensions": self.dimensions,
-                "rows": self.rows,
-                "columns": self.columns,
+                "dimensions": [self.dimensions[place] for place in self.layout.asked(len(self.dimensions))],
+                "rows": len(self.rows),
+                "columns": len(self.columns),
                 "filters": sorted((c.variable, c.level, sorted(c.codes)) for c in self.filters),
                 "figures": [(figure.statistic, figure.measure) for figure in self.figures],
                 "margins": self.margins,
@@ -169,17 +176,28 @@ def make_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryTableR
     figures = _figures(dataset, request, problems)
     if problems:
         raise InvalidRequest(problems)
+    order = side_by_side(dataset, [variable for variable, _ in dimensions])
+    rows = range(len(request.rows))
+    columns = range(len(rows), len(rows) + len(request.columns))
     return Plan(
         dataset=dataset,
         policy=policy,
-        dimensions=tuple(dimensions),
-        rows=len(request.rows),
-        columns=len(request.columns),
+        dimensions=tuple(dimensions[place] for place in order),
+        rows=tuple(order.index(place) for place in rows),
+        columns=tuple(order.index(place) for place in columns),
         filters=filters,
         figures=figures,
         margins=request.margins,
         project=request.project,
     )
+
+
+def side_by_side(dataset: Dataset, variables: Sequence[str]) -> list[int]:
+    """The places of variables, in their order but for those that the same variable decides: these follow
+    the first of them.
+    """
+    deciding = [dataset.variation[name].determined_by or name for name in variables]
+    return sorted(range(len(deciding)), key=lambda place: (deciding.index(deciding[place]), place))
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:

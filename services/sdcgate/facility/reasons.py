@@ -127,9 +127,9 @@ def _alternative(plan: Plan, dimensions: list[tuple[str, str] | None]) -> pb.Alt
     for position, dimension in enumerate(dimensions):
         if dimension is None:
             continue
-        if position < plan.rows:
+        if position in plan.rows:
             group = alternative.rows
-        elif position < plan.rows + plan.columns:
+        elif position in plan.columns:
             group = alternative.columns
         else:
             group = alternative.layers

@@ -225,11 +225,15 @@ class _Search:
             level = self._names[place].get(design[place])
             if level is not None:
                 kept.append((place, (variable, level)))
-        rows = sum(place < plan.rows for place, _ in kept)
-        columns = sum(plan.rows <= place < plan.rows + plan.columns for place, _ in kept)
+        layers = plan.layout.asked(len(plan.dimensions))[len(plan.rows) + len(plan.columns) :]
+        groups = tuple(
+            tuple(at for at, (place, _) in enumerate(kept) if place in group)
+            for group in (plan.rows, plan.columns, layers)
+        )
         if not plan.with_percentages:
             # What is left fills rows first, then columns; percentages rest on which is which.
-            rows, columns, *_ = *filter(None, (rows, columns, len(kept) - rows - columns)), 0, 0
+            groups = (*filter(None, groups), (), ())
+        rows, columns, *_ = groups
         dimensions = tuple(dimension for _, dimension in kept)
         shown = {figure.statistic for figure in plan.figures}
         lost = (table_pb2.STATISTIC_COLUMN_PERCENT in shown and not rows) or (

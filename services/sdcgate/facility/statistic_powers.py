@@ -12,6 +12,7 @@ from operator import or_
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
+from sdcgate.facility.joint_look import JointlyUnproved
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.powers import power_bounds, power_of
 from sdcgate.facility.statistic_plan import StatisticPlan
@@ -137,7 +138,11 @@ def power_table(
         axes: of its table.
         sums: the released table of the measure's sums.
         told: the power's sums.
+
+    Raises JointlyUnproved where one variable decides two of the axes, which are one axis of the boxes then.
     """
+    if len(sums.table.axes) != len(axes):
+        raise JointlyUnproved
     boxes = _of_samples(plan, axes, sums.table)
     shape = boxes.shape
     every = np.arange(len(boxes)).reshape(shape)
