@@ -135,13 +135,13 @@ def power_table(
 
     Args:
         plan: the statistic.
-        axes: of its table.
+        axes: of its table; none where the whole alone is told.
         sums: the released table of the measure's sums.
         told: the power's sums.
 
     Raises JointlyUnproved where one variable decides two of the axes, which are one axis of the boxes then.
     """
-    if len(sums.table.axes) != len(axes):
+    if axes and len(sums.table.axes) != len(axes):
         raise JointlyUnproved
     boxes = _of_samples(plan, axes, sums.table)
     shape = boxes.shape
