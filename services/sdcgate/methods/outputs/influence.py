@@ -97,9 +97,11 @@ def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
         maximum_leverage = max(maximum_leverage, float(leverage.max()))
     share = None
     if working.dispersion is None:
-        share = largest_square / rest if rest > 0 else 1.0
+        share = min(largest_square / rest, 1.0) if rest > 0 else 1.0
     condition = _condition(system, centre, constant)
-    return Influence(np.cumsum(top, axis=0).T, moved, maximum_leverage, condition, share)
+    # Where few hold everything, rounding may find them to hold a little more.
+    shares = np.minimum(np.cumsum(top, axis=0).T, 1.0)
+    return Influence(shares, moved, maximum_leverage, condition, share)
 
 
 def _moved(shift: FloatArray, by: FloatArray, shares: FloatArray, most: float) -> FloatArray:
