@@ -125,6 +125,8 @@ def _gathered(mask: int, occurring: int) -> int:
     inside = mask & occurring
     if inside == occurring:
         return (1 << occurring.bit_count()) - 1
+    if not inside:
+        return 0
     if inside.bit_count() == 1:
         # Of many codes each has a mask of its own.
         return 1 << (occurring & (inside - 1)).bit_count()

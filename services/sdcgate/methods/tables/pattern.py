@@ -8,13 +8,16 @@ from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.intruder import Possibilities
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.quantities import RECORDS, SUMS
-from sdcgate.methods.tables.search import MARGIN
+from sdcgate.methods.tables.search import MARGIN, Search
 from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.sweeping import sweep
 from sdcgate.methods.tables.witnesses import Tables, reach, required
 
 MOVED = 1e-7
 THRIFTY_EFFORT = 100.0
 """Effort, about milliseconds, up to which a move that needs cells is compared with one up and one down."""
+MANY_NARROW = 500
+"""Cells from which on those that a pattern protects as it is are found by sweeps, and not one by one."""
 
 
 class Pattern:
@@ -69,11 +72,11 @@ class Pattern:
         closed.closed = True
         return closed
 
-    def grow(self, tables: Tables, deadline: Deadline) -> None:
+    def grow(self, tables: Tables, deadline: Deadline) -> Tables:
         """Withhold what protects the counts of all withheld cells against real-valued intruders.
 
         Units are left to the audit where they add up: what moves records moves them as a rule. `tables` are
-        possible as the pattern is.
+        possible as the pattern is; returns them with those that were found on the way.
         """
         counts = (RECORDS,)
         width = float(self.problem.count_width)
@@ -82,10 +85,22 @@ class Pattern:
         for move in self.moves:
             spread[0], spread[1] = np.minimum(spread[0], move[:1]), np.maximum(spread[1], move[:1])
         tried = np.zeros((len(counts), len(self.withheld)), dtype=np.bool_) | self.problem.known
+        step, next_sweep, swept = 0, 0, np.zeros_like(self.withheld)
         while not deadline.over and not np.array_equal(self.withheld, self._may_be):
             narrow = self.withheld & (spread[1] - spread[0] < width - MOVED) & ~tried
             if not narrow.any():
-                return
+                break
+            if narrow.sum() > MANY_NARROW and step >= next_sweep and not np.array_equal(swept, self.withheld):
+                # The more seldom, the more of the cells need others beside them.
+                next_sweep, swept = 2 * step + 1, self.withheld.copy()
+                search = Search(self.problem, self.withheld, tables)
+                search.lowest[:1], search.highest[:1] = spread
+                if search.hopeless:
+                    break  # no pattern that goes beyond this one can be proved
+                sweep(search, deadline, sums=False)
+                tables, spread = search.tables, np.stack([search.lowest[:1], search.highest[:1]])
+                continue
+            step += 1
             urgency = narrow * self._costs if self.largest_first else narrow
             quantity, cell = np.unravel_index(np.argmax(urgency), narrow.shape)
             tried[quantity, cell] = True
@@ -94,6 +109,7 @@ class Pattern:
                 self.stuck.append(int(cell))
             for move in moves:
                 spread[0], spread[1] = np.minimum(spread[0], move), np.maximum(spread[1], move)
+        return tables
 
     def widen(
         self,

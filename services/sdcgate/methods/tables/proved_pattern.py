@@ -131,8 +131,10 @@ def _proved(pattern: Pattern, tables: Tables, deadline: Deadline) -> Search:
 
 def _searched(pattern: Pattern, tables: Tables, deadline: Deadline) -> Search:
     """Grow the pattern and begin its audit."""
-    pattern.grow(tables, deadline)
+    tables = pattern.grow(tables, deadline)
     search = Search(pattern.problem, pattern.withheld, tables)
+    if search.hopeless:
+        return search
     search.offer(pattern.moves, deadline)
     if len(search.unsettled()) > FEW:
         sweep(search, deadline)
@@ -194,10 +196,9 @@ def _less(pattern: Pattern, search: Search, given: BoolArray, deadline: Deadline
     fewer = Search(problem, smaller.withheld, tables)
     if given.sum() > 1:
         sweep(fewer, deadline)
-    smaller.grow(fewer.tables, deadline)
+    tables = smaller.grow(fewer.tables, deadline)
     if np.array_equal(smaller.withheld, pattern.withheld):
         return pattern, search
-    tables = fewer.tables
     proved = _proved(smaller, tables, deadline)
     if proved.narrow().any() or np.array_equal(smaller.withheld, pattern.withheld):
         return pattern, search

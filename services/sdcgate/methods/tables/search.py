@@ -18,6 +18,8 @@ INTEGRAL = 1e-6
 MARGIN = 1e-2
 """By how much more than required sums are moved, so that rounding does not undo a proof."""
 MULTIPLES = (1, 2, 3, 4, 6)
+MOST_AT_ONCE = 2_000_000
+"""Cells of all tables that are written out at once."""
 
 
 class Search:
@@ -106,18 +108,25 @@ class Search:
     def offer(self, moves: list[FloatArray], deadline: Deadline) -> None:
         """Enter moves of counts, deviations of shape (1 or 2, cells), where they prove something.
 
-        Units move as the records where they are not told apart.
+        Units move as the records where they are not told apart. Many of large tables are entered some at a
+        time, until the deadline.
         """
         cells = self.model(*self.counts).cells
         told = [move[[0, -1]][: len(self.counts)] for move in moves]
         wholes = [self._whole(move[:, cells].reshape(-1)) for move in told]
         changes = [whole for whole in wholes if whole is not None]
-        if not changes:
-            return
-        tables = self._with_true_sums(np.array(changes))
+        at_once = max(1, MOST_AT_ONCE // len(self.withheld))
+        for first in range(0, len(changes), at_once):
+            if first and deadline.over:
+                return
+            self._offer(np.array(changes[first : first + at_once]), deadline)
+
+    def _offer(self, changes: IntArray, deadline: Deadline) -> None:
+        """Enter changed counts of the unknown cells, shape (tables, counts of cells)."""
+        tables = self._with_true_sums(changes)
         agree = agreeing(self.problem, self.withheld, tables)
-        self._add(tables.chosen(agree))
-        for change in np.array(changes)[~agree] if self.measures else ():
+        self.add(tables.chosen(agree))
+        for change in changes[~agree] if self.measures else ():
             self.add_counts(change, deadline)
 
     def _with_true_sums(self, changes: IntArray) -> Tables:
@@ -163,7 +172,7 @@ class Search:
             if fitting is None:
                 return False
             tables.sums[measure, 0, cells] = fitting
-        return self._add(tables)
+        return self.add(tables)
 
     def _add_jointly(self, moved: IntArray, aimed: tuple[int, FloatArray] | None, deadline: Deadline) -> bool:
         """As `add_counts`, where published ratios tie sums to counts or to each other: all sums at once."""
@@ -182,7 +191,7 @@ class Search:
         for number in self.measures:
             sums = values[model.block(SUMS + number)] * model.scales[number]
             tables.sums[number, 0, model.cells] += sums
-        return self._add(tables)
+        return self.add(tables)
 
     def _fitting_sums(
         self, measure: int, moved: IntArray, aim: FloatArray | None, deadline: Deadline
@@ -208,9 +217,9 @@ class Search:
         """Enter a table with the true counts and a measure's sums moved, in the program's units."""
         facts, sums = self.problem.facts, true_sums(self.problem)
         sums[measure, model.cells] += model.polished(values, *model.bounds()) * model.scales[measure]
-        return self._add(Tables(facts.records[None], facts.units[None], sums[:, None]))
+        return self.add(Tables(facts.records[None], facts.units[None], sums[:, None]))
 
-    def _add(self, tables: Tables) -> bool:
+    def add(self, tables: Tables) -> bool:
         """Enter tables that agree with what is known and widen a narrow cell; whether that proves one."""
         if len(tables) == 0 or not np.all(agreeing(self.problem, self.withheld, tables)):
             return False

@@ -21,7 +21,6 @@ from sdcgate.methods.tables.proved_pattern import LEAST_EFFORT, Protection, give
 from sdcgate.methods.tables.solver import INFINITY, Deadline
 from sdcgate.methods.tables.widest import Widest, widest
 from sdcgate.methods.tables.witnesses import (
-    Tables,
     Witnesses,
     agreeing_tables,
     no_tables,
@@ -92,9 +91,11 @@ def best_in_time(
     tables = no_tables(problem)
     if known_witnesses is not None:
         tables = agreeing_tables(problem, pattern.unsafe, known_witnesses)
-    impossible = _impossible(pattern, tables, deadline)
-    if impossible is not None:
-        return impossible
+    tables = pattern.grow(tables, deadline)
+    if pattern.stuck:
+        found = widest(problem, pattern.unsafe, tables, deadline, pattern.stuck)
+        if found.impossible:
+            return _not_protected(pattern, found)
     best = grown(pattern, deadline, tables, thorough)
     if best.proof is Proof.PROVED and (
         deadline.effort > min(SECOND_EFFORT, deadline.spare / 2) or len(tables)
@@ -112,15 +113,6 @@ def best_in_time(
         tried = tried | (np.arange(len(tried)) == shown)
         best = min(best, grown(pattern.afresh(shown=int(shown)), deadline), key=_worth)
     return best
-
-
-def _impossible(pattern: Pattern, tables: Tables, deadline: Deadline) -> Protection | None:
-    """Begin to grow a pattern; what is known if that shows that there is none."""
-    pattern.grow(tables, deadline)
-    if not pattern.stuck:
-        return None
-    found = widest(pattern.problem, pattern.unsafe, tables, deadline, pattern.stuck)
-    return _not_protected(pattern, found) if found.impossible else None
 
 
 def _not_protected(pattern: Pattern, found: Widest) -> Protection:

@@ -171,13 +171,13 @@ def required(problem: Problem, withheld: BoolArray) -> Required:
 
 def reach(problem: Problem, tables: Tables) -> tuple[FloatArray, FloatArray]:
     """Greatest and least deviation from the true table, itself among them; (2 + measures, cells) each."""
-    truth = [problem.facts.records, problem.facts.units, *true_sums(problem)]
-    differences = [
-        found - true for found, true in zip((tables.records, tables.units, *tables.sums), truth, strict=True)
-    ]
-    highest = np.array([found.max(axis=0, initial=0) for found in differences], dtype=np.float64)
-    lowest = np.array([found.min(axis=0, initial=0) for found in differences], dtype=np.float64)
-    return highest, lowest
+    truth = (problem.facts.records, problem.facts.units, *true_sums(problem))
+    found = (tables.records, tables.units, *tables.sums)
+    ends = np.zeros((2, len(truth), len(problem.facts)))
+    for row, (values, true) in enumerate(zip(found, truth, strict=True)):
+        if len(values):
+            ends[:, row] = np.maximum(values.max(axis=0) - true, 0), np.minimum(values.min(axis=0) - true, 0)
+    return ends[0], ends[1]
 
 
 def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray:
@@ -285,22 +285,27 @@ def true_sums(problem: Problem) -> FloatArray:
 
 
 def needed(problem: Problem, withheld: BoolArray, tables: Tables) -> Tables:
-    """The tables without those that prove nothing the others do not prove."""
-    cells = np.flatnonzero(withheld)
-    wanted = required(problem, withheld).at(cells)
-    truth = [problem.facts.records, problem.facts.units, *true_sums(problem)]
-    found = zip((tables.records, tables.units, *tables.sums), truth, strict=True)
-    moved = np.array([(one - true)[:, cells] for one, true in found], dtype=np.float64)
+    """The tables without those that prove nothing the others do not prove, the first ones left out first.
 
-    def left(kept: BoolArray) -> BoolArray:
-        highest, lowest = moved[:, kept].max(axis=1, initial=0), moved[:, kept].min(axis=1, initial=0)
-        return wanted.unmet(highest, lowest)
-
+    What a table adds is told from how far the others reach together. Halves are looked at for that, so that
+    many tables take little more than a few, and one that adds nothing is left out whole.
+    """
+    wanted = required(problem, withheld)
+    lacking = wanted.unmet(*reach(problem, tables)) & withheld
     kept = np.ones(len(tables), dtype=np.bool_)
-    all_together = left(kept)
-    for table in range(len(tables)):
-        kept[table] = False
-        kept[table] = not np.array_equal(left(kept), all_together)
+
+    def thin(first: int, last: int, highest: FloatArray, lowest: FloatArray) -> None:
+        """Leave out what the others, which reach so far, can do without of the tables from first to last."""
+        if np.array_equal(wanted.unmet(highest, lowest) & withheld, lacking):
+            kept[first:last] = False
+        elif last - first > 1:
+            halves = (first, (first + last) // 2), ((first + last) // 2, last)
+            for half, other in (halves, halves[::-1]):
+                others = np.arange(*other)
+                above, below = reach(problem, tables.chosen(others[kept[others]]))
+                thin(*half, np.maximum(highest, above), np.minimum(lowest, below))
+
+    thin(0, len(tables), *reach(problem, no_tables(problem)))
     return tables.chosen(kept)
 
 
