@@ -12,6 +12,8 @@ from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility import statistic_plan
 from sdcgate.facility.errors import Forbidden, InvalidRequest
 from sdcgate.facility.in_process import LocalRisk
+from sdcgate.facility.kept_releases import left_of
+from sdcgate.facility.knowledge import COUNTS
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.plan import make_plan
 from sdcgate.facility.reasons import alternatives
@@ -420,6 +422,54 @@ def test_a_group_of_nobody_has_no_curve_and_no_picture_and_the_answer_says_so(ho
         assert [*statistic.not_drawn] == [nobody]
         assert "nobody is in them" in statistic.not_drawn_because
         assert all(len(curve.x) and len(curve.y) for curve in statistic.curves)
+
+
+@pytest.mark.parametrize(
+    ("kind", "measure", "more"),
+    [
+        ("MEAN", "meddol", {}),
+        ("TOTAL", "meddol", {"groups": ["female"]}),
+        ("PERCENTILES", "meddol", {}),
+        ("PROPORTION", "", {"having": ("hlthp", ["1"])}),
+        ("MODE", "", {"mode_of": "hlthp"}),
+        ("HISTOGRAM", "meddol", {}),
+        ("KAPLAN_MEIER", "meddol", {"having": ("hlthp", ["1"])}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_statistic_of_nobody_is_refused_and_says_so(tmp_path, kind, measure, more) -> None:
+    house = with_randhie(tmp_path, policy="five-safes")
+    answered = ask(house, kind, measure, filter={"site": ["2"], "plan": ["1"]}, **more)
+    house.facility.close()
+
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["NOT_ESTIMABLE"])
+    (reason,) = answered.decision.reasons
+    assert reason.message == "Nobody is in the population of the statistic, so there is no figure."
+    assert "leave out a condition of the filter" in reason.suggestion.lower()
+    assert not answered.decision.HasField("statistic")
+
+
+def test_that_nobody_is_there_counts_as_known_as_it_does_of_a_table(tmp_path) -> None:
+    house = with_randhie(tmp_path, policy="five-safes")
+    ask(house, "MEAN", "meddol", filter={"site": ["2"], "plan": ["1"]})
+    house.facility.close()
+
+    (event,) = map(left_of, house.ledger.releases("randhie"))
+    assert not event.of_refusal
+    assert {table.quantity for table in event.tables} == {COUNTS, "meddol"}
+    assert all(table.table.records.tolist() == [0] for table in event.tables)
+
+
+def test_that_nobody_is_there_is_not_told_where_a_table_would_not(tmp_path) -> None:
+    """Where fewer than a minimum are too few, nobody is too few, and so are three."""
+    house = with_randhie(tmp_path)
+    told = [
+        ask(house, "MEAN", "meddol", filter={"site": ["2"], "plan": [plan], "age": [age]}).decision
+        for plan, age in (("1", "60"), ("5", "60"))
+    ]
+    house.facility.close()
+    assert [reasons(one) for one in told] == [["MINIMUM_BASE"]] * 2
+    assert told[0].reasons == told[1].reasons
 
 
 def test_survival_curves_of_nobody_are_not_drawn(tmp_path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sdcgate.facility.asked import Asked
 from sdcgate.facility.decisions import new_decision
+from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.reasons import reviewed_reason
 from sdcgate.facility.recording import Found
 from sdcgate.facility.results.printed import STANDARD_ERROR
@@ -32,6 +33,7 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, statistic_pb2
 
 REFERRED = "An output checker will look at this statistic."
+NOBODY = "Nobody is in the population of the statistic, so there is no figure."
 REFUSED = "The statistic does not pass the rules of this dataset."
 WITHHELD = (
     "Groups, or figures of them, that rest on too few units are withheld, with others that reveal them."
@@ -77,6 +79,8 @@ def decided_statistic(
         decision = new_decision(asked, consequence, reviewed or None)
         for code in dict.fromkeys(_as_told(code, hand.plan) for code in outcome.codes):
             decision.reasons.append(statistic_reason(code, hand.plan, consequence))
+        if outcome.nobody:
+            decision.reasons[0].message = NOBODY
     else:
         told = told_statistic(hand, outcome.assessment, outcome.withheld, hexagons=outcome.hexagons)
         protected = bool(outcome.withheld.any()) or _lacks_figures(hand, outcome)
@@ -104,7 +108,7 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
         consequence=outcome.consequence,
         codes=outcome.codes,
         findings=findings,
-        released=() if outcome.consequence is not None else (*outcome.table.released, *outcome.powers),
+        released=_known(outcome),
     )
     everything = None
     if hand.computed is not None:
@@ -119,6 +123,13 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
         windows=windows,
         limit=outcome.table.limit,
     )
+
+
+def _known(outcome: StatisticOutcome) -> tuple[ReleasedTable, ...]:
+    """What becomes known: of a refusal only that nobody is there, where it says so."""
+    if outcome.consequence is None or outcome.nobody:
+        return (*outcome.table.released, *outcome.powers)
+    return ()
 
 
 def _cells_of_groups(hand: StatisticInHand) -> IntArray:

@@ -84,6 +84,8 @@ class StatisticOutcome:
     """What withholds single figures, the groups that the table withholds among it."""
     withheld: BoolArray | None = field(default=None, repr=False)
     """Groups that show nothing, shape (groups,)."""
+    nobody: bool = False
+    """Whether it is held as nobody is there, which its table would tell: that counts as known then."""
     hexagons: Mapping[int, Hexagons] = field(default_factory=dict, repr=False)
     """Of hexagonal bins those of each group that shows any."""
     powers: tuple[ReleasedTable, ...] = field(default=(), repr=False)
@@ -163,7 +165,7 @@ class StatisticWay:
         if table.consequence is not None:
             return StatisticOutcome(table.consequence, table.codes, table)
         if hand.computed is None:
-            return StatisticOutcome(None, (), table, withheld=np.zeros(0, dtype=np.bool_))
+            return _of_nobody(table)
         found = self._assessed(hand.plan, hand.computed, left())
         found = replace(found, findings=(*hand.alike, *found.findings))
         told = _of_shown_groups(found, _hidden_by_table(hand, table))
@@ -273,8 +275,11 @@ class StatisticWay:
         if hidden.any() and own not in found.findings:
             found = replace(found, findings=(own, *found.findings))
         shown = np.any([np.isfinite(figure.shown(found)) for figure in computed.figures], axis=0)
-        withheld = ~shown & (computed.facts.table.units > 0)
-        if withheld.any() and not shown.any():
+        occupied = computed.facts.table.units > 0
+        if not occupied.any():
+            return _of_nobody(table)
+        withheld = ~shown & occupied
+        if not shown.any():
             told = {finding.rule for finding in _of_shown_groups(found, hidden) if finding.cells}
             codes = tuple(sorted(told | ({own.rule} if hidden.any() else set())))
             codes = codes or (ReasonCode.NOT_ESTIMABLE,)
@@ -296,6 +301,13 @@ class StatisticWay:
         if not grids:
             return {}
         return self._room.run(bin_groups, hand.people, grids, rule.units, seconds=left())
+
+
+def _of_nobody(table: Outcome) -> StatisticOutcome:
+    """Of nobody there is no figure: said where the table of zeros may leave, and as that tells it."""
+    if (table.states == State.WITHHELD).any():
+        return StatisticOutcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), table)
+    return StatisticOutcome(Consequence.REFUSE, (ReasonCode.NOT_ESTIMABLE,), table, nobody=True)
 
 
 def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:
