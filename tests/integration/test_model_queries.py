@@ -10,8 +10,12 @@ import statsmodels.formula.api as smf
 from house import build, cells, person, reasons, verdict, with_randhie
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.engine.engine import Engine
+from sdcgate.facility import models
 from sdcgate.facility.errors import Forbidden, InvalidRequest
+from sdcgate.facility.in_process import LocalProtection
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.ports import Pattern
+from sdcgate.methods.tables.problem import Proof
 from sdcgate.policy.files import BUNDLED
 from sdcgate.policy.loading import load_policies, parse_policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -297,6 +301,28 @@ def test_groups_of_very_many_codes_are_answered_in_no_time(tmp_path) -> None:
     assert answered.decision.reasons[0].suggestion == "Ask another outcome or another term."
     assert process_time() - began < 5  # half a minute where each code is looked for among all others
     made.facility.close()
+
+
+class NeverProved(LocalProtection):
+    """As the protection service where its time is over."""
+
+    def protect_table(self, problem, unsafe, *asked, **more) -> Pattern:
+        return Pattern(unsafe, Proof.UNPROVED, None, in_time=False)
+
+
+def test_a_model_whose_own_table_breaks_a_rule_is_not_judged_anew_without_some_units(
+    tmp_path, monkeypatch
+) -> None:
+    """Units are left out against earlier answers only; of 10^5 groups judging the table takes a while."""
+    made = with_randhie(tmp_path, policy="five-safes", protection=NeverProved())
+    again: list[object] = []
+    monkeypatch.setattr(models, "only_differencing", lambda *table: again.append(table))
+
+    answered = ask(made, "meddol ~ plan", site=["2"], age=["60"])
+
+    made.facility.close()
+    assert (verdict(answered), reasons(answered)) == ("REFERRED", ["UNPROVED"])
+    assert again == []
 
 
 def test_a_filter_that_leaves_nobody_is_no_error(house) -> None:

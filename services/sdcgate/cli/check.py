@@ -49,8 +49,10 @@ def check(
     with told():
         if acro_out is not None or project or label:
             raise ValueError("--acro-out, --project and --label need --dataset")
-        from sdcgate.cli.own_results import judged
+        from sdcgate.cli.own_results import OF_A_JOB, judged
 
+        if path.is_dir():
+            raise ValueError(OF_A_JOB.format(what="a folder"))
         effective = _policy_of(policy, access_level) if policy else None
         kind, lines, passes = judged(path.read_bytes(), effective)
         for line in lines or ["No rule finds anything."]:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 TABLE, MODEL, STATISTIC, FIGURES = "table", "model", "statistic", "model's figures"
 _OF_MODELS = frozenset({"parameters", "residual_degrees", "columns", "terms", "maximum_leverage"})
 SHOWN = 20
+OF_A_JOB = (
+    "this is {what}, and only JSON with the facts of one table, model or statistic is judged here. Hand in "
+    "what a job printed with --dataset NAME: each output of it is computed again from that dataset and gets "
+    "a verdict"
+)
 NO_FACTS = (
     "not judged: no rule, as no facts of it are given (`facts`, as `POST /v1/risk:assessModel` takes them)"
 )
@@ -47,14 +52,18 @@ def _kind_of(body: bytes) -> str:
     """What a body is about: a statistic has a `kind`, a model facts of its columns, and a table is the rest.
 
     Raises:
-        ValueError: it is a request, which is answered and not checked.
+        ValueError: it is a request, which is answered and not checked, or what a job printed.
     """
+    if not body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        raise ValueError(OF_A_JOB.format(what="no JSON"))
     try:
         content = json.loads(body)
     except ValueError:
         return TABLE  # whose reader says where it cannot be read
     if not isinstance(content, dict):
         return TABLE
+    if "results" in content and "version" in content:
+        raise ValueError(OF_A_JOB.format(what="ACRO's list of its outputs"))
     if "formula" in content and "coefficients" in content:
         return FIGURES
     if "formula" in content or ("facts" not in content and ("kind" in content or "rows" in content)):

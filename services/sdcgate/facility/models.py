@@ -195,6 +195,8 @@ class ModelWay:
         if last.consequence is not None:
             about = hand.tables[len(outcomes) - 1][0]
             held = ModelOutcome(last.consequence, last.codes, tuple(outcomes), about)
+            if last.judgement is not None and last.judgement.findings:
+                return held  # a rule speaks against the table itself, whatever else has left
             return self._without_some(hand, known, left) or held
         outcome = self._judged(hand, outcomes, judged, left, approved)
         if outcome.consequence is None:

@@ -210,6 +210,28 @@ def test_a_request_is_not_taken_for_a_result(tmp_path):
         assert (found.exit_code, "this has no facts" in found.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "what"),
+    [
+        ("", "", "a folder"),
+        ("table.csv", "site,n\n1,20\n", "no JSON"),
+        ("results.zip", "PK\x03\x04", "no JSON"),
+        ("results.json", '{"version": "1.0.2", "results": {}}', "ACRO's list of its outputs"),
+    ],
+    ids=["folder", "csv", "zip", "acro"],
+)
+def test_what_a_job_printed_is_sent_to_its_dataset(tmp_path, name, body, what):
+    path = tmp_path / name
+    if name:
+        path.write_text(body)
+
+    found = CliRunner().invoke(main, ["check", str(path)])
+
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr.startswith(f"this is {what}, and only JSON with the facts of one table")
+    assert "with --dataset NAME" in found.stderr
+
+
 def test_printed_estimates_are_held_against_each_other_and_never_pass_unverified(tmp_path):
     units = {"units": 900, "records": 900, "residual_degrees": 898}
     terms = [{"text": "1"}, {"text": "region", "units": [896, 4]}]

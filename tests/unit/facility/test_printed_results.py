@@ -65,6 +65,29 @@ def test_acros_tables_are_read_with_the_variables_that_its_header_leaves_out(dat
     assert chart.problems == ("Outputs of the type 'custom' cannot be computed again.",)
 
 
+@pytest.mark.parametrize(
+    ("entry_of", "told"),
+    [
+        (
+            {"type": "table", "properties": {"method": "surv func"}},
+            "'survival table' cannot be computed again. Ask KAPLAN_MEIER",
+        ),
+        (
+            {"type": "survival plot", "properties": {}},
+            "'survival plot' cannot be computed again. Ask KAPLAN_MEIER",
+        ),
+        ({"type": "histogram"}, "'histogram' cannot be computed again. Ask HISTOGRAM"),
+    ],
+    ids=lambda value: value["type"] if isinstance(value, dict) else "",
+)
+def test_of_survival_and_drawings_it_is_said_what_can_be_asked_instead(dataset, entry_of, told):
+    """As ACRO 1.0.2 writes them: its tables of survival have the type of other tables."""
+    folder = acro_folder(
+        {"o": {**entry("table", ["t.csv"], ""), **entry_of}}, t__csv="Time,Surv prob\n1,0.9\n"
+    )
+    assert told in problems(dataset, folder)
+
+
 def test_a_header_of_statistics_is_an_output_each_and_suppressed_cells_stay_out(dataset):
     mean, count = crosstab(
         dataset, MEANS, 'crosstab(df.site, df.female, values=df.meddol, aggfunc=["mean", "count"])'

@@ -17,6 +17,10 @@ OWN = ("config.json", "session_summary.csv", "session_summary.json")
 VERSIONS = ("0.4.", "1.")
 _CHANGED = "{name} is not the file that ACRO wrote: its checksum differs."
 _MOST_OUTPUTS = 1000
+_INSTEAD = {"survival table": "KAPLAN_MEIER", "survival plot": "KAPLAN_MEIER", "histogram": "HISTOGRAM"}
+"""Statistics of ours that say what outputs of these types do."""
+_SURVIVAL = ("surv func", "surv_func")
+"""How ACRO spells the method of its tables of survival, which have the type of other tables."""
 
 
 def acro_results(content: bytes) -> Mapping[str, Any] | None:
@@ -83,14 +87,15 @@ class AcroFolder:
 
     def _read(self, file: Printed, entry: Mapping[str, Any]) -> list[Printed]:
         contents = [self._files[name] for name in file.files]
-        match entry.get("type"):
+        match _type(entry):
             case "table" if len(contents) == 1:
                 return table_outputs(self._dataset, file, entry, contents[0])
             case "regression":
                 model, estimates = model_output(self._dataset, entry, contents)
                 return [Printed(file.name, file.files, model=model, estimates=estimates)]
             case kind:
-                raise Unreadable(f"Outputs of the type {str(kind)[:64]!r} cannot be computed again.")
+                instead = f" Ask {_INSTEAD[kind]} in its place." if kind in _INSTEAD else ""
+                raise Unreadable(f"Outputs of the type {kind[:64]!r} cannot be computed again.{instead}")
 
     def _problem(self, name: str) -> str:
         """What is wrong with a file that an output names; empty where nothing is."""
@@ -108,3 +113,10 @@ class AcroFolder:
 
     def _path(self, name: str) -> str:
         return name if self._folder == "." else f"{self._folder}/{name}"
+
+
+def _type(entry: Mapping[str, Any]) -> str:
+    """The type of an output."""
+    kind, properties = str(entry.get("type")), entry.get("properties")
+    method = properties.get("method") if isinstance(properties, dict) else None
+    return "survival table" if kind == "table" and method in _SURVIVAL else kind

@@ -133,10 +133,6 @@ class Required:
         """As far as any table need go, up or down."""
         return np.maximum(self.widths, np.maximum(self.above, self.below))
 
-    def at(self, cells: IntArray) -> "Required":
-        """The same of some cells."""
-        return Required(self.widths[:, cells], self.above[:, cells], self.below[:, cells])
-
     def sides(self, highest: FloatArray, lowest: FloatArray) -> FloatArray:
         """1 where tables lack a level above the true one only, -1 where below it only, 0 elsewhere."""
         lack: FloatArray = (highest < self.above).astype(np.float64) - (-lowest < self.below)
