@@ -3,6 +3,9 @@
 import pytest
 
 from house import build, cells, people_descriptor, verdict
+from sdcgate.engine.queries import Region
+from sdcgate.facility.boxes import expanded_region
+from sdcgate.methods.tables.boxes import NOBODY
 
 TOWNS = {
     "t1": ("city", "north"),
@@ -110,3 +113,14 @@ def test_percentages_are_of_the_rows_that_were_asked_for(house):
         pytest.approx(44.8, abs=0.05),
         pytest.approx(54.2, abs=0.05),
     )
+
+
+def test_cells_that_nobody_can_be_in_are_no_part_of_what_withheld_ones_are_together(house):
+    """No town is a city and a country town: such a cell may be withheld beside others, and adds nobody."""
+    dataset = house.engine.dataset("people")
+    some = (("town", 0b0001),)
+    region = expanded_region(dataset, Region((NOBODY, some), (NOBODY,)))
+    assert region == Region((some,))
+    nobody = expanded_region(dataset, Region((NOBODY,)))
+    found = house.engine.region_facts(dataset, (region, nobody), (), 1)
+    assert found.units.tolist() == [18, 0]

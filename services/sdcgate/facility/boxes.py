@@ -14,7 +14,7 @@ from sdcgate.facility.plan import Plan, side_by_side
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
-from sdcgate.methods.tables.boxes import Box, BoxTable, bits
+from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable, bits
 
 MEASURE_PRESENT = 1
 MEASURE_FULL = 3
@@ -113,9 +113,10 @@ def expanded(dataset: Dataset, box: Box) -> Box:
 
 
 def expanded_region(dataset: Dataset, region: Region) -> Region:
-    """A region as the engine takes it, over all finest codes."""
+    """A region as the engine takes it, over all finest codes, without boxes that nobody can be in."""
     inside, outside = (
-        tuple(expanded(dataset, box) for box in boxes) for boxes in (region.inside, region.outside)
+        tuple(expanded(dataset, box) for box in boxes if box != NOBODY)
+        for boxes in (region.inside, region.outside)
     )
     return Region(inside, outside)
 

@@ -10,7 +10,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import MEASURE_PREFIX, Records, RecordsQuery, Region
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.methods.cells import BoolArray, IntArray
-from sdcgate.methods.tables.boxes import Box, codes_within
+from sdcgate.methods.tables.boxes import NOBODY, Box, codes_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ def in_box(dataset: Dataset, box: Box, codes: Callable[[str], IntArray], count: 
 
     `codes` has those of a variable, shape (count,).
     """
+    if box == NOBODY:
+        return np.zeros(count, dtype=np.bool_)
     found = np.ones(count, dtype=np.bool_)
     for name, mask in expanded(dataset, without_measures(box)):
         found &= codes_within(mask, codes(name))
