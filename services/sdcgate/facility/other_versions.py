@@ -30,7 +30,7 @@ from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import ABSOLUTE_VALUES, Finding, Rules
-from sdcgate.methods.tables.boxes import NOBODY, Box
+from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.concentration import rules_on_contributions
 from sdcgate.methods.tables.nesting import Nested
 from sdcgate.methods.tables.released_cells import Near, ReleasedCells
@@ -76,8 +76,7 @@ class Changed:
     def regions(self, boxes: Sequence[tuple[Sequence[Box], Sequence[Box]]]) -> list[Region]:
         """Boxes inside and outside as regions of either version; a box of nobody holds nobody."""
         return [
-            expanded_region(self.dataset, Region(_of_somebody(inside), _of_somebody(outside)))
-            for inside, outside in boxes
+            expanded_region(self.dataset, Region(tuple(inside), tuple(outside))) for inside, outside in boxes
         ]
 
     def same(self, table: ReleasedTable) -> ReleasedTable:
@@ -281,10 +280,6 @@ def same_codes(one: Dataset, other: Dataset, name: str) -> bool:
         second.determined_by,
         second.decided,
     )
-
-
-def _of_somebody(boxes: Sequence[Box]) -> tuple[Box, ...]:
-    return tuple(box for box in boxes if box != NOBODY)
 
 
 def _figure(quantity: str) -> tuple[str, bool]:
