@@ -74,8 +74,8 @@ def _of_version(audited: "AuditedQuantity", every: bool) -> list[str]:
     from sdcgate.methods.tables.joint_history import Standing
 
     dataset = audited.dataset
-    name = f"{'sums' if audited.parts else 'counts'} of {audited.quantity}"
-    width = f"{audited.width:.0%} of each" if audited.parts else f"{audited.width:g}"
+    name = f"{'sums' if audited.of_sums else 'counts'} of {audited.quantity}"
+    width = f"{audited.width:.0%} of each" if audited.of_sums else f"{audited.width:g}"
     lines = [
         f"{dataset.name} version {dataset.version}: {audited.published} {name} published, "
         f"{len(audited.cells)} withheld, to be told to no less than {width}",
@@ -160,7 +160,7 @@ def _bound(value: float) -> str:
 
 def _sum(audited: "AuditedQuantity", terms: "tuple[Term, ...]") -> str:
     if not terms:
-        return "0, as no count is less" if not audited.parts else "0, as no value lies below the least"
+        return "0, as no count is less" if not audited.of_sums else "0, as no value lies below the least"
     filled = sorted((term for term in terms if term.amount), key=lambda term: -term.factor * term.amount)
     said = [_term(audited, term) for term in filled[:MOST_TERMS]]
     rest, empty = len(filled) - len(said), len(terms) - len(filled)

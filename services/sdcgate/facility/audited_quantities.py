@@ -1,7 +1,7 @@
 """What stands of the counts and sums that were withheld of one version of a dataset, quantity by quantity."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
@@ -15,9 +15,10 @@ from sdcgate.facility.weights import bounds_of
 from sdcgate.facility.withheld_history import Withheld
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations
+from sdcgate.methods.tables.counts_told import counts_told
 from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_history import AuditedBox, Standing, Term, audit_history, audit_sums
-from sdcgate.methods.tables.joint_sums import PART, Amounts, P, Q, amounts, of_all_parts
+from sdcgate.methods.tables.joint_sums import LACKING, PART, Amounts, P, Q, amounts, of_all_parts
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 from sdcgate.policy.effective import EffectivePolicy
@@ -38,7 +39,9 @@ class AuditedQuantity:
     published: int
     cells: tuple[AuditedBox, ...] = field(repr=False)
     parts: Mapping[int, str] = field(default_factory=dict)
-    """Of a measure: what is said of the parts of which sums are made (`joint_sums`)."""
+    """Where a measure bounds them: what is said of the parts of which sums are made (`joint_sums`)."""
+    of_sums: bool = False
+    """Whether sums are withheld, or counts."""
     elsewhere: Mapping[Box, str] = field(default_factory=dict, repr=False)
     """Where boxes were published that nothing that left tells."""
 
@@ -52,8 +55,9 @@ class AuditedQuantity:
         return ", ".join(said) or "all records"
 
     def words_of_term(self, box: Box) -> str:
-        """What stands in the arithmetic of a bound: a box, or of a sum the part of one."""
-        part = self.parts.get(dict(box).get(PART, P | Q), "")
+        """What stands in the arithmetic of a bound: a box, or where a measure tells of it the part of one."""
+        whole = P | Q if self.of_sums else P | Q | LACKING
+        part = self.parts.get(dict(box).get(PART, whole), "")
         return f"{part}{self.words(of_all_parts(box))}"
 
 
@@ -77,7 +81,10 @@ def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) 
     if look.dataset.varying is not None:
         found.append(_counts(look, True, withheld, policy))
     measures = sorted(quantity for quantity in withheld.known.quantities if quantity != COUNTS)
-    return [*found, *(_sums(look, quantity, withheld, policy.sum_width) for quantity in measures)]
+    told = {cell.box for cell in found[0].cells if cell.standing is Standing.REFUTED}
+    beside = [_counts_beside(look, quantity, withheld, policy, told) for quantity in measures]
+    found += [_sums(look, quantity, withheld, policy.sum_width) for quantity in measures]
+    return [*found, *(one for one in beside if one.cells)]
 
 
 def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
@@ -132,7 +139,51 @@ def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> Audite
         len(of_measure.boxes.within(history.full.keys())),
         (*_with_computable(found, computable, of_measure), *published),
         {P: "" if bounds[0] == 0 else ABOVE, Q: BELOW, P | Q: BOTH},
+        of_sums=True,
     )
+
+
+def _counts_beside(
+    look: Look, quantity: str, withheld: Withheld, policy: EffectivePolicy, told: Set[Box]
+) -> AuditedQuantity:
+    """Withheld counts that a measure's sums tell too closely beside counts, or that could not be settled.
+
+    All others, and those `told` by counts alone, are as the audit of counts says.
+    """
+    dataset, counts = look.dataset, beside_deciding(look.dataset, withheld.of(COUNTS))
+    history = MeasureHistory.of(quantity, withheld.of(quantity), counts)
+    low, high = bounds_of(dataset, quantity)
+    found: dict[Box, AuditedBox] = {}
+    if low is not None and high is not None:
+        required = policy.count_width, 0 if policy.zeros_withheld else 1
+        for domain, finer in _domains_of_counts(look, history):
+            boxes, codes = history.within(domain, finer), history.codes(domain)
+            for one in counts_told(boxes, (low, high), codes, required, look.deadline):
+                box = history.as_counted(one.box)
+                if box not in told and found.get(box, one).standing <= one.standing:
+                    found[box] = replace(one, box=box)
+    words = power_words(quantity)
+    said = {
+        P: f"{words} {ABOVE}",
+        Q: f"{words} {BELOW}",
+        P | Q: f"having {words}: ",
+        LACKING: f"no {words}: ",
+    }
+    return AuditedQuantity(
+        dataset,
+        f"records beside {words}",
+        policy.count_width,
+        len(counts.boxes.within(counts.shapes.full.keys())),
+        tuple(found.values()),
+        said,
+    )
+
+
+def _domains_of_counts(look: Look, history: MeasureHistory) -> list[tuple[Variables, bool]]:
+    """The variables to look at together for each set that withheld counts have, the fewest first."""
+    firsts = {variables_of(box) for box in history.counts.secrets_within(set(history.full))}
+    ordered = sorted(firsts, key=lambda names: (len(names), sorted(names)))
+    return list(dict.fromkeys(history.domain_of_counts(names, look.most_atoms) for names in ordered))
 
 
 def _computable(boxes: Sequence[Box], known: KnownQuantity) -> set[Box]:

@@ -17,17 +17,20 @@ from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
-from sdcgate.methods.tables.joint_domain import classes, joint_domain
+from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
 from sdcgate.methods.tables.joint_scopes import Scope
 from sdcgate.methods.tables.joint_sums import (
     PART,
     ROOM,
     Amount,
     MeasureBoxes,
+    P,
+    Q,
     amounts,
     as_array,
     in_all_parts,
     of_all_parts,
+    of_part,
 )
 
 MOST_ATOMS = 600
@@ -66,7 +69,7 @@ class MeasureHistory:
             of_measure = of_measure.grown(table.published(), table.withheld())
             here |= dict(table.amounts())
         for table in new_counts:
-            of_counts = of_counts.grown(table.published(), ())
+            of_counts = of_counts.grown(table.published(), table.withheld())
         for table in (*new, *new_counts):
             full |= table.table.full
         having = having_variable(quantity)
@@ -84,27 +87,43 @@ class MeasureHistory:
         """The variables to look at together, beginning with some."""
         return joint_domain({*first, self.having}, self.boxes, self.full, most_atoms)
 
-    def shared(self, tables: Sequence[ReleasedTable]) -> Variables:
-        """Variables of tables by which some box of the measure is restricted."""
-        own = frozenset[str]().union(*self.boxes.masks)
-        return own & {name for table in tables for name in table.table.variables()}
+    def shared(self, names: Set[str]) -> Variables:
+        """Variables, of some, by which some box of the measure is restricted."""
+        return frozenset[str]().union(*self.boxes.masks) & names
+
+    def domain_of_counts(self, names: Set[str], most_atoms: int) -> tuple[Variables, bool]:
+        """The variables to look at together where counts are asked for, beginning with some.
+
+        And whether counts may cut finer than the measure's boxes do: as long as that makes no more codes.
+        """
+        domain = self.domain(self.shared(names), most_atoms)
+        together = self.counts.beside(self.boxes)
+        for first in (domain | names, domain):
+            if joint_atoms(first, together, self.full) <= most_atoms:
+                return joint_domain(first, together, self.full, most_atoms), True
+        return domain, False
 
     def codes(self, domain: Set[str]) -> dict[str, int]:
         """Full masks of the variables of a domain."""
         return {name: self.full[name] for name in domain if name != self.having}
 
-    def within(self, domain: Set[str]) -> MeasureBoxes:
-        """Everything known of the measure within some variables."""
-        published, complete = dict[Box, Amount](), set[Box]()
+    def within(self, domain: Set[str], finer: bool = False) -> MeasureBoxes:
+        """Everything known of the measure within some variables.
+
+        `finer`: with counts that cut what the measure's boxes do not tell apart, too.
+        """
+        published, complete, only_sums = dict[Box, Amount](), set[Box](), set[Box]()
+        counts = self.counts.within(domain)
         for box in self.boxes.within(domain):
             bare = self.plain(box)
             published[bare] = self._amount(box)
+            if box not in counts:
+                only_sums.add(bare)
             if bare is box:
                 complete.add(box)
         secrets = {self.plain(box): self._amount(box) for box in self.boxes.secrets_within(domain)}
         records, having = dict[Box, int](), dict[Box, int]()
-        counts = self.counts.within(domain)
-        for box in self.aligned(counts, domain):
+        for box in self._told(counts, domain, finer):
             bare = self.plain(box)
             (records if bare is box else having)[bare] = counts[box]
         return MeasureBoxes(
@@ -113,10 +132,44 @@ class MeasureHistory:
             complete,
             records,
             having,
+            self._uncounted(domain, finer),
+            only_sums,
         )
+
+    def _uncounted(self, domain: Set[str], finer: bool) -> set[Box]:
+        """Withheld counts within some variables, of those who have the measure or of all."""
+        hidden = self._told(self.counts.secrets_within(domain), domain, finer)
+        return {self.counted(box) for box in hidden}
+
+    def counted(self, box: Box) -> Box:
+        """A box of counts as one of parts: those of who has the measure, or all."""
+        bare = self.plain(box)
+        return box if bare is box else of_part(bare, P | Q)
+
+    def as_counted(self, box: Box) -> Box:
+        """A box of parts as the one of counts that it stands for."""
+        bare = of_all_parts(box)
+        return box if bare == box else tuple(sorted((*bare, (self.having, MEASURE_PRESENT))))
+
+    def _told(self, counted: Iterable[Box], domain: Set[str], finer: bool) -> list[Box]:
+        return list(counted) if finer else self.aligned(counted, domain)
 
     def _amount(self, box: Box) -> Amount:
         return self.earlier.get(box) or self.here[box]
+
+    def told_first(
+        self,
+        domain: Set[str],
+        tables: Iterable[tuple[KnownQuantity, Sequence[ReleasedTable]]],
+        finer: bool = False,
+    ) -> set[Box]:
+        """Boxes within a domain that new tables tell first: of the measure, or counts where these count."""
+        found = set[Box]()
+        for before, new in tables:
+            told = [box for table in new for box, _ in table.published() if box not in before.published]
+            inside = [box for box in told if all(name in domain for name, _ in box)]
+            found.update(map(self.plain, self._told(inside, domain, finer)))
+        return found
 
     def aligned(self, counted: Iterable[Box], domain: Set[str]) -> list[Box]:
         """Boxes, of those within a domain, that cut nothing that the measure's boxes do not tell apart."""
@@ -168,8 +221,8 @@ def telling_sums(
     if nothing_before or bounds == (None, None) or not hides:
         return kept_back
     history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
-    domain = history.domain(history.shared(new or new_counts), MOST_ATOMS)
-    told_first = _told_first(history, domain, [(known, new), (known_counts, new_counts)])
+    domain = history.domain(history.shared(variables(new or new_counts)), MOST_ATOMS)
+    told_first = history.told_first(domain, [(known, new), (known_counts, new_counts)])
     if not told_first:
         return kept_back
     boxes, codes = history.within(domain), history.codes(domain)
@@ -200,18 +253,9 @@ def telling_sums(
     return kept_back
 
 
-def _told_first(
-    history: MeasureHistory,
-    domain: Set[str],
-    tables: Iterable[tuple[KnownQuantity, Sequence[ReleasedTable]]],
-) -> set[Box]:
-    """Boxes within a domain that new tables tell first: of the measure, or counts where it is told apart."""
-    found = set[Box]()
-    for before, new in tables:
-        told = [box for table in new for box, _ in table.published() if box not in before.published]
-        inside = [box for box in told if all(name in domain for name, _ in box)]
-        found.update(map(history.plain, history.aligned(inside, domain)))
-    return found
+def variables(tables: Iterable[ReleasedTable]) -> Variables:
+    """All variables of some tables."""
+    return frozenset(name for table in tables for name in table.table.variables())
 
 
 def _is_union(mask: int, parts: Iterable[int]) -> bool:

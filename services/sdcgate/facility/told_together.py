@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from sdcgate.facility.atoms import reveals_unsafe_atom
+from sdcgate.facility.counts_beside_sums import telling_counts
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_audit import Question, questions
@@ -80,6 +81,10 @@ class Together:
             partial(self._sums_telling, quantity, left, remaining)
             for quantity in self._watched_measures(left)
         ]
+        of_sums += [
+            partial(self._counts_told_by, quantity, left, remaining)
+            for quantity in self._measures_that_left(left)
+        ]
         more = np.zeros(len(counts[0].table), dtype=np.bool_)
         with closing(answers([*of_counts, *of_sums])) as found:
             for _ in of_counts:
@@ -100,6 +105,17 @@ class Together:
         of_counts = self.known.of(counts)
         new, new_counts = _of(left, quantity), _of(left, counts)
         return telling_sums(quantity, known, of_counts, new, new_counts, bounds, share, extent, wide)
+
+    def _counts_told_by(
+        self, quantity: str, left: Sequence[ReleasedTable], remaining: Callable[[], float]
+    ) -> BoolArray:
+        """Cells without which sums of a measure tell no withheld count too closely."""
+        counts, width = left[0].quantity, self._count_width()
+        bounds, extent = bounds_of(self.plan.dataset, quantity), self._extent(remaining)
+        wide = self.wide.setdefault(quantity, {})
+        known, of_counts = self.known.of(quantity), self.known.of(counts)
+        new, new_counts = _of(left, quantity), _of(left, counts)
+        return telling_counts(quantity, known, of_counts, new, new_counts, bounds, width, extent, wide)
 
     def limit_tells(self, limit: PopulationLimit, remaining: Callable[[], float]) -> bool:
         """Whether that a population is so small would tell a withheld count too closely."""
@@ -149,6 +165,12 @@ class Together:
         """The table's measures, and those of which something was withheld earlier: counts bound sums."""
         own = [table.quantity for table in left if table.facts.measures]
         earlier = [q for q, known in self.known.quantities.items() if q != COUNTS and known.boxes.secret]
+        return list(dict.fromkeys([*own, *earlier]))
+
+    def _measures_that_left(self, left: Sequence[ReleasedTable]) -> list[str]:
+        """The table's measures, and those of which anything has left: sums bound counts."""
+        own = [table.quantity for table in left if table.facts.measures]
+        earlier = [q for q, known in self.known.quantities.items() if q != COUNTS and not known.empty]
         return list(dict.fromkeys([*own, *earlier]))
 
 

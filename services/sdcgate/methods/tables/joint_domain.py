@@ -20,11 +20,11 @@ def joint_domain(first: Set[str], boxes: JointBoxes, full: Mapping[str, int], mo
     first variables are taken whatever their size.
     """
     domain, too_large = set(first), set[str]()
-    if _atoms(domain, boxes, full) > most_atoms:
+    if joint_atoms(domain, boxes, full) > most_atoms:
         return frozenset(domain)
     while candidates := _candidates(first, domain, too_large, boxes):
         name = min(candidates, key=lambda name: (-candidates[name], name))
-        if _atoms(domain | {name}, boxes, full) <= most_atoms:
+        if joint_atoms(domain | {name}, boxes, full) <= most_atoms:
             domain.add(name)
         else:
             too_large.add(name)
@@ -42,7 +42,8 @@ def _candidates(first: Set[str], domain: Set[str], too_large: Set[str], boxes: J
     return found
 
 
-def _atoms(domain: Set[str], boxes: JointBoxes, full: Mapping[str, int]) -> int:
+def joint_atoms(domain: Set[str], boxes: JointBoxes, full: Mapping[str, int]) -> int:
+    """How many joint codes of some variables their boxes tell apart."""
     masks = boxes.masks_within(domain)
     return prod(len(classes(full[name], masks[name])) for name in domain)
 

@@ -283,17 +283,23 @@ def _refuted(
             domain,
             float(found.lowest[place]),
             float(found.highest[place]),
-            below=_terms(system, -found.used[place][1]),
-            above=_terms(system, found.used[place][0]),
+            below=terms_of(system, -found.used[place][1]),
+            above=terms_of(system, found.used[place][0]),
         )
         for place, box in enumerate(boxes)
         if found.narrow[place]
     ]
 
 
-def _terms(system: JointSystem, prices: FloatArray) -> tuple[Term, ...]:
+def terms_of(system: JointSystem, prices: FloatArray, unit: float = 1.0) -> tuple[Term, ...]:
+    """The known sums that prices are of, in a unit."""
     exact = len(system.published) - system.limits
     return tuple(
-        Term(round(float(prices[row]), 9), system.published[row], float(system.counts[row]), row >= exact)
+        Term(
+            round(float(prices[row]), 9),
+            system.published[row],
+            float(system.counts[row]) / unit,
+            row >= exact,
+        )
         for row in np.flatnonzero(np.abs(prices) > TOLERANCE).tolist()
     )

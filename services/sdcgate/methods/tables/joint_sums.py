@@ -8,7 +8,7 @@ is taken to know the records of withheld boxes: that is more than he knows.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -57,6 +57,10 @@ class MeasureBoxes:
     """Records of boxes whose counts have left."""
     having: Mapping[Box, int] = field(default_factory=dict, repr=False)
     """Records that have the measure, of boxes where these counts have left."""
+    uncounted: Set[Box] = frozenset()
+    """Boxes, of parts where these are asked for, whose records were withheld and never left."""
+    only_sums: Set[Box] = frozenset()
+    """Published boxes of which the sum has left, or follows, and not the count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,14 +91,19 @@ class Amounts:
     rest_on: tuple[float, float, float] = field(repr=False)
     """Least and greatest value and least width taken; while they are the same, what is told stays told."""
 
+    @property
+    def record(self) -> float:
+        """What a record is, all its parts together."""
+        low, high, _ = self.rest_on
+        return self.unit * (high - low)
+
     def held(self, measured: Measured) -> Held:
         """What is true, as amounts of these parts.
 
         It does not agree with what is known where single values lie beyond the bounds taken.
         """
-        low, high, _ = self.rest_on
+        low, scale = self.rest_on[0], self.record
         part = self.unit * (measured.sums - low * measured.having)
-        scale = self.unit * (high - low)
         parts = [part, scale * measured.having - part, scale * (measured.records - measured.having)]
         return Held(measured.combinations.with_codes(PART, PARTS), np.column_stack(parts).reshape(-1))
 
@@ -116,6 +125,47 @@ def amounts(
     """
     low, high = _searched(boxes, bounds)
     scale = _scale(boxes, low, high)
+    published = _published(boxes, low, high, scale)
+    if low != 0.0:
+        published |= {of_part(box, P | Q): scale * amount.records for box, amount in boxes.secrets.items()}
+    unit = scale / (high - low)
+    least = _least_width(boxes)
+    widths = {
+        of_part(box, P): unit * max(share * abs(amount.total), least) for box, amount in boxes.secrets.items()
+    }
+    least_sums = {of_part(box, P): low * amount.records for box, amount in boxes.secrets.items()}
+    return Amounts(_with_parts(full), published, tuple(widths), widths, unit, least_sums, (low, high, least))
+
+
+def counts_beside(boxes: MeasureBoxes, bounds: tuple[float, float], full: Mapping[str, int]) -> Amounts:
+    """The amounts of a measure's boxes where what is asked for is their `uncounted` ones.
+
+    Of no box records are taken to be known that have not left. Where only its sum has, that is the part p if
+    single values can be nothing; otherwise it is left out, and so is a most that a refusal told of counts.
+
+    Args:
+        boxes: what is known of the measure and of counts.
+        bounds: what everybody knows single values to be at least and at most: where one side is open, sums
+            bound no count but that somebody is there.
+        full: full mask of every variable.
+    """
+    low, high = _searched(replace(boxes, secrets={}), bounds)
+    of_both = {box: amount for box, amount in boxes.published.items() if box not in boxes.only_sums}
+    shown = replace(boxes, published=of_both, secrets={})
+    scale = _scale(shown, low, high)
+    published, unit = _published(shown, low, high, scale), scale / (high - low)
+    if low == 0.0:
+        published |= {of_part(box, P): unit * boxes.published[box].total for box in sorted(boxes.only_sums)}
+    asked = tuple(sorted(boxes.uncounted))
+    return Amounts(_with_parts(full), published, asked, {}, unit, {}, (low, high, 0.0))
+
+
+def _with_parts(full: Mapping[str, int]) -> dict[str, int]:
+    return {**full, PART: P | Q | LACKING}
+
+
+def _published(boxes: MeasureBoxes, low: float, high: float, scale: float) -> dict[Box, float]:
+    """What is known of parts, in the unit that a record is `scale` of."""
     published = {box: scale * records for box, records in boxes.records.items() if box not in boxes.complete}
     published |= {
         of_part(box, P | Q): scale * records
@@ -127,17 +177,7 @@ def amounts(
         published[of_part(box, P)] = part
         published[of_part(box, Q)] = scale * amount.records - part
     # In an order that is the same in every process: which programs blame which sums may rest on it.
-    published |= {of_part(box, LACKING): 0.0 for box in sorted(boxes.complete)}
-    if low != 0.0:
-        published |= {of_part(box, P | Q): scale * amount.records for box, amount in boxes.secrets.items()}
-    unit = scale / (high - low)
-    least = _least_width(boxes)
-    widths = {
-        of_part(box, P): unit * max(share * abs(amount.total), least) for box, amount in boxes.secrets.items()
-    }
-    whole = {**full, PART: P | Q | LACKING}
-    least_sums = {of_part(box, P): low * amount.records for box, amount in boxes.secrets.items()}
-    return Amounts(whole, published, tuple(widths), widths, unit, least_sums, (low, high, least))
+    return published | {of_part(box, LACKING): 0.0 for box in sorted(boxes.complete)}
 
 
 def of_part(box: Box, part: int) -> Box:

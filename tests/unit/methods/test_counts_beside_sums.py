@@ -1,0 +1,191 @@
+"""What a measure's sums tell of withheld counts: held against SciPy's program over every code."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from sdcgate.methods.tables.combinations import Combinations
+from sdcgate.methods.tables.counts_beside_sums import Required, close_counts, count_bounds, wide_by_one_part
+from sdcgate.methods.tables.joint_reduction import everything_of
+from sdcgate.methods.tables.joint_sums import (
+    LACKING,
+    PART,
+    ROOM,
+    Amount,
+    MeasureBoxes,
+    Measured,
+    P,
+    Q,
+    counts_beside,
+    of_all_parts,
+    of_part,
+)
+from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.solver import Deadline
+from three_variables import CODES, FULL, box, boxes, inside
+
+WIDTH = 3
+
+
+def told(known, bounds, measured=None, floor=0):
+    """Which uncounted boxes are told too closely, with the whole numbers that they lie between."""
+    found = counts_beside(known, bounds, FULL)
+    held = None if measured is None else found.held(measured)
+    system = joint_system({*FULL, PART}, found.published, found.secrets, found.full, room=ROOM, held=held)
+    required, deadline = Required(WIDTH, floor, found.record), Deadline(20.0)
+    close, unproved = close_counts(system, required, deadline, everything_of(system))
+    bounds_of_close = count_bounds(system, required, deadline, close)
+    assert not unproved.any()
+    assert not bounds_of_close.unproved.any()
+    least, greatest = required.whole(bounds_of_close.found.lowest, bounds_of_close.found.highest)
+    return {
+        secret: (least[place], greatest[place])
+        for place, secret in enumerate(found.secrets)
+        if bounds_of_close.narrow[place]
+    }
+
+
+def between(secret, known, bounds, floor):
+    """The least and the greatest count of a box, by SciPy over records, sums and records without."""
+    low, high = bounds
+    zeros, eye = np.zeros((len(CODES), len(CODES))), np.eye(len(CODES))
+    nothing = np.zeros(len(CODES))
+
+    def of(cell):
+        return inside(of_all_parts(cell)).astype(float)
+
+    def counted(cell):
+        parts = dict(cell).get(PART, P | Q | LACKING)
+        return np.concatenate([of(cell), nothing, of(cell) if parts & LACKING else nothing])
+
+    rows, right = [], []
+
+    def tell(row, value):
+        rows.append(row)
+        right.append(value)
+
+    for cell, amount in known.published.items():
+        if cell not in known.only_sums or low == 0:
+            tell(np.concatenate([nothing, of(cell), nothing]), amount.total)
+        if cell not in known.only_sums:
+            tell(np.concatenate([of(cell), nothing, nothing]), amount.records)
+    for cell in known.complete:
+        tell(np.concatenate([nothing, nothing, of(cell)]), 0)
+    for cell, records in known.records.items():
+        tell(counted(cell), records)
+    for cell, records in known.having.items():
+        tell(np.concatenate([of(cell), nothing, nothing]), records)
+    within = np.block([[low * eye, -eye, zeros], [-high * eye, eye, zeros]])
+    most = [0.0] * len(within)
+    somebody = [-counted(cell) for cell in known.uncounted] if floor else []
+    ends = []
+    for way in (1.0, -1.0):
+        found = linprog(
+            way * counted(secret), A_eq=np.array(rows), b_eq=right,
+            A_ub=np.vstack([within, *somebody]), b_ub=most + [-floor] * len(somebody),
+            bounds=[(0, None)] * len(CODES) + [(None, None)] * len(CODES) + [(0, None)] * len(CODES),
+            options={"presolve": False},
+        )  # fmt: skip
+        if found.status == 3:
+            ends.append(-np.inf)
+            continue
+        assert found.status == 0, found.message
+        ends.append(found.fun)
+    return ends[0], -ends[1]
+
+
+VALUES = st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=18, max_size=18)
+
+
+def some_boxes(least, most):
+    return st.lists(boxes(), min_size=least, max_size=most, unique=True)
+
+
+@pytest.mark.parametrize("floor", [0, 1])
+@pytest.mark.parametrize("bounds", [(0.0, 9.0), (0.0, 90.0), (-6.0, 9.0), (-1.0, 9.0)])
+@settings(max_examples=40, deadline=None)
+@given(
+    values=VALUES,
+    lacking=st.lists(st.integers(0, 2), min_size=18, max_size=18),
+    shown=some_boxes(1, 8),
+    only_sums=some_boxes(0, 2),
+    counted=some_boxes(0, 5),
+    hidden=some_boxes(1, 4),
+)
+def test_a_count_is_narrow_exactly_where_another_program_bounds_it_so_in_whole_numbers(
+    bounds, floor, values, lacking, shown, only_sums, counted, hidden
+):
+    totals, records = np.array([sum(few) for few in values]), np.array([len(few) for few in values])
+
+    def amount(cell):
+        return Amount(float(totals @ inside(cell)), int(records @ inside(cell)))
+
+    published = {cell: amount(cell) for cell in [*shown, *only_sums, box()]}
+    complete = {cell for cell in shown if not np.array(lacking) @ inside(cell)}
+    everybody = {cell: int((records + lacking) @ inside(cell)) for cell in [*shown, *counted]}
+    having = {cell: int(records @ inside(cell)) for cell in counted[:2]}
+    uncounted = {
+        cell for cell in hidden if cell not in everybody and everybody_of(cell, records, lacking, floor)
+    }
+    uncounted |= {of_part(cell, P | Q) for cell in hidden[:2] if records @ inside(cell) >= floor}
+    known = MeasureBoxes(
+        published, {}, complete, everybody, having, uncounted, {c for c in only_sums if c not in shown}
+    )
+    truth = Measured(
+        Combinations(tuple(FULL), np.array(CODES)), records + np.array(lacking), records, totals.astype(float)
+    )
+    narrow = told(known, bounds, truth, floor)
+    assert told(known, bounds, None, floor).keys() == narrow.keys()
+    for secret in known.uncounted:
+        least, greatest = between(secret, known, bounds, floor)
+        if any(
+            abs(end - round(end)) > 1e-7 and abs(end - round(end)) < 1e-4
+            for end in (least, greatest)
+            if np.isfinite(end)
+        ):
+            continue
+        whole = np.ceil(least - 1e-5), np.floor(greatest + 1e-5)
+        assert (secret in narrow) == (whole[1] - whole[0] < WIDTH), (least, greatest)
+        if secret in narrow:
+            assert narrow[secret] == whole
+    found = counts_beside(known, bounds, FULL)
+    required, asked = Required(WIDTH, floor, found.record), np.ones(len(found.secrets), dtype=np.bool_)
+    wide = wide_by_one_part(found, truth, found.secrets, FULL, required, asked, Deadline(20.0))
+    assert not {secret for secret, seen in zip(found.secrets, wide, strict=True) if seen} & narrow.keys()
+
+
+def everybody_of(cell, records, lacking, floor):
+    return (records + np.array(lacking)) @ inside(cell) >= floor
+
+
+# Of ten people of an age, nine of them in one of two towns: the tenth stands in the other.
+def of_two_kinds(of_town):
+    """Ten old people with 20 each, ten people in a town with as much as is said, and twenty in all."""
+    old, town = box(age=4), box(town=1)
+    shown = {box(): Amount(310.0, 30), old: Amount(200.0, 10), town: Amount(of_town, 10)}
+    return MeasureBoxes(shown, {}, set(shown), {}, {}, {box(age=4, town=1)})
+
+
+def test_a_group_of_large_values_has_few_in_common_with_one_of_small_values():
+    # All of the old are at the most: so many as are in the town it has, 20 each.
+    assert told(of_two_kinds(40.0), (0.0, 20.0)) == {box(age=4, town=1): (0.0, 2.0)}
+    assert told(of_two_kinds(60.0), (0.0, 20.0)) == {}
+    assert told(of_two_kinds(40.0), (0.0, 2000.0)) == {}
+
+
+def test_values_within_narrow_bounds_tell_as_much_though_all_means_are_alike():
+    old, town = box(age=4), box(town=1)
+    shown = {box(): Amount(520.0, 30), old: Amount(200.0, 10), town: Amount(161.0, 10)}
+    known = MeasureBoxes(shown, {}, set(shown), {}, {}, {box(age=4, town=1)})
+    # (161 - 10 x 15) / 5 = 2.2 of the town can have 20.
+    assert told(known, (15.0, 20.0)) == {box(age=4, town=1): (0.0, 2.0)}
+    assert told(known, (0.0, 20.0)) == {}
+
+
+def test_bounds_are_those_of_whole_people():
+    # 3.2 people at the most: three, which are 3 from nobody; of somebody they are 2.
+    known = of_two_kinds(64.0)
+    assert told(known, (0.0, 20.0)) == {}
+    assert told(known, (0.0, 20.0), floor=1) == {box(age=4, town=1): (1.0, 3.0)}
