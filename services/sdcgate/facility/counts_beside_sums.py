@@ -81,8 +81,10 @@ def telling_counts(
         for box in table.withheld()
         if not known_counts.boxes.withheld(box)
     }
+    if not (told_first or (width.floor and hidden)):
+        return kept_back
     boxes, codes = history.within(domain, finer), history.codes(domain)
-    if not boxes.uncounted or not boxes.published or not (told_first or (width.floor and hidden)):
+    if not (boxes.uncounted and boxes.published):
         return kept_back
     found = counts_beside(boxes, (low, high), codes)
     measured = extent.truth.measured(quantity, frozenset(codes))
