@@ -130,8 +130,10 @@ class _Look:
         """
         seen = wide.setdefault(key, set())
         secrets = self._all(told)
-        system = self._system(secrets)
         asked = np.array([box not in told and box not in seen for box in secrets], dtype=np.bool_)
+        if not asked.any():
+            return []
+        system = self._system(secrets)
         question = Question(
             asked,
             np.array([box in self.fresh for box in system.published], dtype=np.bool_),
@@ -162,7 +164,7 @@ class _Look:
 
     def _seen_wide(self, system: JointSystem, secrets: Sequence[Box], asked: BoolArray) -> BoolArray:
         """Counts that are wide whatever sums tell, where what is true agrees with what is known."""
-        if self.measured is None or system.held is None or not asked.any():
+        if self.measured is None or system.held is None:
             return np.zeros_like(asked)
         floors = np.full(len(secrets), self.required.floor * self.required.record)
         if not agrees(system, system.held, floors):

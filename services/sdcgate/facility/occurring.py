@@ -10,16 +10,17 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import occurring_places
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.tables.combinations import Combinations, Held, occurring
+from sdcgate.methods.tables.combinations import Occurring as JointCodes
 from sdcgate.methods.tables.joint_boxes import Variables
 from sdcgate.methods.tables.joint_sums import Measured
 
 MOST_RECORDS = 1_000_000
 """Of more records counting costs more than it saves."""
 MOST_COMBINATIONS = 50_000
-KEPT = 16
-"""Sets of variables whose combinations are kept, those asked last."""
-COLUMNS, MEASURES = 24, 8
-"""Codes of variables, and values of measures, of all records that are kept, those asked last."""
+KEPT, KEPT_SUMS = 16, 64
+"""Sets of variables whose combinations are kept, and those of measures: those asked last."""
+COLUMNS, MEASURES, JOINT = 24, 8, 8
+"""Codes of variables, values of measures, and joint codes, of all records that are kept: those asked last."""
 
 
 class Occurring:
@@ -28,7 +29,8 @@ class Occurring:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._kept = lru_cache(maxsize=KEPT)(self._counted)
-        self._kept_sums = lru_cache(maxsize=KEPT)(self._summed)
+        self._kept_sums = lru_cache(maxsize=KEPT_SUMS)(self._summed)
+        self._joint_codes = lru_cache(maxsize=JOINT)(self._of_records)
         self._codes = lru_cache(maxsize=COLUMNS)(engine.finest_codes)
         self._values = lru_cache(maxsize=MEASURES)(engine.values)
 
@@ -68,17 +70,21 @@ class Occurring:
         dataset = self._engine.dataset(name, version)
         try:
             values = self._values(dataset, measure)
-            codes = [self._codes(dataset, variable) for variable in variables]
+            found = self._joint_codes(name, version, variables)
         except UnknownName:
             # Sums of powers and of weights are none of a measure.
             return None
-        found = occurring(variables, codes, dataset.n_records)
         if len(found.combinations.codes) > MOST_COMBINATIONS:
             return None
         there = ~np.isnan(values)
         told = _as_boxes_tell(dataset, variables, found.combinations.codes)
         sums = found.summed(np.where(there, values, 0.0))
         return Measured(told, found.summed(), found.summed(there.astype(np.float64)), sums)
+
+    def _of_records(self, name: str, version: int, variables: tuple[str, ...]) -> JointCodes:
+        dataset = self._engine.dataset(name, version)
+        codes = [self._codes(dataset, variable) for variable in variables]
+        return occurring(variables, codes, dataset.n_records)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
