@@ -7,7 +7,7 @@ from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
-from sdcgate.facility.joint_sums import MeasureHistory
+from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.occurring import combinations
 from sdcgate.facility.powers import power_words
@@ -157,7 +157,8 @@ def _counts_beside(
     if low is not None and high is not None:
         required = policy.count_width, 0 if policy.zeros_withheld else 1
         for domain, finer in _domains_of_counts(look, history):
-            boxes, codes = history.within(domain, finer), history.codes(domain)
+            boxes = history.within(domain | {history.having}, finer)
+            codes = history.codes(domain)
             for one in counts_told(boxes, (low, high), codes, required, look.deadline):
                 box = history.as_counted(one.box)
                 if box not in told and found.get(box, one).standing <= one.standing:
@@ -183,7 +184,7 @@ def _domains_of_counts(look: Look, history: MeasureHistory) -> list[tuple[Variab
     """The variables to look at together for each set that withheld counts have, the fewest first."""
     firsts = {variables_of(box) for box in history.counts.secrets_within(set(history.full))}
     ordered = sorted(firsts, key=lambda names: (len(names), sorted(names)))
-    return list(dict.fromkeys(history.domain_of_counts(names, look.most_atoms) for names in ordered))
+    return list(dict.fromkeys(domain_of_counts([history], names, look.most_atoms) for names in ordered))
 
 
 def _computable(boxes: Sequence[Box], known: KnownQuantity) -> set[Box]:

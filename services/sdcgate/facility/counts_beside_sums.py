@@ -5,22 +5,21 @@ With bounds of single values on both sides sums bound counts as well: where the 
 each, or nearly so, and those in trade next to nothing, hardly anybody in the west is in trade.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
 
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Wide, Width, covering
-from sdcgate.facility.joint_sums import MOST_ATOMS, MeasureHistory, variables
+from sdcgate.facility.joint_sums import MOST_ATOMS, MeasureHistory, domain_of_counts, variables
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
-from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
-from sdcgate.methods.tables.counts_beside_sums import Required, close_counts, count_bounds, wide_by_one_part
+from sdcgate.methods.tables.counts_beside_sums import Required, close_counts, count_bounds, wide_in_all
+from sdcgate.methods.tables.joint_boxes import Variables
 from sdcgate.methods.tables.joint_intervals import told_by
-from sdcgate.methods.tables.joint_moves import agrees
 from sdcgate.methods.tables.joint_reduction import Question
 from sdcgate.methods.tables.joint_sums import (
     PART,
@@ -35,116 +34,156 @@ from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OfMeasure:
+    """What has left of a measure, and what is about to."""
+
+    quantity: str
+    known: KnownQuantity = field(repr=False)
+    new: Sequence[ReleasedTable] = field(repr=False)
+    """Its sums in new tables, in the states that they would leave in; none where these have none."""
+    bounds: tuple[float, float]
+    """What everybody knows single values to be at least and at most."""
+    wide: Wide = field(repr=False)
+    """Counts that earlier turns of the same table have seen to be uncertain enough; it grows."""
+
+
 def telling_counts(
-    quantity: str,
-    known: KnownQuantity,
+    measures: Sequence[OfMeasure],
     known_counts: KnownQuantity,
-    new: Sequence[ReleasedTable],
     new_counts: Sequence[ReleasedTable],
-    bounds: Bounds,
     width: Width,
     extent: Extent,
-    wide: Wide | None = None,
 ) -> BoolArray:
-    """Published cells without which a measure's sums tell no withheld count too closely, shape (cells,).
+    """Published cells without which sums of a measure tell no withheld count too closely, shape (cells,).
 
-    Without bounds on both sides sums tell of a count no more than that somebody is there.
+    Those of the first measure of which any do: without them others may.
 
     Args:
-        quantity: the measure.
-        known: what has left of it.
+        measures: those with bounds of single values on both sides: without, sums tell of a count no more than
+            that somebody is there.
         known_counts: what has left of counts.
-        new: the new tables' sums of it, in the states that they would leave in; none where they have none.
-        new_counts: their counts, in theirs; of the same cells.
-        bounds: what everybody knows single values to be at least and at most.
+        new_counts: the new tables' counts, in the states that they would leave in; of the same cells.
         width: how uncertain a withheld count must stay.
         extent: when to give up, and what people have in truth; how many codes are looked at is `MOST_ATOMS`.
-        wide: what earlier turns of the same table have seen to be uncertain enough; it grows.
 
     Raises:
         JointlyUnproved: it cannot be told in time.
     """
-    low, high = bounds
     first = new_counts[0].table
     kept_back = np.zeros(len(first), dtype=np.bool_)
-    nothing_before = known.empty and known_counts.empty
     hides = known_counts.boxes.secret or any(table.withheld() for table in new_counts)
     # What a table tells by itself its own proof knows.
-    if low is None or high is None or nothing_before or not hides or (known.empty and not new):
+    telling = [one for one in measures if not (one.known.empty and (known_counts.empty or not one.new))]
+    if not (telling and hides):
         return kept_back
-    history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
-    domain, finer = history.domain_of_counts(variables(new_counts), MOST_ATOMS)
-    told_first = history.told_first(domain, [(known, new), (known_counts, new_counts)], finer)
-    hidden = {
-        history.counted(box)
-        for table in new_counts
-        for box in table.withheld()
-        if not known_counts.boxes.withheld(box)
-    }
-    if not (told_first or (width.floor and hidden)):
-        return kept_back
-    boxes, codes = history.within(domain, finer), history.codes(domain)
-    if not (boxes.uncounted and boxes.published):
-        return kept_back
-    found = counts_beside(boxes, (low, high), codes)
-    measured = extent.truth.measured(quantity, frozenset(codes))
-    key = ("counts", width, found.rest_on, tuple(sorted(codes.items())), finer)
-    look = _Look(
-        found,
-        frozenset(codes) | {PART},
-        found.published.keys() & set(chain.from_iterable(map(in_all_parts, told_first))),
-        hidden,
-        Required(width.least, width.floor, found.record),
-        extent.deadline,
-        measured,
-        None if measured is None else found.held(measured),
-    )
-    told = set(known.told.get(key, ()))
-    blamed = look.blamed(told, {} if wide is None else wide, key)
-    if told:
-        known.told[key] = frozenset(told)
-    cells = {
-        history.plain(box): cell for table in (*new, *new_counts) for cell, box in enumerate(table.boxes)
-    }
-    which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
-    kept_back[covering(which, first.records)] = True
+    histories = [
+        MeasureHistory.of(one.quantity, one.known, known_counts, one.new, new_counts) for one in telling
+    ]
+    within = domain_of_counts(histories, variables(new_counts), MOST_ATOMS)
+    beside = [
+        _Beside(one, history, known_counts, new_counts, *within)
+        for one, history in zip(telling, histories, strict=True)
+    ]
+    looks = [look for one in beside if (look := one.look(width, extent)) is not None]
+    _see_wide(looks)
+    for look in looks:
+        if blamed := look.blamed():
+            kept_back[covering([look.beside.cells(rows) for rows in blamed], first.records)] = True
+            break
     return kept_back
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Beside:
+    """A measure beside counts, within some variables."""
+
+    measure: OfMeasure
+    history: MeasureHistory
+    known_counts: KnownQuantity
+    new_counts: Sequence[ReleasedTable]
+    names: Variables
+    finer: bool
+    """Whether counts may cut finer than the measure's boxes do."""
+
+    def look(self, width: Width, extent: Extent) -> "_Look | None":
+        """What is to be asked; None where nothing new can tell anything."""
+        one, history, domain = self.measure, self.history, self.names | {self.history.having}
+        tables = [(one.known, one.new), (self.known_counts, self.new_counts)]
+        told_first = history.told_first(domain, tables, self.finer)
+        hidden = {
+            history.counted(box)
+            for table in self.new_counts
+            for box in table.withheld()
+            if not self.known_counts.boxes.withheld(box)
+        }
+        if not (told_first or (width.floor and hidden)):
+            return None
+        boxes, codes = history.within(domain, self.finer), history.codes(domain)
+        if not (boxes.uncounted and boxes.published):
+            return None
+        found = counts_beside(boxes, one.bounds, codes)
+        measured = extent.truth.measured(one.quantity, frozenset(codes))
+        key = ("counts", width, found.rest_on, tuple(sorted(codes.items())), self.finer)
+        return _Look(
+            self,
+            found,
+            codes,
+            found.published.keys() & set(chain.from_iterable(map(in_all_parts, told_first))),
+            hidden,
+            Required(width.least, width.floor, found.record),
+            extent.deadline,
+            measured,
+            None if measured is None else found.held(measured),
+            key,
+            set(one.known.told.get(key, ())),
+            one.wide.setdefault(key, set()),
+        )
+
+    def cells(self, boxes: set[Box]) -> set[int]:
+        """The cells of the new tables that boxes, or parts of these, are."""
+        tables = (*self.measure.new, *self.new_counts)
+        cells = {self.history.plain(box): cell for table in tables for cell, box in enumerate(table.boxes)}
+        return {cells[of_all_parts(box)] for box in boxes}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Look:
+    beside: _Beside
     found: Amounts
-    domain: frozenset[str]
+    codes: Mapping[str, int]
+    """Full masks of the variables that are looked at."""
     fresh: set[Box]
     hidden: set[Box]
     required: Required
     deadline: Deadline
     measured: Measured | None = field(repr=False)
     held: Held | None = field(repr=False)
+    key: tuple[object, ...]
+    told: set[Box]
+    """Counts that were too close before: they are not looked at any more. It grows."""
+    wide: set[Box]
+    """Those that are seen to be far enough apart, which are not either. It grows."""
 
-    def blamed(self, told: set[Box], wide: Wide, key: tuple[object, ...]) -> list[set[Box]]:
-        """For counts that fresh boxes help to bound too closely these boxes.
+    def open(self) -> list[Box]:
+        """Counts of which it is asked how close they are."""
+        return [box for box in self.found.secrets if box not in self.told and box not in self.wide]
 
-        `told` are counts that were too close before, `wide` those that an earlier turn has seen far enough
-        apart: neither are looked at any more. Both grow.
-        """
-        seen = wide.setdefault(key, set())
-        secrets = self._all(told)
-        asked = np.array([box not in told and box not in seen for box in secrets], dtype=np.bool_)
-        if not asked.any():
+    def blamed(self) -> list[set[Box]]:
+        """For counts that fresh boxes help to bound too closely these boxes."""
+        if not self.open():
             return []
+        secrets = self._all()
         system = self._system(secrets)
+        asked = np.array([box not in self.told and box not in self.wide for box in secrets], dtype=np.bool_)
         question = Question(
             asked,
             np.array([box in self.fresh for box in system.published], dtype=np.bool_),
             np.array([box in self.hidden for box in secrets], dtype=np.bool_),
         )
-        question = replace(question, asked=asked & ~self._seen_wide(system, secrets, asked))
-        if not question.asked.any():
-            return []
         close, unproved = close_counts(system, self.required, self.deadline, question)
         self._settled(unproved)
-        seen.update(box for place, box in enumerate(secrets) if asked[place] and not close[place])
+        self.wide.update(box for place, box in enumerate(secrets) if asked[place] and not close[place])
         if not close.any():
             return []
         secrets, close = self._only(secrets, close)
@@ -152,7 +191,7 @@ class _Look:
         now = count_bounds(system, self.required, self.deadline, close)
         self._settled(now.unproved)
         before = self._before(secrets, now.narrow)
-        told.update(secrets[place] for place in np.flatnonzero(before).tolist())
+        self._note(secrets[place] for place in np.flatnonzero(before).tolist())
         rows = [
             {box for row in told_by(now.found, place) if (box := system.published[row]) in self.fresh}
             for place in np.flatnonzero(now.narrow & ~before).tolist()
@@ -162,21 +201,15 @@ class _Look:
             raise JointlyUnproved
         return rows
 
-    def _seen_wide(self, system: JointSystem, secrets: Sequence[Box], asked: BoolArray) -> BoolArray:
-        """Counts that are wide whatever sums tell, where what is true agrees with what is known."""
-        if self.measured is None or system.held is None:
-            return np.zeros_like(asked)
-        floors = np.full(len(secrets), self.required.floor * self.required.record)
-        if not agrees(system, system.held, floors):
-            return np.zeros_like(asked)
-        codes = {name: mask for name, mask in self.found.full.items() if name in self.domain - {PART}}
-        return wide_by_one_part(
-            self.found, self.measured, secrets, codes, self.required, asked, self.deadline
-        )
+    def _note(self, boxes: Iterable[Box]) -> None:
+        """Note that counts are too close whatever happens to the new tables."""
+        self.told.update(boxes)
+        if self.told:
+            self.beside.measure.known.told[self.key] = frozenset(self.told)
 
-    def _all(self, told: set[Box]) -> list[Box]:
+    def _all(self) -> list[Box]:
         """Of what is told already nothing is known but its sums, or that it is not empty."""
-        return [box for box in self.found.secrets if self.required.floor or box not in told]
+        return [box for box in self.found.secrets if self.required.floor or box not in self.told]
 
     def _only(self, secrets: list[Box], chosen: BoolArray) -> tuple[list[Box], BoolArray]:
         """The chosen ones, and the others where it is known that they are not empty."""
@@ -189,7 +222,7 @@ class _Look:
         if not narrow.any():
             return narrow
         old = {box: amount for box, amount in self.found.published.items() if box not in self.fresh}
-        system = joint_system(self.domain, old, secrets, self.found.full, room=ROOM, held=self.held)
+        system = joint_system(self._domain, old, secrets, self.found.full, room=ROOM, held=self.held)
         fresh = np.array([box in self.hidden for box in secrets], dtype=np.bool_)
         before = count_bounds(system, self.required, self.deadline, narrow, fresh)
         self._settled(before.unproved)
@@ -199,9 +232,28 @@ class _Look:
         """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""
         found = self.found
         return joint_system(
-            self.domain, found.published, secrets, found.full, self.fresh, ROOM, held=self.held
+            self._domain, found.published, secrets, found.full, self.fresh, ROOM, held=self.held
         )
+
+    @property
+    def _domain(self) -> Variables:
+        return frozenset(self.codes) | {PART}
 
     def _settled(self, unproved: BoolArray) -> None:
         if unproved.any() or self.deadline.missed:
             raise JointlyUnproved
+
+
+def _see_wide(looks: Sequence[_Look]) -> None:
+    """Note which counts are wide whatever the sums of any measure tell, where what is true is known."""
+    of_each = [(look, look.measured) for look in looks if look.measured is not None and look.open()]
+    if not of_each:
+        return
+    boxes = sorted({of_all_parts(box) for look, _ in of_each for box in look.open()})
+    first = of_each[0][0]
+    amounts = [(look.found, measured) for look, measured in of_each]
+    wide, agreeing = wide_in_all(amounts, boxes, first.codes, first.required, first.deadline)
+    seen = {boxes[place] for place in np.flatnonzero(wide).tolist()}
+    for (look, _), agrees in zip(of_each, agreeing, strict=True):
+        if agrees:
+            look.wide.update(box for box in look.open() if of_all_parts(box) in seen)

@@ -5,7 +5,7 @@ at that cut nothing finer than the measure's own boxes do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -16,7 +16,7 @@ from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Masks, Variables
 from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
 from sdcgate.methods.tables.joint_scopes import Scope
 from sdcgate.methods.tables.joint_sums import (
@@ -91,17 +91,13 @@ class MeasureHistory:
         """Variables, of some, by which some box of the measure is restricted."""
         return frozenset[str]().union(*self.boxes.masks) & names
 
-    def domain_of_counts(self, names: Set[str], most_atoms: int) -> tuple[Variables, bool]:
-        """The variables to look at together where counts are asked for, beginning with some.
-
-        And whether counts may cut finer than the measure's boxes do: as long as that makes no more codes.
-        """
-        domain = self.domain(self.shared(names), most_atoms)
-        together = self.counts.beside(self.boxes)
-        for first in (domain | names, domain):
-            if joint_atoms(first, together, self.full) <= most_atoms:
-                return joint_domain(first, together, self.full, most_atoms), True
-        return domain, False
+    def masks(self) -> list[Masks]:
+        """The masks of the measure's boxes, without the condition that records have it."""
+        bare = [
+            {name: those for name, those in masks.items() if name != self.having}
+            for masks in self.boxes.masks.values()
+        ]
+        return [masks for masks in bare if masks]
 
     def codes(self, domain: Set[str]) -> dict[str, int]:
         """Full masks of the variables of a domain."""
@@ -251,6 +247,22 @@ def telling_sums(
     which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
     kept_back[covering(which, first.records)] = True
     return kept_back
+
+
+def domain_of_counts(
+    histories: Sequence[MeasureHistory], names: Set[str], most_atoms: int
+) -> tuple[Variables, bool]:
+    """The variables to look at together where counts beside sums are asked for, beginning with some.
+
+    And whether counts may cut finer than the measures' boxes do: as long as that makes no more codes.
+    """
+    counts = histories[0].counts.without({one.having for one in histories})
+    of_measures = [masks for one in histories for masks in one.masks()]
+    full = {name: mask for one in histories for name, mask in one.full.items()}
+    together = counts.cut_by(of_measures)
+    if joint_atoms(names, together, full) <= most_atoms:
+        return joint_domain(names, together, full, most_atoms), True
+    return joint_domain(names, replace(counts, masks={}).cut_by(of_measures), full, most_atoms), False
 
 
 def variables(tables: Iterable[ReleasedTable]) -> Variables:

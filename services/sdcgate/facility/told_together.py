@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from sdcgate.facility.atoms import reveals_unsafe_atom
-from sdcgate.facility.counts_beside_sums import telling_counts
+from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_audit import Question, questions
@@ -81,10 +81,7 @@ class Together:
             partial(self._sums_telling, quantity, left, remaining)
             for quantity in self._watched_measures(left)
         ]
-        of_sums += [
-            partial(self._counts_told_by, quantity, left, remaining)
-            for quantity in self._measures_that_left(left)
-        ]
+        of_sums.append(partial(self._counts_told_by_sums, left, remaining))
         more = np.zeros(len(counts[0].table), dtype=np.bool_)
         with closing(answers([*of_counts, *of_sums])) as found:
             for _ in of_counts:
@@ -106,16 +103,19 @@ class Together:
         new, new_counts = _of(left, quantity), _of(left, counts)
         return telling_sums(quantity, known, of_counts, new, new_counts, bounds, share, extent, wide)
 
-    def _counts_told_by(
-        self, quantity: str, left: Sequence[ReleasedTable], remaining: Callable[[], float]
+    def _counts_told_by_sums(
+        self, left: Sequence[ReleasedTable], remaining: Callable[[], float]
     ) -> BoolArray:
         """Cells without which sums of a measure tell no withheld count too closely."""
-        counts, width = left[0].quantity, self._count_width()
-        bounds, extent = bounds_of(self.plan.dataset, quantity), self._extent(remaining)
-        wide = self.wide.setdefault(quantity, {})
-        known, of_counts = self.known.of(quantity), self.known.of(counts)
-        new, new_counts = _of(left, quantity), _of(left, counts)
-        return telling_counts(quantity, known, of_counts, new, new_counts, bounds, width, extent, wide)
+        counts, extent = left[0].quantity, self._extent(remaining)
+        measures = [
+            OfMeasure(quantity, self.known.of(quantity), _of(left, quantity), (low, high), wide)
+            for quantity in self._measures_that_left(left)
+            for low, high in [bounds_of(self.plan.dataset, quantity)]
+            for wide in [self.wide.setdefault(quantity, {})]
+            if low is not None and high is not None
+        ]
+        return telling_counts(measures, self.known.of(counts), _of(left, counts), self._count_width(), extent)
 
     def limit_tells(self, limit: PopulationLimit, remaining: Callable[[], float]) -> bool:
         """Whether that a population is so small would tell a withheld count too closely."""

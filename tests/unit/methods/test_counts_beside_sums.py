@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sdcgate.methods.tables.combinations import Combinations
-from sdcgate.methods.tables.counts_beside_sums import Required, close_counts, count_bounds, wide_by_one_part
+from sdcgate.methods.tables.counts_beside_sums import Required, close_counts, count_bounds, wide_in_all
 from sdcgate.methods.tables.joint_reduction import everything_of
 from sdcgate.methods.tables.joint_sums import (
     LACKING,
@@ -150,10 +150,63 @@ def test_a_count_is_narrow_exactly_where_another_program_bounds_it_so_in_whole_n
         assert (secret in narrow) == (whole[1] - whole[0] < WIDTH), (least, greatest)
         if secret in narrow:
             assert narrow[secret] == whole
-    found = counts_beside(known, bounds, FULL)
-    required, asked = Required(WIDTH, floor, found.record), np.ones(len(found.secrets), dtype=np.bool_)
-    wide = wide_by_one_part(found, truth, found.secrets, FULL, required, asked, Deadline(20.0))
-    assert not {secret for secret, seen in zip(found.secrets, wide, strict=True) if seen} & narrow.keys()
+    (agrees,), wide = seen_wide([(known, truth)], [bounds], floor)
+    assert agrees
+    assert not wide & {of_all_parts(cell) for cell in narrow}
+
+
+def seen_wide(of_each, bounds, floor=0):
+    """For which measures the truth agrees, and boxes whose counts are seen to be wide whatever any tells."""
+    found = [
+        (counts_beside(known, ends, FULL), truth)
+        for (known, truth), ends in zip(of_each, bounds, strict=True)
+    ]
+    required = Required(WIDTH, floor, found[0][0].record)
+    asked = sorted({of_all_parts(cell) for one, _ in found for cell in one.secrets})
+    wide, agreeing = wide_in_all(found, asked, FULL, required, Deadline(20.0))
+    return agreeing, {cell for cell, seen in zip(asked, wide, strict=True) if seen}
+
+
+@pytest.mark.parametrize("floor", [0, 1])
+@settings(max_examples=150, deadline=None)
+@given(
+    records=st.lists(st.integers(0, 8), min_size=18, max_size=18),
+    tenths=st.lists(st.lists(st.integers(0, 10), min_size=18, max_size=18), min_size=2, max_size=2),
+    shown=st.lists(some_boxes(1, 6), min_size=2, max_size=2),
+    hidden=some_boxes(1, 4),
+)
+def test_a_count_that_is_seen_to_be_wide_is_so_beside_each_of_two_measures(
+    floor, records, tenths, shown, hidden
+):
+    records, bounds = np.array(records), [(0.0, 10.0), (-2.0, 4.0)]
+    of_each = []
+    for (low, high), share, cells in zip(bounds, tenths, shown, strict=True):
+        sums = records * (low + (high - low) * np.array(share) / 10)
+        told_of = {cell: Amount(float(sums @ inside(cell)), int(records @ inside(cell))) for cell in cells}
+        uncounted = {cell for cell in hidden if cell not in told_of and records @ inside(cell) >= floor}
+        truth = Measured(Combinations(tuple(FULL), np.array(CODES)), records, records, sums)
+        of_each.append((MeasureBoxes(told_of, {}, set(told_of), {}, {}, uncounted), truth))
+    agreeing, wide = seen_wide(of_each, bounds, floor)
+    for (known, truth), ends, agrees in zip(of_each, bounds, agreeing, strict=True):
+        # Of a measure that is nearly nothing values far above all means are not looked at.
+        if agrees:
+            assert not wide & told(known, ends, truth, floor).keys()
+
+
+def test_what_leaves_room_is_seen_to_be_wide_unless_what_is_true_is_not_what_is_known():
+    records = np.full(18, 10)
+    sums = records * 2.0
+    truth = Measured(Combinations(tuple(FULL), np.array(CODES)), records, records, sums)
+    old, town = box(age=4), box(town=1)
+    both = box(age=4, town=1)
+    shown = {cell: Amount(float(sums @ inside(cell)), int(records @ inside(cell))) for cell in (old, town)}
+    known = MeasureBoxes(shown, {}, set(shown), {}, {}, {both})
+    other = MeasureBoxes({**shown, old: Amount(shown[old].total, 1)}, {}, set(shown), {}, {}, {both})
+    assert seen_wide([(known, truth)], [(0.0, 10.0)]) == ([True], {both})
+    assert seen_wide([(known, truth), (other, truth)], [(0.0, 10.0)] * 2) == ([True, False], {both})
+    # Nobody can have 2, where 1 is the most.
+    assert seen_wide([(known, truth), (known, truth)], [(0.0, 10.0), (0.0, 1.0)]) == ([True, False], {both})
+    assert seen_wide([(known, truth)], [(0.0, 1.0)]) == ([False], set())
 
 
 def everybody_of(cell, records, lacking, floor):
@@ -189,3 +242,17 @@ def test_bounds_are_those_of_whole_people():
     known = of_two_kinds(64.0)
     assert told(known, (0.0, 20.0)) == {}
     assert told(known, (0.0, 20.0), floor=1) == {box(age=4, town=1): (1.0, 3.0)}
+
+
+def test_what_one_measure_tells_is_not_seen_to_be_wide_where_others_leave_it_open():
+    both, atoms = box(age=4, town=1), np.arange(len(CODES))
+    old, of_town = (inside(box(age=4)) > 0) & (inside(box(town=1)) == 0), inside(box(town=1)) > 0
+    here = [atoms[old][0], atoms[of_town & (inside(both) == 0)][0], atoms[~old & ~of_town][0]]
+    records, sums = np.zeros((2, len(CODES)))
+    records[here], sums[here] = 10, [200.0, 40.0, 70.0]
+    known = of_two_kinds(40.0)
+    truth = Measured(Combinations(tuple(FULL), np.array(CODES)), records, records, sums)
+    close, open_ = (0.0, 20.0), (0.0, 2000.0)
+    assert seen_wide([(known, truth)], [open_]) == ([True], {both})
+    assert seen_wide([(known, truth)] * 2, [open_, close]) == ([True, True], set())
+    assert seen_wide([(known, truth)] * 2, [close, open_]) == ([True, True], set())

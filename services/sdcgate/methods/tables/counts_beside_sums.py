@@ -18,8 +18,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
-from sdcgate.methods.tables.joint_moves import moved
-from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced
+from sdcgate.methods.tables.joint_reduction import Question, everything_of
 from sdcgate.methods.tables.joint_search import Explained, JointIntervals
 from sdcgate.methods.tables.joint_sums import (
     LACKING,
@@ -32,8 +31,8 @@ from sdcgate.methods.tables.joint_sums import (
     Q,
     of_all_parts,
 )
-from sdcgate.methods.tables.joint_system import JointSystem, joint_system
-from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.joint_system import JointSystem, joint_system, summed
+from sdcgate.methods.tables.solver import FEASIBILITY, Deadline
 
 TOLERANCE = 1e-5
 """A bound so close to a whole number of records, in records, is that number: sums have a little room."""
@@ -80,43 +79,72 @@ def close_counts(
     return found.narrow, found.unproved
 
 
-def wide_by_one_part(
-    found: Amounts,
-    measured: Measured,
-    secrets: Sequence[Box],
+def wide_in_all(
+    of_each: Sequence[tuple[Amounts, Measured]],
+    boxes: Sequence[Box],
     full: Mapping[str, int],
     required: Required,
-    asked: BoolArray,
     deadline: Deadline,
-) -> BoolArray:
-    """Asked counts that are seen to be wide by moving one part of people, all else as it is; (secrets,).
+) -> tuple[BoolArray, list[bool]]:
+    """Counts that are seen to be wide whatever the sums of each of several measures tell, (boxes,).
 
-    What people have in truth must agree with what is known. Either part is a system of a third of the
-    amounts, and where the most is far above all means nearly all of everybody lies below it.
+    One part of people is moved, all else as it is: of each measure that part of which there is more. What
+    people have of it at least, and all boxes of any measure, are one system, of a third of the amounts of one
+    measure. What solves it, and the rest of the part, solve every measure's.
+
+    Args:
+        of_each: what is known of each measure, and what people have of it in truth, of the same combinations.
+        boxes: those whose counts are asked for, without parts.
+        full: full mask of every variable.
+        required: how uncertain counts must stay.
+        deadline: what is not settled by then is not seen to be wide.
+
+    Returns:
+        And for which of the measures: for those whose truth agrees with what is known.
     """
-    parts = found.held(measured).amounts.reshape(-1, PARTS)
-    if parts.min(initial=0.0) < 0.0:
-        return np.zeros(len(secrets), dtype=np.bool_)
-    moving = int(np.argmax(parts[:, :2].sum(axis=0)))
-    boxes = {
-        of_all_parts(box): 1.0
-        for box in found.published
-        if dict(box).get(PART, P | Q | LACKING) & (P, Q)[moving]
-    }
-    own = Held(measured.combinations, parts[:, moving])
-    bare = [of_all_parts(box) for box in secrets]
-    system = joint_system(frozenset(full), boxes, bare, full, room=ROOM, held=own)
-    if system.held is None:
-        return np.zeros_like(asked)
+    parts = [found.held(measured).amounts.reshape(-1, PARTS) / found.record for found, measured in of_each]
+    # Where single values lie beyond the bounds taken what is true is no solution.
+    inside = [bool(amounts.min(initial=0.0) >= -FEASIBILITY) for amounts in parts]
+    most = [
+        amounts[:, int(np.argmax(amounts[:, :2].sum(axis=0)))]
+        for amounts, usable in zip(parts, inside, strict=True)
+        if usable
+    ]
+    if not most:
+        return np.zeros(len(boxes), dtype=np.bool_), inside
+    known = sorted({of_all_parts(box) for found, _ in of_each for box in found.published})
+    moving = Held(of_each[0][1].combinations, required.record * np.maximum(np.min(most, axis=0), 0.0))
+    system = joint_system(frozenset(full), dict.fromkeys(known, 1.0), boxes, full, room=ROOM, held=moving)
+    held = system.held
+    agreeing = [
+        usable and _agrees(system, found, amounts)
+        for usable, amounts, (found, _) in zip(inside, parts, of_each, strict=True)
+    ]
+    if held is None or not any(agreeing):
+        return np.zeros(len(boxes), dtype=np.bool_), agreeing
     # With others as they are it keeps to every known sum if it keeps to what it has itself.
-    system = replace(system, counts=system.known.of(system.held))
-    left = reduced(system, replace(everything_of(system), asked=asked), floors=required.floor > 0).system
-    if left.held is None or not left.columns:
-        return np.zeros_like(asked)
-    floors = np.minimum(_floors(left, required), left.secret.of(left.held))
-    moves = moved(left, left.held, floors, asked, deadline, required.surely)
-    wide: BoolArray = asked & (moves.highest - moves.lowest >= required.surely)
-    return wide
+    system = replace(system, counts=system.known.of(held))
+    floors = np.minimum(_floors(system, required), system.secret.of(held))
+    bounds = joint_bounds(system, required.surely, floors, deadline, everything_of(system))
+    return ~bounds.narrow & ~bounds.unproved, agreeing
+
+
+def _agrees(system: JointSystem, found: Amounts, amounts: FloatArray) -> bool:
+    """Whether what people have of a measure, records by combination and part, is what is known of it.
+
+    The system has all its boxes as sums, without parts.
+    """
+    if system.places is None:
+        return False
+    rows = {box: row for row, box in enumerate(system.published)}
+    of_parts = np.array(
+        [system.known.of(summed(part, system.places, system.columns)) for part in found.record * amounts.T]
+    )
+    row = [rows[of_all_parts(box)] for box in found.published]
+    masks = np.array([dict(box).get(PART, P | Q | LACKING) for box in found.published], dtype=np.int64)
+    inside = (masks[None, :] >> np.arange(PARTS)[:, None]) & 1
+    off = (of_parts[:, row] * inside).sum(axis=0) - np.array(list(found.published.values()))
+    return bool(np.abs(off).max(initial=0.0) <= ROOM + FEASIBILITY)
 
 
 def count_bounds(

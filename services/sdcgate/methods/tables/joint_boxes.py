@@ -48,22 +48,14 @@ class JointBoxes:
             )
         return JointBoxes(left, kept, masks, self.limits)
 
-    def beside(self, others: "JointBoxes") -> "JointBoxes":
-        """With the boxes of another quantity: which codes all of them tell apart, not what they have."""
-        sets = {*self.masks, *others.masks}
-        none = frozenset[int]()
-        return JointBoxes(
-            {names: {**others.published.get(names, {}), **self.published.get(names, {})} for names in sets},
-            {names: {**others.secret.get(names, {}), **self.secret.get(names, {})} for names in sets},
-            {
-                names: {
-                    name: self.masks.get(names, {}).get(name, none)
-                    | others.masks.get(names, {}).get(name, none)
-                    for name in names
-                }
-                for names in sets
-            },
-        )
+    def cut_by(self, others: Iterable[Masks]) -> "JointBoxes":
+        """With more masks, by the variables that they stand together on: which codes boxes tell apart."""
+        masks = {names: dict(those) for names, those in self.masks.items()}
+        for one in others:
+            found = masks.setdefault(frozenset(one), {})
+            for name, those in one.items():
+                found[name] = found.get(name, frozenset()) | those
+        return replace(self, masks=masks)
 
     def limited(self, box: Box, units: int) -> "JointBoxes":
         """With a box that is known to have so many units at most."""

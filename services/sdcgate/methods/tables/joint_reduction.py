@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.joint_system import JointSystem, Sums, added_up, first_alike
+from sdcgate.methods.tables.joint_system import JointSystem, Sums, first_alike, summed
 
 TOLERANCE = 1e-6
 """A sum so close to nothing is nothing."""
@@ -210,7 +210,7 @@ def _of_columns(
         Sums(row[known.rows[shown]], place[known.columns[shown]], (len(live), size)),
         Sums(secret.rows[hidden], place[secret.columns[hidden]], (secret.shape[0], size)),
         system.room,
-        held=None if system.held is None else added_up(system.held, first)[chosen],
+        held=None if system.held is None else summed(system.held, first, known.shape[1])[chosen],
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box, bits
-from sdcgate.methods.tables.combinations import Held
+from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.joint_domain import classes
 from sdcgate.methods.tables.splitmix import GAMMA, finalised
 
@@ -55,6 +55,8 @@ class JointSystem:
     """Of how many of the sums, the last ones, only a most is known."""
     held: FloatArray | None = field(default=None, repr=False)
     """The amounts that are true, shape (columns,), where they are given: a solution to begin with."""
+    places: IntArray | None = field(default=None, repr=False)
+    """The column of each combination of which an amount was given, and -1 where it is in none."""
 
     @property
     def columns(self) -> int:
@@ -107,9 +109,10 @@ def joint_system(
     lacking = np.arange(len(limits))
     known_rows = np.concatenate([rows[known], len(exact) + lacking])
     known_columns = np.concatenate([columns[known], size + lacking])
-    people = None
+    people, places = None, None
     if held is not None:
-        people = _with_lacking(added_up(grid.amounts(held), first)[chosen], rows, columns, len(exact), limits)
+        places = _columns(grid.atoms_of(held.combinations), first, column)
+        people = _with_lacking(summed(held.amounts, places, size), rows, columns, len(exact), limits)
     size += len(limits)
     return JointSystem(
         tuple(shown),
@@ -119,6 +122,7 @@ def joint_system(
         room,
         len(limits),
         people,
+        places,
     )
 
 
@@ -127,6 +131,18 @@ def distance(lowest: FloatArray, highest: FloatArray, whole: bool) -> FloatArray
     if not whole:
         return highest - lowest
     return np.asarray(np.floor(highest + TOLERANCE) - np.ceil(lowest - TOLERANCE), dtype=np.float64)
+
+
+def _columns(atoms: IntArray, first: IntArray, column: IntArray) -> IntArray:
+    """The columns of atoms, where `first` are the first ones alike and `column` those of these."""
+    alike = np.where(atoms >= 0, first[atoms], -1)
+    return np.where(alike >= 0, column[alike], -1)
+
+
+def summed(amounts: FloatArray, places: IntArray, columns: int) -> FloatArray:
+    """Amounts added up by the columns that they stand in, of -1 none, shape (columns,)."""
+    inside = places >= 0
+    return np.bincount(places[inside], amounts[inside], columns).astype(np.float64)
 
 
 def _with_lacking(
@@ -168,19 +184,18 @@ class _Grid:
         parts = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
         return atoms_inside(which, starts, parts, sizes)
 
-    def amounts(self, held: Held) -> FloatArray:
-        """What is held of each atom, shape (atoms,); who has other codes is left out."""
-        atoms, inside = np.zeros((2, len(held.amounts)), dtype=np.int64)
+    def atoms_of(self, combinations: Combinations) -> IntArray:
+        """The atom of each combination, and -1 of who has other codes; shape (combinations,)."""
+        atoms, inside = np.zeros((2, len(combinations.codes)), dtype=np.int64)
         inside += 1
         for name, parts in self._parts.items():
-            codes = held.combinations.codes[:, held.combinations.variables.index(name)]
+            codes = combinations.codes[:, combinations.variables.index(name)]
             part = np.full(1 + max(int(codes.max(initial=0)), *(mask.bit_length() for mask in parts)), -1)
             for place, mask in enumerate(parts):
                 part[bits(mask, len(part))] = place
             atoms = atoms * len(parts) + part[codes]
             inside &= part[codes] >= 0
-        kept = inside.astype(np.bool_)
-        return np.bincount(atoms[kept], held.amounts[kept], self.atoms).astype(np.float64)
+        return np.where(inside > 0, atoms, -1)
 
     def _inside(self, name: str, mask: int) -> IntArray:
         return np.flatnonzero([not part & ~mask for part in self._parts[name]])
@@ -195,12 +210,6 @@ def first_alike(rows: IntArray, atoms: IntArray, count: int) -> IntArray:
     np.add.at(sums, atoms, finalised((rows.astype(np.uint64) + np.uint64(1)) * GAMMA))
     _, first, place = np.unique(sums, return_index=True, return_inverse=True)
     return np.where(sums == 0, -1, first[place])
-
-
-def added_up(amounts: FloatArray, first: IntArray) -> FloatArray:
-    """Amounts of atoms at the first ones of those alike, shape (atoms,)."""
-    inside = first >= 0
-    return np.bincount(first[inside], amounts[inside], len(first)).astype(np.float64)
 
 
 def one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
