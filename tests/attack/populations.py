@@ -153,6 +153,27 @@ def _firms(rows: list[tuple[str, str, float]], least: float) -> World:
     return World(made, variables, ("turnover",), least=least)
 
 
+SCORES = {
+    ("old", "t1"): (4, 20), ("old", "t2"): (36, 20), ("old", "t3"): (30, 20),
+    ("mid", "t1"): (40, 10), ("mid", "t2"): (44, 18), ("mid", "t3"): (60, 17),
+    ("young", "t1"): (24, 10), ("young", "t2"): (35, 17), ("young", "t3"): (45, 19),
+}  # fmt: skip
+
+
+@cache
+def pupils() -> World:
+    """People by age and town, with a score that all know to be 10 to 20: nearly 20 of the old, nearly 10 in
+    t1, where four are old."""
+    rows = []
+    for (age, town), (people, score) in SCORES.items():
+        apart = -1.0 if score == 20 else 0.5
+        rows += [(age, town, score + apart * (number % 2)) for number in range(people)]
+    made = pd.DataFrame(rows, columns=["age", "town", "score"])
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    variables = Variable("age", ("old", "mid", "young")), Variable("town", TOWNS[:3])
+    return World(made, variables, ("score",), least=10.0, most=20.0)
+
+
 @cache
 def families() -> World:
     """People by district and faith; the twelve of faith z in d2 are one household with one income."""

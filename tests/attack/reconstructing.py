@@ -6,7 +6,7 @@ from typing import Any
 
 from attack.claims import SUM, Claim, attack
 from attack.hearing import Needs
-from attack.populations import AGES, SITES, TOWNS, TRADES, census, health_insurance
+from attack.populations import AGES, SITES, TOWNS, TRADES, census, health_insurance, pupils
 from attack.publishers import Api
 from attack.subtracting import FEW, OTHERS, informed, listen, number
 from attack.world import Box, World
@@ -14,6 +14,7 @@ from attack.world import Box, World
 FEW_WOMEN: Box = {**FEW, "sex": ("f",)}
 FEW_OF_TWO: Box = {"town": ("t2",), "trade": ("k3", "k9")}
 FOUR: Box = {"town": ("t4",), "trade": ("k4",), "sex": ("f",), "school": ("e1",)}
+FEW_OLD: Box = {"age": ("old",), "town": ("t1",)}
 ONE_MAN: Box = {**FEW, "sex": ("m",)}
 TOWN = {"town": [town for town in TOWNS if town != "t2"]}
 TRADE = {"trade": OTHERS}
@@ -38,6 +39,13 @@ def two_way(api: Api) -> Claim:
     names = ("town", "trade", "sex")
     pairs = ({"rows": [a], "columns": [b]} for a, b in itertools.combinations(names, 2))
     return listen(api, *pairs, {"rows": ["town", "trade"], "columns": ["sex"]}).count(FEW_WOMEN)
+
+
+@attack("Means near the ends of a score", pupils, number(FEW_OLD), needs=Needs(2))
+def means_near_ends(api: Api) -> Claim:
+    """Of scores of 10 to 20 the old have nearly 20 and those of a town nearly 10: few can be both."""
+    means = ({"rows": [name], "figures": ["UNITS", "MEAN:score"]} for name in ("age", "town"))
+    return listen(api, {"rows": ["age"], "columns": ["town"]}, *means).count(FEW_OLD)
 
 
 def random_tables(seed: int, tables: int) -> list[dict[str, Any]]:

@@ -79,3 +79,19 @@ def test_the_ledgers_audit_says_by_which_sums_a_count_is_told_too_closely(tmp_pa
     assert sum(term.factor * term.amount for term in told.above) == pytest.approx(8.9)
     assert f"{beside.words(told.box)} lies between 0 and 8" in said
     assert "at most  8.9 = 5.4 (score above the least: town t1) + 3.5 (score below the most: age old)" in said
+
+
+def test_measures_that_some_lack_are_asked_beside_one_that_everybody_has(tmp_path):
+    lines = ["age,town,score,bonus"]
+    for (age, town), (people, _) in OF_EACH.items():
+        lines += [f"{age},{town},{place % 7},{'' if place % 3 else place % 5}" for place in range(people)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    house = build(tmp_path, policy="israel-cbs")
+    bounds = {"decimals": 0, "lower_bound": 0, "upper_bound": 9}
+    codes = {"age": ["old", "mid", "young"], "town": ["t1", "t2", "t3"]}
+    measures = [{"name": name, **bounds} for name in ("score", "bonus")]
+    house.engine.register(people_descriptor(codes, measures))
+    ask(house, "age", columns=["town"], figures=["UNITS"])
+    assert None not in means(ask(house, "age", figures=["UNITS", "MEAN:score"])).values()
+    assert None not in means(ask(house, "town", figures=["UNITS", "MEAN:bonus"])).values()
+    assert None not in means(ask(house, "age", figures=["UNITS", "MEAN:bonus"])).values()

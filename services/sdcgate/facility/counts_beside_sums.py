@@ -245,15 +245,20 @@ class _Look:
 
 
 def _see_wide(looks: Sequence[_Look]) -> None:
-    """Note which counts are wide whatever the sums of any measure tell, where what is true is known."""
-    of_each = [(look, look.measured) for look in looks if look.measured is not None and look.open()]
-    if not of_each:
-        return
-    boxes = sorted({of_all_parts(box) for look, _ in of_each for box in look.open()})
-    first = of_each[0][0]
-    amounts = [(look.found, measured) for look, measured in of_each]
-    wide, agreeing = wide_in_all(amounts, boxes, first.codes, first.required, first.deadline)
-    seen = {boxes[place] for place in np.flatnonzero(wide).tolist()}
-    for (look, _), agrees in zip(of_each, agreeing, strict=True):
-        if agrees:
-            look.wide.update(box for box in look.open() if of_all_parts(box) in seen)
+    """Note which counts are wide whatever the sums of any measure tell, where what is true is known.
+
+    Measures that look at the same variables are asked at once: having another measure may be one of them.
+    """
+    alike: dict[frozenset[str], list[tuple[_Look, Measured]]] = {}
+    for look in looks:
+        if look.measured is not None and look.open():
+            alike.setdefault(frozenset(look.codes), []).append((look, look.measured))
+    for of_each in alike.values():
+        first = of_each[0][0]
+        boxes = sorted({of_all_parts(box) for look, _ in of_each for box in look.open()})
+        amounts = [(look.found, measured) for look, measured in of_each]
+        wide, agreeing = wide_in_all(amounts, boxes, first.codes, first.required, first.deadline)
+        seen = {boxes[place] for place in np.flatnonzero(wide).tolist()}
+        for (look, _), agrees in zip(of_each, agreeing, strict=True):
+            if agrees:
+                look.wide.update(box for box in look.open() if of_all_parts(box) in seen)
