@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable, Told
+from sdcgate.facility.knowledge import Drawn, NoisyRelease, ReleasedTable, Told
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.released_equations import ReleasedEquations
@@ -33,6 +33,7 @@ class Left:
     exception: bool
     """Whether a checker released it though it could not be proved."""
     fits: list[ReleasedTable]
+    drawn: Drawn
 
     @property
     def of_refusal(self) -> bool:
@@ -49,10 +50,15 @@ def release_bytes(
     equations: Iterable[ReleasedEquations],
     exception: bool,
     fits: Iterable[ReleasedTable],
+    drawn: Drawn,
 ) -> bytes:
     """What the ledger keeps of a release; `left_of` reads it."""
     release = release_pb2.Release(dataset=dataset.name, version=dataset.version, exception=exception)
-    for kept, tables in ((release.tables, released), (release.fits, fits)):
+    for kept, tables in (
+        (release.tables, released),
+        (release.fits, fits),
+        (release.drawn, drawn.tables),
+    ):
         for part in tables:
             kept.add(
                 quantity=part.quantity,
@@ -76,6 +82,7 @@ def release_bytes(
     if limit is not None:
         release.limits.append(limit.message())
     release.equations.extend(one.message() for one in equations)
+    release.drawn_equations.extend(one.message() for one in drawn.equations)
     return release.SerializeToString(deterministic=True)
 
 
@@ -93,6 +100,7 @@ def left_of(stored: StoredRelease) -> Left:
         [ReleasedEquations.of(one) for one in release.equations],
         release.exception,
         list(map(_table, release.fits)),
+        Drawn(tuple(map(_table, release.drawn)), tuple(map(ReleasedEquations.of, release.drawn_equations))),
     )
 
 

@@ -92,6 +92,23 @@ class NoisyRelease:
     """A digest of the noise's parameters."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """A model that left without some units at random: what it told, as though of all of them."""
+
+    tables: tuple[ReleasedTable, ...] = field(default=(), repr=False)
+    """Counts come first."""
+    equations: tuple[ReleasedEquations, ...] = field(default=(), repr=False)
+
+    @property
+    def people(self) -> tuple[int, int]:
+        """Records and mark of its population."""
+        return self.tables[0].populations()[-1]
+
+
+NOTHING_DRAWN = Drawn()
+
+
 class Seen:
     """Keys that once occurred; never changed, `grown` gives another that shares what both have."""
 
@@ -317,6 +334,8 @@ class Knowledge:
     """Windows whose means left as percentiles."""
     equations: tuple[ReleasedEquations, ...] = ()
     """What models told about the values of their outcomes."""
+    drawn: tuple[Drawn, ...] = ()
+    """Models that left without some units at random."""
     left: bool = False
     """Whether anything has left, be it nothing that an audit knows; what refusals tell has not."""
     beside_fits: Quantities | None = None
@@ -337,6 +356,16 @@ class Knowledge:
             return quantities
 
         return self._changed(grown)
+
+    def of_drawn(self, people: tuple[int, int]) -> "Knowledge":
+        """What models of the same people told that left without the same units, as though of all of them.
+
+        Of no others: who is left out is drawn anew for each population.
+        """
+        same = [one for one in self.drawn if one.people == people]
+        equations = tuple(equation for one in same for equation in one.equations)
+        own = Knowledge(self.sequence, {}, self.nothing, equations=equations)
+        return own.grown(table for one in same for table in one.tables)
 
     def limited(self, limits: Iterable[PopulationLimit]) -> "Knowledge":
         """With what refusals told of groups."""

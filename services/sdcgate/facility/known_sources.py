@@ -77,4 +77,5 @@ def with_event(known: Knowledge, left: Left) -> Knowledge:
     grown = known.grown(left.tables).told_by_fits(left.fits).limited(left.limits)
     noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
     some, equations = grown.left or not left.limits, (*grown.equations, *left.equations)
-    return replace(grown, noisy=noisy, windows=windows, equations=equations, left=some)
+    drawn = (*grown.drawn, *([left.drawn] if left.drawn.tables else []))
+    return replace(grown, noisy=noisy, windows=windows, equations=equations, drawn=drawn, left=some)

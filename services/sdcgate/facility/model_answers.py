@@ -122,6 +122,7 @@ def found_model(
         limit=outcome.outcomes[-1].limit if outcome.outcomes else None,
         equations=(*outcome.equations, *(one for proposal in proposals for one in proposal.equations)),
         fits=outcome.held_fit,
+        drawn=outcome.drawn,
     )
 
 

@@ -10,6 +10,7 @@ if it left itself; a model that has all interactions of its factors is such a ta
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Condition
@@ -196,6 +197,8 @@ class ImpliedTable:
     factors: tuple[Level, ...]
     all_or_none: bool = False
     """Whether its cells stand behind coefficients of all: no coefficient can be withheld for one of them."""
+    crossed: bool = False
+    """Whether it is of two terms together, so that no coefficient is one of its cells."""
 
 
 def make_model_plan(dataset: Dataset, policy: EffectivePolicy, request: pb.QueryModelRequest) -> ModelPlan:
@@ -319,7 +322,40 @@ def implied_tables(plan: ModelPlan, valid: Sequence[str]) -> tuple[ImpliedTable,
         dimensions = (*levels, *((outcome,) if outcome and outcome not in levels else ()))
         table = plan.table(dimensions, plan.population, tuple(figures), tuple(valid))
         found.append(ImpliedTable(table, levels, any(set(term) <= set(levels) for term in of_all)))
-    return tuple(found)
+    return (*found, *_crossed(plan, [set(one.factors) for one in found], tuple(valid)))
+
+
+def _crossed(plan: ModelPlan, own: Sequence[set[Level]], valid: tuple[str, ...]) -> list[ImpliedTable]:
+    """The tables of two terms together, none a margin of another or of the terms' `own`.
+
+    The normal equations X'Xb = X'y are about sums of products of two columns: where y is known by each term,
+    estimates tell these. Of a factor times a number, beside another factor, they are the sums of that number
+    over both together; of two factors their counts, which a policy may have judged.
+    """
+    found: dict[frozenset[Level], frozenset[str]] = {}
+    each = (term for formula in plan.formulas for term in formula.terms)
+    terms = [(_levels(term, plan.coded), _summed(term, plan.coded)) for term in each]
+    terms += [((plan.groups,), frozenset())] if plan.groups else []
+    for (levels, numbers), (others, more) in combinations(dict.fromkeys(terms), 2):
+        both, summed = frozenset((*levels, *others)), numbers | more
+        if levels and others and (summed or plan.policy.models.crossed_factors):
+            found[both] = found.get(both, frozenset()) | summed
+    tables = []
+    for both, summed in found.items():
+        wider = any(both < other and summed <= found[other] for other in found)
+        if wider or any(both <= levels for levels in own):
+            continue
+        figures = [FigureAsked(table_pb2.STATISTIC_UNITS)]
+        figures += [FigureAsked(table_pb2.STATISTIC_MEAN, name) for name in plan.valid if name in summed]
+        dimensions = tuple(sorted(both))
+        table = plan.table(dimensions, plan.population, tuple(figures), valid)
+        tables.append(ImpliedTable(table, dimensions, crossed=True))
+    return sorted(tables, key=lambda table: table.factors)
+
+
+def _summed(term: Term, coded: Mapping[str, Level]) -> frozenset[str]:
+    """The numbers of a term that are no codes of a table."""
+    return frozenset(part.measure for part in term if isinstance(part, Numeric) and part.measure not in coded)
 
 
 def _levels(term: Term, coded: Mapping[str, Level]) -> tuple[Level, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
+from sdcgate.facility.boxes import as_if_published
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
@@ -71,7 +72,8 @@ def judge_tables(
     """Judge each as if those before it had left; ends at the first that is held.
 
     Only the table of one factor may lose cells: of another no pattern is looked for, as with any the model is
-    refused. `whole` is a judge that refuses what would have to be protected.
+    refused. `whole` is a judge that refuses what would have to be protected. Tables of two terms together are
+    among the outcomes alone: no coefficient is one of their cells.
     """
     outcomes: list[Outcome] = []
     judged: list[JudgedTable] = []
@@ -83,12 +85,18 @@ def judge_tables(
             findings = mine.findings(implied.plan, computed, left)
             nothing = np.zeros(0, dtype=np.int64)
             outcome = Outcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), nothing, findings)
+        if implied.crossed and outcome.consequence is None and (outcome.states == State.WITHHELD).any():
+            # It was asked before, and nothing new is told by what it withholds; estimates would tell that.
+            outcome = Outcome(
+                Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), outcome.states, outcome.findings
+            )
         outcomes.append(outcome)
         if outcome.consequence is not None:
             break
         known = known.grown(outcome.released)
         table = computed.table
-        judged.append(JudgedTable(implied, table.axes, outcome.states, table.facts.units))
+        if not implied.crossed:
+            judged.append(JudgedTable(implied, table.axes, outcome.states, table.facts.units))
     return outcomes, judged
 
 
@@ -106,6 +114,13 @@ def only_differencing(
         return None
     states = np.full(len(computed.table.facts), State.PUBLISHED, dtype=np.int64)
     return JudgedTable(implied, computed.table.axes, states, computed.table.facts.units)
+
+
+def population_of(table: tuple[ImpliedTable, Computation]) -> tuple[int, int]:
+    """Records and mark of the people of an implied table, who are those of the model."""
+    implied, computed = table
+    counts, *_ = as_if_published(implied.plan, computed.table.axes, computed.table.facts)
+    return counts.populations()[-1]
 
 
 def choose_references(judged: Sequence[JudgedTable], named: References) -> dict[Level, str]:

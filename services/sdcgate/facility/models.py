@@ -16,7 +16,7 @@ from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom
 from sdcgate.facility.idle_columns import IdleColumns
 from sdcgate.facility.judging import Computation, Judge
-from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.knowledge import NOTHING_DRAWN, Drawn, Knowledge, ReleasedTable
 from sdcgate.facility.left_out import without_some
 from sdcgate.facility.model_equations import equations_of
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm_up
@@ -34,6 +34,7 @@ from sdcgate.facility.model_tables import (
     hidden_apart,
     judge_tables,
     only_differencing,
+    population_of,
     with_judged_table,
     withheld_columns,
     withholds_all,
@@ -94,6 +95,8 @@ class ModelOutcome:
     findings: tuple[ModelFinding, ...] = field(default=(), repr=False)
     left_out: bool = False
     """Whether some units were left out, so that nothing of the tables is known exactly."""
+    drawn: Drawn = NOTHING_DRAWN
+    """What is known then beside other models that leave without the same units."""
     powers: tuple[ReleasedTable, ...] = field(default=(), repr=False)
     """The sums of powers that become known."""
     equations: tuple[ReleasedEquations, ...] = field(default=(), repr=False)
@@ -207,6 +210,14 @@ class ModelWay:
         self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
     ) -> ModelOutcome:
         """The model, unless its sums of squares tell too much, beside all that has left."""
+        found = self._with_powers(hand, outcome, known, left)
+        beside = ReasonCode.DIFFERENCING in found.codes
+        return (self._without_some(hand, known, left) if beside else None) or found
+
+    def _with_powers(
+        self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
+    ) -> ModelOutcome:
+        """The model with the sums of squares that become known, or held for them."""
         # What was fitted by sums is audited by sums, too: nobody has read its records.
         people, outcomes = hand.people, outcome.outcomes
         try:
@@ -218,8 +229,7 @@ class ModelWay:
             return ModelOutcome(Consequence.REFER, (ReasonCode.UNPROVED,), outcomes)
         if why is None:
             return replace(outcome, powers=powers)
-        held = ModelOutcome(Consequence.REFUSE, (why,), outcomes, fitted=outcome.fitted)
-        return (self._without_some(hand, known, left) if why is ReasonCode.DIFFERENCING else None) or held
+        return ModelOutcome(Consequence.REFUSE, (why,), outcomes, fitted=outcome.fitted)
 
     def _without_some(
         self, hand: ModelInHand, known: Knowledge, left: Callable[[], float]
@@ -237,8 +247,29 @@ class ModelWay:
         if people is None:
             return None
         part = ModelInHand(plan, hand.tables, people)
-        outcome = self._judged(part, [], [table for table in tables if table is not None], left, False)
-        return replace(outcome, left_out=True) if outcome.consequence is None else None
+        of_terms = [table for table in tables if table is not None and not table.implied.crossed]
+        outcome = self._judged(part, [], of_terms, left, False)
+        drawn = self._drawn(hand, outcome, known, left) if outcome.consequence is None else None
+        return None if drawn is None else replace(outcome, left_out=True, drawn=drawn)
+
+    def _drawn(
+        self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
+    ) -> Drawn | None:
+        """What a model tells that leaves without some units; None where it may not, beside others like it.
+
+        Models of the same people leave without the same units: beside each other they tell what they would
+        tell of all of them, so they are judged as though all of them had left, and nothing else had.
+        """
+        same = known.of_drawn(population_of(hand.tables[0]))
+        outcomes, _ = judge_tables(self._whole, self._whole, hand.tables, same, left, False)
+        if outcomes[-1].consequence is not None:
+            return None
+        of_all = _beside_others(hand.plan, replace(outcome, outcomes=tuple(outcomes)), same, False)
+        if of_all.consequence is None:
+            of_all = self._with_powers(hand, of_all, same, left)
+        if of_all.consequence is not None:
+            return None
+        return Drawn(tuple(part for table in of_all.known_tables for part in table), of_all.equations)
 
     def _judged(
         self,

@@ -7,7 +7,7 @@ from sdcgate.facility.asked import Asked
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.kept_releases import release_bytes
-from sdcgate.facility.knowledge import NoisyRelease, ReleasedTable
+from sdcgate.facility.knowledge import NOTHING_DRAWN, Drawn, NoisyRelease, ReleasedTable
 from sdcgate.facility.model_plan import ModelPlan
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.percentile_windows import ReleasedWindow
@@ -71,6 +71,8 @@ class Found:
     """What models told about the values of their outcome."""
     fits: tuple[ReleasedTable, ...] = ()
     """Tables of a model that is held after its fit: nothing of them leaves, and other fits are compared."""
+    drawn: Drawn = NOTHING_DRAWN
+    """What a model that is released without some units told of the others."""
 
     @property
     def tables(self) -> tuple[tuple[ReleasedTable, ...], ...]:
@@ -263,4 +265,5 @@ def _release_bytes(asked: Asked, found: Found) -> bytes | None:
         found.equations,
         found.exception,
         found.fits,
+        found.drawn,
     )

@@ -56,6 +56,7 @@ CAME_LATER: Mapping[tuple[str, ...], Any] = {
     ("rules", "p_percent", "coalition"): 1,
     ("rules", "individual_risk", "tolerated_uniques"): 0,
     ("models", "fit", "residual_share"): 0.0,
+    ("models", "crossed_factors"): False,
     ("redesign", "models_time_limit_ms"): MODELS_TIME_LIMIT_MS,
 }
 """What the text of the first policies did not have, by where it stands there, and what its absence means."""

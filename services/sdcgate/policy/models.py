@@ -117,6 +117,8 @@ class ModelsSetting(Model):
     """Units, records and residual degrees leave rounded to a multiple of it."""
     left_out_share: float = Field(default=0.0, ge=0, le=0.5)
     """Share of units left out at random where a model would disclose with earlier answers; 0: it is held."""
+    crossed_factors: bool = False
+    """Whether the counts of every two factors together are judged as a table, as estimates tell them."""
     residual_degrees: MinimumResidualDegreesRule | None = None
     """The least residual degrees of freedom."""
     categories: MinimumCategoryRule | None = None
@@ -145,7 +147,12 @@ class ModelsSetting(Model):
                 members = rule.model_dump()
                 rules[name] = kind(**{**members, "consequence": Consequence[rule.consequence.upper()]})
         return ModelLimits(
-            self.kinds, self.significant_digits, self.counts_base, self.left_out_share, ModelRules(**rules)
+            self.kinds,
+            self.significant_digits,
+            self.counts_base,
+            self.left_out_share,
+            self.crossed_factors,
+            ModelRules(**rules),
         )
 
 
@@ -173,6 +180,7 @@ class ModelLimits:
     significant_digits: int = 4
     counts_base: int = 10
     left_out_share: float = 0.0
+    crossed_factors: bool = False
     rules: ModelRules = NOT_JUDGED
 
     def written(self) -> dict[str, Any]:
@@ -182,6 +190,7 @@ class ModelLimits:
             "significant_digits": self.significant_digits,
             "counts_base": self.counts_base,
             "left_out_share": self.left_out_share,
+            "crossed_factors": self.crossed_factors,
         }
         for name in RULES:
             rule = getattr(self.rules, name)
@@ -211,7 +220,8 @@ def read(written: Mapping[str, Any]) -> ModelLimits:
     digits, base, left_out = (
         written[name] for name in ("significant_digits", "counts_base", "left_out_share")
     )
-    return ModelLimits(frozenset(written["kinds"]), digits, base, left_out, ModelRules(**rules))
+    crossed = written.get("crossed_factors", False)  # came later
+    return ModelLimits(frozenset(written["kinds"]), digits, base, left_out, crossed, ModelRules(**rules))
 
 
 def _members(rule: Any) -> dict[str, Any]:
@@ -273,6 +283,11 @@ def sentences(limits: ModelLimits) -> dict[str, str]:
         "units are left out at random."
         if limits.left_out_share
         else "No units are left out where a model would disclose together with earlier answers."
+    )
+    said["crossed_factors"] = (
+        "A model of several factors is judged by the counts of every two of them together."
+        if limits.crossed_factors
+        else "What estimates tell of the counts of two factors together is not judged."
     )
     said["counts_base"] = f"Counts of models are rounded to multiples of {limits.counts_base}."
     return {f"models.{name}": sentence for name, sentence in said.items()}

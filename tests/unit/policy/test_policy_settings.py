@@ -51,6 +51,7 @@ defaults:
     significant_digits: 3
     counts_base: 5
     left_out_share: 0.1
+    crossed_factors: true
     residual_degrees: {degrees: 10, consequence: refuse}
     categories: {units: 10, consequence: protect}
     influence: {largest: 2, share: 0.5, consequence: refer, dfbetas: 3.0}
@@ -88,7 +89,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 69
+    assert len(names) == 70
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 
