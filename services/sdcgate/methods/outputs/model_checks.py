@@ -70,8 +70,8 @@ def unjudged(facts: ModelFacts, rules: ModelRules) -> tuple[tuple[ReasonCode, ..
     """Rules that could not be judged, or not in all, as facts were not given, and these facts by name.
 
     Each of these rules fails, but where the fact is one that some families do not have (`r_squared`,
-    `residual_share`, `outcome_units` where there is no `r_squared`): of these only that they are absent is
-    said.
+    `residual_share`, `outcome_units` and `class_units` where there is no `r_squared`): of these only that
+    they are absent is said.
     """
     found: list[tuple[ReasonCode, str]] = []
     if rules.categories and (facts.columns.units_apart == NOT_GIVEN).any():
@@ -91,6 +91,8 @@ def unjudged(facts: ModelFacts, rules: ModelRules) -> tuple[tuple[ReasonCode, ..
             found.append((ReasonCode.INFLUENCE, "residual_share"))
     if rules.outcome_class and facts.r_squared is None and not facts.outcome_units.size:
         found.append((ReasonCode.OUTCOME_CLASS, "outcome_units"))
+    if rules.outcome_class and facts.r_squared is None and _classes_lacking(facts):
+        found.append((ReasonCode.OUTCOME_CLASS, "terms.class_units"))
     rules_, names = zip(*found, strict=True) if found else ((), ())
     return tuple(dict.fromkeys(rules_)), tuple(names)
 
@@ -100,6 +102,13 @@ def _shares_lacking(facts: ModelFacts, rule: MaximumInfluence) -> BoolArray:
     shares = facts.columns.largest_shares
     fewer = shares.shape[1] < min(rule.largest, facts.units)
     return np.asarray(np.isnan(shares).any(axis=1) | fewer, dtype=np.bool_)
+
+
+def _classes_lacking(facts: ModelFacts) -> bool:
+    """Whether the outcome has classes, and those of a category are not known."""
+    return bool(facts.outcome_units.size) and any(
+        term.units.size and not term.class_units.size for term in facts.terms
+    )
 
 
 def _residual_degrees(facts: ModelFacts, rule: MinimumResidualDegrees) -> Iterable[ModelFinding]:

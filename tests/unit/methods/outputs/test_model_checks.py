@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdcgate.methods.outputs.model_checks import assess_model
+from sdcgate.methods.outputs.model_checks import assess_model, unjudged
 from sdcgate.methods.outputs.model_facts import ColumnFacts, ModelFacts, TermFacts
 from sdcgate.methods.outputs.model_rules import (
     MaximumFit,
@@ -130,3 +130,17 @@ def test_a_rare_value_of_a_measure_is_of_all_coefficients() -> None:
         ((2,), (), 4.0),
         ((), (1,), 3.0),
     ]
+
+
+def test_classes_within_categories_that_are_not_given_are_not_judged_and_said_to_be_absent() -> None:
+    """Of a site in which everybody is ill, units alone say nothing."""
+    told_all = TermFacts("site", TERMS[2].factors, TERMS[2].units, np.array([[40, 30], [30, 0]]))
+    told_units = TermFacts("site", TERMS[2].factors, TERMS[2].units)
+    facts = replace(SAFE, r_squared=None, residual_share=None, terms=(*TERMS[:2], told_all))
+    rules = ModelRules(outcome_class=MinimumOutcomeClass(10, REFER))
+    assert [one.rule for one in assess_model(facts, rules)] == [ReasonCode.OUTCOME_CLASS]
+    assert unjudged(facts, rules) == ((), ())
+
+    without = replace(facts, terms=(*TERMS[:2], told_units))
+
+    assert unjudged(without, rules) == ((ReasonCode.OUTCOME_CLASS,), ("terms.class_units",))
