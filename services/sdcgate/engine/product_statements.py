@@ -58,11 +58,11 @@ def units(measures: int) -> Any:
     return table.group_by("g").agg(units=table.unit.nunique())
 
 
-def units_of_values(measures: int, place: int, single: bool) -> Any:
-    """By group and value of a measure: distinct units."""
+def units_of_values(measures: int, places: tuple[int, ...], single: bool) -> Any:
+    """By group and values of some measures together: distinct units."""
     table = _records(measures)
-    value = table[f"x{place}"]
-    return table.group_by(g=table.g, value=value).agg(units=table.count() if single else table.unit.nunique())
+    values = {f"value{number}": table[f"x{place}"] for number, place in enumerate(places)}
+    return table.group_by(g=table.g, **values).agg(units=table.count() if single else table.unit.nunique())
 
 
 def products(measures: int, dialect: Dialect) -> Any:

@@ -182,18 +182,25 @@ class ProductSums:
             means[:, place] = [total / n / scale for total, n in zip(sums, counts, strict=True)]
         return _LookedAt(there, counts, means, reaches, settings)
 
-    def units_of_values(self, measure: str) -> IntArray:
-        """Units of each value of a measure, ascending, in each group; shape (groups, values)."""
-        place, size = self._query.measures.index(measure), len(self._query.measures)
+    def units_of_values(self, *measures: str) -> IntArray:
+        """Units of each combination of values of some measures, ascending, in each group.
+
+        Shape (groups, combinations), those that nobody has among them.
+        """
+        places, size = tuple(map(self._query.measures.index, measures)), len(self._query.measures)
         rows = self._run(
             "units of values",
-            lambda: statements.units_of_values(size, place, self._single),
-            place,
+            lambda: statements.units_of_values(size, places, self._single),
+            places,
             self._single,
         )
-        values, places = np.unique(np.array(whole(rows, "value"), dtype=np.int64), return_inverse=True)
-        found = np.zeros((self._query.groups.number, len(values)), dtype=np.int64)
-        found[whole(rows, "g"), places] = whole(rows, "units")
+        cells, count = np.zeros(len(rows), dtype=np.int64), 1
+        for number in range(len(places)):
+            read = np.array(whole(rows, f"value{number}"), dtype=np.int64)
+            values, of_rows = np.unique(read, return_inverse=True)
+            cells, count = cells * len(values) + of_rows, count * len(values)
+        found = np.zeros((self._query.groups.number, count), dtype=np.int64)
+        found[whole(rows, "g"), cells] = whole(rows, "units")
         return found
 
     def _units(self, there: IntArray) -> list[int]:

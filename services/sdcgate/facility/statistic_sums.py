@@ -26,7 +26,11 @@ from sdcgate.methods.cells import TOTAL, Axis, Facts, IntArray, MeasureFacts
 from sdcgate.methods.outputs.cell_tests import OF_CELLS, GroupCells, taken_together, tests_of_cells
 from sdcgate.methods.outputs.cross_products import CrossProducts
 from sdcgate.methods.outputs.design import Transformed
-from sdcgate.methods.outputs.group_correlations import correlations_of_sums
+from sdcgate.methods.outputs.group_correlations import (
+    alone_and_in_pairs,
+    correlations_of_sums,
+    name_of_values,
+)
 from sdcgate.methods.outputs.implied_tables import FEW_VALUES
 from sdcgate.methods.outputs.power_sums import PowerSums
 from sdcgate.methods.outputs.residual_shares import residuals_of, residuals_of_cells, shares_of
@@ -88,8 +92,8 @@ def _of_measures(
         facts,
         bounds=tuple(ClosestBound(f"variance of {one.measure}", one.of_samples.closeness) for one in powers),
         implied=tuple(
-            ImpliedCells(f"values of {name}", sums.units_of_values(name))
-            for name in _of_few_values(engine, plan, in_time)
+            ImpliedCells(name_of_values(names), sums.units_of_values(*names))
+            for names in alone_and_in_pairs(_of_few_values(engine, plan, in_time))
         ),
     )
     in_time()

@@ -2,15 +2,17 @@
 
 A correlation is a sum of products of deviations: where few units hold (nearly) all squares of a measure, it
 tells theirs. Each measure is therefore judged as its variance and its sum would be, and one of few values as
-the table of these, too: a correlation with a measure of two values compares two groups.
+the table of these, too: a correlation with a measure of two values compares two groups. Of two such measures
+it is a function of their table together, as phi is of the counts of two by two.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
-from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.cells import IntArray
 from sdcgate.methods.outputs.correlation import CorrelationMatrix, correlation_matrix, principal_components
 from sdcgate.methods.outputs.cross_products import CrossProducts, cross_products_of
 from sdcgate.methods.outputs.implied_tables import few_values, units_by_group
@@ -47,13 +49,13 @@ def group_correlations(
         for name, column in columns.measures
         for bound in moment_bounds(sample.with_values(column), 2, coalition)
     ]
+    few = {name: found for name, column in columns.measures if (found := few_values(column)) is not None}
     facts = StatisticFacts(
         facts_of_groups(sample, names, values, ranks),
         bounds=tuple(bounds),
         implied=tuple(
-            ImpliedCells(f"values of {name}", units)
-            for name, column in columns.measures
-            if (units := _units_of_values(sample, column)) is not None
+            ImpliedCells(name_of_values(told), _units_of_values(sample, [few[name] for name in told]))
+            for told in alone_and_in_pairs([*few])
         ),
     )
     groups = [_products(sample, columns, records) for records in sample.members]
@@ -66,14 +68,22 @@ def group_correlations(
     return Computed(statistic, _figures(groups, names, _TOLD[statistic]), facts)
 
 
-def _units_of_values(sample: Sample, column: FloatArray) -> IntArray | None:
-    """Units of each value of a measure that has few, shape (groups, values): it is a variable as well."""
-    few = few_values(column)
-    if few is None:
-        return None
-    places, values = few
-    cells = sample.number_of_groups * values
-    return units_by_group(sample.groups * values + places, cells, sample.units).reshape(-1, values)
+def alone_and_in_pairs(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Measures of few values by themselves, and each two of them: a correlation tells both together."""
+    return [*((name,) for name in names), *combinations(names, 2)]
+
+
+def name_of_values(names: Sequence[str]) -> str:
+    """Name of the implied table of measures' values."""
+    return f"values of {' and '.join(names)}"
+
+
+def _units_of_values(sample: Sample, measures: Sequence[tuple[IntArray, int]]) -> IntArray:
+    """Units of each combination of few values, shape (groups, combinations): they are variables as well."""
+    cells, count = sample.groups, 1
+    for places, values in measures:
+        cells, count = cells * values + places, count * values
+    return units_by_group(cells, sample.number_of_groups * count, sample.units).reshape(-1, count)
 
 
 def correlations_of_sums(

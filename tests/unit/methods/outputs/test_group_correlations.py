@@ -34,3 +34,25 @@ def test_a_measure_of_two_values_compares_two_groups_of_units() -> None:
         (0,),
         "values of coins",
     )
+
+
+def test_two_measures_of_two_values_are_told_together() -> None:
+    """Of 60 who are ill and 60 who are old three are both: r is phi of these counts, and tells the three."""
+    at = np.arange(1000)
+    ill, old = (at < 60) * 1.0, ((at >= 57) & (at < 117)) * 1.0
+    sample = Sample(ill, np.zeros(1000, dtype=np.int64), at, 1)
+    rules = StatisticRules(Rules(), implied=ImpliedTable(10, Consequence.PROTECT))
+
+    found = group_correlations(
+        Statistic.CORRELATIONS, sample, rules, Columns(measures=(("ill", ill), ("old", old)))
+    )
+
+    told = next(figure for figure in found.figures if figure.name == "correlation(ill,old)").values[0]
+    assert round(1000 * (0.06**2 + told * 0.06 * 0.94)) == 3
+    assert [one.units.tolist() for one in found.facts.implied] == [
+        [[940, 60]],
+        [[940, 60]],
+        [[883, 57, 57, 3]],
+    ]
+    (finding,) = assess_statistic(found.statistic, found.facts, rules).findings
+    assert (finding.rule, finding.measure) == (ReasonCode.IMPLIED_TABLE, "values of ill and old")
