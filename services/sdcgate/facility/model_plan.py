@@ -306,12 +306,12 @@ def implied_tables(plan: ModelPlan, valid: Sequence[str]) -> tuple[ImpliedTable,
     outcome = plan.outcome_level
     coded, formula = plan.coded, plan.formula.terms
     instruments = plan.instruments.terms if plan.instruments else ()
-    terms = dict.fromkeys(_levels(term, coded) for term in (*instruments, *formula))
+    terms = dict.fromkeys(levels_of(term, coded) for term in (*instruments, *formula))
     terms |= dict.fromkeys([(plan.groups,)] if plan.groups else [])
     terms.setdefault(())
-    of_all = {_levels(term, coded) for term in instruments if term not in formula} - {()}
+    of_all = {levels_of(term, coded) for term in instruments if term not in formula} - {()}
     of_all |= {
-        _levels(term, coded)
+        levels_of(term, coded)
         for term in (*instruments, *formula)
         if not {part.measure for part in term if isinstance(part, Numeric)}.isdisjoint(coded)
     }
@@ -334,7 +334,7 @@ def _crossed(plan: ModelPlan, own: Sequence[set[Level]], valid: tuple[str, ...])
     """
     found: dict[frozenset[Level], frozenset[str]] = {}
     each = (term for formula in plan.formulas for term in formula.terms)
-    terms = [(_levels(term, plan.coded), _summed(term, plan.coded)) for term in each]
+    terms = [(levels_of(term, plan.coded), _summed(term, plan.coded)) for term in each]
     terms += [((plan.groups,), frozenset())] if plan.groups else []
     for (levels, numbers), (others, more) in combinations(dict.fromkeys(terms), 2):
         both, summed = frozenset((*levels, *others)), numbers | more
@@ -358,7 +358,8 @@ def _summed(term: Term, coded: Mapping[str, Level]) -> frozenset[str]:
     return frozenset(part.measure for part in term if isinstance(part, Numeric) and part.measure not in coded)
 
 
-def _levels(term: Term, coded: Mapping[str, Level]) -> tuple[Level, ...]:
+def levels_of(term: Term, coded: Mapping[str, Level]) -> tuple[Level, ...]:
+    """Factors of a term, codes that it uses as numbers among them."""
     factors = {(part.variable, part.level) for part in term if isinstance(part, Factor)}
     numbers = {coded[part.measure] for part in term if isinstance(part, Numeric) and part.measure in coded}
     return tuple(sorted(factors | numbers))

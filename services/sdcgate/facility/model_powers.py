@@ -2,25 +2,30 @@
 
 Of `y ~ 1` the standard error is that of a mean, so it tells a variance; with terms, what is left unexplained
 and what is explained tell the outcome's squares, and errors those of the terms. So such a model is audited as
-the correlations of its measures would be, in its population.
+the correlations of its measures would be, in its population. The error of a slope of a category tells the
+squares in that category: such a term is audited as the correlations in the groups of its table.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from sdcgate.engine.engine import Engine
-from sdcgate.engine.moment_sums import MomentQuery
+from sdcgate.engine.moment_sums import DivisionQuery, MomentQuery
+from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
-from sdcgate.facility.model_plan import ModelPlan
+from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, levels_of
 from sdcgate.facility.model_records import Population
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.population_moments import PopulationMoments
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_power_audit import PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower
+from sdcgate.facility.statistic_sums import groups_of
+from sdcgate.methods.cells import Axis, BoolArray, IntArray, State, shape_of
 from sdcgate.methods.outputs.fits import Family
+from sdcgate.methods.outputs.formula import Numeric
 from sdcgate.methods.outputs.power_sums import power_sums
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_facts import Statistic
@@ -77,6 +82,92 @@ def audited_powers(
     return None, found.released
 
 
+def audited_slopes(
+    engine: Engine,
+    plan: ModelPlan,
+    tables: Sequence[tuple[ImpliedTable, Computation]],
+    outcomes: Sequence[Outcome],
+    known: Knowledge,
+    still_time: Callable[[], None],
+    left: Callable[[], float],
+) -> tuple[ReasonCode | None, tuple[ReleasedTable, ...]]:
+    """As `audited_powers`, of the squares in the categories that have slopes of their own.
+
+    `tables` are those that the model implies, with the outcomes of each. Of a term whose table is a margin of
+    another the squares count as told in that one's cells; those of two terms together only where both have
+    slopes, as products of their columns are squares then.
+    """
+    rule, released = plan.policy.rules.p_percent, list[ReleasedTable]()
+    bound = rule.share * (1 + CLOSE) if rule is not None else -1.0
+    slopes = _slopes(plan)
+    for (implied, computed), outcome in zip(tables, outcomes, strict=True):
+        within = [slope for slope in slopes if slope[0] <= {*implied.factors}]
+        highest: dict[str, int] = {}
+        for _, measure, order in within:
+            highest[measure] = max(order, highest.get(measure, 2))
+        of_one = implied.crossed and len({levels for levels, _, _ in within}) < 2
+        if not highest or of_one or not outcome.released:
+            continue
+        asked = _as_correlations(plan, plan.valid, implied.plan.dimensions)
+        told = _in_groups(engine, asked, computed.table.axes, highest, still_time)
+        sums = [table for table in outcome.released if table.quantity in highest]
+        hidden = _hidden(computed.table.axes, outcome.states)
+        shown = (told[0].of_samples.units > 0) & ~hidden
+        if not all(bool((power.of_samples.closeness[shown] > bound).all()) for power in told):
+            return ReasonCode.INFLUENCE, ()
+        audit = PowerAudit(engine, asked, known.grown(released), still_time, left)
+        found = audit.audited(told, None, computed.table.axes, sums, shown)
+        if found.kept_back[shown].any():
+            return ReasonCode.DIFFERENCING, ()
+        released += found.released
+    return None, tuple(released)
+
+
+def _hidden(axes: tuple[Axis, ...], states: IntArray) -> BoolArray:
+    """Inner cells of a table that it withholds."""
+    inner = states.reshape(shape_of(axes))[tuple(slice(0, -1) for _ in axes)]
+    hidden: BoolArray = inner.reshape(-1) == State.WITHHELD
+    return hidden
+
+
+def _slopes(plan: ModelPlan) -> list[tuple[frozenset[Level], str, int]]:
+    """Factors of terms that have a measure as well, that measure, and the power whose sums errors tell."""
+    if plan.options.family not in LEAST_SQUARES:
+        return []
+    found = []
+    for term in (term for formula in plan.formulas for term in formula.terms):
+        levels = frozenset(levels_of(term, plan.coded))
+        for part in term:
+            if levels and isinstance(part, Numeric) and part.measure in plan.valid:
+                found += [(levels, part.measure, order) for order in _orders(part)]
+    return found
+
+
+def _orders(part: Numeric) -> tuple[int, ...]:
+    return (ORDERS[part.transformation],) if part.transformation in ORDERS else ()
+
+
+def _in_groups(
+    engine: Engine,
+    asked: StatisticPlan,
+    axes: tuple[Axis, ...],
+    highest: Mapping[str, int],
+    still_time: Callable[[], None],
+) -> list[ToldPower]:
+    """The powers of measures in groups, and in all of them together, computed where the records lie."""
+    groups = groups_of(asked, axes)
+    divisions, coalition = (groups, groups.together), asked.policy.rules.coalition
+    most = max(highest.values())
+    query = DivisionQuery(asked.measures, most, coalition, divisions, asked.population)
+    found = engine.moment_sums(asked.dataset, still_time).of_divisions(query)
+    return [
+        ToldPower(name, *both)
+        for name, (of_groups, whole) in zip(asked.measures, found, strict=True)
+        for both in zip(of_groups, whole, strict=True)
+        if both[0].order <= highest.get(name, 0)
+    ]
+
+
 def _told(plan: ModelPlan, people: Population) -> tuple[ToldPower, ...]:
     """The powers of measures of which a model tells the sums in its population, from its records."""
     if not len(people.unit):
@@ -114,14 +205,16 @@ def _highest(plan: ModelPlan) -> list[tuple[str, int]]:
     return sorted(highest.items())
 
 
-def _as_correlations(plan: ModelPlan, measures: tuple[str, ...]) -> StatisticPlan:
+def _as_correlations(
+    plan: ModelPlan, measures: tuple[str, ...], groups: tuple[Level, ...] = ()
+) -> StatisticPlan:
     """The statistic that tells as much of the measures."""
     return StatisticPlan(
         dataset=plan.dataset,
         policy=plan.policy,
         statistic=Statistic.CORRELATIONS,
         measures=measures,
-        groups=(),
+        groups=groups,
         having=None,
         exposed=None,
         mode_of=None,

@@ -21,7 +21,7 @@ from sdcgate.facility.left_out import without_some
 from sdcgate.facility.model_equations import equations_of
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm_up
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
-from sdcgate.facility.model_powers import audited_powers
+from sdcgate.facility.model_powers import audited_powers, audited_slopes
 from sdcgate.facility.model_records import Population, read_population
 from sdcgate.facility.model_suggestions import model_suggestion
 from sdcgate.facility.model_sums import fit_by_sums
@@ -225,6 +225,17 @@ class ModelWay:
                 why, powers = audited_powers(
                     self._engine, self._moments, hand.plan, people, outcomes, known, still_time(left), left
                 )
+                if why is None:
+                    why, more = audited_slopes(
+                        self._engine,
+                        hand.plan,
+                        hand.tables,
+                        outcomes,
+                        known.grown(powers),
+                        still_time(left),
+                        left,
+                    )
+                    powers = (*powers, *more)
         except UNPROVED:
             return ModelOutcome(Consequence.REFER, (ReasonCode.UNPROVED,), outcomes)
         if why is None:

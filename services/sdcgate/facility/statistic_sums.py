@@ -71,7 +71,7 @@ def computed_by_sums(engine: Engine, plan: StatisticPlan, in_time: Callable[[], 
     facts = _inner(table.axes, table.facts)
     if not facts.records.any():
         return None
-    groups = _groups_of(plan, table.axes)
+    groups = groups_of(plan, table.axes)
     compute = _of_measures if plan.statistic in OF_MEASURES else _of_cells
     return compute(engine, plan, groups, facts, in_time)
 
@@ -202,7 +202,7 @@ def _cross_products(products: GroupProducts) -> list[CrossProducts | None]:
     ]
 
 
-def _groups_of(plan: StatisticPlan, axes: Sequence[Axis]) -> RecordGroups:
+def groups_of(plan: StatisticPlan, axes: Sequence[Axis]) -> RecordGroups:
     """The groups in the order of their table's inner cells."""
     levels = []
     for level, axis in zip(plan.groups, axes, strict=True):
