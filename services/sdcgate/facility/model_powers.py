@@ -3,7 +3,8 @@
 Of `y ~ 1` the standard error is that of a mean, so it tells a variance; with terms, what is left unexplained
 and what is explained tell the outcome's squares, and errors those of the terms. So such a model is audited as
 the correlations of its measures would be, in its population. The error of a slope of a category tells the
-squares in that category: such a term is audited as the correlations in the groups of its table.
+squares in that category, and robust ones those of the outcome: such a term is audited as the correlations in
+the groups of its table.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ from sdcgate.methods.outputs.fits import Family
 from sdcgate.methods.outputs.formula import Numeric
 from sdcgate.methods.outputs.power_sums import power_sums
 from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.outputs.sandwich import Covariance
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.methods.rules import ReasonCode
 from sdcgate.methods.tables.sensitivity import CLOSE
@@ -82,7 +84,7 @@ def audited_powers(
     return None, found.released
 
 
-def audited_slopes(
+def audited_categories(
     engine: Engine,
     plan: ModelPlan,
     tables: Sequence[tuple[ImpliedTable, Computation]],
@@ -91,7 +93,7 @@ def audited_slopes(
     still_time: Callable[[], None],
     left: Callable[[], float],
 ) -> tuple[ReasonCode | None, tuple[ReleasedTable, ...]]:
-    """As `audited_powers`, of the squares in the categories that have slopes of their own.
+    """As `audited_powers`, of the squares in each category that errors tell.
 
     `tables` are those that the model implies, with the outcomes of each. Of a term whose table is a margin of
     another the squares count as told in that one's cells; those of two terms together only where both have
@@ -99,9 +101,9 @@ def audited_slopes(
     """
     rule, released = plan.policy.rules.p_percent, list[ReleasedTable]()
     bound = rule.share * (1 + CLOSE) if rule is not None else -1.0
-    slopes = _slopes(plan)
+    told_of = _by_categories(plan)
     for (implied, computed), outcome in zip(tables, outcomes, strict=True):
-        within = [slope for slope in slopes if slope[0] <= {*implied.factors}]
+        within = [one for one in told_of if one[0] <= {*implied.factors}]
         highest: dict[str, int] = {}
         for _, measure, order in within:
             highest[measure] = max(order, highest.get(measure, 2))
@@ -130,15 +132,21 @@ def _hidden(axes: tuple[Axis, ...], states: IntArray) -> BoolArray:
     return hidden
 
 
-def _slopes(plan: ModelPlan) -> list[tuple[frozenset[Level], str, int]]:
-    """Factors of terms that have a measure as well, that measure, and the power whose sums errors tell."""
+def _by_categories(plan: ModelPlan) -> list[tuple[frozenset[Level], str, int]]:
+    """Factors of terms, and measures with a power of which errors tell the sums in each of their categories.
+
+    Those of slopes that categories have of their own and, where errors are sums of squared residuals, the
+    outcome.
+    """
     if plan.options.family not in LEAST_SQUARES:
         return []
-    found = []
+    outcome, found = plan.formula.outcome, []
+    of_residuals = plan.options.covariance is not Covariance.CLASSICAL
+    residuals = [outcome] if of_residuals and isinstance(outcome, Numeric) else []
     for term in (term for formula in plan.formulas for term in formula.terms):
         levels = frozenset(levels_of(term, plan.coded))
-        for part in term:
-            if levels and isinstance(part, Numeric) and part.measure in plan.valid:
+        for part in (*term, *residuals) if levels else ():
+            if isinstance(part, Numeric) and part.measure in plan.valid:
                 found += [(levels, part.measure, order) for order in _orders(part)]
     return found
 

@@ -21,7 +21,7 @@ from sdcgate.facility.left_out import without_some
 from sdcgate.facility.model_equations import equations_of
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm_up
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
-from sdcgate.facility.model_powers import audited_powers, audited_slopes
+from sdcgate.facility.model_powers import audited_categories, audited_powers
 from sdcgate.facility.model_records import Population, read_population
 from sdcgate.facility.model_suggestions import model_suggestion
 from sdcgate.facility.model_sums import fit_by_sums
@@ -226,7 +226,7 @@ class ModelWay:
                     self._engine, self._moments, hand.plan, people, outcomes, known, still_time(left), left
                 )
                 if why is None:
-                    why, more = audited_slopes(
+                    why, more = audited_categories(
                         self._engine,
                         hand.plan,
                         hand.tables,

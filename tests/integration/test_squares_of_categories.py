@@ -1,4 +1,4 @@
-"""The error of a slope that a category has of its own tells the squares of the measure in that category."""
+"""Errors tell squares in each category: of a slope of its own, and robust ones those of the outcome."""
 
 import numpy as np
 import pandas as pd
@@ -84,6 +84,29 @@ def test_so_it_is_by_other_families(tmp_path, formula, kind, options) -> None:
 
     answered = ask(house, formula, kind, **options)
 
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["INFLUENCE"])
+    house.facility.close()
+
+
+@pytest.mark.parametrize("sums_from", [0, 10**9])
+@pytest.mark.parametrize("errors", ["ROBUST", "CLUSTERED"])
+def test_robust_errors_do_not_tell_the_variance_of_the_outcome_in_a_category(
+    tmp_path, monkeypatch, sums_from, errors
+) -> None:
+    """They are sums of squared residuals by category: with one factor these are deviations from its mean."""
+    monkeypatch.setattr(engines, "SUMS_FROM", sums_from)
+    house, frame = opened(tmp_path)
+    kind = model_pb2.StandardErrors.Value(f"STANDARD_ERRORS_{errors}")
+    asked = model_request("x ~ ill", dataset="people")
+    asked.standard_errors = kind
+
+    answered = house.facility.query_model(house.researcher, asked, Pace(60.0))
+
+    found = {one.name: one.standard_error for one in answered.decision.model.coefficients}
+    if found:
+        x = frame[frame.ill == 1].x
+        told = ILL**2 * (found["ill[T.1]"] ** 2 - found["Intercept"] ** 2)
+        assert abs(told / ((x - x.mean()) ** 2).sum() - 1) > 0.1
     assert (verdict(answered), reasons(answered)) == ("REFUSED", ["INFLUENCE"])
     house.facility.close()
 
