@@ -111,6 +111,20 @@ def test_robust_errors_do_not_tell_the_variance_of_the_outcome_in_a_category(
     house.facility.close()
 
 
+@pytest.mark.parametrize(
+    ("formula", "decided"),
+    [("y ~ ill:x + sex", "RELEASED"), ("y ~ ill:x + sex:x", "REFUSED"), ("x ~ ill:y + sex", "RELEASED")],
+)
+def test_terms_together_tell_squares_of_what_both_have_a_slope_of(tmp_path, formula, decided) -> None:
+    """Of some 30 who are ill and of one sex these tell the farthest to within a tenth."""
+    house, _ = opened(tmp_path, far=[])
+    asked = model_request(formula, dataset="people")
+    asked.standard_errors = model_pb2.STANDARD_ERRORS_ROBUST
+
+    assert verdict(house.facility.query_model(house.researcher, asked, Pace(60.0))) == decided
+    house.facility.close()
+
+
 def test_where_nobody_lies_far_out_it_leaves_and_the_squares_count_as_known(tmp_path) -> None:
     house, frame = opened(tmp_path, far=[])
 

@@ -7,7 +7,7 @@ squares in that category, and robust ones those of the outcome: such a term is a
 the groups of its table.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -103,12 +103,8 @@ def audited_categories(
     bound = rule.share * (1 + CLOSE) if rule is not None else -1.0
     told_of = _by_categories(plan)
     for (implied, computed), outcome in zip(tables, outcomes, strict=True):
-        within = [one for one in told_of if one[0] <= {*implied.factors}]
-        highest: dict[str, int] = {}
-        for _, measure, order in within:
-            highest[measure] = max(order, highest.get(measure, 2))
-        of_one = implied.crossed and len({levels for levels, _, _ in within}) < 2
-        if not highest or of_one or not outcome.released:
+        highest = _highest_in(implied, told_of, {table.quantity for table in outcome.released})
+        if not highest:
             continue
         asked = _as_correlations(plan, plan.valid, implied.plan.dimensions)
         told = _in_groups(engine, asked, computed.table.axes, highest, still_time)
@@ -123,6 +119,19 @@ def audited_categories(
             return ReasonCode.DIFFERENCING, ()
         released += found.released
     return None, tuple(released)
+
+
+def _highest_in(
+    implied: ImpliedTable, told_of: Sequence[tuple[frozenset[Level], str, int]], measures: Set[str]
+) -> dict[str, int]:
+    """The measures of an implied table of which powers are told in its cells, each with the highest."""
+    found: dict[str, int] = {}
+    terms: dict[str, set[frozenset[Level]]] = {}
+    for levels, measure, order in told_of:
+        if levels <= {*implied.factors} and measure in measures:
+            found[measure] = max(order, found.get(measure, 2))
+            terms.setdefault(measure, set()).add(levels)
+    return {name: order for name, order in found.items() if not implied.crossed or len(terms[name]) > 1}
 
 
 def _hidden(axes: tuple[Axis, ...], states: IntArray) -> BoolArray:
