@@ -268,7 +268,18 @@ class Attempt:
         Nothing need be proved then: whoever gets it knows what he knew. That nobody in the table has a code
         is nothing he knew, unless it has left.
         """
-        return bool((np.logical_and.reduce([*known.values()]) | self._marked_before()).all())
+        told = np.logical_and.reduce([*known.values()]) & self._units_known()
+        return bool((told | self._marked_before()).all())
+
+    def _units_known(self) -> BoolArray:
+        """Cells whose units left as they are, where records that follow from others tell of no units."""
+        if self.plan.dataset.varying is None:
+            return np.ones(len(self.facts), dtype=np.bool_)
+        known = self.known.of(COUNTS)
+        counts = [quantity for quantity in self.new if quantity.quantity == COUNTS]
+        left = [known.published.among(one.boxes) | known.empty_cells(one.table) for one in counts]
+        found: BoolArray = np.all(left, axis=0)
+        return found
 
     def _marked_before(self) -> BoolArray:
         """Cells that were withheld before, and of which that tells nothing new.
