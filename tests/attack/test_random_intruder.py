@@ -1,0 +1,108 @@
+"""Random requests to small populations: an intruder with linear programs must not learn what is withheld.
+
+Nobody thought of asking these tables together. `make test-long` asks sixty of each of many populations,
+others each time unless FRESH_EXAMPLES is 0; RANDOM_HISTORIES says how many. A failure names the fewest
+requests that tell something.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attack.random_requests import Asked, census, panel, requests
+from attack.solver_intruder import Intruder, Learnt
+from attack.told_figures import Heard, History
+from attack.world import World
+from sdcgate.facility.told_together import Together
+
+HISTORIES = int(os.environ.get("RANDOM_HISTORIES", "10"))
+FIRST = secrets.randbelow(10**6) if os.environ.get("FRESH_EXAMPLES", "0") != "0" else 10_000
+Made = Callable[[int], World]
+
+
+def heard(folder: Path, world: World, asked: list[Asked], published: Sequence[Asked] = ()) -> Heard:
+    """What a house of its own answers."""
+    folder.mkdir()
+    history = History(world, folder)
+    try:
+        for known in published:
+            history.enter(known)
+        history.ask(asked)
+        return history.heard[1]
+    finally:
+        history.close()
+
+
+def learnt(folder: Path, world: World, asked: list[Asked]) -> list[Learnt]:
+    """What the intruder learns, once all that he was told holds in truth, and something was withheld."""
+    answers = heard(folder, world, asked)
+    intruder = Intruder(answers)
+    assert intruder.untrue() == []
+    return intruder.learnt()
+
+
+def fewest(folder: Path, world: World, asked: list[Asked]) -> str:
+    """The fewest requests found by which something is learnt, and what: every request is needed."""
+    trials = (folder / f"trial-{number}" for number in range(10**6))
+    size = max(1, len(asked) // 2)
+    while True:
+        places = range(0, len(asked), size)
+        shorter = ([*asked[:at], *asked[at + size :]] for at in places)
+        found = next((few for few in shorter if few and learnt(next(trials), world, few)), None)
+        if found is not None:
+            asked = found
+        elif size == 1:
+            told = learnt(next(trials), world, asked)
+            return "\n".join(map(str, [*told, *asked]))
+        size = size if found is not None else size // 2
+
+
+@pytest.mark.parametrize(("made", "seed"), [(census, 1), (census, 3), (census, 5), (panel, 1), (panel, 3)])
+def test_random_requests_tell_nothing_that_is_withheld(tmp_path: Path, made: Made, seed: int) -> None:
+    world = made(seed)
+    asked = list(islice(requests(world, seed), 20))
+    assert not learnt(tmp_path / "house", world, asked), fewest(tmp_path, world, asked)
+
+
+def test_random_requests_tell_nothing_more_beside_what_was_published_elsewhere(tmp_path: Path) -> None:
+    world = census(5)
+    asked = (one for one in requests(world, 5) if not one.kind)
+    published, requested = list(islice(asked, 2)), list(islice(asked, 16))
+    answers = heard(tmp_path / "house", world, requested, published)
+    assert Intruder(answers).untrue() == []
+    assert Intruder(answers).learnt() == []
+
+
+def test_the_intruder_learns_where_nobody_looks_at_all_tables_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of records and of units in a panel, and of sums: a test that could not fail would show nothing."""
+    monkeypatch.setattr(Together, "telling", lambda _, left, __: np.zeros(len(left[0].boxes), dtype=bool))
+    world = panel(3)
+    found = learnt(tmp_path / "house", world, list(islice(requests(world, 3), 20)))
+    assert {one.what for one in found} >= {"records by records", "units by units", "sum by records and sum"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(HISTORIES))
+@pytest.mark.parametrize("made", [census, panel])
+def test_long_histories_tell_nothing_that_is_withheld(tmp_path: Path, made: Made, number: int) -> None:
+    seed = FIRST + number
+    world = made(seed)
+    asked = list(islice(requests(world, seed), 60))
+    assert not learnt(tmp_path / "house", world, asked), f"{seed}\n{fewest(tmp_path, world, asked)}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(HISTORIES))
+def test_long_histories_tell_nothing_more_beside_publications(tmp_path: Path, number: int) -> None:
+    seed = FIRST + number
+    world = census(seed)
+    asked = (one for one in requests(world, seed) if not one.kind)
+    published, requested = list(islice(asked, 3)), list(islice(asked, 50))
+    assert Intruder(heard(tmp_path / "house", world, requested, published)).learnt() == [], seed
