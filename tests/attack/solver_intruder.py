@@ -277,7 +277,7 @@ class Intruder:
 
 def _counts_are_wide(low: float, high: float) -> bool:
     """People come in whole numbers."""
-    return high == np.inf or math.floor(high + CLOSE) - math.ceil(low - CLOSE) >= MINIMUM
+    return not np.isfinite(high - low) or math.floor(high + CLOSE) - math.ceil(low - CLOSE) >= MINIMUM
 
 
 def _sums_are_wide(true: float, low: float, high: float) -> bool:
