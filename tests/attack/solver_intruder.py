@@ -198,9 +198,17 @@ class Intruder:
             true = float(row @ self._truth(known))
             wide = partial(_sums_are_wide, true) if of == SUM else _counts_are_wide
             low, high = program.interval(row, wide)
-            if not wide(low, high) and not self._known_before(box, row, known, wide, query):
-                what = f"{of} by {' and '.join(known)}"
-                yield Learnt(what, query, self._groups.words(box), true, low, high)
+            if wide(low, high) or self._known_before(box, row, known, wide, query):
+                continue
+            if of == UNITS and self._records_known(box, query):
+                continue
+            what = f"{of} by {' and '.join(known)}"
+            yield Learnt(what, query, self._groups.words(box), true, low, high)
+
+    def _records_known(self, box: Box, query: int) -> bool:
+        """Whether records were known when a box was withheld first: its units count as told, too, by then."""
+        row = self._row(box, RECORDS, (RECORDS,))
+        return self._known_before(box, row, (RECORDS,), _counts_are_wide, query)
 
     def _known_before(
         self, box: Box, row: np.ndarray, known: tuple[str, ...], wide: Wide, query: int
