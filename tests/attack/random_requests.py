@@ -74,6 +74,10 @@ def requests(world: World, seed: int) -> Iterator[Asked]:
 
 def _world(rng: np.random.Generator, records: pd.DataFrame, variables: tuple[Variable, ...]) -> World:
     values = rng.integers(0, MOST + 1, len(records))
+    if rng.random() < 0.5:
+        # Near the least or the greatest value by sex: then sums tell most of counts.
+        near = (records["sex"] == "f").to_numpy()
+        values = np.where(near, MOST - values // 8, values // 8)
     return World(records.assign(**{MEASURE: values}), variables, (MEASURE,), least=0.0, most=float(MOST))
 
 

@@ -88,6 +88,19 @@ def test_the_intruder_learns_where_nobody_looks_at_all_tables_together(
     assert {one.what for one in found} >= {"records by records", "units by units", "sum by records and sum"}
 
 
+def test_the_intruder_learns_counts_where_nobody_looks_at_them_beside_sums(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = census(4004)
+    asked = list(islice(requests(world, 4004), 40))
+    assert learnt(tmp_path / "house", world, asked) == []
+    monkeypatch.setattr(
+        Together, "_counts_told_by_sums", lambda _, left, __: np.zeros(len(left[0].boxes), dtype=bool)
+    )
+    found = learnt(tmp_path / "other", world, asked)
+    assert {one.what for one in found} == {"records by records and sum"}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(HISTORIES))
 @pytest.mark.parametrize("made", [census, panel])
