@@ -5,7 +5,10 @@ import pytest
 from house import build, cells, people_descriptor, verdict
 from sdcgate.engine.queries import Region
 from sdcgate.facility.boxes import expanded_region
+from sdcgate.facility.pace import Pace
 from sdcgate.methods.tables.boxes import NOBODY
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
 TOWNS = {
     "t1": ("city", "north"),
@@ -124,3 +127,20 @@ def test_cells_that_nobody_can_be_in_are_no_part_of_what_withheld_ones_are_toget
     nobody = expanded_region(dataset, Region((NOBODY,)))
     found = house.engine.region_facts(dataset, (region, nobody), (), 1)
     assert found.units.tolist() == [18, 0]
+
+
+def test_a_share_is_answered_by_what_everybody_is_and_something_else(tmp_path):
+    """All are men, so whatever they work in decides that; ages stand between the two."""
+    lines = ["sex,age,job", *(f"m,{'yo'[place % 2]},{'ab'[place % 3 == 0]}" for place in range(300))]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    house = build(tmp_path, policy="israel-cbs")
+    house.engine.register(people_descriptor({"sex": "fm", "age": "yo", "job": "ab"}, []))
+    asked = pb.QueryStatisticRequest(dataset="people", kind=statistic_pb2.STATISTIC_KIND_PROPORTION)
+    asked.having.variable = "job"
+    asked.having.codes.append("b")
+    for name in ("sex", "age"):
+        asked.groups.add(variable=name)
+    answered = house.facility.query_statistic(house.researcher, asked, Pace(60.0))
+    assert verdict(answered) == "RELEASED"
+    (share,) = answered.decision.statistic.figures
+    assert [round(value, 3) for value in share.values] == [0.333, 0.333]

@@ -58,22 +58,20 @@ def told_by_deciding(
     """Axes and filters on variables that another one decides, told by that one.
 
     Coinsurance of 95 is a set of plans. Axes side by side that one variable decides are one axis, of what
-    their codes leave of it together. One that stands apart from them (`parted`) stays as it is.
+    their codes leave of it together. Where others stand between them (`parted`) they stay as they are.
     """
     axes: dict[str, tuple[int, ...]] = {}
-    rest, last = dict(filters), ""
+    rest, apart = dict(filters), _standing_apart(dataset, list(shown))
     for name, masks in shown.items():
         deciding = dataset.variation[name].determined_by
         told, own = deciding or name, masks
+        if told in apart:
+            axes[name] = masks
+            continue
         if deciding:
             within = rest.pop(deciding, dataset.full_mask(deciding))
             own = tuple(_preimage(dataset, name, mask) & within for mask in masks)
-        if told not in axes:
-            axes[told], last = own, told
-        elif told == last:
-            axes[told] = tuple(one & other for one in axes[told] for other in own)
-        else:
-            axes[name] = masks
+        axes[told] = tuple(one & other for one in axes[told] for other in own) if told in axes else own
     for name in list(rest):
         deciding = dataset.variation[name].determined_by
         if deciding in axes:
@@ -88,6 +86,14 @@ def told_by_deciding(
 def parted(dataset: Dataset, variables: Sequence[str]) -> bool:
     """Whether others stand between variables that the same one decides: a box then tells less than it is."""
     return side_by_side(dataset, variables) != list(range(len(variables)))
+
+
+def _standing_apart(dataset: Dataset, variables: Sequence[str]) -> set[str]:
+    """Variables that are, or decide, several of some variables with others between them."""
+    told = [dataset.variation[name].determined_by or name for name in variables]
+    return {
+        name for name in told if told[told.index(name) :][: told.count(name)] != [name] * told.count(name)
+    }
 
 
 def _preimage(dataset: Dataset, variable: str, mask: int) -> int:
