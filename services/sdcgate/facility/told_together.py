@@ -77,11 +77,12 @@ class Together:
         counts = _of(left, left[0].quantity)
         of_counts = self._of_counts(counts, remaining)
         # What counts tell and what sums of each measure do are systems by themselves.
-        of_sums: list[Question] = [
+        # The longest comes first: what is left at the end others do beside it.
+        of_sums: list[Question] = [partial(self._counts_told_by_sums, left, remaining)]
+        of_sums += [
             partial(self._sums_telling, quantity, left, remaining)
             for quantity in self._watched_measures(left)
         ]
-        of_sums.append(partial(self._counts_told_by_sums, left, remaining))
         more = np.zeros(len(counts[0].table), dtype=np.bool_)
         with closing(answers([*of_counts, *of_sums])) as found:
             for _ in of_counts:
