@@ -158,6 +158,7 @@ SCORES = {
     ("mid", "t1"): (40, 10), ("mid", "t2"): (44, 18), ("mid", "t3"): (60, 17),
     ("young", "t1"): (24, 10), ("young", "t2"): (35, 17), ("young", "t3"): (45, 19),
 }  # fmt: skip
+"""People by age and town, and what every second of them has: the others have 19 for 20, else half more."""
 
 
 @cache

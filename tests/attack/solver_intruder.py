@@ -20,6 +20,8 @@ from attack.told_figures import MINIMUM, RECORDS, SUM, SUM_WIDTH, UNITS, Box, He
 from attack.world import MISSING, World
 
 CLOSE = 1e-6
+NOTHING = 1e-9
+"""Rows are of zeros and ones: a singular value below it is rounding."""
 SECONDS = 5.0
 """For one program: what takes longer is not known."""
 Wide = Callable[[float, float], bool]
@@ -275,12 +277,16 @@ class Intruder:
 
     def _follows(self, quantity: str, boxes: Sequence[Box]) -> Callable[[np.ndarray], bool]:
         """Whether what a row is of follows from the numbers of boxes."""
-        known = np.array([self._row(box, quantity, (quantity,)) for box in boxes])
-        if not len(known):
-            return lambda row: False
-        _, values, right = np.linalg.svd(known)
-        free = right[int((values > CLOSE).sum()) :]
-        return lambda row: bool(np.abs(free @ row).max(initial=0) < CLOSE)
+        return span_of([self._row(box, quantity, (quantity,)) for box in boxes])
+
+
+def span_of(rows: Sequence[np.ndarray]) -> Callable[[np.ndarray], bool]:
+    """Whether a row follows from others by adding and subtracting."""
+    if not len(rows):
+        return lambda _: False
+    _, values, right = np.linalg.svd(np.array(rows, dtype=float))
+    free = right[int((values > NOTHING).sum()) :]
+    return lambda row: bool(np.abs(free @ row).max(initial=0) < CLOSE)
 
 
 def _counts_are_wide(low: float, high: float) -> bool:

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from attack.random_requests import MEASURE, MOST, census, requests
-from attack.solver_intruder import Groups, Intruder
+from attack.solver_intruder import Groups, Intruder, span_of
 from attack.told_figures import MINIMUM, RECORDS, SUM, Box, Heard, History, Told
 from attack.world import MISSING, World
 from sdcgate.facility import judging
@@ -101,12 +101,7 @@ def _follows(groups: Groups, heard: Heard, quantity: str) -> Callable[[np.ndarra
         boxes = {
             one.box for one in heard.told if one.quantity == SUM and (not one.times or one.box in counted)
         }
-    if not boxes:
-        return lambda _: False
-    known = np.array([groups.within(box) for box in boxes], dtype=float)
-    _, values, right = np.linalg.svd(known)
-    free = right[int((values > 1e-9).sum()) :]
-    return lambda group: bool(np.abs(free @ group).max(initial=0) < 1e-7)
+    return span_of([groups.within(box) for box in boxes])
 
 
 def history_of(folder: Path, seed: int, queries: int) -> History:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from attack.populations import SCORES
 from house import build, cells, people_descriptor, verdict
 from sdcgate.cli.ledger_audit import describe
 from sdcgate.facility.ledger_audit import audit_source
@@ -9,19 +10,12 @@ from sdcgate.facility.policies import Policies
 from sdcgate.methods.tables.joint_history import Standing
 from sdcgate.policy.loading import load_policies
 
-OF_EACH = {
-    ("old", "t1"): (4, 20), ("old", "t2"): (36, 20), ("old", "t3"): (30, 20),
-    ("mid", "t1"): (40, 10), ("mid", "t2"): (44, 18), ("mid", "t3"): (60, 17),
-    ("young", "t1"): (24, 10), ("young", "t2"): (35, 17), ("young", "t3"): (45, 19),
-}  # fmt: skip
-"""People by age and town, and what every second of them has: the others have 19 for 20, else half more."""
-
 OLD_OF_T1 = frozenset({"age old", "town t1"})
 
 
 def house_of(folder, least, greatest):
     lines = ["age,town,score"]
-    for (age, town), (people, score) in OF_EACH.items():
+    for (age, town), (people, score) in SCORES.items():
         apart = -1.0 if score == 20 else 0.5
         lines += [f"{age},{town},{score + apart * (number % 2)}" for number in range(people)]
     (folder / "people.csv").write_text("\n".join(lines) + "\n")
@@ -83,7 +77,7 @@ def test_the_ledgers_audit_says_by_which_sums_a_count_is_told_too_closely(tmp_pa
 
 def test_measures_that_some_lack_are_asked_beside_one_that_everybody_has(tmp_path):
     lines = ["age,town,score,bonus"]
-    for (age, town), (people, _) in OF_EACH.items():
+    for (age, town), (people, _) in SCORES.items():
         lines += [f"{age},{town},{place % 7},{'' if place % 3 else place % 5}" for place in range(people)]
     (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
     house = build(tmp_path, policy="israel-cbs")

@@ -91,8 +91,7 @@ def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy
     dataset, known = look.dataset, withheld.of(COUNTS)
     full = known.shapes.full
     boxes = beside_deciding(dataset, known).boxes.adding_up(dataset.varying, units)
-    floor = 0 if policy.zeros_withheld else 1
-    width, atoms = policy.count_width, look.most_atoms
+    width, floor, atoms = policy.count_width, policy.count_floor, look.most_atoms
     found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring)
     computable = _computable([audited.box for audited in found], known)
     shown = known.boxes.adding_up(dataset.varying, units).within(full.keys(), units)
@@ -155,9 +154,9 @@ def _counts_beside(
     low, high = bounds_of(dataset, quantity)
     found: dict[Box, AuditedBox] = {}
     if low is not None and high is not None:
-        required = policy.count_width, 0 if policy.zeros_withheld else 1
+        required = policy.count_width, policy.count_floor
         for domain, finer in _domains_of_counts(look, history):
-            boxes = history.within(domain | {history.having}, finer)
+            boxes = history.beside_counts(domain | {history.having}, finer)
             codes = history.codes(domain)
             for one in counts_told(boxes, (low, high), codes, required, look.deadline):
                 box = history.as_counted(one.box)

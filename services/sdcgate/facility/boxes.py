@@ -4,13 +4,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import groupby
 
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Region
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
-from sdcgate.facility.plan import Plan, side_by_side
+from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import power_parts
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
@@ -85,15 +86,13 @@ def told_by_deciding(
 
 def parted(dataset: Dataset, variables: Sequence[str]) -> bool:
     """Whether others stand between variables that the same one decides: a box then tells less than it is."""
-    return side_by_side(dataset, variables) != list(range(len(variables)))
+    return bool(_standing_apart(dataset, variables))
 
 
 def _standing_apart(dataset: Dataset, variables: Sequence[str]) -> set[str]:
     """Variables that are, or decide, several of some variables with others between them."""
-    told = [dataset.variation[name].determined_by or name for name in variables]
-    return {
-        name for name in told if told[told.index(name) :][: told.count(name)] != [name] * told.count(name)
-    }
+    told = [name for name, _ in groupby(dataset.variation[name].determined_by or name for name in variables)]
+    return {name for name in told if told.count(name) > 1}
 
 
 def _preimage(dataset: Dataset, variable: str, mask: int) -> int:

@@ -119,11 +119,10 @@ class _Beside:
         }
         if not (told_first or (width.floor and hidden)):
             return None
-        boxes, codes = history.within(domain, self.finer), history.codes(domain)
+        boxes, codes = history.beside_counts(domain, self.finer), history.codes(domain)
         if not (boxes.uncounted and boxes.published):
             return None
         found = counts_beside(boxes, one.bounds, codes)
-        measured = extent.truth.measured(one.quantity, frozenset(codes))
         key = ("counts", width, found.rest_on, tuple(sorted(codes.items())), self.finer)
         return _Look(
             self,
@@ -133,8 +132,7 @@ class _Beside:
             hidden,
             Required(width.least, width.floor, found.record),
             extent.deadline,
-            measured,
-            None if measured is None else found.held(measured),
+            extent.truth.measured(one.quantity, frozenset(codes)),
             key,
             set(one.known.told.get(key, ())),
             one.wide.setdefault(key, set()),
@@ -158,7 +156,6 @@ class _Look:
     required: Required
     deadline: Deadline
     measured: Measured | None = field(repr=False)
-    held: Held | None = field(repr=False)
     key: tuple[object, ...]
     told: set[Box]
     """Counts that were too close before: they are not looked at any more. It grows."""
@@ -167,15 +164,18 @@ class _Look:
 
     def open(self) -> list[Box]:
         """Counts of which it is asked how close they are."""
-        return [box for box in self.found.secrets if box not in self.told and box not in self.wide]
+        return [box for box in self.found.secrets if self._is_open(box)]
+
+    def _is_open(self, box: Box) -> bool:
+        return box not in self.told and box not in self.wide
 
     def blamed(self) -> list[set[Box]]:
         """For counts that fresh boxes help to bound too closely these boxes."""
         if not self.open():
             return []
-        secrets = self._all()
-        system = self._system(secrets)
-        asked = np.array([box not in self.told and box not in self.wide for box in secrets], dtype=np.bool_)
+        secrets, held = self._all(), None if self.measured is None else self.found.held(self.measured)
+        system = self._system(secrets, held)
+        asked = np.array([self._is_open(box) for box in secrets], dtype=np.bool_)
         question = Question(
             asked,
             np.array([box in self.fresh for box in system.published], dtype=np.bool_),
@@ -187,10 +187,10 @@ class _Look:
         if not close.any():
             return []
         secrets, close = self._only(secrets, close)
-        system = self._system(secrets)
+        system = self._system(secrets, held)
         now = count_bounds(system, self.required, self.deadline, close)
         self._settled(now.unproved)
-        before = self._before(secrets, now.narrow)
+        before = self._before(secrets, held, now.narrow)
         self._note(secrets[place] for place in np.flatnonzero(before).tolist())
         rows = [
             {box for row in told_by(now.found, place) if (box := system.published[row]) in self.fresh}
@@ -217,23 +217,21 @@ class _Look:
             return secrets, chosen
         return [secrets[place] for place in np.flatnonzero(chosen).tolist()], chosen[chosen]
 
-    def _before(self, secrets: list[Box], narrow: BoolArray) -> BoolArray:
+    def _before(self, secrets: list[Box], held: Held | None, narrow: BoolArray) -> BoolArray:
         """Which of the narrow counts were so without anything fresh, shape (secrets,)."""
         if not narrow.any():
             return narrow
         old = {box: amount for box, amount in self.found.published.items() if box not in self.fresh}
-        system = joint_system(self._domain, old, secrets, self.found.full, room=ROOM, held=self.held)
+        system = joint_system(self._domain, old, secrets, self.found.full, room=ROOM, held=held)
         fresh = np.array([box in self.hidden for box in secrets], dtype=np.bool_)
         before = count_bounds(system, self.required, self.deadline, narrow, fresh)
         self._settled(before.unproved)
         return before.narrow
 
-    def _system(self, secrets: Sequence[Box]) -> JointSystem:
+    def _system(self, secrets: Sequence[Box], held: Held | None) -> JointSystem:
         """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""
         found = self.found
-        return joint_system(
-            self._domain, found.published, secrets, found.full, self.fresh, ROOM, held=self.held
-        )
+        return joint_system(self._domain, found.published, secrets, found.full, self.fresh, ROOM, held=held)
 
     @property
     def _domain(self) -> Variables:

@@ -128,14 +128,13 @@ class MeasureHistory:
             complete,
             records,
             having,
-            self._uncounted(domain, finer),
-            only_sums,
+            only_sums=only_sums,
         )
 
-    def _uncounted(self, domain: Set[str], finer: bool) -> set[Box]:
-        """Withheld counts within some variables, of those who have the measure or of all."""
+    def beside_counts(self, domain: Set[str], finer: bool) -> MeasureBoxes:
+        """As `within`, with the withheld counts of those who have the measure, or of all."""
         hidden = self._told(self.counts.secrets_within(domain), domain, finer)
-        return {self.counted(box) for box in hidden}
+        return replace(self.within(domain, finer), uncounted={self.counted(box) for box in hidden})
 
     def counted(self, box: Box) -> Box:
         """A box of counts as one of parts: those of who has the measure, or all."""

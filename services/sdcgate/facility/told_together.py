@@ -159,8 +159,7 @@ class Together:
 
     def _count_width(self) -> Width:
         """How uncertain a withheld count must stay."""
-        policy = self.plan.policy
-        return Width(policy.count_width, 0 if policy.zeros_withheld else 1)
+        return Width(self.plan.policy.count_width, self.plan.policy.count_floor)
 
     def _watched_measures(self, left: Sequence[ReleasedTable]) -> list[str]:
         """The table's measures, and those of which something was withheld earlier: counts bound sums."""

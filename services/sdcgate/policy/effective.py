@@ -148,6 +148,11 @@ class EffectivePolicy:
         object.__setattr__(self, "hash", hash_of(self))
 
     @property
+    def count_floor(self) -> int:
+        """What everybody knows a withheld count to be at least."""
+        return 0 if self.zeros_withheld else 1
+
+    @property
     def statistic_rules(self) -> StatisticRules:
         """The rules on statistics, those on the cells that their groups are among them."""
         return self.statistics.rules(self.rules, self.models.rules.fit)
