@@ -31,6 +31,7 @@ class Asked:
     kind: str = ""
     having: tuple[str, tuple[str, ...]] | None = None
     """Of a proportion: a variable and some of its codes."""
+    margins: bool = True
 
 
 def census(seed: int) -> World:
@@ -55,7 +56,7 @@ def panel(seed: int) -> World:
 def requests(world: World, seed: int) -> Iterator[Asked]:
     """Requests without end: one to three variables, up to two filters, counts, sums, means and shares.
 
-    Totals and both counts are always asked for: they count as told by every table, asked for or not.
+    Three in four tables are asked with totals, and as many with both counts.
     """
     draw = random.Random(seed)
     while True:
@@ -69,7 +70,7 @@ def requests(world: World, seed: int) -> Iterator[Asked]:
                 having = _some(draw, draw.choice([one for one in world.variables if one not in chosen]))
             yield Asked(dimensions, conditions, kind=kind, having=having)
         else:
-            yield Asked(dimensions, conditions, _figures(draw))
+            yield Asked(dimensions, conditions, _figures(draw), margins=draw.random() < 0.75)
 
 
 def _world(rng: np.random.Generator, records: pd.DataFrame, variables: tuple[Variable, ...]) -> World:
@@ -103,4 +104,6 @@ def _some(draw: random.Random, variable: Variable) -> tuple[str, tuple[str, ...]
 def _figures(draw: random.Random) -> tuple[str, ...]:
     kinds = ["", f"SUM:{MEASURE}", f"MEAN:{MEASURE}", "TOTAL_PERCENT"]
     (more,) = draw.choices(kinds, [0.4, 0.3, 0.2, 0.1])
-    return ("UNITS", "RECORDS", *([more] if more else []))
+    both = ("UNITS", "RECORDS")
+    counts = both if draw.random() < 0.75 else draw.choice([both[:1], both[1:], () if more else both])
+    return (*counts, *([more] if more else []))

@@ -218,9 +218,8 @@ def both(one: Box, other: Box) -> Box:
 
 def _table_request(asked: Asked) -> pb.QueryTableRequest:
     filters = {name.replace(":", "__"): codes for name, codes in asked.filter.items()}
-    made: pb.QueryTableRequest = table_request(
-        "people", rows=asked.dimensions, figures=asked.figures, **filters
-    )
+    asked_for = {"rows": asked.dimensions, "figures": asked.figures, "margins": asked.margins}
+    made: pb.QueryTableRequest = table_request("people", **asked_for, **filters)
     return made
 
 

@@ -27,6 +27,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.ports import ProtectionService
 from sdcgate.facility.protection import Protected, as_before, make_problem, protect
+from sdcgate.facility.telling import told_figures
 from sdcgate.facility.told_together import Together
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
@@ -36,6 +37,7 @@ from sdcgate.methods.tables.attrition import attrition_within
 from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.cell_costs import CostKind, cell_costs
 from sdcgate.methods.tables.empty_cells import empty_beside_few
+from sdcgate.methods.tables.joint_boxes import PERHAPS, RECORDS
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
@@ -237,15 +239,14 @@ class Attempt:
                 if problem is None and must.any():
                     known = self.together.known_cells(self.new, self.known)
                     problem = self._problem(known)
-                    if self._tells_nothing_new(known):
-                        return self._released(
-                            as_before(self.plan, problem, must), self._left(known, must), inspector
-                        )
+                    found = as_before(self.plan, problem, must)
+                    if self._tells_nothing_new(known, found.marked):
+                        return self._released(found, self._left(known, found), inspector)
                 if problem is not None:
                     found = protect(self.plan, problem, must, service, inspector, remaining, found.witnesses)
                 if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
                     break
-                left = self._left(known, found.secret)
+                left = self._left(known, found)
                 more = self.together.revealing(left)
                 if not more.any():
                     more = self.together.telling(left, remaining)
@@ -262,24 +263,34 @@ class Attempt:
             return self._refused(found)
         return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
 
-    def _tells_nothing_new(self, known: Mapping[str, BoolArray]) -> bool:
+    def _tells_nothing_new(self, known: Mapping[str, BoolArray], marked: BoolArray) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.
 
         Nothing need be proved then: whoever gets it knows what he knew. That nobody in the table has a code
         is nothing he knew, unless it has left.
         """
-        told = np.logical_and.reduce([*known.values()]) & self._units_known()
-        return bool((told | self._marked_before()).all())
+        old = np.logical_and.reduce([*known.values()]) | self._marked_before()
+        return bool(old.all()) and not self._tells_first(known, marked)
 
-    def _units_known(self) -> BoolArray:
-        """Cells whose units left as they are, where records that follow from others tell of no units."""
-        if self.plan.dataset.varying is None:
-            return np.ones(len(self.facts), dtype=np.bool_)
-        known = self.known.of(COUNTS)
-        counts = [quantity for quantity in self.new if quantity.quantity == COUNTS]
-        left = [known.published.among(one.boxes) | known.empty_cells(one.table) for one in counts]
-        found: BoolArray = np.all(left, axis=0)
-        return found
+    def _tells_first(self, known: Mapping[str, BoolArray], marked: BoolArray) -> bool:
+        """Whether anything that the table tells of cells was not told for sure, of the same figures.
+
+        What follows from sums that were is no news, but for persons, who do not add up as records do.
+        """
+        adding = RECORDS if self.plan.dataset.varying is not None else PERHAPS
+        for quantity, told in zip(self.new, self._told_figures(marked), strict=True):
+            before = self.known.of(quantity.quantity)
+            follows = np.where(known[quantity.quantity] & (before.sure is None), adding, 0)
+            sure = before.surely().boxes
+            surely = np.array([sure.told(box) for box in quantity.boxes], dtype=np.int64)
+            if (told & PERHAPS & ~(surely | follows)).any():
+                return True
+        return False
+
+    def _told_figures(self, marked: BoolArray) -> list[IntArray]:
+        """What the answer tells of each quantity, with these cells marked; see `telling`."""
+        axes, additive = self.computed.axes, self.computed.units_additive
+        return told_figures(self.plan, axes, additive, self.new, marked)
 
     def _marked_before(self) -> BoolArray:
         """Cells that were withheld before, and of which that tells nothing new.
@@ -317,18 +328,20 @@ class Attempt:
         by_detail = np.any([differences.by_detail for differences in found], axis=0)
         return by_filter, by_detail
 
-    def _left(self, known: Mapping[str, BoolArray], secret: BoolArray) -> list[ReleasedTable]:
-        """The table as it would leave.
+    def _left(self, known: Mapping[str, BoolArray], found: Protected) -> list[ReleasedTable]:
+        """The table as it would leave, and what that tells.
 
-        What is withheld now and is known from before, or is withheld as a share only, counts as known.
+        What is withheld now and is known from before, or is withheld as a share only, counts as known. Of
+        totals that were not asked for, and do not follow, nothing is told.
         """
-        return [
-            replace(
-                q.with_states(_states(secret & ~known[q.quantity])),
-                told=self._told(q.quantity, secret & known[q.quantity]),
-            )
-            for q in self.new
-        ]
+        secret, left = found.secret, list[ReleasedTable]()
+        for quantity, figures in zip(self.new, self._told_figures(found.marked), strict=True):
+            before = secret & known[quantity.quantity]
+            states = np.where((figures != 0) | before, State.PUBLISHED, State.ABSENT)
+            states[secret & ~before] = State.WITHHELD
+            told = self._told(quantity.quantity, before)
+            left.append(replace(quantity.with_states(states), told=told, figures=figures))
+        return left
 
     def _told(self, quantity: str, cells: BoolArray) -> Told:
         """Cells withheld though they are known, and which of them break a rule in a quantity."""
@@ -352,7 +365,7 @@ class Attempt:
             # As if the population were too small: that it is not would be told of a number that is withheld.
             return self._population_held(population, ReasonCode.MINIMUM_BASE)
         if self.versions is not None:
-            left = self._left(self.together.known_cells(self.new, self.versions.own), found.secret)
+            left = self._left(self.together.known_cells(self.new, self.versions.own), found)
         codes = (ReasonCode.MINIMUM_UNITS,) if found.marked.any() else ()
         return Outcome(None, codes, _states(found.marked), tuple(self.findings), self.judgement, tuple(left))
 

@@ -11,9 +11,9 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.boxes import compressed, occurring_places
 from sdcgate.facility.knowledge import KnownQuantity
 from sdcgate.methods.tables.boxes import Box, BoxTable
+from sdcgate.methods.tables.joint_boxes import Counts
 
-NOBODY_THERE = (0, 0)
-"""Records and units."""
+NOBODY_THERE = Counts(0, 0)
 
 
 def beside_deciding(dataset: Dataset, counts: KnownQuantity, new: Iterable[BoxTable] = ()) -> KnownQuantity:
@@ -28,7 +28,10 @@ def beside_deciding(dataset: Dataset, counts: KnownQuantity, new: Iterable[BoxTa
         if name in dataset.variation and dataset.variation[name].determined_by in names
         for box in _impossible(dataset, name)
     ]
-    return replace(counts, boxes=counts.boxes.grown(empty, ())) if empty else counts
+    if not empty:
+        return counts
+    sure = None if counts.sure is None else counts.sure.grown(empty, ())
+    return replace(counts, boxes=counts.boxes.grown(empty, ()), sure=sure)
 
 
 def _impossible(dataset: Dataset, name: str) -> Iterator[Box]:

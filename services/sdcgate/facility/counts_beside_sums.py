@@ -5,14 +5,14 @@ With bounds of single values on both sides sums bound counts as well: where the 
 each, or nearly so, and those in trade next to nothing, hardly anybody in the west is in trade.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
 
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Wide, Width, covering
-from sdcgate.facility.joint_sums import MOST_ATOMS, MeasureHistory, domain_of_counts, variables
+from sdcgate.facility.joint_sums import MOST_ATOMS, MeasureHistory, certain, domain_of_counts, variables
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
@@ -46,6 +46,12 @@ class OfMeasure:
     """What everybody knows single values to be at least and at most."""
     wide: Wide = field(repr=False)
     """Counts that earlier turns of the same table have seen to be uncertain enough; it grows."""
+    only: Set[Box] | None = None
+    """The counts that are asked for; all where it is None."""
+
+    def surely(self) -> "OfMeasure":
+        """The same with what is told for sure."""
+        return replace(self, known=self.known.surely(), new=[table.surely() for table in self.new])
 
 
 def telling_counts(
@@ -70,13 +76,35 @@ def telling_counts(
     Raises:
         JointlyUnproved: it cannot be told in time.
     """
-    first = new_counts[0].table
-    kept_back = np.zeros(len(first), dtype=np.bool_)
     hides = known_counts.boxes.secret or any(table.withheld() for table in new_counts)
     # What a table tells by itself its own proof knows.
     telling = [one for one in measures if not (one.known.empty and (known_counts.empty or not one.new))]
     if not (telling and hides):
-        return kept_back
+        return np.zeros(len(new_counts[0].table), dtype=np.bool_)
+    kept_back, told = _telling(telling, known_counts, new_counts, width, extent)
+    again = [
+        replace(one, only=told[one.quantity])
+        for one in telling
+        if told.get(one.quantity) and not certain(one.known, known_counts, one.new, new_counts)
+    ]
+    if again:
+        # What may have been told before is looked at again by what was for sure.
+        tables = [table.surely() for table in new_counts]
+        sure = [one.surely() for one in again]
+        kept_back |= _telling(sure, known_counts.surely(), tables, width, extent)[0]
+    return kept_back
+
+
+def _telling(
+    telling: Sequence[OfMeasure],
+    known_counts: KnownQuantity,
+    new_counts: Sequence[ReleasedTable],
+    width: Width,
+    extent: Extent,
+) -> tuple[BoolArray, dict[str, set[Box]]]:
+    """Cells to keep back, and of each measure the counts that were told before."""
+    first = new_counts[0].table
+    kept_back = np.zeros(len(first), dtype=np.bool_)
     histories = [
         MeasureHistory.of(one.quantity, one.known, known_counts, one.new, new_counts) for one in telling
     ]
@@ -91,7 +119,7 @@ def telling_counts(
         if blamed := look.blamed():
             kept_back[covering([look.beside.cells(rows) for rows in blamed], first.records)] = True
             break
-    return kept_back
+    return kept_back, {look.beside.measure.quantity: look.told for look in looks}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +151,7 @@ class _Beside:
         if not (boxes.uncounted and boxes.published):
             return None
         found = counts_beside(boxes, one.bounds, codes)
-        key = ("counts", width, found.rest_on, tuple(sorted(codes.items())), self.finer)
+        key = ("counts", width, one.only is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
         return _Look(
             self,
             found,
@@ -167,7 +195,8 @@ class _Look:
         return [box for box in self.found.secrets if self._is_open(box)]
 
     def _is_open(self, box: Box) -> bool:
-        return box not in self.told and box not in self.wide
+        only = self.beside.measure.only
+        return box not in self.told and box not in self.wide and (only is None or box in only)
 
     def blamed(self) -> list[set[Box]]:
         """For counts that fresh boxes help to bound too closely these boxes."""

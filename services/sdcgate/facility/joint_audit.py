@@ -4,7 +4,7 @@ The linear span finds what can be computed exactly; this finds what can be bound
 negative and by published zeros, within as many variables as time allows.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -16,7 +16,7 @@ from sdcgate.facility.joint_look import Extent, Look, Wide, Width, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS, JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_scopes import scopes
 from sdcgate.methods.tables.modular import unhurried
@@ -50,15 +50,10 @@ def questions(
     # What a table tells by itself its own proof knows.
     if (known.empty and not known.boxes.limits) or not (known.boxes.secret or withholds):
         return []
-    boxes = known.boxes
-    for new in tables:
-        boxes = boxes.grown(new.published(), new.withheld())
-    audit = _Audit(known, tables, width, extent, {} if wide is None else wide)
-    names = frozenset(name for new in tables for name in new.table.variables())
-    fresh = {box for new in tables for box, _ in new.published() if box not in known.published}
-    asked: list[Question] = [partial(audit.of_records, boxes.adding_up(varying, False), names, fresh)]
+    audit = _Audit(known, tables, width, extent, {} if wide is None else wide, varying)
+    asked: list[Question] = [partial(audit.looked, units=False)]
     if varying is not None:
-        asked.append(partial(audit.of_units, boxes.adding_up(varying, True), names - varying, fresh))
+        asked.append(partial(audit.looked, units=True))
     return asked
 
 
@@ -69,32 +64,73 @@ class _Audit:
     width: Width
     extent: Extent
     wide: Wide
+    varying: Set[str] | None
 
-    def of_records(self, boxes: JointBoxes, first: Set[str], fresh: Set[Box]) -> BoolArray:
-        return self._looked(boxes, first, fresh - computable(self.known, self.tables), units=False)
-
-    def of_units(self, boxes: JointBoxes, first: Set[str], fresh: Set[Box]) -> BoolArray:
-        return self._looked(boxes, first, fresh, units=True)
-
-    def _looked(self, boxes: JointBoxes, first: Set[str], fresh: Set[Box], units: bool) -> BoolArray:
-        """Cells to keep back; the variables that are looked at begin with the `first`."""
-        known, width, extent = self.known, self.width, self.extent
-        full = dict(known.shapes.full)
-        for new in self.tables:
-            full |= new.table.full
-        hidden = {box for new in self.tables for box in new.withheld() if not known.boxes.withheld(box)}
-        held = partial(extent.truth.held, units)
-        look = Look(
-            fresh, hidden, lambda _: width.least, width.floor, extent.deadline, wide=self.wide, held=held
-        )
-        domain = joint_domain(first, boxes, full, extent.atoms)
-        found = scopes(boxes, domain, full, _group(self.tables), fresh, units)
-        blamed = [rows for scope in found for rows in look.noted(scope, known.told, (width, units))]
-        cells = {box: cell for new in self.tables for cell, box in enumerate(new.boxes)}
-        kept_back = np.zeros(len(self.tables[0].table), dtype=np.bool_)
-        which = [{cells[box] for box in rows} for rows in blamed]
-        kept_back[covering(which, self.tables[0].table.records)] = True
+    def looked(self, units: bool) -> BoolArray:
+        """Cells to keep back. What may have been told before is looked at again by what was for sure."""
+        kept_back, told = self._by(self.known, self.tables, units)
+        if told and not self._certain:
+            surely = [new.surely() for new in self.tables]
+            kept_back |= self._by(self.known.surely(), surely, units, told)[0]
         return kept_back
+
+    @property
+    def _certain(self) -> bool:
+        return self.known.sure is None and all(new.certain for new in self.tables)
+
+    def _by(
+        self,
+        known: KnownQuantity,
+        tables: Sequence[ReleasedTable],
+        units: bool,
+        only: Set[Box] | None = None,
+    ) -> tuple[BoolArray, Set[Box]]:
+        """Cells to keep back for the sake of all that is withheld, or of some, and what was told before."""
+        width, extent = self.width, self.extent
+        boxes = known.boxes
+        for new in tables:
+            boxes = boxes.grown(new.published(), new.withheld())
+        boxes, names = boxes.adding_up(self.varying, units), set[str]()
+        full = dict(known.shapes.full)
+        for new in tables:
+            full |= new.table.full
+            names.update(new.table.variables())
+        if units:
+            names -= self.varying or set()
+        fresh = told_first(known.boxes, tables, units)
+        if not units and self._certain:
+            fresh -= computable(known, tables)
+        hidden = {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
+        look = Look(
+            fresh,
+            hidden,
+            lambda _: width.least,
+            width.floor,
+            extent.deadline,
+            wide=self.wide,
+            held=partial(extent.truth.held, units),
+            only=only,
+        )
+        domain = joint_domain(names, boxes, full, extent.atoms)
+        found = scopes(boxes, domain, full, _group(tables), fresh, units)
+        required = (width, units, only is None)
+        blamed = [rows for scope in found for rows in look.noted(scope, known.told, required)]
+        cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
+        kept_back = np.zeros(len(tables[0].table), dtype=np.bool_)
+        which = [{cells[box] for box in rows} for rows in blamed]
+        kept_back[covering(which, tables[0].table.records)] = True
+        return kept_back, look.told_before
+
+
+def told_first(before: JointBoxes, tables: Iterable[ReleasedTable], units: bool = False) -> set[Box]:
+    """Boxes of which tables tell the records, the units or the sum, and nothing told them before."""
+    told = UNITS if units else RECORDS
+    return {
+        box
+        for new in tables
+        for box, counts in new.published()
+        if counts.told & told and not before.told(box) & told
+    }
 
 
 def _group(tables: Sequence[ReleasedTable]) -> dict[str, int]:

@@ -96,6 +96,10 @@ class Look:
     """What earlier turns of the same table have seen; it grows."""
     held: Callable[[Variables], Held | None] = field(default=lambda _: None, repr=False)
     """What people have in truth of the joint codes of variables, where it is known."""
+    only: Set[Box] | None = None
+    """The withheld boxes that are asked for; all where it is None."""
+    told_before: set[Box] = field(default_factory=set, repr=False)
+    """Withheld boxes that were told too closely before, within any scope; it grows."""
 
     def noted(
         self, scope: Scope, notes: dict[Hashable, frozenset[Box]], required: Hashable
@@ -113,6 +117,7 @@ class Look:
         found = self.blamed(scope, told, self.wide.setdefault(key, set()))
         if told:
             notes[key] = frozenset(told)
+        self.told_before.update(told)
         return found
 
     def blamed(self, scope: Scope, told: set[Box], wide: set[Box] | None = None) -> list[set[Box]]:
@@ -130,8 +135,13 @@ class Look:
         # Of what is told already nothing is known but its sums, or that it is not empty.
         secrets = [box for box in scope.secrets if self.floor or box not in told]
         wide = set() if wide is None else wide
-        narrow, before = self._narrow(scope, secrets, told | wide)
-        wide.update(box for box, close in zip(secrets, narrow, strict=True) if not close and box not in told)
+        settled = told | wide
+        if self.only is not None:
+            settled.update(box for box in secrets if box not in self.only)
+        narrow, before = self._narrow(scope, secrets, settled)
+        wide.update(
+            box for box, close in zip(secrets, narrow, strict=True) if not close and box not in settled
+        )
         if narrow.any():
             before |= self._before(scope, secrets, narrow & ~before)
             told.update(secrets[place] for place in np.flatnonzero(before).tolist())

@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
+from sdcgate.facility.joint_audit import told_first
 from sdcgate.facility.joint_look import Extent, Look, Wide, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.facility.powers import Bounds
@@ -161,7 +162,7 @@ class MeasureHistory:
         """Boxes within a domain that new tables tell first: of the measure, or counts where these count."""
         found = set[Box]()
         for before, new in tables:
-            told = [box for table in new for box, _ in table.published() if box not in before.published]
+            told = told_first(before.boxes, new)
             inside = [box for box in told if all(name in domain for name, _ in box)]
             found.update(map(self.plain, self._told(inside, domain, finer)))
         return found
@@ -208,27 +209,46 @@ def telling_sums(
     Raises:
         JointlyUnproved: it cannot be told in time.
     """
-    first = new_counts[0].table
-    kept_back = np.zeros(len(first), dtype=np.bool_)
     # What a table tells by itself its own proof knows.
     nothing_before = known.empty and known_counts.empty
     hides = known.boxes.secret or any(table.withheld() for table in new)
     if nothing_before or bounds == (None, None) or not hides:
-        return kept_back
+        return np.zeros(len(new_counts[0].table), dtype=np.bool_)
+    seen = {} if wide is None else wide
+    given = known, known_counts, new, new_counts
+    kept_back, told = _telling(quantity, given, bounds, share, extent, seen)
+    if told and not certain(*given):
+        # What may have been told before is looked at again by what was for sure.
+        kept_back |= _telling(quantity, surely(*given), bounds, share, extent, seen, told)[0]
+    return kept_back
+
+
+def _telling(
+    quantity: str,
+    given: "Given",
+    bounds: Bounds,
+    share: float,
+    extent: Extent,
+    wide: Wide,
+    only: Set[Box] | None = None,
+) -> tuple[BoolArray, Set[Box]]:
+    """Cells to keep back for the sake of all that is withheld, or of some, and what was told before."""
+    known, known_counts, new, new_counts = given
+    first, nothing = new_counts[0].table, frozenset[Box]()
+    kept_back = np.zeros(len(first), dtype=np.bool_)
     history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
     domain = history.domain(history.shared(variables(new or new_counts)), MOST_ATOMS)
-    told_first = history.told_first(domain, [(known, new), (known_counts, new_counts)])
-    if not told_first:
-        return kept_back
+    told = history.told_first(domain, [(known, new), (known_counts, new_counts)])
+    if not told:
+        return kept_back, nothing
     boxes, codes = history.within(domain), history.codes(domain)
     if not boxes.secrets:
-        return kept_back
+        return kept_back, nothing
     cells = {
         history.plain(box): cell for table in (*new, *new_counts) for cell, box in enumerate(table.boxes)
     }
     found = amounts(boxes, bounds, codes, share)
-    fresh = found.published.keys() & set(chain.from_iterable(map(in_all_parts, told_first)))
-    seen = {} if wide is None else wide
+    fresh = found.published.keys() & set(chain.from_iterable(map(in_all_parts, told)))
     measured = extent.truth.measured(quantity, frozenset(codes))
     truth = None if measured is None else found.held(measured)
     look = Look(
@@ -238,14 +258,41 @@ def telling_sums(
         0,
         extent.deadline,
         ROOM,
-        seen,
+        wide,
         lambda _: truth,
+        only,
     )
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
-    blamed = look.noted(scope, known.told, ("sums", share, *found.rest_on))
+    blamed = look.noted(scope, known.told, ("sums", share, only is None, *found.rest_on))
     which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
     kept_back[covering(which, first.records)] = True
-    return kept_back
+    return kept_back, look.told_before
+
+
+Given = tuple[KnownQuantity, KnownQuantity, Sequence[ReleasedTable], Sequence[ReleasedTable]]
+"""What has left of a measure and of counts, and new tables of each."""
+
+
+def certain(
+    known: KnownQuantity,
+    known_counts: KnownQuantity,
+    new: Sequence[ReleasedTable],
+    new_counts: Sequence[ReleasedTable],
+) -> bool:
+    """Whether all that left or is about to tells all its figures for sure."""
+    tables = (*new, *new_counts)
+    return known.sure is None and known_counts.sure is None and all(table.certain for table in tables)
+
+
+def surely(
+    known: KnownQuantity,
+    known_counts: KnownQuantity,
+    new: Sequence[ReleasedTable],
+    new_counts: Sequence[ReleasedTable],
+) -> Given:
+    """What of that is told for sure."""
+    tables = [table.surely() for table in new], [table.surely() for table in new_counts]
+    return known.surely(), known_counts.surely(), *tables
 
 
 def domain_of_counts(

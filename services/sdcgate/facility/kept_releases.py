@@ -1,7 +1,7 @@
 """What the ledger keeps of a release, to compare later answers with: written, and read back."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,8 @@ def release_bytes(
                 facts=facts_to_message(part.facts),
                 known=part.told.cells,
                 unsafe=part.told.unsafe,
+                figures=b"" if part.figures is None else part.figures.astype(np.uint8).tobytes(),
+                everything=part.figures is None,
             )
     for table in noisy.tables if noisy is not None else ():
         release.noisy.add(
@@ -108,7 +110,13 @@ def _table(part: release_pb2.ReleasedBoxes) -> ReleasedTable:
     table = BoxTable.from_bytes(part.boxes)
     facts = facts_from_message(part.facts, len(table))
     told = Told(tuple(part.known), tuple(part.unsafe))
-    return ReleasedTable(part.quantity, table, facts, tuple(table.boxes()), told)
+    released = ReleasedTable(part.quantity, table, facts, tuple(table.boxes()), told)
+    if part.everything:
+        return released
+    # Of answers that were recorded without it nobody knows what they told.
+    if not part.figures:
+        return released.perhaps()
+    return replace(released, figures=np.frombuffer(part.figures, dtype=np.uint8).astype(np.int64))
 
 
 def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:

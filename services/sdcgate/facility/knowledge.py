@@ -13,7 +13,7 @@ from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
 from sdcgate.methods.tables.empty_boxes import within_empty
-from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
+from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, SURELY, Counts, JointBoxes
 from sdcgate.methods.tables.joint_sums import Amount
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
 from sdcgate.methods.tables.released_cells import ReleasedCells
@@ -53,16 +53,35 @@ class ReleasedTable:
     boxes: tuple[Box, ...] = field(repr=False)
     """The boxes of the table's cells."""
     told: Told = NOTHING_TOLD
+    figures: IntArray | None = field(default=None, repr=False)
+    """What the answer told of published cells, as flags of `joint_boxes`, shape (cells,); None: all of it."""
 
     def with_states(self, states: IntArray) -> "ReleasedTable":
         """The same cells in other states."""
         return replace(self, table=replace(self.table, states=states))
 
+    def surely(self) -> "ReleasedTable":
+        """The same with what it told for sure, and nothing else."""
+        return self if self.figures is None else replace(self, figures=self.figures >> SURELY)
+
+    def perhaps(self) -> "ReleasedTable":
+        """The same where nobody may know a figure of a cell, nor may be taken not to."""
+        everything = np.full(len(self.boxes), PERHAPS, dtype=np.int64)
+        return replace(self, figures=everything if self.figures is None else self.figures & PERHAPS)
+
+    @property
+    def certain(self) -> bool:
+        """Whether every published cell told all its figures, for sure."""
+        return self.figures is None or bool(
+            (self.figures[self.table.of_state(State.PUBLISHED)] == EVERYTHING).all()
+        )
+
     def published(self) -> list[tuple[Box, Counts]]:
-        """Boxes of published cells with their records and units."""
-        columns = (self.table.states.tolist(), self.table.records.tolist(), self.facts.units.tolist())
-        cells = zip(self.boxes, *columns, strict=True)
-        return [(box, (records, units)) for box, state, records, units in cells if state == State.PUBLISHED]
+        """Boxes of published cells with their records and units, and what the answer told of these."""
+        figures = np.full(len(self.boxes), EVERYTHING) if self.figures is None else self.figures
+        columns = (self.table.records.tolist(), self.facts.units.tolist(), figures.tolist())
+        cells = zip(self.boxes, self.table.states.tolist(), map(Counts, *columns), strict=True)
+        return [(box, counts) for box, state, counts in cells if state == State.PUBLISHED]
 
     def withheld(self) -> list[Box]:
         """Boxes of withheld cells."""
@@ -169,6 +188,8 @@ class KnownQuantity:
     populations: Seen = field(default_factory=Seen, repr=False)
     """Records and marks of cells that were withheld: the same people under two names count once."""
     shapes: Shapes = field(default_factory=Shapes)
+    sure: JointBoxes | None = None
+    """The boxes with what was told of them for sure; None where all that has left told all its figures so."""
     told: dict[Hashable, frozenset[Box]] = field(default_factory=dict, repr=False)
     """Withheld boxes that were found to be told too closely, by what was required and what was looked at
     together; noted as found.
@@ -181,6 +202,10 @@ class KnownQuantity:
     def empty(self) -> bool:
         """Whether nothing of the quantity has left."""
         return not self.shapes.filters
+
+    def surely(self) -> "KnownQuantity":
+        """The same with what was told for sure of boxes; its span is as it was, and so are its notes."""
+        return self if self.sure is None else replace(self, boxes=self.sure, sure=None)
 
     def withheld_before(self, new: ReleasedTable) -> BoolArray:
         """Cells of a table that were withheld once, in any shape, and never published; shape (cells,).
@@ -274,7 +299,7 @@ class KnownQuantity:
 
     def released_sums(self, new: BoxTable) -> tuple[IntArray, ...]:
         """Sets of inner cells of a new table whose sum was released before and is none of its cells."""
-        return covered_by_cells(new, self.boxes.within(set(new.variables())))
+        return covered_by_cells(new, self.boxes.told_within(set(new.variables())))
 
     def grown(self, known: ReleasedTable) -> "KnownQuantity":
         """With one more table."""
@@ -284,6 +309,10 @@ class KnownQuantity:
             self._add(span, known)
             # What this told, as a publication elsewhere may, no later table can be refused for.
             span.give_up_caught()
+        sure = None
+        if self.sure is not None or not known.certain:
+            told = known.surely().published()
+            sure = (self.boxes if self.sure is None else self.sure).grown(told, known.withheld())
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
         populations = known.populations()
@@ -294,14 +323,17 @@ class KnownQuantity:
             {**self.amounts, **dict(known.amounts())},
             self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),
             self.shapes.grown(known.table),
+            sure,
             dict(self.told),
         )
 
     def limited(self, limit: PopulationLimit) -> "KnownQuantity":
         """With a group that is known to have so many units at most."""
         shapes = replace(self.shapes, full={**limit.full, **self.shapes.full})
-        boxes = self.boxes.limited(limit.box, limit.units)
-        return replace(self, boxes=boxes, shapes=shapes, told=dict(self.told))
+        boxes, sure = self.boxes.limited(limit.box, limit.units), self.sure
+        if sure is not None:
+            sure = sure.limited(limit.box, limit.units)
+        return replace(self, boxes=boxes, sure=sure, shapes=shapes, told=dict(self.told))
 
     def _add(self, span: Span, new: ReleasedTable) -> None:
         """Add the published cells of a table and watch those that are withheld for the first time."""

@@ -167,6 +167,7 @@ class ModelPlan:
             margins=True,
             project=self.project,
             valid=valid,
+            beneath=True,
         )
 
     def canonical(self) -> bytes:

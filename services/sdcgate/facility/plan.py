@@ -88,6 +88,8 @@ class Plan:
     project: str
     valid: tuple[str, ...] = ()
     """Measures without which a record does not count."""
+    beneath: bool = False
+    """Whether it lies beneath a model or a statistic: of it no figure leaves."""
 
     @property
     def layout(self) -> Layout:

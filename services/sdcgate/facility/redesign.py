@@ -201,9 +201,11 @@ class _Search:
         if coarser is None:
             return False
         self._tried += 1
-        released = self._redesigner.released_whole(coarser, self._known, self._deadline.left)
-        if released is None:
+        found = self._redesigner.released_whole(coarser, self._known, self._deadline.left)
+        if found is None:
             return False
+        # That it would leave whole tells of its cells, and none of their figures.
+        released = tuple(table.perhaps() for table in found)
         # The next are judged as if this one had left: all of them together are told.
         known = self._known.grown(released)
         if released and self._redesigner.takes_space(coarser, self._known, known, self._deadline.left):

@@ -102,6 +102,7 @@ class StatisticPlan:
             margins=True,
             project=self.project,
             valid=tuple(sorted(valid)),
+            beneath=True,
         )
 
     def canonical(self) -> bytes:

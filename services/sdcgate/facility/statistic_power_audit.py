@@ -322,7 +322,7 @@ class PowerAudit:
 
     def _telling(self, look: _Look, table: ReleasedTable) -> BoolArray:
         """Cells without which no withheld sum of powers is bounded too closely."""
-        counts = ReleasedTable(COUNTS, table.table, table.facts, table.boxes)
+        counts = ReleasedTable(COUNTS, table.table, table.facts, table.boxes).perhaps()
         policy = self._plan.policy
         return telling_sums(
             table.quantity,

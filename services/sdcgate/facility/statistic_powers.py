@@ -178,7 +178,7 @@ def power_table(
     facts = Facts(units=units, records=boxes.records, measures=(measure,))
     return PowerTable(
         told,
-        ReleasedTable(told.quantity, boxes, facts, tuple(boxes.boxes())),
+        ReleasedTable(told.quantity, boxes, facts, tuple(boxes.boxes())).perhaps(),
         inner,
         placed(parts.totals, whole.totals),
         placed(parts.closeness, whole.closeness, np.inf),

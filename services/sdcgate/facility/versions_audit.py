@@ -210,7 +210,7 @@ def _shown(left: VersionLeft, quantity: str) -> dict[Box, float]:
             continue
         shown = set(truly_published(table)) - {NOBODY}
         amounts = dict(table.amounts())
-        counts = {box: records for box, (records, _) in table.published()}
+        counts = {box: counts.records for box, counts in table.published()}
         found |= {box: amounts[box].total if quantity != COUNTS else float(counts[box]) for box in shown}
     return found
 

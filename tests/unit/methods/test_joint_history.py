@@ -1,13 +1,13 @@
 """What stands of every box that was ever withheld, with the arithmetic where it is told."""
 
-from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_history import Standing, audit_history
 from sdcgate.methods.tables.solver import Deadline
 from three_variables import FULL, box
 
 
 def audited(published, secret, seconds=10.0, most=100):
-    boxes = JointBoxes().grown(((cell, (count, 0)) for cell, count in published.items()), secret)
+    boxes = JointBoxes().grown(((cell, Counts(count, 0)) for cell, count in published.items()), secret)
     found = audit_history(boxes, FULL, 3, 0, most, Deadline(seconds))
     return {one.box: one for one in found}
 
@@ -22,7 +22,7 @@ def test_a_box_that_others_bound_is_refuted_with_sums_that_add_up_to_its_bounds(
 
 
 def test_a_most_that_a_refusal_told_stands_in_the_arithmetic_as_such():
-    known = [(box(), (30, 30)), (box(age=1), (28, 28))]
+    known = [(box(), Counts(30, 30)), (box(age=1), Counts(28, 28))]
     boxes = JointBoxes().grown(known, [box(age=1, sex=1)]).limited(box(sex=2), 1)
     (found,) = audit_history(boxes, FULL, 3, 0, 100, Deadline(10.0))
     assert (found.standing, found.lowest, found.highest) == (Standing.REFUTED, 27.0, 28.0)
@@ -74,7 +74,7 @@ def test_a_box_that_left_later_is_withheld_no_more():
 
 
 def test_units_are_looked_at_where_they_are_asked_for():
-    counts = {box(): (60, 30), box(age=1): (48, 28), box(sex=1): (40, 27)}
+    counts = {box(): Counts(60, 30), box(age=1): Counts(48, 28), box(sex=1): Counts(40, 27)}
     boxes = JointBoxes().grown(counts.items(), [box(age=1, sex=1)])
     (by_records,) = audit_history(boxes, FULL, 13, 0, 100, Deadline(10.0))
     (by_units,) = audit_history(boxes, FULL, 13, 0, 100, Deadline(10.0), units=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdcgate.methods.tables import joint_search
 from sdcgate.methods.tables.boxes import NOBODY
-from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals, told_by
 from sdcgate.methods.tables.joint_reduction import everything_of, reduced
@@ -168,8 +168,10 @@ def test_what_contradicts_itself_or_takes_too_long_is_unproved():
 
 
 def test_boxes_are_found_by_the_variables_that_they_restrict():
-    first = JointBoxes().grown([(box(age=1), (4, 3)), (box(), (9, 5))], [box(age=2), box(age=1, sex=1)])
-    known = first.grown([(box(age=2), (3, 2)), (NOBODY, (0, 0))], [box(town=1)])
+    first = JointBoxes().grown(
+        [(box(age=1), Counts(4, 3)), (box(), Counts(9, 5))], [box(age=2), box(age=1, sex=1)]
+    )
+    known = first.grown([(box(age=2), Counts(3, 2)), (NOBODY, Counts(0, 0))], [box(town=1)])
     assert known.within({"age"}) == {box(age=1): 4, box(): 9, box(age=2): 3}
     assert known.within({"age"}, units=True) == {box(age=1): 3, box(): 5, box(age=2): 2}
     assert known.within(set()) == {box(): 9}
@@ -187,8 +189,8 @@ def test_boxes_are_found_by_the_variables_that_they_restrict():
     ("most", "expected"), [(1, {"age"}), (6, {"age", "sex"}), (9, {"age", "sex"}), (12, set(FULL))]
 )
 def test_a_domain_grows_by_what_adds_most_boxes_as_far_as_its_size_allows(most, expected):
-    by_sex = [(box(age=a, sex=s), (1, 1)) for a in (1, 2, 4) for s in (1, 2)]
-    known = JointBoxes().grown([*by_sex, (box(age=1, town=1), (1, 1))], [])
+    by_sex = [(box(age=a, sex=s), Counts(1, 1)) for a in (1, 2, 4) for s in (1, 2)]
+    known = JointBoxes().grown([*by_sex, (box(age=1, town=1), Counts(1, 1))], [])
     assert joint_domain({"age"}, known, FULL, most) == expected
 
 

@@ -7,7 +7,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from sdcgate.methods.tables.boxes import make_box
-from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
 from sdcgate.methods.tables.joint_reduction import Question
 from sdcgate.methods.tables.joint_scopes import scopes
@@ -35,7 +35,7 @@ def table(town, **filters):
 
 
 def known(published, secret, limits=()):
-    boxes = JointBoxes().grown(((cell, (count, count)) for cell, count in published.items()), secret)
+    boxes = JointBoxes().grown(((cell, Counts(count, count)) for cell, count in published.items()), secret)
     for cell in limits:
         boxes = boxes.limited(cell, limits[cell])
     return boxes

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdcgate.methods.tables.combinations import Combinations
-from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_history import Standing, audit_history
 from sdcgate.methods.tables.joint_witnesses import Everything, wide_over_everything
 from sdcgate.methods.tables.solver import Deadline
@@ -84,7 +84,7 @@ def test_a_history_is_proved_over_all_variables_where_few_do_not_settle_it():
         for cell in (box(), box(age=1), box(sex=1), box(town=1, sex=1), box(age=1, town=1))
     }
     history = JointBoxes().grown(
-        ((cell, (count, 0)) for cell, count in published.items()), [box(age=1, sex=1)]
+        ((cell, Counts(count, 0)) for cell, count in published.items()), [box(age=1, sex=1)]
     )
     within = audit_history(history, FULL, 3, 0, 4, Deadline(10.0))
     assert [one.standing for one in within] == [Standing.WIDE]

@@ -3,18 +3,38 @@
 Records add up over any boxes; units do where no unit has records in several of them. Boxes of variables that
 vary within a unit are left out where units are looked at.
 
+A box may have left by its records and not by its units, and what a share or a mean tells of a count it tells
+perhaps: that is reckoned with as known, and counts as news once it is shown.
+
 A joint audit is about some variables: it takes every box that restricts no others, whatever table it was in.
 """
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from sdcgate.methods.tables.boxes import NOBODY, Box
 
 Variables = frozenset[str]
 Masks = Mapping[str, frozenset[int]]
-Counts = tuple[int, int]
-"""Records and units."""
+RECORDS, UNITS = 1, 2
+"""What may be told of a box, as flags; of a measure the first stands for its sum."""
+SURELY = 2
+"""By so many bits the flags of what is told for sure are shifted."""
+PERHAPS = RECORDS | UNITS
+EVERYTHING = PERHAPS | PERHAPS << SURELY
+
+
+class Counts(NamedTuple):
+    """What a box has, and what is told of it."""
+
+    records: int
+    units: int
+    told: int = EVERYTHING
+
+    def with_more(self, earlier: "Counts | None") -> "Counts":
+        """With what was told earlier."""
+        return self if earlier is None else self._replace(told=self.told | earlier.told)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +50,14 @@ class JointBoxes:
     """Boxes of which it is known that they have so many units at most."""
 
     def grown(self, published: Iterable[tuple[Box, Counts]], secret: Iterable[Box]) -> "JointBoxes":
-        """With more boxes. That nobody is in nobody's box tells nothing."""
+        """With more boxes, those of which anything is told. That nobody is in nobody's box tells nothing."""
         left, kept, masks = dict(self.published), dict(self.secret), dict(self.masks)
         counts: dict[Variables, dict[Box, Counts]] = {}
         for box, count in published:
-            counts.setdefault(variables_of(box), {})[box] = count
+            if count.told:
+                names = variables_of(box)
+                shown = counts.setdefault(names, {})
+                shown[box] = count.with_more(shown.get(box, left.get(names, {}).get(box)))
         withheld: dict[Variables, dict[Box, None]] = {}
         for box in secret:
             withheld.setdefault(variables_of(box), {})[box] = None
@@ -87,14 +110,31 @@ class JointBoxes:
 
     def within(self, variables: Set[str], units: bool = False) -> dict[Box, int]:
         """Published boxes that restrict no other variables, with their records or their units."""
+        told = UNITS if units else RECORDS
         found = {
-            box: counts[1 if units else 0]
+            box: counts.units if units else counts.records
             for names, boxes in self.published.items()
             if names <= variables
             for box, counts in boxes.items()
+            if counts.told & told
         }
         found.pop(NOBODY, None)
         return found
+
+    def told(self, box: Box) -> int:
+        """What has been told of a box."""
+        counts = self.published.get(variables_of(box), {}).get(box)
+        return 0 if counts is None else counts.told
+
+    def told_within(self, variables: Set[str]) -> dict[Box, int]:
+        """Boxes that restrict no other variables, of which anything was told, with their records."""
+        return {
+            box: counts.records
+            for names, boxes in self.published.items()
+            if names <= variables
+            for box, counts in boxes.items()
+            if box != NOBODY
+        }
 
     def without(self, variables: Set[str]) -> "JointBoxes":
         """The boxes that restrict none of some variables."""
@@ -112,17 +152,18 @@ class JointBoxes:
         return {
             box: most
             for box, most in self.limits.items()
-            if (names := variables_of(box)) <= variables and box not in self.published.get(names, ())
+            if variables_of(box) <= variables and not self.told(box) & UNITS
         }
 
-    def secrets_within(self, variables: Set[str]) -> list[Box]:
-        """Withheld boxes that restrict no other variables and never left."""
+    def secrets_within(self, variables: Set[str], units: bool = False) -> list[Box]:
+        """Withheld boxes that restrict no other variables, and whose records, or units, never left."""
+        told = UNITS if units else RECORDS
         return [
             box
             for names, boxes in self.secret.items()
             if names <= variables
             for box in boxes
-            if box != NOBODY and box not in self.published.get(names, {})
+            if box != NOBODY and not self.told(box) & told
         ]
 
     def masks_within(self, variables: Set[str]) -> dict[str, frozenset[int]]:

@@ -131,10 +131,10 @@ def audit_history(
         units: look at units, which add up over these boxes, rather than at records.
         occurring: which joint codes of variables people have; nothing is looked at over all of them without.
     """
-    secrets = boxes.secrets_within(set(full))
+    secrets = boxes.secrets_within(set(full), units)
 
     def looked(domain: Variables) -> _Looked:
-        published, within = boxes.within(domain, units), boxes.secrets_within(domain)
+        published, within = boxes.within(domain, units), boxes.secrets_within(domain, units)
         limits = boxes.limits_within(domain)
         return _Looked(domain, full, published, within, width, floor, limits=limits)
 

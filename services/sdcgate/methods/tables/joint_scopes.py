@@ -55,7 +55,7 @@ def scopes(
         fresh: boxes that are new.
         units: look at units rather than records.
     """
-    published, secrets = boxes.within(domain, units), boxes.secrets_within(domain)
+    published, secrets = boxes.within(domain, units), boxes.secrets_within(domain, units)
     limits = boxes.limits_within(domain)
     whole = [Scope(domain, full, published, secrets, limits)]
     by_variables = _by_variables(boxes, domain)
@@ -70,7 +70,11 @@ def scopes(
     return [
         Scope(domain, {**full, **masks}, within, [box for box in secrets if box in inside], limited),
         Scope(
-            names, full, boxes.within(names, units), boxes.secrets_within(names), boxes.limits_within(names)
+            names,
+            full,
+            boxes.within(names, units),
+            boxes.secrets_within(names, units),
+            boxes.limits_within(names),
         ),
     ]
 

@@ -1,0 +1,111 @@
+"""What an answer tells of the cells of a table: by the figures that were asked, and totals that were not.
+
+A table is judged and protected as though all of it left. What it told is less: no total that was not asked
+for and does not follow from the cells that are there, and nothing of persons where only records were asked.
+What is noted as told too early could be told later of what is withheld first by then, as nothing new.
+
+Percentages tell counts, and those that they are shares of, perhaps: up to their rounding, and only together
+with one count. Means tell sums so, and what their groups count; sums may tell how many there are. That is
+reckoned with as known, and is news once it is shown.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sdcgate.facility.figures import denominators
+from sdcgate.facility.knowledge import COUNTS, ReleasedTable
+from sdcgate.facility.plan import PERCENTAGES, Plan
+from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.methods.cells import Axis, BoolArray, IntArray, additive_relations, leaf_cells
+from sdcgate.methods.tables.joint_boxes import PERHAPS, RECORDS, SURELY, UNITS
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
+
+OF_COUNTS = {table_pb2.STATISTIC_RECORDS: RECORDS, table_pb2.STATISTIC_UNITS: UNITS}
+SUMS = (table_pb2.STATISTIC_SUM, table_pb2.STATISTIC_WEIGHTED_SUM)
+
+
+def told_figures(
+    plan: Plan, axes: tuple[Axis, ...], units_additive: bool, new: Sequence[ReleasedTable], marked: BoolArray
+) -> list[IntArray]:
+    """What an answer tells of each quantity of a table's cells, as flags of `joint_boxes`, (cells,) each.
+
+    Args:
+        plan: the table as it was asked.
+        axes: its axes.
+        units_additive: whether units of its totals follow from those of its cells.
+        new: its quantities, counts first.
+        marked: cells that the answer marks as withheld, shape (cells,).
+    """
+    asked = np.ones(len(marked), dtype=np.bool_) if plan.margins else leaf_cells(axes)
+    wholes = _shown_as_wholes(plan, axes)
+    whole = new[0]
+    found = []
+    for table in new:
+        lacking = table.quantity == COUNTS and table is not whole
+        shown, perhaps = _of_counts(plan) if table.quantity == COUNTS else _of_sums(plan, table, whole)
+        if lacking:
+            # How many have a measure no count shows, but the mean may.
+            shown = 0
+        if plan.beneath:
+            shown, perhaps = 0, PERHAPS
+        told = np.where(asked & ~marked, shown << SURELY | shown | perhaps, 0)
+        told = _with_totals(axes, units_additive, told)
+        if wholes is not None and table is whole:
+            # What is marked for the sake of a share counts as told, as what it is a share of does.
+            told |= np.where(marked | wholes, RECORDS if plan.dataset.varying is not None else PERHAPS, 0)
+        nobody = (table.table.records == 0) & (told != 0)
+        surely = told >> SURELY != 0
+        told = np.where(nobody, np.where(surely, PERHAPS << SURELY | PERHAPS, PERHAPS), told)
+        found.append(told.astype(np.int64))
+    return found
+
+
+def _shown_as_wholes(plan: Plan, axes: tuple[Axis, ...]) -> BoolArray | None:
+    """Cells that others are shown as shares of, shape (cells,); None where there are no shares."""
+    if not plan.with_percentages:
+        return None
+    shares = denominators(axes, plan.layout)
+    found = np.zeros(shares.shape[1], dtype=np.bool_)
+    found[shares.reshape(-1)] = True
+    return found
+
+
+def _of_counts(plan: Plan) -> tuple[int, int]:
+    """What figures tell of counts where they are shown, for sure and perhaps."""
+    statistics = {figure.statistic for figure in plan.figures}
+    shown = sum(flag for statistic, flag in OF_COUNTS.items() if statistic in statistics)
+    if plan.dataset.varying is None:
+        # Units are records.
+        return (PERHAPS if shown else 0), PERHAPS
+    only_counts = statistics <= OF_COUNTS.keys()
+    return shown, 0 if only_counts else RECORDS if statistics <= {*OF_COUNTS, *PERCENTAGES} else PERHAPS
+
+
+def _of_sums(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[int, int]:
+    """What figures tell of a measure's sums, for sure and perhaps."""
+    measure, weighted = (
+        table.quantity.removeprefix(WEIGHTED_PREFIX),
+        table.quantity.startswith(WEIGHTED_PREFIX),
+    )
+    sums = any(figure.statistic == SUMS[weighted] and figure.measure == measure for figure in plan.figures)
+    counted, _ = _of_counts(plan)
+    # A mean is a sum beside the number of those who have the measure, where all do.
+    counted_too = not weighted and counted & RECORDS and table.table.records is whole.table.records
+    mean = any(
+        figure.statistic == table_pb2.STATISTIC_MEAN and figure.measure == measure for figure in plan.figures
+    )
+    return (PERHAPS if sums or (mean and counted_too) else 0), PERHAPS
+
+
+def _with_totals(axes: tuple[Axis, ...], units_additive: bool, told: IntArray) -> IntArray:
+    """With totals that follow as all that they are made of is told, shape (cells,)."""
+    relations = additive_relations(axes)
+    adding = ~0 if units_additive else ~(UNITS | UNITS << SURELY)
+    if not len(relations) or bool((told != 0).all()):
+        return told
+    told = told.copy()
+    for _ in axes:
+        parts = np.bitwise_and.reduceat(told[relations.children], relations.offsets[:-1]) & adding
+        np.bitwise_or.at(told, relations.parents, parts)
+    return told
