@@ -123,7 +123,8 @@ def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> Audite
     else:
 
         def parts(domain: Variables) -> Amounts:
-            return amounts(history.within(domain), bounds, history.codes(domain), share)
+            finer = history.may_cut_finer(domain, look.most_atoms)
+            return amounts(history.within(domain, finer), bounds, history.codes(domain), share)
 
         those, atoms = of_measure.boxes, look.most_atoms
         found = audit_sums(those, history.full, history.having, parts, atoms, look.deadline, look.occurring)

@@ -1,6 +1,6 @@
 """What fresh boxes tell, together with all that left, of withheld ones: of counts, or of a measure's sums."""
 
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -98,6 +98,8 @@ class Look:
     """What people have in truth of the joint codes of variables, where it is known."""
     only: Set[Box] | None = None
     """The withheld boxes that are asked for; all where it is None."""
+    beside: Mapping[Box, float] = field(default_factory=dict, repr=False)
+    """Other withheld boxes, not asked for, of which everybody knows that they have so much at least."""
     told_before: set[Box] = field(default_factory=set, repr=False)
     """Withheld boxes that were told too closely before, within any scope; it grows."""
 
@@ -130,7 +132,7 @@ class Look:
             JointlyUnproved: it cannot be told in time.
         """
         shown = scope.published.keys() | scope.limits.keys()
-        if not (self.fresh & shown or (self.floor and self.hidden)):
+        if not (self.fresh & shown or ((self.floor or self.beside) and self.hidden)):
             return []
         # Of what is told already nothing is known but its sums, or that it is not empty.
         secrets = [box for box in scope.secrets if self.floor or box not in told]
@@ -152,9 +154,9 @@ class Look:
             # Others tell nothing; and prices must not rest on which of them were noted before.
             secrets, narrow = [secrets[place] for place in np.flatnonzero(narrow).tolist()], narrow[narrow]
         system = self._system(scope, secrets)
-        widths = self.widths(secrets)
-        wanted = Explained.ONE_OF_ALIKE
-        found = self._settled(joint_intervals(system, widths, self.floor, self.deadline, narrow, wanted))
+        wanted, asked = Explained.ONE_OF_ALIKE, self._with_others(narrow)
+        widths, floors = self._widths(secrets), self._floors(secrets)
+        found = self._settled(joint_intervals(system, widths, floors, self.deadline, asked, wanted))
         blamed = [
             {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
             for secret in sorted(found.used)
@@ -169,7 +171,7 @@ class Look:
         return joint_system(
             scope.domain,
             scope.published,
-            secrets,
+            [*secrets, *self.beside],
             scope.full,
             self.fresh,
             self.room,
@@ -187,13 +189,13 @@ class Look:
             return asked, asked.copy()
         system = self._system(scope, secrets)
         question = Question(
-            asked,
+            self._with_others(asked),
             np.array([box in self.fresh for box in system.published], dtype=np.bool_),
-            np.array([box in self.hidden for box in secrets], dtype=np.bool_),
+            np.array([box in self.hidden for box in (*secrets, *self.beside)], dtype=np.bool_),
         )
-        widths = self.widths(secrets)
-        found = self._settled(joint_bounds(system, widths, self.floor, self.deadline, question))
-        return found.narrow, found.told_before
+        widths, floors = self._widths(secrets), self._floors(secrets)
+        found = self._settled(joint_bounds(system, widths, floors, self.deadline, question))
+        return found.narrow[: len(secrets)], found.told_before[: len(secrets)]
 
     def _before(self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray) -> BoolArray:
         """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""
@@ -201,14 +203,28 @@ class Look:
             return narrow
         before = {box: amount for box, amount in scope.published.items() if box not in self.fresh}
         limits = {box: most for box, most in scope.limits.items() if box not in self.fresh}
-        floors = np.array([0.0 if box in self.hidden else self.floor for box in secrets])
-        held = self.held(scope.domain)
+        others, held = [*secrets, *self.beside], self.held(scope.domain)
+        floors = np.where([box in self.hidden for box in others], 0.0, self._floors(secrets))
         system = joint_system(
-            scope.domain, before, secrets, scope.full, room=self.room, limits=limits, held=held
+            scope.domain, before, others, scope.full, room=self.room, limits=limits, held=held
         )
-        question = replace(everything_of(system), asked=narrow)
-        widths = self.widths(secrets)
-        return self._settled(joint_bounds(system, widths, floors, self.deadline, question)).narrow
+        question = replace(everything_of(system), asked=self._with_others(narrow))
+        widths = self._widths(secrets)
+        found = self._settled(joint_bounds(system, widths, floors, self.deadline, question))
+        return found.narrow[: len(secrets)]
+
+    def _with_others(self, asked: BoolArray) -> BoolArray:
+        """Flags of secrets and of those beside them, which are not asked for."""
+        return np.append(asked, np.zeros(len(self.beside), dtype=np.bool_))
+
+    def _widths(self, secrets: Sequence[Box]) -> FloatArray:
+        """The widths of secrets and of those beside them."""
+        own = np.broadcast_to(np.asarray(self.widths(secrets), dtype=np.float64), (len(secrets),))
+        return np.append(own, np.zeros(len(self.beside)))
+
+    def _floors(self, secrets: Sequence[Box]) -> FloatArray:
+        """What secrets and those beside them are known to have at least."""
+        return np.array([*(self.floor for _ in secrets), *self.beside.values()], dtype=np.float64)
 
     def _settled(self, found: JointIntervals) -> JointIntervals:
         """What was found, if it is everything and no time was short: another way leads to other prices."""

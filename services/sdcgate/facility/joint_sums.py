@@ -84,9 +84,24 @@ class MeasureHistory:
                 return box[:place] + box[place + 1 :]
         return box
 
-    def domain(self, first: Set[str], most_atoms: int) -> Variables:
-        """The variables to look at together, beginning with some."""
-        return joint_domain({*first, self.having}, self.boxes, self.full, most_atoms)
+    def domain(self, first: Set[str], most_atoms: int) -> tuple[Variables, bool]:
+        """The variables to look at together, beginning with some, and whether counts may cut finer.
+
+        Finer than the measure's own boxes do: as long as that makes no more codes. Then variables that only
+        counts have are looked at as well.
+        """
+        domain = joint_domain({*first, self.having}, self.boxes, self.full, most_atoms)
+        if not self.may_cut_finer(domain, most_atoms):
+            return domain, False
+        return joint_domain(domain, self._together(), self.full, most_atoms), True
+
+    def may_cut_finer(self, domain: Set[str], most_atoms: int) -> bool:
+        """Whether a domain has few enough codes even as counts cut them, too."""
+        return joint_atoms(domain, self._together(), self.full) <= most_atoms
+
+    def _together(self) -> JointBoxes:
+        """Boxes of counts, and by what masks the measure's own cut."""
+        return self.counts.without({self.having}).cut_by(self.masks())
 
     def shared(self, names: Set[str]) -> Variables:
         """Variables, of some, by which some box of the measure is restricted."""
@@ -134,8 +149,11 @@ class MeasureHistory:
 
     def beside_counts(self, domain: Set[str], finer: bool) -> MeasureBoxes:
         """As `within`, with the withheld counts of those who have the measure, or of all."""
-        hidden = self._told(self.counts.secrets_within(domain), domain, finer)
-        return replace(self.within(domain, finer), uncounted={self.counted(box) for box in hidden})
+        return replace(self.within(domain, finer), uncounted=self.marked(domain, finer))
+
+    def marked(self, domain: Set[str], finer: bool) -> set[Box]:
+        """Withheld counts within some variables as boxes of parts: everybody knows that none is empty."""
+        return {self.counted(box) for box in self._told(self.counts.secrets_within(domain), domain, finer)}
 
     def counted(self, box: Box) -> Box:
         """A box of counts as one of parts: those of who has the measure, or all."""
@@ -188,6 +206,7 @@ def telling_sums(
     new_counts: Sequence[ReleasedTable],
     bounds: Bounds,
     share: float,
+    floor: int,
     extent: Extent,
     wide: Wide | None = None,
 ) -> BoolArray:
@@ -203,6 +222,7 @@ def telling_sums(
         new_counts: their counts, in theirs; of the same cells.
         bounds: what everybody knows single values to be at least and at most.
         share: least width of a withheld sum, as a share of it.
+        floor: what everybody knows a withheld count to be at least.
         extent: when to give up, and what people have in truth; how many codes are looked at is `MOST_ATOMS`.
         wide: what earlier turns of the same table have seen of this measure to be uncertain enough.
 
@@ -216,10 +236,10 @@ def telling_sums(
         return np.zeros(len(new_counts[0].table), dtype=np.bool_)
     seen = {} if wide is None else wide
     given = known, known_counts, new, new_counts
-    kept_back, told = _telling(quantity, given, bounds, share, extent, seen)
+    kept_back, told = _telling(quantity, given, bounds, share, floor, extent, seen)
     if told and not certain(*given):
         # What may have been told before is looked at again by what was for sure.
-        kept_back |= _telling(quantity, surely(*given), bounds, share, extent, seen, told)[0]
+        kept_back |= _telling(quantity, surely(*given), bounds, share, floor, extent, seen, told)[0]
     return kept_back
 
 
@@ -228,6 +248,7 @@ def _telling(
     given: "Given",
     bounds: Bounds,
     share: float,
+    floor: int,
     extent: Extent,
     wide: Wide,
     only: Set[Box] | None = None,
@@ -237,23 +258,26 @@ def _telling(
     first, nothing = new_counts[0].table, frozenset[Box]()
     kept_back = np.zeros(len(first), dtype=np.bool_)
     history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
-    domain = history.domain(history.shared(variables(new or new_counts)), MOST_ATOMS)
-    told = history.told_first(domain, [(known, new), (known_counts, new_counts)])
+    domain, finer = history.domain(history.shared(variables(new or new_counts)), MOST_ATOMS)
+    told = history.told_first(domain, [(known, new), (known_counts, new_counts)], finer)
     if not told:
         return kept_back, nothing
-    boxes, codes = history.within(domain), history.codes(domain)
+    boxes, codes = history.within(domain, finer), history.codes(domain)
     if not boxes.secrets:
         return kept_back, nothing
     cells = {
         history.plain(box): cell for table in (*new, *new_counts) for cell, box in enumerate(table.boxes)
     }
     found = amounts(boxes, bounds, codes, share)
+    beside = dict.fromkeys(sorted(history.marked(domain, finer)), floor * found.record) if floor else {}
+    marks = (box for table in new_counts for box in table.withheld() if not known_counts.boxes.withheld(box))
+    hidden = beside.keys() & set(map(history.counted, marks))
     fresh = found.published.keys() & set(chain.from_iterable(map(in_all_parts, told)))
     measured = extent.truth.measured(quantity, frozenset(codes))
     truth = None if measured is None else found.held(measured)
     look = Look(
         fresh,
-        set(),
+        hidden,
         lambda those: as_array(found.widths, those),
         0,
         extent.deadline,
@@ -261,6 +285,7 @@ def _telling(
         wide,
         lambda _: truth,
         only,
+        beside,
     )
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
     blamed = look.noted(scope, known.told, ("sums", share, only is None, *found.rest_on))

@@ -332,6 +332,7 @@ class PowerAudit:
             [counts],
             bounds_of(self._plan.dataset, table.quantity),
             policy.sum_width,
+            policy.count_floor,
             Extent(
                 policy.joint_codes, Deadline(min(self._remaining(), policy.protection_time_limit_ms / 1000))
             ),

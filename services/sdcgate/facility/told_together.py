@@ -98,11 +98,12 @@ class Together:
         self, quantity: str, left: Sequence[ReleasedTable], remaining: Callable[[], float]
     ) -> BoolArray:
         known, counts = self.known.of(quantity), left[0].quantity
-        bounds, share = bounds_of(self.plan.dataset, quantity), self.plan.policy.sum_width
+        bounds, policy = bounds_of(self.plan.dataset, quantity), self.plan.policy
+        share, floor = policy.sum_width, policy.count_floor
         wide, extent = self.wide.setdefault(quantity, {}), self._extent(remaining)
         of_counts = self.known.of(counts)
         new, new_counts = _of(left, quantity), _of(left, counts)
-        return telling_sums(quantity, known, of_counts, new, new_counts, bounds, share, extent, wide)
+        return telling_sums(quantity, known, of_counts, new, new_counts, bounds, share, floor, extent, wide)
 
     def _counts_told_by_sums(
         self, left: Sequence[ReleasedTable], remaining: Callable[[], float]

@@ -56,6 +56,7 @@ def told(known, table, share=0.1, seconds=10.0):
         [counts],
         bounds,
         share,
+        0,
         Extent(600, Deadline(seconds)),
     )
     return np.flatnonzero(found).tolist()
@@ -98,6 +99,7 @@ def told_by_counts(known, counts, bounds, share):
         [counts],
         bounds,
         share,
+        0,
         Extent(600, Deadline(10.0)),
     )
     return np.flatnonzero(found).tolist()
