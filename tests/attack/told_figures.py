@@ -105,6 +105,14 @@ class Heard:
                 total = float(records[MEASURE].sum() if figure is None else figure)
                 self.tell(BEFORE, box, QUANTITIES.get(name, SUM), total, 0.0)
 
+    def know_unused_codes(self) -> None:
+        """Takes in which codes nobody has: that counts as known, as docs/limits.md says."""
+        for variable in self.world.variables:
+            for code in [*variable.codes, MISSING]:
+                if not (self.world.records[variable.name] == code).any():
+                    for quantity in (UNITS, RECORDS, SUM):
+                        self.tell(BEFORE, self.box([(variable.name, (code,))]), quantity, 0.0, 0.0)
+
     def varies(self, box: Box) -> bool:
         """Whether a box takes some of a person's records only."""
         return any(
@@ -174,7 +182,9 @@ class History:
         """Registers a version."""
         (self._folder / "people.csv").write_text(world.to_csv("people"), encoding="utf-8")
         registered = self._house.engine.register(parse_descriptor(world.descriptor("people")))
-        self.heard[registered.dataset.version] = Heard(world)
+        heard = Heard(world)
+        heard.know_unused_codes()
+        self.heard[registered.dataset.version] = heard
 
     def ask(self, asked: Iterable[Asked]) -> None:
         """Asks, and keeps what is told."""

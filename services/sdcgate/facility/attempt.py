@@ -21,7 +21,14 @@ from sdcgate.facility.findings import (
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_look import UNKNOWN, JointlyUnproved, Truth
-from sdcgate.facility.knowledge import COUNTS, NOTHING_TOLD, Knowledge, ReleasedTable, Told
+from sdcgate.facility.knowledge import (
+    COUNTS,
+    NOTHING_TOLD,
+    Knowledge,
+    KnownQuantity,
+    ReleasedTable,
+    Told,
+)
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit
@@ -281,9 +288,7 @@ class Attempt:
         for quantity, told in zip(self.new, self._told_figures(marked), strict=True):
             before = self.known.of(quantity.quantity)
             follows = np.where(known[quantity.quantity] & (before.sure is None), adding, 0)
-            sure = before.surely().boxes
-            surely = np.array([sure.told(box) for box in quantity.boxes], dtype=np.int64)
-            if (told & PERHAPS & ~(surely | follows)).any():
+            if (told & PERHAPS & ~(_surely_told(before, quantity) | follows)).any():
                 return True
         return False
 
@@ -375,6 +380,12 @@ class Attempt:
         self.findings.append(unsafe_difference(~found.marked, consequence))
         held = Consequence.REFER if consequence is Consequence.REFER else Consequence.REFUSE
         return self.held(held, ReasonCode.DIFFERENCING)
+
+
+def _surely_told(known: KnownQuantity, table: ReleasedTable) -> IntArray:
+    """What has been told of cells for sure, as flags, shape (cells,)."""
+    boxes = known.surely().boxes
+    return np.array([boxes.told(box) & PERHAPS for box in table.boxes], dtype=np.int64)
 
 
 def _states(withheld: BoolArray) -> IntArray:

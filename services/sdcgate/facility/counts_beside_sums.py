@@ -12,7 +12,13 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Wide, Width, covering
-from sdcgate.facility.joint_sums import MOST_ATOMS, MeasureHistory, certain, domain_of_counts, variables
+from sdcgate.facility.joint_sums import (
+    MOST_ATOMS,
+    MeasureHistory,
+    certain,
+    domain_of_counts,
+    variables,
+)
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
@@ -46,12 +52,13 @@ class OfMeasure:
     """What everybody knows single values to be at least and at most."""
     wide: Wide = field(repr=False)
     """Counts that earlier turns of the same table have seen to be uncertain enough; it grows."""
-    only: Set[Box] | None = None
-    """The counts that are asked for; all where it is None."""
+    skipped: Set[Box] | None = None
+    """Counts that are not asked for, where all is doubted that was not told for sure; else None."""
 
-    def surely(self) -> "OfMeasure":
-        """The same with what is told for sure."""
-        return replace(self, known=self.known.surely(), new=[table.surely() for table in self.new])
+    def in_doubt(self, skipped: Set[Box]) -> "OfMeasure":
+        """The same with what was told for sure before, and nothing taken for known."""
+        tables = [table.taking_nothing() for table in self.new]
+        return replace(self, known=self.known.surely(), new=tables, skipped=skipped)
 
 
 def telling_counts(
@@ -76,22 +83,22 @@ def telling_counts(
     Raises:
         JointlyUnproved: it cannot be told in time.
     """
-    hides = known_counts.boxes.secret or any(table.withheld() for table in new_counts)
+    withholds = any(table.withheld() or table.told.cells for table in new_counts)
+    hides = withholds or known_counts.surely().boxes.secret
     # What a table tells by itself its own proof knows.
     telling = [one for one in measures if not (one.known.empty and (known_counts.empty or not one.new))]
     if not (telling and hides):
         return np.zeros(len(new_counts[0].table), dtype=np.bool_)
-    kept_back, told = _telling(telling, known_counts, new_counts, width, extent)
-    again = [
-        replace(one, only=told[one.quantity])
+    kept_back, uncertain = _telling(telling, known_counts, new_counts, width, extent)
+    doubted = [
+        one.in_doubt(uncertain.get(one.quantity, set()))
         for one in telling
-        if told.get(one.quantity) and not certain(one.known, known_counts, one.new, new_counts)
+        if not certain(one.known, known_counts, one.new, new_counts)
     ]
-    if again:
+    if doubted and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
-        tables = [table.surely() for table in new_counts]
-        sure = [one.surely() for one in again]
-        kept_back |= _telling(sure, known_counts.surely(), tables, width, extent)[0]
+        tables = [table.taking_nothing() for table in new_counts]
+        kept_back |= _telling(doubted, known_counts.surely(), tables, width, extent)[0]
     return kept_back
 
 
@@ -102,7 +109,7 @@ def _telling(
     width: Width,
     extent: Extent,
 ) -> tuple[BoolArray, dict[str, set[Box]]]:
-    """Cells to keep back, and of each measure the counts that were told before."""
+    """Cells to keep back, and of each measure the counts that are uncertain, as far as they were asked."""
     first = new_counts[0].table
     kept_back = np.zeros(len(first), dtype=np.bool_)
     histories = [
@@ -119,7 +126,7 @@ def _telling(
         if blamed := look.blamed():
             kept_back[covering([look.beside.cells(rows) for rows in blamed], first.records)] = True
             break
-    return kept_back, {look.beside.measure.quantity: look.told for look in looks}
+    return kept_back, {look.beside.measure.quantity: look.wide - look.told for look in looks}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +158,7 @@ class _Beside:
         if not (boxes.uncounted and boxes.published):
             return None
         found = counts_beside(boxes, one.bounds, codes)
-        key = ("counts", width, one.only is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
+        key = ("counts", width, one.skipped is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
         return _Look(
             self,
             found,
@@ -195,8 +202,7 @@ class _Look:
         return [box for box in self.found.secrets if self._is_open(box)]
 
     def _is_open(self, box: Box) -> bool:
-        only = self.beside.measure.only
-        return box not in self.told and box not in self.wide and (only is None or box in only)
+        return not (box in self.told or box in self.wide or box in (self.beside.measure.skipped or ()))
 
     def blamed(self) -> list[set[Box]]:
         """For counts that fresh boxes help to bound too closely these boxes."""

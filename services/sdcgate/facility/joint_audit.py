@@ -46,9 +46,10 @@ def questions(
         varying: variables that vary within a unit; None where units are the records.
         wide: what earlier turns of the same table have seen to be uncertain enough.
     """
-    withholds = any((new.table.states == State.WITHHELD).any() for new in tables)
+    withholds = any((new.table.states == State.WITHHELD).any() or new.told.cells for new in tables)
     # What a table tells by itself its own proof knows.
-    if (known.empty and not known.boxes.limits) or not (known.boxes.secret or withholds):
+    hides = withholds or known.surely().boxes.secret
+    if (known.empty and not known.boxes.limits) or not hides:
         return []
     audit = _Audit(known, tables, width, extent, {} if wide is None else wide, varying)
     asked: list[Question] = [partial(audit.looked, units=False)]
@@ -68,10 +69,10 @@ class _Audit:
 
     def looked(self, units: bool) -> BoolArray:
         """Cells to keep back. What may have been told before is looked at again by what was for sure."""
-        kept_back, told = self._by(self.known, self.tables, units)
-        if told and not self._certain:
-            surely = [new.surely() for new in self.tables]
-            kept_back |= self._by(self.known.surely(), surely, units, told)[0]
+        kept_back, uncertain = self._by(self.known, self.tables, units)
+        if not (self._certain or kept_back.any()):
+            tables = [new.taking_nothing() for new in self.tables]
+            kept_back |= self._by(self.known.surely(), tables, units, uncertain)[0]
         return kept_back
 
     @property
@@ -83,9 +84,9 @@ class _Audit:
         known: KnownQuantity,
         tables: Sequence[ReleasedTable],
         units: bool,
-        only: Set[Box] | None = None,
+        skipped: Set[Box] | None = None,
     ) -> tuple[BoolArray, Set[Box]]:
-        """Cells to keep back for the sake of all that is withheld, or of some, and what was told before."""
+        """Cells to keep back for what is withheld, but for what is skipped, and what of it is uncertain."""
         width, extent = self.width, self.extent
         boxes = known.boxes
         for new in tables:
@@ -109,17 +110,17 @@ class _Audit:
             extent.deadline,
             wide=self.wide,
             held=partial(extent.truth.held, units),
-            only=only,
+            skipped=skipped or frozenset(),
         )
         domain = joint_domain(names, boxes, full, extent.atoms)
         found = scopes(boxes, domain, full, _group(tables), fresh, units)
-        required = (width, units, only is None)
+        required = (width, units, skipped is None)
         blamed = [rows for scope in found for rows in look.noted(scope, known.told, required)]
         cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
         kept_back = np.zeros(len(tables[0].table), dtype=np.bool_)
         which = [{cells[box] for box in rows} for rows in blamed]
         kept_back[covering(which, tables[0].table.records)] = True
-        return kept_back, look.told_before
+        return kept_back, look.uncertain
 
 
 def told_first(before: JointBoxes, tables: Iterable[ReleasedTable], units: bool = False) -> set[Box]:

@@ -96,12 +96,14 @@ class Look:
     """What earlier turns of the same table have seen; it grows."""
     held: Callable[[Variables], Held | None] = field(default=lambda _: None, repr=False)
     """What people have in truth of the joint codes of variables, where it is known."""
-    only: Set[Box] | None = None
-    """The withheld boxes that are asked for; all where it is None."""
+    skipped: Set[Box] = frozenset()
+    """Withheld boxes that are not asked for."""
     beside: Mapping[Box, float] = field(default_factory=dict, repr=False)
     """Other withheld boxes, not asked for, of which everybody knows that they have so much at least."""
     told_before: set[Box] = field(default_factory=set, repr=False)
     """Withheld boxes that were told too closely before, within any scope; it grows."""
+    seen_wide: set[Box] = field(default_factory=set, repr=False)
+    """Those that are seen to be uncertain enough within some scope; it grows."""
 
     def noted(
         self, scope: Scope, notes: dict[Hashable, frozenset[Box]], required: Hashable
@@ -116,11 +118,18 @@ class Look:
         """
         key = (required, scope.extent)
         told = set(notes.get(key, ()))
-        found = self.blamed(scope, told, self.wide.setdefault(key, set()))
+        wide = self.wide.setdefault(key, set())
+        found = self.blamed(scope, told, wide)
         if told:
             notes[key] = frozenset(told)
         self.told_before.update(told)
+        self.seen_wide.update(wide)
         return found
+
+    @property
+    def uncertain(self) -> set[Box]:
+        """Withheld boxes that are uncertain enough, whatever is told, as far as that was asked."""
+        return self.seen_wide - self.told_before
 
     def blamed(self, scope: Scope, told: set[Box], wide: set[Box] | None = None) -> list[set[Box]]:
         """For withheld boxes that fresh ones help to bound too closely, one of those alike: these.
@@ -137,9 +146,7 @@ class Look:
         # Of what is told already nothing is known but its sums, or that it is not empty.
         secrets = [box for box in scope.secrets if self.floor or box not in told]
         wide = set() if wide is None else wide
-        settled = told | wide
-        if self.only is not None:
-            settled.update(box for box in secrets if box not in self.only)
+        settled = told | wide | self.skipped
         narrow, before = self._narrow(scope, secrets, settled)
         wide.update(
             box for box, close in zip(secrets, narrow, strict=True) if not close and box not in settled

@@ -231,15 +231,16 @@ def telling_sums(
     """
     # What a table tells by itself its own proof knows.
     nothing_before = known.empty and known_counts.empty
-    hides = known.boxes.secret or any(table.withheld() for table in new)
+    hides = known.surely().boxes.secret or any(table.withheld() or table.told.cells for table in new)
     if nothing_before or bounds == (None, None) or not hides:
         return np.zeros(len(new_counts[0].table), dtype=np.bool_)
     seen = {} if wide is None else wide
     given = known, known_counts, new, new_counts
-    kept_back, told = _telling(quantity, given, bounds, share, floor, extent, seen)
-    if told and not certain(*given):
+    kept_back, uncertain = _telling(quantity, given, bounds, share, floor, extent, seen)
+    if not (certain(*given) or kept_back.any()):
         # What may have been told before is looked at again by what was for sure.
-        kept_back |= _telling(quantity, surely(*given), bounds, share, floor, extent, seen, told)[0]
+        doubted = in_doubt(*given)
+        kept_back |= _telling(quantity, doubted, bounds, share, floor, extent, seen, uncertain)[0]
     return kept_back
 
 
@@ -251,9 +252,9 @@ def _telling(
     floor: int,
     extent: Extent,
     wide: Wide,
-    only: Set[Box] | None = None,
+    skipped: Set[Box] | None = None,
 ) -> tuple[BoolArray, Set[Box]]:
-    """Cells to keep back for the sake of all that is withheld, or of some, and what was told before."""
+    """Cells to keep back for what is withheld, but for what is skipped, and what of it is uncertain."""
     known, known_counts, new, new_counts = given
     first, nothing = new_counts[0].table, frozenset[Box]()
     kept_back = np.zeros(len(first), dtype=np.bool_)
@@ -284,14 +285,14 @@ def _telling(
         ROOM,
         wide,
         lambda _: truth,
-        only,
+        skipped or frozenset(),
         beside,
     )
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
-    blamed = look.noted(scope, known.told, ("sums", share, only is None, *found.rest_on))
+    blamed = look.noted(scope, known.told, ("sums", share, skipped is None, *found.rest_on))
     which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
     kept_back[covering(which, first.records)] = True
-    return kept_back, look.told_before
+    return kept_back, look.uncertain
 
 
 Given = tuple[KnownQuantity, KnownQuantity, Sequence[ReleasedTable], Sequence[ReleasedTable]]
@@ -309,15 +310,16 @@ def certain(
     return known.sure is None and known_counts.sure is None and all(table.certain for table in tables)
 
 
-def surely(
+def in_doubt(
     known: KnownQuantity,
     known_counts: KnownQuantity,
     new: Sequence[ReleasedTable],
     new_counts: Sequence[ReleasedTable],
 ) -> Given:
-    """What of that is told for sure."""
-    tables = [table.surely() for table in new], [table.surely() for table in new_counts]
-    return known.surely(), known_counts.surely(), *tables
+    """The same with what was told for sure before, and nothing taken for known."""
+    sums = [table.taking_nothing() for table in new]
+    counts = [table.taking_nothing() for table in new_counts]
+    return known.surely(), known_counts.surely(), sums, counts
 
 
 def domain_of_counts(

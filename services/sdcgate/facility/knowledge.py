@@ -60,9 +60,19 @@ class ReleasedTable:
         """The same cells in other states."""
         return replace(self, table=replace(self.table, states=states))
 
+    def taking_nothing(self) -> "ReleasedTable":
+        """The same with cells as withheld that are taken for known."""
+        if not self.told.cells:
+            return self
+        states = self.table.states.copy()
+        states[[*self.told.cells]] = State.WITHHELD
+        return self.with_states(states)
+
     def surely(self) -> "ReleasedTable":
-        """The same with what it told for sure, and nothing else."""
-        return self if self.figures is None else replace(self, figures=self.figures >> SURELY)
+        """The same with what it told for sure, and cells as withheld that were taken for known."""
+        if self.figures is None:
+            return self
+        return replace(self.taking_nothing(), figures=self.figures >> SURELY)
 
     def perhaps(self) -> "ReleasedTable":
         """The same where nobody may know a figure of a cell, nor may be taken not to."""
@@ -311,8 +321,8 @@ class KnownQuantity:
             span.give_up_caught()
         sure = None
         if self.sure is not None or not known.certain:
-            told = known.surely().published()
-            sure = (self.boxes if self.sure is None else self.sure).grown(told, known.withheld())
+            told = known.surely()
+            sure = (self.boxes if self.sure is None else self.sure).grown(told.published(), told.withheld())
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
         populations = known.populations()

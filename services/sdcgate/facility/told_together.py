@@ -121,9 +121,13 @@ class Together:
 
     def limit_tells(self, limit: PopulationLimit, remaining: Callable[[], float]) -> bool:
         """Whether that a population is so small would tell a withheld count too closely."""
-        known = self.known.of(COUNTS)
+        known, width = self.known.of(COUNTS), self._count_width()
         extent, varying = self._extent(remaining), self.plan.dataset.varying
-        return limit_tells(limit, known.boxes, known.shapes.full, self._count_width(), extent, varying)
+        # What may have been told before is looked at again by what was for sure.
+        worlds = [known] if known.sure is None else [known, known.surely()]
+        return any(
+            limit_tells(limit, world.boxes, world.shapes.full, width, extent, varying) for world in worlds
+        )
 
     def unsafe_sums(self, left: Sequence[ReleasedTable], inspector: Inspector) -> bool:
         """Whether the sum of an unsafe group that several filters cut out is in the span of a measure."""
@@ -165,7 +169,8 @@ class Together:
     def _watched_measures(self, left: Sequence[ReleasedTable]) -> list[str]:
         """The table's measures, and those of which something was withheld earlier: counts bound sums."""
         own = [table.quantity for table in left if table.facts.measures]
-        earlier = [q for q, known in self.known.quantities.items() if q != COUNTS and known.boxes.secret]
+        quantities = self.known.quantities.items()
+        earlier = [q for q, known in quantities if q != COUNTS and known.surely().boxes.secret]
         return list(dict.fromkeys([*own, *earlier]))
 
     def _measures_that_left(self, left: Sequence[ReleasedTable]) -> list[str]:

@@ -9,6 +9,8 @@ from people_by_region import BY_REGION, MEN, NORTH, SOUTH, WEST, WOMEN, knowing,
 from sdcgate.facility import joint_look
 from sdcgate.facility.joint_audit import questions
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
+from sdcgate.facility.knowledge import Told
+from sdcgate.methods.tables.joint_boxes import SURELY, UNITS
 from sdcgate.methods.tables.solver import Deadline
 
 WIDTH = Width(least=3, floor=0)
@@ -94,6 +96,38 @@ def test_what_was_too_close_before_is_noted_and_looked_at_no_more(monkeypatch):
     assert known.grown(released({"region": (SOUTH,)})).told == known.told
     monkeypatch.setattr(joint_look, "joint_bounds", None)
     assert told(known, released({"region": (SOUTH | WEST,)}), width=CLOSE) == []
+
+
+WOMEN_WEST_OR_NOWHERE = released({"region": (WEST | 0b1000,)}, sex=WOMEN)
+"""Thirteen of them: with six people in no region 7 to 13 are in the west."""
+
+
+def test_what_was_perhaps_told_before_is_news_once_it_is_shown():
+    withheld = released(BY_REGION, withheld=(2, 3), sex=WOMEN)
+    before = WOMEN_WEST_OR_NOWHERE, released(FEW)
+    assert told(knowing(*before, withheld), released(FEW), width=CLOSE) == []
+    perhaps = WOMEN_WEST_OR_NOWHERE, released(FEW).perhaps()
+    # The women themselves tell nothing that was not perhaps told: there is nothing to keep back.
+    assert told(knowing(*perhaps), withheld, width=CLOSE) == []
+    assert told(knowing(*perhaps, withheld), released(FEW), width=CLOSE) == [0]
+    assert told(knowing(*perhaps, withheld), released(FEW).perhaps(), width=CLOSE) == [0]
+
+
+def test_units_that_were_told_tell_nothing_of_records():
+    units = replace(released(FEW), figures=np.array([UNITS | UNITS << SURELY]))
+    withheld = released(BY_REGION, withheld=(2, 3), sex=WOMEN)
+    known = knowing(WOMEN_WEST_OR_NOWHERE, units, withheld)
+    assert told(known, units, width=CLOSE, varying=frozenset()) == []
+    assert told(known, released(FEW), width=CLOSE, varying=frozenset()) == [0]
+
+
+def test_a_cell_that_was_withheld_and_taken_for_known_is_a_secret_until_it_is_told_for_sure():
+    """Eleven women in the west are perhaps known, so that the answer that withholds them proves nothing."""
+    west = {"region": (WEST,)}
+    taken = replace(released(west, sex=WOMEN), told=Told((0,)), figures=np.array([0]))
+    before = released(west, sex=WOMEN).perhaps(), WOMEN_WEST_OR_NOWHERE, taken
+    assert told(knowing(*before), released(FEW), width=CLOSE) == [0]
+    assert told(knowing(*before, released(west, sex=WOMEN)), released(FEW), width=CLOSE) == []
 
 
 def test_a_table_that_withholds_more_than_in_its_turn_before_is_asked_only_of_what_was_open(monkeypatch):

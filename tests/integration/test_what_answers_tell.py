@@ -1,0 +1,131 @@
+"""What the ledger notes as told by an answer: the figures that it shows, and what follows from them."""
+
+from dataclasses import replace
+
+import pytest
+
+from house import build, model_request, people_descriptor
+from sdcgate.facility.kept_releases import left_of
+from sdcgate.facility.pace import Pace
+from sdcgate.methods.cells import State
+from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, RECORDS, SURELY, UNITS
+from sdcgate.policy.loading import parse_policy
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2, release_pb2
+from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
+
+POLICY = parse_policy("""
+name: plain
+version: "1"
+description: A minimum of units in a cell
+defaults:
+  rules:
+    minimum_units: {units: 3, consequence: protect}
+  dimensions: {maximum: 3, maximum_filters: 2, filters_count: false, consequence: refuse}
+  protection: {method: suppression, sum_width: 0.1, time_limit_ms: 15000, unproved: refer}
+  output: {digits: 1, maximum_cells: 100000}
+  differencing: {consequence: refuse}
+  statistics: {kinds: [MEAN], significant_digits: 3}
+  models: {kinds: [LINEAR]}
+access_levels: {public: {}, licensed: {}, remote: {}, on-site: {}}
+""")
+ALL_TOLD, NOTHING = EVERYTHING, 0
+SURE_RECORDS, SURE_UNITS = RECORDS | RECORDS << SURELY, UNITS | UNITS << SURELY
+
+
+def house_of(tmp_path, regions, waves=()):
+    """People by region, with 10 of each income from 1; each of them in every wave."""
+    lines = [
+        f"{region}{person},{region},{wave},{person % 7}"
+        for region, people in regions.items()
+        for person in range(people)
+        for wave in waves or ["w1"]
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(["id,region,wave,income", *lines]) + "\n")
+    house = build(tmp_path, policies={"plain": POLICY}, policy="plain")
+    listed = [{"codes": [{"code": code} for code in ("w1", "w2")]}]
+    wave = {"name": "wave", "identifying": "NO", "levels": listed, "varies_within_unit": bool(waves)}
+    unit = {"unit": {"column": "id", "label": "person"}, **({"panel": True} if waves else {})}
+    income = {"name": "income", "decimals": 0, "lower_bound": 0, "upper_bound": 10}
+    house.engine.register(people_descriptor({"region": regions}, [income], [wave], **unit))
+    return house
+
+
+@pytest.fixture
+def census(tmp_path):
+    return house_of(tmp_path, {"r1": 2, "r2": 20, "r3": 30, "r4": 4})
+
+
+@pytest.fixture
+def panel(tmp_path):
+    return house_of(tmp_path, {"r1": 12, "r2": 20, "r3": 30}, ["w1", "w2"])
+
+
+def noted(house, quantity="counts"):
+    """States and flags of the cells of a quantity in the newest release: the codes, missing ones, all."""
+    *_, stored = house.ledger.releases("people")
+    table = next(one for one in left_of(stored).tables if one.quantity == quantity)
+    assert table.figures is not None
+    told = zip(table.table.states.tolist(), table.figures.tolist(), strict=True)
+    return ["withheld" if state == State.WITHHELD else flags for state, flags in told]
+
+
+def test_a_total_that_was_not_asked_for_is_told_where_it_follows_only(census):
+    census.ask(dataset="people", rows=["region"], margins=False)
+    assert noted(census) == ["withheld", ALL_TOLD, ALL_TOLD, "withheld", ALL_TOLD, NOTHING]
+    census.ask(dataset="people", rows=["region"], margins=False, region=["r2", "r3"])
+    assert noted(census)[-1] == ALL_TOLD
+    census.ask(dataset="people", rows=["region"])
+    assert noted(census)[-1] == ALL_TOLD
+
+
+def test_records_tell_of_no_persons_where_a_person_has_several(panel):
+    panel.ask(dataset="people", rows=["region"], figures=["RECORDS"])
+    assert noted(panel) == [SURE_RECORDS, SURE_RECORDS, SURE_RECORDS, ALL_TOLD, SURE_RECORDS]
+    panel.ask(dataset="people", rows=["region"], figures=["UNITS"])
+    assert noted(panel) == [SURE_UNITS, SURE_UNITS, SURE_UNITS, ALL_TOLD, SURE_UNITS]
+
+
+def test_persons_of_a_total_follow_from_no_persons_who_are_in_several_of_its_cells(panel):
+    panel.ask(dataset="people", rows=["wave"], figures=["UNITS", "RECORDS"], margins=False)
+    assert noted(panel) == [ALL_TOLD, ALL_TOLD, ALL_TOLD, SURE_RECORDS]
+
+
+def test_where_each_has_one_record_either_count_tells_the_other(census):
+    census.ask(dataset="people", rows=["region"], figures=["RECORDS"])
+    assert noted(census) == ["withheld", ALL_TOLD, ALL_TOLD, "withheld", ALL_TOLD, ALL_TOLD]
+
+
+def test_shares_tell_perhaps_what_they_are_of_and_sums_how_many_there_are(panel):
+    panel.ask(dataset="people", rows=["region"], figures=["TOTAL_PERCENT"], margins=False)
+    assert noted(panel) == [RECORDS, RECORDS, RECORDS, PERHAPS, RECORDS]
+    panel.ask(dataset="people", rows=["region"], figures=["SUM:income"])
+    assert noted(panel) == [PERHAPS] * 5
+    assert noted(panel, "income") == [ALL_TOLD] * 5
+
+
+def test_a_mean_is_a_sum_for_sure_beside_the_records_that_it_is_of(panel):
+    panel.ask(dataset="people", rows=["region"], figures=["MEAN:income"])
+    assert noted(panel, "income") == [PERHAPS] * 5
+    panel.ask(dataset="people", rows=["region"], figures=["MEAN:income", "RECORDS"])
+    assert noted(panel, "income") == [ALL_TOLD] * 5
+
+
+def test_statistics_and_models_show_no_figure_of_the_tables_beneath_them(panel):
+    mean = statistic_pb2.StatisticKind.STATISTIC_KIND_MEAN
+    asked = facility_pb2.QueryStatisticRequest(dataset="people", kind=mean, measure="income")
+    asked.groups.add(variable="region")
+    panel.facility.query_statistic(panel.researcher, asked, Pace(60.0))
+    assert noted(panel) == noted(panel, "income") == [PERHAPS] * 5
+    asked = model_request("income ~ C(region)", dataset="people")
+    panel.facility.query_model(panel.researcher, asked, Pace(60.0))
+    assert set(noted(panel)) == {PERHAPS}
+
+
+def test_of_an_answer_that_was_kept_without_it_what_it_told_is_doubted(census):
+    census.ask(dataset="people", rows=["region"])
+    (stored,) = census.ledger.releases("people")
+    release = release_pb2.Release.FromString(stored.payload)
+    for boxes in release.tables:
+        boxes.ClearField("figures")
+    (table,) = left_of(replace(stored, payload=release.SerializeToString())).tables
+    assert set(table.figures.tolist()) == {PERHAPS}
