@@ -81,10 +81,12 @@ class ReleasedTable:
 
     @property
     def certain(self) -> bool:
-        """Whether every published cell told all its figures, for sure."""
-        return self.figures is None or bool(
-            (self.figures[self.table.of_state(State.PUBLISHED)] == EVERYTHING).all()
-        )
+        """Whether published cells told all their figures for sure, if what is taken for known was told so."""
+        if self.figures is None:
+            return True
+        told = self.table.of_state(State.PUBLISHED)
+        told[[*self.told.cells]] = False
+        return bool((self.figures[told] == EVERYTHING).all())
 
     def published(self) -> list[tuple[Box, Counts]]:
         """Boxes of published cells with their records and units, and what the answer told of these."""

@@ -130,6 +130,13 @@ def test_a_cell_that_was_withheld_and_taken_for_known_is_a_secret_until_it_is_to
     assert told(knowing(*before, released(west, sex=WOMEN)), released(FEW), width=CLOSE) == []
 
 
+def test_what_is_taken_for_known_is_in_no_doubt_where_all_was_told_for_sure():
+    west = released({"region": (WEST,)}, sex=WOMEN)
+    taken = replace(west, told=Told((0,)), figures=np.array([0]))
+    assert knowing(west, taken).sure is None
+    assert knowing(west.perhaps(), taken).sure is not None
+
+
 def test_a_table_that_withholds_more_than_in_its_turn_before_is_asked_only_of_what_was_open(monkeypatch):
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
     asked = []
