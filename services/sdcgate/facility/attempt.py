@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.engine.queries import Computed
 from sdcgate.facility.beside_deciding import beside_deciding
-from sdcgate.facility.boxes import as_if_published, parted
+from sdcgate.facility.boxes import as_if_published, having_variable, parted
 from sdcgate.facility.costs import costs
 from sdcgate.facility.differencing import TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
@@ -21,6 +21,7 @@ from sdcgate.facility.findings import (
 from sdcgate.facility.implied_measures import NOTHING_IMPLIED, Implied
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_look import UNKNOWN, JointlyUnproved, Truth
+from sdcgate.facility.joint_sums import plain
 from sdcgate.facility.knowledge import (
     COUNTS,
     NOTHING_TOLD,
@@ -372,7 +373,20 @@ class Attempt:
         if self.versions is not None:
             left = self._left(self.together.known_cells(self.new, self.versions.own), found)
         codes = (ReasonCode.MINIMUM_UNITS,) if found.marked.any() else ()
-        return Outcome(None, codes, _states(found.marked), tuple(self.findings), self.judgement, tuple(left))
+        released = tuple(map(self._with_doubts, left))
+        return Outcome(None, codes, _states(found.marked), tuple(self.findings), self.judgement, released)
+
+    def _with_doubts(self, table: ReleasedTable) -> ReleasedTable:
+        """With what the joint audit has found of its withheld cells to be told before, if only perhaps."""
+        found = self.together.doubted.get(table.quantity)
+        if not found:
+            return table
+        boxes = table.boxes
+        if table.quantity != COUNTS:
+            boxes = tuple(plain(box, having_variable(table.quantity)) for box in boxes)
+        withheld = np.flatnonzero(table.table.states == State.WITHHELD).tolist()
+        doubted = tuple(cell for cell in withheld if boxes[cell] in found)
+        return replace(table, told=replace(table.told, doubted=doubted))
 
     def _refused(self, found: Protected) -> Outcome:
         """Held, as there is no cell to withhold in place of the table."""

@@ -11,11 +11,15 @@ from itertools import chain
 
 import numpy as np
 
+from sdcgate.facility.boxes import having_variable
+from sdcgate.facility.joint_audit import doubted_before
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Wide, Width, covering
 from sdcgate.facility.joint_sums import (
     MOST_ATOMS,
     MeasureHistory,
+    as_counted,
     certain,
+    counted,
     domain_of_counts,
     variables,
 )
@@ -52,13 +56,22 @@ class OfMeasure:
     """What everybody knows single values to be at least and at most."""
     wide: Wide = field(repr=False)
     """Counts that earlier turns of the same table have seen to be uncertain enough; it grows."""
-    skipped: Set[Box] | None = None
-    """Counts that are not asked for, where all is doubted that was not told for sure; else None."""
+    only: Set[Box] | None = None
+    """The counts that are asked for, where all is doubted that was not told for sure; else None."""
 
-    def in_doubt(self, skipped: Set[Box]) -> "OfMeasure":
+    def counted(self, boxes: Iterable[Box]) -> set[Box]:
+        """Boxes of counts as those of parts (`joint_sums`)."""
+        having = having_variable(self.quantity)
+        return {counted(box, having) for box in boxes}
+
+    def as_counted(self, box: Box) -> Box:
+        """A box of parts as the one of counts that it stands for."""
+        return as_counted(box, having_variable(self.quantity))
+
+    def in_doubt(self, only: Set[Box]) -> "OfMeasure":
         """The same with what was told for sure before, and nothing taken for known."""
         tables = [table.taking_nothing() for table in self.new]
-        return replace(self, known=self.known.surely(), new=tables, skipped=skipped)
+        return replace(self, known=self.known.surely(), new=tables, only=only)
 
 
 def telling_counts(
@@ -67,6 +80,7 @@ def telling_counts(
     new_counts: Sequence[ReleasedTable],
     width: Width,
     extent: Extent,
+    doubted: set[Box] | None = None,
 ) -> BoolArray:
     """Published cells without which sums of a measure tell no withheld count too closely, shape (cells,).
 
@@ -79,6 +93,7 @@ def telling_counts(
         new_counts: the new tables' counts, in the states that they would leave in; of the same cells.
         width: how uncertain a withheld count must stay.
         extent: when to give up, and what people have in truth; how many codes are looked at is `MOST_ATOMS`.
+        doubted: withheld boxes that were perhaps told before; it grows.
 
     Raises:
         JointlyUnproved: it cannot be told in time.
@@ -89,16 +104,19 @@ def telling_counts(
     telling = [one for one in measures if not (one.known.empty and (known_counts.empty or not one.new))]
     if not (telling and hides):
         return np.zeros(len(new_counts[0].table), dtype=np.bool_)
-    kept_back, uncertain = _telling(telling, known_counts, new_counts, width, extent)
-    doubted = [
-        one.in_doubt(uncertain.get(one.quantity, set()))
-        for one in telling
-        if not certain(one.known, known_counts, one.new, new_counts)
+    kept_back, told = _telling(telling, known_counts, new_counts, width, extent)
+    unsure = [one for one in telling if not certain(one.known, known_counts, one.new, new_counts)]
+    if doubted is not None:
+        for one in unsure:
+            doubted.update(map(one.as_counted, told.get(one.quantity, ())))
+    before = doubted_before(known_counts, new_counts)
+    again = [
+        one.in_doubt(only) for one in unsure if (only := told.get(one.quantity, set()) | one.counted(before))
     ]
-    if doubted and not kept_back.any():
+    if again and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
         tables = [table.taking_nothing() for table in new_counts]
-        kept_back |= _telling(doubted, known_counts.surely(), tables, width, extent)[0]
+        kept_back |= _telling(again, known_counts.surely(), tables, width, extent)[0]
     return kept_back
 
 
@@ -109,7 +127,7 @@ def _telling(
     width: Width,
     extent: Extent,
 ) -> tuple[BoolArray, dict[str, set[Box]]]:
-    """Cells to keep back, and of each measure the counts that are uncertain, as far as they were asked."""
+    """Cells to keep back, and of each measure the counts that may have been told before."""
     first = new_counts[0].table
     kept_back = np.zeros(len(first), dtype=np.bool_)
     histories = [
@@ -126,7 +144,7 @@ def _telling(
         if blamed := look.blamed():
             kept_back[covering([look.beside.cells(rows) for rows in blamed], first.records)] = True
             break
-    return kept_back, {look.beside.measure.quantity: look.wide - look.told for look in looks}
+    return kept_back, {look.beside.measure.quantity: look.doubted() for look in looks}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +176,7 @@ class _Beside:
         if not (boxes.uncounted and boxes.published):
             return None
         found = counts_beside(boxes, one.bounds, codes)
-        key = ("counts", width, one.skipped is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
+        key = ("counts", width, one.only is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
         return _Look(
             self,
             found,
@@ -202,7 +220,12 @@ class _Look:
         return [box for box in self.found.secrets if self._is_open(box)]
 
     def _is_open(self, box: Box) -> bool:
-        return not (box in self.told or box in self.wide or box in (self.beside.measure.skipped or ()))
+        only = self.beside.measure.only
+        return box not in self.told and box not in self.wide and (only is None or box in only)
+
+    def doubted(self) -> set[Box]:
+        """What was told before, and newly withheld counts of which that was not asked, as no mark tells."""
+        return self.told | (self.hidden - self.wide if self.required.floor else self.hidden)
 
     def blamed(self) -> list[set[Box]]:
         """For counts that fresh boxes help to bound too closely these boxes."""

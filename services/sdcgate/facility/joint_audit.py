@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain
 from operator import or_
 
 import numpy as np
@@ -32,6 +33,7 @@ def questions(
     extent: Extent,
     varying: Set[str] | None = None,
     wide: Wide | None = None,
+    doubted: set[Box] | None = None,
 ) -> list[Question]:
     """What is to be found out of records, and of units, each by itself; nothing where no table can tell.
 
@@ -45,13 +47,22 @@ def questions(
         extent: how many joint codes are looked at together, and when to give up.
         varying: variables that vary within a unit; None where units are the records.
         wide: what earlier turns of the same table have seen to be uncertain enough.
+        doubted: withheld boxes that were perhaps told before; it grows.
     """
     withholds = any((new.table.states == State.WITHHELD).any() or new.told.cells for new in tables)
     # What a table tells by itself its own proof knows.
     hides = withholds or known.surely().boxes.secret
     if (known.empty and not known.boxes.limits) or not hides:
         return []
-    audit = _Audit(known, tables, width, extent, {} if wide is None else wide, varying)
+    audit = _Audit(
+        known,
+        tables,
+        width,
+        extent,
+        {} if wide is None else wide,
+        varying,
+        set() if doubted is None else doubted,
+    )
     asked: list[Question] = [partial(audit.looked, units=False)]
     if varying is not None:
         asked.append(partial(audit.looked, units=True))
@@ -66,13 +77,18 @@ class _Audit:
     extent: Extent
     wide: Wide
     varying: Set[str] | None
+    doubted: set[Box]
 
     def looked(self, units: bool) -> BoolArray:
         """Cells to keep back. What may have been told before is looked at again by what was for sure."""
-        kept_back, uncertain = self._by(self.known, self.tables, units)
-        if not (self._certain or kept_back.any()):
+        kept_back, told = self._by(self.known, self.tables, units)
+        if self._certain:
+            return kept_back
+        self.doubted.update(told)
+        only = told | doubted_before(self.known, self.tables)
+        if only and not kept_back.any():
             tables = [new.taking_nothing() for new in self.tables]
-            kept_back |= self._by(self.known.surely(), tables, units, uncertain)[0]
+            kept_back |= self._by(self.known.surely(), tables, units, only)[0]
         return kept_back
 
     @property
@@ -84,9 +100,9 @@ class _Audit:
         known: KnownQuantity,
         tables: Sequence[ReleasedTable],
         units: bool,
-        skipped: Set[Box] | None = None,
+        only: Set[Box] | None = None,
     ) -> tuple[BoolArray, Set[Box]]:
-        """Cells to keep back for what is withheld, but for what is skipped, and what of it is uncertain."""
+        """Cells to keep back for all that is withheld, or for some, and what may have been told before."""
         width, extent = self.width, self.extent
         boxes = known.boxes
         for new in tables:
@@ -110,17 +126,22 @@ class _Audit:
             extent.deadline,
             wide=self.wide,
             held=partial(extent.truth.held, units),
-            skipped=skipped or frozenset(),
+            only=only,
         )
         domain = joint_domain(names, boxes, full, extent.atoms)
         found = scopes(boxes, domain, full, _group(tables), fresh, units)
-        required = (width, units, skipped is None)
+        required = (width, units, only is None)
         blamed = [rows for scope in found for rows in look.noted(scope, known.told, required)]
         cells = {box: cell for new in tables for cell, box in enumerate(new.boxes)}
         kept_back = np.zeros(len(tables[0].table), dtype=np.bool_)
         which = [{cells[box] for box in rows} for rows in blamed]
         kept_back[covering(which, tables[0].table.records)] = True
-        return kept_back, look.uncertain
+        return kept_back, look.doubted(hidden)
+
+
+def doubted_before(known: KnownQuantity, tables: Iterable[ReleasedTable]) -> set[Box]:
+    """Withheld boxes that were perhaps told before, and those that tables take for known."""
+    return {*known.doubted, *chain.from_iterable(new.doubted() for new in tables)}
 
 
 def told_first(before: JointBoxes, tables: Iterable[ReleasedTable], units: bool = False) -> set[Box]:

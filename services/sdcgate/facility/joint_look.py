@@ -96,8 +96,8 @@ class Look:
     """What earlier turns of the same table have seen; it grows."""
     held: Callable[[Variables], Held | None] = field(default=lambda _: None, repr=False)
     """What people have in truth of the joint codes of variables, where it is known."""
-    skipped: Set[Box] = frozenset()
-    """Withheld boxes that are not asked for."""
+    only: Set[Box] | None = None
+    """The withheld boxes that are asked for; all where it is None."""
     beside: Mapping[Box, float] = field(default_factory=dict, repr=False)
     """Other withheld boxes, not asked for, of which everybody knows that they have so much at least."""
     told_before: set[Box] = field(default_factory=set, repr=False)
@@ -126,10 +126,13 @@ class Look:
         self.seen_wide.update(wide)
         return found
 
-    @property
-    def uncertain(self) -> set[Box]:
-        """Withheld boxes that are uncertain enough, whatever is told, as far as that was asked."""
-        return self.seen_wide - self.told_before
+    def doubted(self, hidden: Set[Box]) -> set[Box]:
+        """What was told before, and those of some newly withheld boxes of which that was not asked.
+
+        All are where marks tell that somebody is there; else only those that a fresh box may tell.
+        """
+        asked = self.seen_wide if self.floor or self.beside else frozenset[Box]()
+        return self.told_before | (hidden - asked)
 
     def blamed(self, scope: Scope, told: set[Box], wide: set[Box] | None = None) -> list[set[Box]]:
         """For withheld boxes that fresh ones help to bound too closely, one of those alike: these.
@@ -146,7 +149,9 @@ class Look:
         # Of what is told already nothing is known but its sums, or that it is not empty.
         secrets = [box for box in scope.secrets if self.floor or box not in told]
         wide = set() if wide is None else wide
-        settled = told | wide | self.skipped
+        settled = told | wide
+        if self.only is not None:
+            settled.update(box for box in secrets if box not in self.only)
         narrow, before = self._narrow(scope, secrets, settled)
         wide.update(
             box for box, close in zip(secrets, narrow, strict=True) if not close and box not in settled

@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
-from sdcgate.facility.joint_audit import told_first
+from sdcgate.facility.joint_audit import doubted_before, told_first
 from sdcgate.facility.joint_look import Extent, Look, Wide, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.facility.powers import Bounds
@@ -79,10 +79,7 @@ class MeasureHistory:
 
     def plain(self, box: Box) -> Box:
         """A box without the condition that records have the measure: without it they add nothing to a sum."""
-        for place, (name, _) in enumerate(box):
-            if name == self.having:
-                return box[:place] + box[place + 1 :]
-        return box
+        return plain(box, self.having)
 
     def domain(self, first: Set[str], most_atoms: int) -> tuple[Variables, bool]:
         """The variables to look at together, beginning with some, and whether counts may cut finer.
@@ -157,13 +154,11 @@ class MeasureHistory:
 
     def counted(self, box: Box) -> Box:
         """A box of counts as one of parts: those of who has the measure, or all."""
-        bare = self.plain(box)
-        return box if bare is box else of_part(bare, P | Q)
+        return counted(box, self.having)
 
     def as_counted(self, box: Box) -> Box:
         """A box of parts as the one of counts that it stands for."""
-        bare = of_all_parts(box)
-        return box if bare == box else tuple(sorted((*bare, (self.having, MEASURE_PRESENT))))
+        return as_counted(box, self.having)
 
     def _told(self, counted: Iterable[Box], domain: Set[str], finer: bool) -> list[Box]:
         return list(counted) if finer else self.aligned(counted, domain)
@@ -209,6 +204,7 @@ def telling_sums(
     floor: int,
     extent: Extent,
     wide: Wide | None = None,
+    doubted: set[Box] | None = None,
 ) -> BoolArray:
     """Published cells of new tables without which no withheld sum is told too closely, shape (cells,).
 
@@ -225,6 +221,7 @@ def telling_sums(
         floor: what everybody knows a withheld count to be at least.
         extent: when to give up, and what people have in truth; how many codes are looked at is `MOST_ATOMS`.
         wide: what earlier turns of the same table have seen of this measure to be uncertain enough.
+        doubted: withheld boxes that were perhaps told before, of all records; it grows.
 
     Raises:
         JointlyUnproved: it cannot be told in time.
@@ -236,11 +233,16 @@ def telling_sums(
         return np.zeros(len(new_counts[0].table), dtype=np.bool_)
     seen = {} if wide is None else wide
     given = known, known_counts, new, new_counts
-    kept_back, uncertain = _telling(quantity, given, bounds, share, floor, extent, seen)
-    if not (certain(*given) or kept_back.any()):
+    kept_back, told = _telling(quantity, given, bounds, share, floor, extent, seen)
+    if certain(*given):
+        return kept_back
+    if doubted is not None:
+        doubted.update(map(of_all_parts, told))
+    having = having_variable(quantity)
+    only = told | {of_part(plain(box, having), P) for box in doubted_before(known, new)}
+    if only and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
-        doubted = in_doubt(*given)
-        kept_back |= _telling(quantity, doubted, bounds, share, floor, extent, seen, uncertain)[0]
+        kept_back |= _telling(quantity, in_doubt(*given), bounds, share, floor, extent, seen, only)[0]
     return kept_back
 
 
@@ -252,20 +254,22 @@ def _telling(
     floor: int,
     extent: Extent,
     wide: Wide,
-    skipped: Set[Box] | None = None,
+    only: Set[Box] | None = None,
 ) -> tuple[BoolArray, Set[Box]]:
-    """Cells to keep back for what is withheld, but for what is skipped, and what of it is uncertain."""
+    """Cells to keep back for all that is withheld, or for some, and what may have been told before."""
     known, known_counts, new, new_counts = given
-    first, nothing = new_counts[0].table, frozenset[Box]()
+    first = new_counts[0].table
     kept_back = np.zeros(len(first), dtype=np.bool_)
     history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
+    withheld = {box for table in new for box in table.withheld() if not known.boxes.withheld(box)}
+    hidden_sums = {of_part(history.plain(box), P) for box in withheld}
     domain, finer = history.domain(history.shared(variables(new or new_counts)), MOST_ATOMS)
     told = history.told_first(domain, [(known, new), (known_counts, new_counts)], finer)
     if not told:
-        return kept_back, nothing
+        return kept_back, hidden_sums
     boxes, codes = history.within(domain, finer), history.codes(domain)
     if not boxes.secrets:
-        return kept_back, nothing
+        return kept_back, hidden_sums
     cells = {
         history.plain(box): cell for table in (*new, *new_counts) for cell, box in enumerate(table.boxes)
     }
@@ -285,14 +289,34 @@ def _telling(
         ROOM,
         wide,
         lambda _: truth,
-        skipped or frozenset(),
+        only,
         beside,
     )
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
-    blamed = look.noted(scope, known.told, ("sums", share, skipped is None, *found.rest_on))
+    blamed = look.noted(scope, known.told, ("sums", share, only is None, *found.rest_on))
     which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
     kept_back[covering(which, first.records)] = True
-    return kept_back, look.uncertain
+    return kept_back, look.doubted(hidden_sums)
+
+
+def plain(box: Box, having: str) -> Box:
+    """A box without the condition that records have a measure."""
+    for place, (name, _) in enumerate(box):
+        if name == having:
+            return box[:place] + box[place + 1 :]
+    return box
+
+
+def counted(box: Box, having: str) -> Box:
+    """A box of counts as one of parts: those of who has a measure, or all."""
+    bare = plain(box, having)
+    return box if bare is box else of_part(bare, P | Q)
+
+
+def as_counted(box: Box, having: str) -> Box:
+    """A box of parts as the one of counts that it stands for."""
+    bare = of_all_parts(box)
+    return box if bare == box else tuple(sorted((*bare, (having, MEASURE_PRESENT))))
 
 
 Given = tuple[KnownQuantity, KnownQuantity, Sequence[ReleasedTable], Sequence[ReleasedTable]]

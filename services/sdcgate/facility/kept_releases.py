@@ -66,6 +66,7 @@ def release_bytes(
                 facts=facts_to_message(part.facts),
                 known=part.told.cells,
                 unsafe=part.told.unsafe,
+                doubted=part.told.doubted,
                 figures=b"" if part.figures is None else part.figures.astype(np.uint8).tobytes(),
                 everything=part.figures is None,
             )
@@ -109,7 +110,7 @@ def left_of(stored: StoredRelease) -> Left:
 def _table(part: release_pb2.ReleasedBoxes) -> ReleasedTable:
     table = BoxTable.from_bytes(part.boxes)
     facts = facts_from_message(part.facts, len(table))
-    told = Told(tuple(part.known), tuple(part.unsafe))
+    told = Told(tuple(part.known), tuple(part.unsafe), tuple(part.doubted))
     released = ReleasedTable(part.quantity, table, facts, tuple(table.boxes()), told)
     if part.everything:
         return released

@@ -38,6 +38,8 @@ class Told:
     cells: tuple[int, ...] = ()
     unsafe: tuple[int, ...] = ()
     """Those among them that break a rule in the quantity; the others hide some."""
+    doubted: tuple[int, ...] = ()
+    """Withheld cells that do not count as published, and that were perhaps told too closely before."""
 
 
 NOTHING_TOLD = Told()
@@ -67,6 +69,10 @@ class ReleasedTable:
         states = self.table.states.copy()
         states[[*self.told.cells]] = State.WITHHELD
         return self.with_states(states)
+
+    def doubted(self) -> set[Box]:
+        """Boxes of withheld cells that are taken for known, or were perhaps told too closely before."""
+        return {self.boxes[cell] for cell in (*self.told.cells, *self.told.doubted)}
 
     def surely(self) -> "ReleasedTable":
         """The same with what it told for sure, and cells as withheld that were taken for known."""
@@ -202,6 +208,8 @@ class KnownQuantity:
     shapes: Shapes = field(default_factory=Shapes)
     sure: JointBoxes | None = None
     """The boxes with what was told of them for sure; None where all that has left told all its figures so."""
+    doubted: frozenset[Box] = field(default=frozenset(), repr=False)
+    """Withheld boxes that were perhaps told before they were withheld, where not all was told for sure."""
     told: dict[Hashable, frozenset[Box]] = field(default_factory=dict, repr=False)
     """Withheld boxes that were found to be told too closely, by what was required and what was looked at
     together; noted as found.
@@ -321,10 +329,11 @@ class KnownQuantity:
             self._add(span, known)
             # What this told, as a publication elsewhere may, no later table can be refused for.
             span.give_up_caught()
-        sure = None
+        sure, doubted = None, self.doubted
         if self.sure is not None or not known.certain:
             told = known.surely()
             sure = (self.boxes if self.sure is None else self.sure).grown(told.published(), told.withheld())
+            doubted |= known.doubted()
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
         populations = known.populations()
@@ -336,6 +345,7 @@ class KnownQuantity:
             self.populations.grown(people for cell in withheld if (people := populations[cell]) != NOBODY),
             self.shapes.grown(known.table),
             sure,
+            doubted,
             dict(self.told),
         )
 

@@ -21,6 +21,7 @@ from sdcgate.facility.protection import seconds_to_prove
 from sdcgate.facility.side_by_side import answers
 from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
 from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.solver import Deadline
 
 
@@ -41,6 +42,8 @@ class Together:
     """The joint audit begins with it."""
     wide: dict[str, Wide] = field(default_factory=dict, repr=False)
     """What the joint audit has seen of each quantity to be uncertain enough; it grows."""
+    doubted: dict[str, set[Box]] = field(default_factory=dict, repr=False)
+    """Withheld boxes that were perhaps told before, by quantity; it grows."""
 
     def known_cells(self, new: Sequence[ReleasedTable], left: Knowledge) -> dict[str, BoolArray]:
         """Cells of which a quantity can be computed from what has `left`, also as nobody is in them."""
@@ -92,7 +95,8 @@ class Together:
     def _of_counts(self, counts: Sequence[ReleasedTable], remaining: Callable[[], float]) -> list[Question]:
         known, varying = self.known.of(counts[0].quantity), self.plan.dataset.varying
         wide = self.wide.setdefault(COUNTS, {})
-        return questions(known, counts, self._count_width(), self._extent(remaining), varying, wide)
+        doubted = self.doubted.setdefault(COUNTS, set())
+        return questions(known, counts, self._count_width(), self._extent(remaining), varying, wide, doubted)
 
     def _sums_telling(
         self, quantity: str, left: Sequence[ReleasedTable], remaining: Callable[[], float]
@@ -103,7 +107,10 @@ class Together:
         wide, extent = self.wide.setdefault(quantity, {}), self._extent(remaining)
         of_counts = self.known.of(counts)
         new, new_counts = _of(left, quantity), _of(left, counts)
-        return telling_sums(quantity, known, of_counts, new, new_counts, bounds, share, floor, extent, wide)
+        doubted = self.doubted.setdefault(quantity, set())
+        return telling_sums(
+            quantity, known, of_counts, new, new_counts, bounds, share, floor, extent, wide, doubted
+        )
 
     def _counts_told_by_sums(
         self, left: Sequence[ReleasedTable], remaining: Callable[[], float]
@@ -117,7 +124,8 @@ class Together:
             for wide in [self.wide.setdefault(quantity, {})]
             if low is not None and high is not None
         ]
-        return telling_counts(measures, self.known.of(counts), _of(left, counts), self._count_width(), extent)
+        doubted, width = self.doubted.setdefault(COUNTS, set()), self._count_width()
+        return telling_counts(measures, self.known.of(counts), _of(left, counts), width, extent, doubted)
 
     def limit_tells(self, limit: PopulationLimit, remaining: Callable[[], float]) -> bool:
         """Whether that a population is so small would tell a withheld count too closely."""

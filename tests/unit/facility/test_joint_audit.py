@@ -108,9 +108,13 @@ def test_what_was_perhaps_told_before_is_news_once_it_is_shown():
     assert told(knowing(*before, withheld), released(FEW), width=CLOSE) == []
     perhaps = WOMEN_WEST_OR_NOWHERE, released(FEW).perhaps()
     # The women themselves tell nothing that was not perhaps told: there is nothing to keep back.
-    assert told(knowing(*perhaps), withheld, width=CLOSE) == []
-    assert told(knowing(*perhaps, withheld), released(FEW), width=CLOSE) == [0]
-    assert told(knowing(*perhaps, withheld), released(FEW).perhaps(), width=CLOSE) == [0]
+    doubted = set()
+    extent = Extent(5_000, Deadline(10.0))
+    assert not telling(knowing(*perhaps), [withheld], CLOSE, extent, doubted=doubted).any()
+    assert doubted == set(withheld.withheld())
+    left = replace(withheld, told=Told(doubted=(2, 3)))
+    assert told(knowing(*perhaps, left), released(FEW), width=CLOSE) == [0]
+    assert told(knowing(*perhaps, left), released(FEW).perhaps(), width=CLOSE) == [0]
 
 
 def test_units_that_were_told_tell_nothing_of_records():
