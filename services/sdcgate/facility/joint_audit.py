@@ -17,7 +17,7 @@ from sdcgate.facility.joint_look import Extent, Look, Wide, Width, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS, JointBoxes
+from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_scopes import scopes
 from sdcgate.methods.tables.modular import unhurried
@@ -114,7 +114,7 @@ class _Audit:
             names.update(new.table.variables())
         if units:
             names -= self.varying or set()
-        fresh = told_first(known.boxes, tables, units)
+        fresh = told_first(known, tables, units)
         if not units and self._certain:
             fresh -= computable(known, tables)
         hidden = {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
@@ -144,15 +144,20 @@ def doubted_before(known: KnownQuantity, tables: Iterable[ReleasedTable]) -> set
     return {*known.doubted, *chain.from_iterable(new.doubted() for new in tables)}
 
 
-def told_first(before: JointBoxes, tables: Iterable[ReleasedTable], units: bool = False) -> set[Box]:
-    """Boxes of which tables tell the records, the units or the sum, and nothing told them before."""
-    told = UNITS if units else RECORDS
-    return {
-        box
-        for new in tables
-        for box, counts in new.published()
-        if counts.told & told and not before.told(box) & told
-    }
+def told_first(before: KnownQuantity, tables: Iterable[ReleasedTable], units: bool = False) -> set[Box]:
+    """Boxes of which tables tell the records, the units or the sum, and nothing told them before.
+
+    That nobody is in a box is no news where nobody is in a larger one.
+    """
+    told, found = UNITS if units else RECORDS, set[Box]()
+    for new in tables:
+        empty = before.empty_cells(new.table).tolist()
+        found.update(
+            box
+            for (box, counts), nobody in zip(new.cells(), empty, strict=True)
+            if counts.told & told and not (nobody or before.boxes.told(box) & told)
+        )
+    return found
 
 
 def _group(tables: Sequence[ReleasedTable]) -> dict[str, int]:

@@ -175,7 +175,7 @@ class MeasureHistory:
         """Boxes within a domain that new tables tell first: of the measure, or counts where these count."""
         found = set[Box]()
         for before, new in tables:
-            told = told_first(before.boxes, new)
+            told = told_first(before, new)
             inside = [box for box in told if all(name in domain for name, _ in box)]
             found.update(map(self.plain, self._told(inside, domain, finer)))
         return found

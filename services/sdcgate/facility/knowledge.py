@@ -96,10 +96,15 @@ class ReleasedTable:
 
     def published(self) -> list[tuple[Box, Counts]]:
         """Boxes of published cells with their records and units, and what the answer told of these."""
+        shown = (self.table.states == State.PUBLISHED).tolist()
+        return [cell for cell, published in zip(self.cells(), shown, strict=True) if published]
+
+    def cells(self) -> Iterator[tuple[Box, Counts]]:
+        """Boxes of all cells with their records and units, and what the answer told of these."""
         figures = np.full(len(self.boxes), EVERYTHING) if self.figures is None else self.figures
+        figures = np.where(self.table.states == State.PUBLISHED, figures, 0)
         columns = (self.table.records.tolist(), self.facts.units.tolist(), figures.tolist())
-        cells = zip(self.boxes, self.table.states.tolist(), map(Counts, *columns), strict=True)
-        return [(box, counts) for box, state, counts in cells if state == State.PUBLISHED]
+        return zip(self.boxes, map(Counts, *columns), strict=True)
 
     def withheld(self) -> list[Box]:
         """Boxes of withheld cells."""
