@@ -153,7 +153,7 @@ def test_the_intruder_learns_who_changed_where_nobody_counts_the_changes(
         judging, "few_changed_cells", lambda _, new, __: np.zeros(len(new[0].boxes), dtype=bool)
     )
     monkeypatch.setattr(judging, "few_changed_differences", lambda *_: (False, False))
-    assert any("changed" in told for told in learnt(history_of(tmp_path, 3, 14)))
+    assert any("changed" in told for told in learnt(history_of(tmp_path, 10, 14)))
 
 
 @pytest.mark.long

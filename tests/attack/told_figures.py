@@ -182,9 +182,7 @@ class History:
         """Registers a version."""
         (self._folder / "people.csv").write_text(world.to_csv("people"), encoding="utf-8")
         registered = self._house.engine.register(parse_descriptor(world.descriptor("people")))
-        heard = Heard(world)
-        heard.know_unused_codes()
-        self.heard[registered.dataset.version] = heard
+        self.heard[registered.dataset.version] = Heard(world)
 
     def ask(self, asked: Iterable[Asked]) -> None:
         """Asks, and keeps what is told."""

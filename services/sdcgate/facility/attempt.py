@@ -45,7 +45,7 @@ from sdcgate.methods.tables.attrition import attrition_within
 from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.cell_costs import CostKind, cell_costs
 from sdcgate.methods.tables.empty_cells import empty_beside_few
-from sdcgate.methods.tables.joint_boxes import PERHAPS, RECORDS
+from sdcgate.methods.tables.joint_boxes import PERHAPS, RECORDS, UNITS
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
@@ -341,8 +341,11 @@ class Attempt:
         totals that were not asked for, and do not follow, nothing is told.
         """
         secret, left = found.secret, list[ReleasedTable]()
-        for quantity, figures in zip(self.new, self._told_figures(found.marked), strict=True):
+        for quantity, told_now in zip(self.new, self._told_figures(found.marked), strict=True):
             before = secret & known[quantity.quantity]
+            # Of records that follow persons do not, and nothing protects them: they count as perhaps told.
+            persons = quantity.quantity == COUNTS and self.plan.dataset.varying is not None
+            figures = np.where(before & persons, told_now | UNITS, told_now)
             states = np.where((figures != 0) | before, State.PUBLISHED, State.ABSENT)
             states[secret & ~before] = State.WITHHELD
             told = self._told(quantity.quantity, before)

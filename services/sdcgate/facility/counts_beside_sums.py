@@ -6,6 +6,7 @@ each, or nearly so, and those in trade next to nothing, hardly anybody in the we
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -24,6 +25,7 @@ from sdcgate.facility.joint_sums import (
     variables,
 )
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
+from sdcgate.facility.side_by_side import answers
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
@@ -140,10 +142,11 @@ def _telling(
     ]
     looks = [look for one in beside if (look := one.look(width, extent)) is not None]
     _see_wide(looks)
-    for look in looks:
-        if blamed := look.blamed():
-            kept_back[covering([look.beside.cells(rows) for rows in blamed], first.records)] = True
-            break
+    with closing(answers([look.blamed for look in looks])) as found:
+        for look, blamed in zip(looks, found, strict=False):
+            if blamed:
+                kept_back[covering([look.beside.cells(rows) for rows in blamed], first.records)] = True
+                break
     return kept_back, {look.beside.measure.quantity: look.doubted() for look in looks}
 
 
