@@ -18,7 +18,7 @@ from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.plan import PERCENTAGES, Plan
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import Axis, BoolArray, IntArray, additive_relations, leaf_cells
-from sdcgate.methods.tables.joint_boxes import PERHAPS, RECORDS, SURELY, UNITS
+from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, RECORDS, SURELY, UNITS
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 OF_COUNTS = {table_pb2.STATISTIC_RECORDS: RECORDS, table_pb2.STATISTIC_UNITS: UNITS}
@@ -42,23 +42,28 @@ def told_figures(
     whole = new[0]
     found = []
     for table in new:
-        lacking = table.quantity == COUNTS and table is not whole
-        shown, perhaps = _of_counts(plan) if table.quantity == COUNTS else _of_sums(plan, table, whole)
-        if lacking:
-            # How many have a measure no count shows, but the mean may.
-            shown = 0
-        if plan.beneath:
-            shown, perhaps = 0, PERHAPS
+        shown, perhaps = _shown(plan, table, whole)
         told = np.where(asked & ~marked, shown << SURELY | shown | perhaps, 0)
         told = _with_totals(axes, units_additive, told)
         if wholes is not None and table is whole:
             # What is marked for the sake of a share counts as told, as what it is a share of does.
             told |= np.where(marked | wholes, RECORDS if plan.dataset.varying is not None else PERHAPS, 0)
+        # Whoever sees that nobody is there knows everything of them.
+        everything = np.where(told >> SURELY != 0, EVERYTHING, PERHAPS)
         nobody = (table.table.records == 0) & (told != 0)
-        surely = told >> SURELY != 0
-        told = np.where(nobody, np.where(surely, PERHAPS << SURELY | PERHAPS, PERHAPS), told)
-        found.append(told.astype(np.int64))
+        found.append(np.where(nobody, everything, told).astype(np.int64))
     return found
+
+
+def _shown(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[int, int]:
+    """What figures tell of a quantity where they are shown, for sure and perhaps."""
+    if plan.beneath:
+        return 0, PERHAPS
+    if table.quantity != COUNTS:
+        return _of_sums(plan, table, whole)
+    shown, perhaps = _of_counts(plan)
+    # How many have a measure no count shows, but the mean may.
+    return (shown if table is whole else 0), perhaps
 
 
 def _shown_as_wholes(plan: Plan, axes: tuple[Axis, ...]) -> BoolArray | None:
