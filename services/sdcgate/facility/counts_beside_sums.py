@@ -13,13 +13,12 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import having_variable
-from sdcgate.facility.joint_audit import doubted_before
+from sdcgate.facility.joint_audit import certain, doubted_before, hides, withheld_first
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Wide, Width, covering
 from sdcgate.facility.joint_sums import (
     MOST_ATOMS,
     MeasureHistory,
     as_counted,
-    certain,
     counted,
     domain_of_counts,
     variables,
@@ -100,14 +99,12 @@ def telling_counts(
     Raises:
         JointlyUnproved: it cannot be told in time.
     """
-    withholds = any(table.withheld() or table.told.cells for table in new_counts)
-    hides = withholds or known_counts.surely().boxes.secret
     # What a table tells by itself its own proof knows.
     telling = [one for one in measures if not (one.known.empty and (known_counts.empty or not one.new))]
-    if not (telling and hides):
+    if not (telling and hides(known_counts, new_counts)):
         return np.zeros(len(new_counts[0].table), dtype=np.bool_)
     kept_back, told = _telling(telling, known_counts, new_counts, width, extent)
-    unsure = [one for one in telling if not certain(one.known, known_counts, one.new, new_counts)]
+    unsure = [one for one in telling if not certain([one.known, known_counts], [*one.new, *new_counts])]
     if doubted is not None:
         for one in unsure:
             doubted.update(map(one.as_counted, told.get(one.quantity, ())))
@@ -167,12 +164,7 @@ class _Beside:
         one, history, domain = self.measure, self.history, self.names | {self.history.having}
         tables = [(one.known, one.new), (self.known_counts, self.new_counts)]
         told_first = history.told_first(domain, tables, self.finer)
-        hidden = {
-            history.counted(box)
-            for table in self.new_counts
-            for box in table.withheld()
-            if not self.known_counts.boxes.withheld(box)
-        }
+        hidden = set(map(history.counted, withheld_first(self.known_counts, self.new_counts)))
         if not (told_first or (width.floor and hidden)):
             return None
         boxes, codes = history.beside_counts(domain, self.finer), history.codes(domain)

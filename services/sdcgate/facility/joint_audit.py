@@ -15,7 +15,7 @@ import numpy as np
 
 from sdcgate.facility.joint_look import Extent, Look, Wide, Width, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
-from sdcgate.methods.cells import BoolArray, State
+from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS
 from sdcgate.methods.tables.joint_domain import joint_domain
@@ -49,10 +49,8 @@ def questions(
         wide: what earlier turns of the same table have seen to be uncertain enough.
         doubted: withheld boxes that were perhaps told before; it grows.
     """
-    withholds = any((new.table.states == State.WITHHELD).any() or new.told.cells for new in tables)
     # What a table tells by itself its own proof knows.
-    hides = withholds or known.surely().boxes.secret
-    if (known.empty and not known.boxes.limits) or not hides:
+    if (known.empty and not known.boxes.limits) or not hides(known, tables):
         return []
     audit = _Audit(
         known,
@@ -82,7 +80,7 @@ class _Audit:
     def looked(self, units: bool) -> BoolArray:
         """Cells to keep back. What may have been told before is looked at again by what was for sure."""
         kept_back, told = self._by(self.known, self.tables, units)
-        if self._certain:
+        if certain([self.known], self.tables):
             return kept_back
         self.doubted.update(told)
         only = told | doubted_before(self.known, self.tables)
@@ -90,10 +88,6 @@ class _Audit:
             tables = [new.taking_nothing() for new in self.tables]
             kept_back |= self._by(self.known.surely(), tables, units, only)[0]
         return kept_back
-
-    @property
-    def _certain(self) -> bool:
-        return self.known.sure is None and all(new.certain for new in self.tables)
 
     def _by(
         self,
@@ -115,9 +109,9 @@ class _Audit:
         if units:
             names -= self.varying or set()
         fresh = told_first(known, tables, units)
-        if not units and self._certain:
+        if not units and certain([self.known], self.tables):
             fresh -= computable(known, tables)
-        hidden = {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
+        hidden = withheld_first(known, tables)
         look = Look(
             fresh,
             hidden,
@@ -142,6 +136,21 @@ class _Audit:
 def doubted_before(known: KnownQuantity, tables: Iterable[ReleasedTable]) -> set[Box]:
     """Withheld boxes that were perhaps told before, and those that tables take for known."""
     return {*known.doubted, *chain.from_iterable(new.doubted() for new in tables)}
+
+
+def hides(known: KnownQuantity, tables: Iterable[ReleasedTable]) -> bool:
+    """Whether anything was withheld, or is now, be it taken for known."""
+    return bool(known.surely().boxes.secret) or any(new.withheld() or new.told.cells for new in tables)
+
+
+def certain(known: Iterable[KnownQuantity], tables: Iterable[ReleasedTable]) -> bool:
+    """Whether all that left of quantities, and is about to, tells all its figures for sure."""
+    return all(one.sure is None for one in known) and all(new.certain for new in tables)
+
+
+def withheld_first(known: KnownQuantity, tables: Iterable[ReleasedTable]) -> set[Box]:
+    """Boxes that tables withhold, and that were not withheld before."""
+    return {box for new in tables for box in new.withheld() if not known.boxes.withheld(box)}
 
 
 def told_first(before: KnownQuantity, tables: Iterable[ReleasedTable], units: bool = False) -> set[Box]:

@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
-from sdcgate.facility.joint_audit import doubted_before, told_first
+from sdcgate.facility.joint_audit import certain, doubted_before, hides, told_first, withheld_first
 from sdcgate.facility.joint_look import Extent, Look, Wide, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.facility.powers import Bounds
@@ -228,13 +228,12 @@ def telling_sums(
     """
     # What a table tells by itself its own proof knows.
     nothing_before = known.empty and known_counts.empty
-    hides = known.surely().boxes.secret or any(table.withheld() or table.told.cells for table in new)
-    if nothing_before or bounds == (None, None) or not hides:
+    if nothing_before or bounds == (None, None) or not hides(known, new):
         return np.zeros(len(new_counts[0].table), dtype=np.bool_)
     seen = {} if wide is None else wide
     given = known, known_counts, new, new_counts
     kept_back, told = _telling(quantity, given, bounds, share, floor, extent, seen)
-    if certain(*given):
+    if certain([known, known_counts], [*new, *new_counts]):
         return kept_back
     if doubted is not None:
         doubted.update(map(of_all_parts, told))
@@ -261,8 +260,7 @@ def _telling(
     first = new_counts[0].table
     kept_back = np.zeros(len(first), dtype=np.bool_)
     history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
-    withheld = {box for table in new for box in table.withheld() if not known.boxes.withheld(box)}
-    hidden_sums = {of_part(history.plain(box), P) for box in withheld}
+    hidden_sums = {of_part(history.plain(box), P) for box in withheld_first(known, new)}
     domain, finer = history.domain(history.shared(variables(new or new_counts)), MOST_ATOMS)
     told = history.told_first(domain, [(known, new), (known_counts, new_counts)], finer)
     if not told:
@@ -275,8 +273,7 @@ def _telling(
     }
     found = amounts(boxes, bounds, codes, share)
     beside = dict.fromkeys(sorted(history.marked(domain, finer)), floor * found.record) if floor else {}
-    marks = (box for table in new_counts for box in table.withheld() if not known_counts.boxes.withheld(box))
-    hidden = beside.keys() & set(map(history.counted, marks))
+    hidden = beside.keys() & set(map(history.counted, withheld_first(known_counts, new_counts)))
     fresh = found.published.keys() & set(chain.from_iterable(map(in_all_parts, told)))
     measured = extent.truth.measured(quantity, frozenset(codes))
     truth = None if measured is None else found.held(measured)
@@ -321,17 +318,6 @@ def as_counted(box: Box, having: str) -> Box:
 
 Given = tuple[KnownQuantity, KnownQuantity, Sequence[ReleasedTable], Sequence[ReleasedTable]]
 """What has left of a measure and of counts, and new tables of each."""
-
-
-def certain(
-    known: KnownQuantity,
-    known_counts: KnownQuantity,
-    new: Sequence[ReleasedTable],
-    new_counts: Sequence[ReleasedTable],
-) -> bool:
-    """Whether all that left or is about to tells all its figures for sure."""
-    tables = (*new, *new_counts)
-    return known.sure is None and known_counts.sure is None and all(table.certain for table in tables)
 
 
 def in_doubt(

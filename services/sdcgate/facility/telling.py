@@ -17,7 +17,7 @@ from sdcgate.facility.figures import denominators
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.plan import PERCENTAGES, Plan
 from sdcgate.facility.weights import WEIGHTED_PREFIX
-from sdcgate.methods.cells import Axis, BoolArray, IntArray, additive_relations, leaf_cells
+from sdcgate.methods.cells import Axis, BoolArray, IntArray, Relations, additive_relations, leaf_cells
 from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, RECORDS, SURELY, UNITS
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
@@ -40,11 +40,14 @@ def told_figures(
     asked = np.ones(len(marked), dtype=np.bool_) if plan.margins else leaf_cells(axes)
     wholes = _shown_as_wholes(plan, axes)
     whole = new[0]
+    # Where all cells are shown all of them tell the same.
+    totals = None if plan.margins and not marked.any() else additive_relations(axes)
     found = []
     for table in new:
         shown, perhaps = _shown(plan, table, whole)
         told = np.where(asked & ~marked, shown << SURELY | shown | perhaps, 0)
-        told = _with_totals(axes, units_additive, told)
+        if totals is not None and len(totals):
+            told = _with_totals(totals, len(axes), units_additive, told)
         if wholes is not None and table is whole:
             # What is marked for the sake of a share counts as told, as what it is a share of does.
             told |= np.where(marked | wholes, RECORDS if plan.dataset.varying is not None else PERHAPS, 0)
@@ -103,14 +106,11 @@ def _of_sums(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[in
     return (PERHAPS if sums or (mean and counted_too) else 0), PERHAPS
 
 
-def _with_totals(axes: tuple[Axis, ...], units_additive: bool, told: IntArray) -> IntArray:
-    """With totals that follow as all that they are made of is told, shape (cells,)."""
-    relations = additive_relations(axes)
+def _with_totals(relations: Relations, axes: int, units_additive: bool, told: IntArray) -> IntArray:
+    """With totals that follow as all that they are made of is told, along so many axes, shape (cells,)."""
     adding = ~0 if units_additive else ~(UNITS | UNITS << SURELY)
-    if not len(relations) or bool((told != 0).all()):
-        return told
     told = told.copy()
-    for _ in axes:
+    for _ in range(axes):
         parts = np.bitwise_and.reduceat(told[relations.children], relations.offsets[:-1]) & adding
         np.bitwise_or.at(told, relations.parents, parts)
     return told
