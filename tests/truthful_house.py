@@ -5,7 +5,7 @@ What it would not release under the same history is unsafe; what it withholds mu
 
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,9 +14,11 @@ import yaml
 
 from house import COPY, RANDHIE, House, build, cells, reasons, verdict
 from sdcgate.engine.descriptor import parse_descriptor
+from sdcgate.facility import redesign
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.redesign import Redesigner
 from sdcgate.ledger.ledger import Ledger
+from sdcgate.methods.tables.solver import Deadline
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
@@ -84,10 +86,13 @@ def replayed(ledger: Ledger, house: House, datasets: Collection[str]) -> tuple[i
 
 
 def _promising_as(decision: pb.Decision) -> AbstractContextManager[object]:
-    """Where no tables were promised, as there was no time to look for them: none are, here as well."""
+    """Where no tables were promised, as there was no time to look for them: none are, here as well.
+
+    Where some were, there is time to find them again on a machine that is busy with something else.
+    """
     if any(not one.judged for one in decision.alternatives):
         return mock.patch.object(Redesigner, "propose", return_value=None)
-    return nullcontext()
+    return mock.patch.object(redesign, "Deadline", return_value=Deadline(30.0))
 
 
 def described(decision: pb.Decision) -> tuple[Any, ...]:
@@ -101,4 +106,8 @@ def _told(decision: pb.Decision) -> str:
     """A decision in short, with a count of what is shown."""
     shown = cells(decision).values() if decision.HasField("table") else ()
     withheld = sum(figures[0] is None for figures in shown)
-    return f"{verdict(decision)} {reasons(decision)} with {withheld} of {len(shown)} cells withheld"
+    promised = " or ".join(" ".join(str(one).split()) for one in decision.alternatives)
+    return (
+        f"{verdict(decision)} {reasons(decision)} with {withheld} of {len(shown)} cells withheld,"
+        f" promising {promised or 'nothing'}"
+    )

@@ -124,8 +124,10 @@ class PolicyReload:
 
     def _run(self, apply: Apply) -> None:
         while True:
-            told = self._told.wait(self._seconds or None)
-            self._told.clear()
+            self._told.wait(self._seconds or None)
+            # Only what was seen is taken back: somebody may tell us after the wait has ended by the clock.
+            if told := self._told.is_set():
+                self._told.clear()
             if self._stopped:
                 return
             try:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Event
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -196,6 +197,26 @@ def test_without_polling_files_are_loaded_when_we_are_told(tmp_path: Path) -> No
         assert house.facility.taken == []
         house.reload._hangup(1, None)
         assert until(lambda: house.facility.units == [20])
+    finally:
+        house.reload.stop()
+
+
+def test_who_tells_us_just_as_a_wait_has_ended_by_the_clock_is_heard(tmp_path: Path) -> None:
+    class ToldTooLate(Event):
+        late = True
+
+        def wait(self, timeout: float | None = None) -> bool:
+            told = super().wait(timeout)
+            if not told and self.late:
+                self.late = False
+                self.set()
+            return told
+
+    house = House(tmp_path, seconds=0.01)
+    house.reload._told = ToldTooLate()
+    house.reload.start(house.facility)
+    try:
+        assert until(lambda: house.attempts == (1, 0))
     finally:
         house.reload.stop()
 
