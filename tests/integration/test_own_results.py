@@ -80,6 +80,31 @@ def test_a_model_that_agrees_leaves_and_one_that_differs_in_any_figure_is_referr
         assert not wrong.decision.HasField("model")
 
 
+def test_a_number_that_ends_in_zeros_is_as_exact_as_those_beside_it(house):
+    """In JSON 9.000 is 9.0, and 0.0 would else be every p-value up to a half."""
+    _, printed = asked(house, LINEAR)
+    for figure in ("estimate", "standard_error", "statistic", "p_value"):
+        changed = json.loads(json.dumps(printed))
+        for one in changed["coefficients"]:
+            whole = float(int(one[figure]))
+            if abs(one[figure]) < 100 and abs(one[figure] - whole) > 0.02:
+                one[figure] = whole
+                break
+        (wrong,) = submitted(house, changed | LINEAR)
+        assert verdict(wrong) == "REFERRED", figure
+        assert f"{figure.replace('_', ' ')} of {one['name']}." in wrong.decision.reasons[0].message
+    body = STATISTICS[0]
+    _, printed = asked(house, body)
+    variation = next(one for one in printed["figures"] if one["name"] == "coefficient_of_variation")
+    variation["values"][0] = 0.0
+    verdicts = [(output.part, verdict(output)) for output in submitted(house, printed | body)]
+    assert verdicts == [
+        ("mean", "RELEASED"),
+        ("standard_error", "RELEASED"),
+        ("coefficient_of_variation", "REFERRED"),
+    ]
+
+
 def test_a_model_that_differs_as_units_were_left_out_of_ours_is_referred_with_that(tmp_path):
     text = (BUNDLED / "israel-cbs.yaml").read_text()
     policy = parse_policy(text.replace("counts_base: 10", "counts_base: 10\n    left_out_share: 0.05"))

@@ -11,7 +11,7 @@ from sdcgate.facility.decisions import new_decision
 from sdcgate.facility.reasons import binding_reason
 from sdcgate.facility.results.acro_models import in_order
 from sdcgate.facility.results.printed import Estimates
-from sdcgate.methods.outputs.printed_estimates import last_place
+from sdcgate.methods.outputs.printed_estimates import Written
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import model_pb2
@@ -81,10 +81,11 @@ class Comparison:
             known = {name: value for name, value in column.items() if name in ours}
             shown = {name: value for name, value in known.items() if ours[name].HasField(what)}
             decimals = None if self.estimates.every_digit else PRINTED_DIGITS[what]
+            written = Written.of(column.values())
             wrong = [
                 name
                 for name, value in shown.items()
-                if not _agree(getattr(ours[name], what), value, digits, decimals)
+                if not _agree(getattr(ours[name], what), value, written, digits, decimals)
             ]
             if not protected:
                 wrong += [name for name in known if name not in shown]
@@ -98,7 +99,11 @@ class Comparison:
     ) -> Iterator[str]:
         ours = {model_pb2.FitStatistic.Name(one.statistic): one.value for one in model.fit}
         for name, value in self.estimates.fit.items():
-            differs = not _agree(ours[name], value, digits, None) if name in ours else not protected
+            differs = (
+                not _agree(ours[name], value, Written.of([value]), digits, None)
+                if name in ours
+                else not protected
+            )
             if differs:
                 yield f"{name.removeprefix('FIT_STATISTIC_')}."
         for name, count in self.estimates.counts.items():
@@ -113,13 +118,13 @@ def coefficient_name(one: model_pb2.Coefficient) -> str:
     return f"{one.outcome}: {name}" if one.outcome else name
 
 
-def _agree(ours: float, printed: float, digits: int, decimals: int | None) -> bool:
+def _agree(ours: float, printed: float, written: Written, digits: int, decimals: int | None) -> bool:
     """Whether two roundings of one figure can be: ours to digits, the printed one to decimals or digits.
 
-    Where neither is known of the printed one, it is as exact as it was written.
+    Where neither is known of the printed one, it is as exact as its column was written.
     """
     if decimals is None:
-        slack = 0.5001 * 10.0 ** min(last_place(printed), 0) + COMPUTED * abs(printed)
+        slack = 0.5001 * 10.0 ** written.place(printed) + COMPUTED * abs(printed)
     else:
         slack = 0.5001 * 10.0**-decimals
         if abs(printed) >= 10**4 or abs(printed) < 10**-4:

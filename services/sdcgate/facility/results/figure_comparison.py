@@ -13,7 +13,7 @@ from sdcgate.facility.reasons import binding_reason
 from sdcgate.facility.results.grids import Row
 from sdcgate.facility.results.printed import CATEGORIES, Figures
 from sdcgate.methods.cells import MISSING, TOTAL
-from sdcgate.methods.outputs.printed_estimates import last_place
+from sdcgate.methods.outputs.printed_estimates import Written
 from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, statistic_pb2, table_pb2
@@ -105,10 +105,11 @@ class FigureComparison:
             yield f"The dataset has nobody in {_named(foreign)}."
         if not self.figures.compared:
             return
+        written = Written.of(value for _, value in self.figures.cells if not isinstance(value, str))
         wrong = [
             codes
             for codes, value in self.figures.cells
-            if ours.get(codes) is not None and not _agree(ours[codes], value, digits, decimals)
+            if ours.get(codes) is not None and not _agree(ours[codes], value, written, digits, decimals)
         ]
         if wrong:
             yield f"{self.figures.name} of {_named(wrong)}."
@@ -119,11 +120,13 @@ def _named(cells: Sequence[Row]) -> str:
     return "; ".join(", ".join(codes) or "all" for codes in cells[:_MOST_NAMED]) + more
 
 
-def _agree(ours: float | str | None, printed: float | str, digits: int, decimals: bool) -> bool:
+def _agree(
+    ours: float | str | None, printed: float | str, written: Written, digits: int, decimals: bool
+) -> bool:
     """Whether two roundings of one figure can be: ours as it leaves, the printed one as it was printed."""
     if isinstance(ours, str) or isinstance(printed, str) or ours is None:
         return ours == printed
-    slack = 0.5001 * 10.0 ** min(last_place(printed), 0) + 1e-9 * abs(printed)
+    slack = 0.5001 * 10.0 ** written.place(printed) + 1e-9 * abs(printed)
     if decimals:
         slack += 0.5001 * 10.0**-digits
     elif ours:

@@ -8,7 +8,7 @@ rounding is no contradiction. A fit that was computed wrongly, or on other recor
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -21,6 +21,10 @@ COUNTS = ("units", "records", "residual_degrees")
 UNVERIFIED = ("estimate", "standard_error")
 """What only a new fit can tell; the others follow from these."""
 _NOT_FINITE = "is no finite number"
+_PLAIN = 1e-4
+"""Smaller numbers are written with an exponent, to digits and not to decimals."""
+_DECIMALS = 3
+"""Of zeros that no other number of the column tells of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +251,33 @@ def last_place(value: float) -> int:
     """The power of ten of the last digit other than 0 that a finite number is written with."""
     exponent = Decimal(repr(value)).normalize().as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How exactly the numbers of one column were written.
+
+    Zeros at their end are lost in JSON, where 9.0 may have been 9.000: so a number has as many decimals, or
+    as many digits where these are fewer, as others of its column, and more than three digits only where they
+    are seen.
+    """
+
+    decimals: int
+    """The power of ten of the last place that any has; of zeros alone that of three decimals."""
+    digits: int
+    """The most that any has, three at most."""
+
+    @classmethod
+    def of(cls, column: Iterable[float]) -> "Written":
+        """Of all finite numbers of a column. Tiny ones are written to digits, whatever the others have."""
+        numbers = set(column)
+        plain = (last_place(one) for one in numbers if abs(one) >= _PLAIN)
+        return cls(min(plain, default=-_DECIMALS), min(max(map(significant_digits, numbers), default=0), 3))
+
+    def place(self, value: float) -> int:
+        """The power of ten of the last place of a number of the column, 0 at most."""
+        if value == 0:
+            return min(self.decimals, 0)
+        by_digits = math.floor(math.log10(abs(value))) + 1 - self.digits
+        beside = by_digits if abs(value) < _PLAIN else max(self.decimals, by_digits)
+        return min(last_place(value), beside, 0)

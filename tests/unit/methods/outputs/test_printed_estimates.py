@@ -1,5 +1,7 @@
 """Figures that a program printed of a model, held against each other."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,9 @@ from sdcgate.methods.outputs.printed_estimates import (
     ClaimedFit,
     PrintedCoefficient,
     PrintedModel,
+    Written,
     estimate_problems,
+    last_place,
     significant_digits,
 )
 
@@ -142,3 +146,39 @@ def test_figures_of_the_fit_are_shares_that_fit_each_other():
 
 def test_digits_are_those_that_a_number_is_written_with():
     assert [significant_digits(one) for one in (0.0, 1200.0, 0.0125, 123.456, 1e-300)] == [1, 2, 3, 6, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "places"),
+    [
+        ([9.0, 48.11, 5.454], [-2, -2, -3]),  # 9 has three digits, as the others
+        ([0.0, 0.3616, 8.224e-07], [-4, -4, -10]),
+        ([12.0, 0.0004, 1e-06], [0, -4, -7]),  # fewer digits than three are seen
+        ([0.0012, 33.9587, 1.234e-06], [-4, -4, -9]),  # of a summary: four decimals, or four digits
+        ([201.0, 187.0, 0.0], [0, 0, 0]),
+        ([0.3, 1.2], [-1, -1]),
+        ([0.0, 0.0], [-3, -3]),
+        ([120000.0], [0]),
+    ],
+)
+def test_a_number_is_written_as_exactly_as_others_of_its_column(column, places):
+    written = Written.of(column)
+    assert [written.place(value) for value in column] == places
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1), st.integers(1, 17))
+def test_no_number_is_taken_for_less_exact_than_it_stands_there(column, digits):
+    column = [float(f"{value:.{digits - 1}e}") for value in column]
+    written = Written.of(column)
+    for value in column:
+        assert written.place(value) <= 0
+        assert value == 0 or written.place(value) <= last_place(value)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.integers(0, 6), st.integers(1, 17))
+def test_a_number_that_was_rounded_like_its_column_is_never_taken_for_more_exact(column, decimals, digits):
+    plain = [value for value in column if abs(value) >= 1e-3]
+    rounded = [round(value, decimals) for value in plain]
+    assert all(Written.of(rounded).place(shown) >= -decimals for shown in rounded if shown)
+    for shown in (written := [float(f"{value:.{digits - 1}e}") for value in plain]):
+        assert Written.of(written).place(shown) >= min(math.floor(math.log10(abs(shown))) + 1 - digits, 0)
