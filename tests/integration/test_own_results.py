@@ -3,6 +3,7 @@
 import json
 from importlib.resources import files
 
+import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
@@ -120,6 +121,26 @@ def test_a_model_that_differs_as_units_were_left_out_of_ours_is_referred_with_th
     assert (verdict(output), reasons(output)) == ("REFERRED", ["BINDING", "DIFFERENCING"])
     assert "left out at random" in output.decision.reasons[1].message
     house.facility.close()
+
+
+def test_a_model_that_differs_as_categories_of_ours_were_fitted_as_one_is_referred_with_that(house):
+    """What a job printed of all categories is right, and the dataset's figures are others all the same."""
+    people = pd.read_csv(str(files("statsmodels") / "datasets" / "randhie/src/randhie.csv"))
+    men = people.query("female == 0 and year == 2")
+    fit = smf.ols("outcome ~ C(coins)", men.assign(outcome=np.log1p(men.meddol))).fit()
+    body = {
+        "kind": "LINEAR",
+        "formula": "log1p(meddol) ~ coins",
+        "filter": [{"variable": "female", "codes": ["0"]}, {"variable": "year", "codes": ["2"]}],
+    }
+    coefficients = [
+        {"name": name.replace("C(coins)", "coins"), "standard_error": error}
+        for name, error in fit.bse.items()
+    ]
+    (output,) = submitted(house, body | {"coefficients": coefficients})
+    assert (verdict(output), reasons(output)) == ("REFERRED", ["BINDING", "MINIMUM_UNITS"])
+    assert "categories" in output.decision.reasons[1].message
+    assert not output.decision.HasField("model")
 
 
 def test_figures_of_the_fit_and_counts_are_compared_as_they_leave(house):

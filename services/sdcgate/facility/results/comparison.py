@@ -23,6 +23,8 @@ PRINTED_DIGITS = {"estimate": 4, "standard_error": 3}
 COMPUTED = 1e-6
 """As closely as two programs compute a figure, as a share of it: where the slower search stops."""
 _MOST_NAMED = 5
+_OTHERWISE_FITTED = (ReasonCode.DIFFERENCING.value, ReasonCode.MINIMUM_UNITS.value)
+"""Of what leaves protected: units were left out, or categories that may not be told were fitted as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,8 @@ class Comparison:
             return decision, ()
         referred = new_decision(asked, Consequence.REFER)
         referred.reasons.append(binding_reason(f"{DIFFERS} {' '.join(binding)} {REFERRED}"))
-        # Where units were left out of ours, which this says, any figures of all units differ.
-        left_out = ReasonCode.DIFFERENCING.value
-        referred.reasons.extend(one for one in decision.reasons if one.code == left_out)
+        # Where units were left out of ours, or categories fitted as one, which these say, any figures of all differ.
+        referred.reasons.extend(one for one in decision.reasons if one.code in _OTHERWISE_FITTED)
         return referred, binding
 
     def _differing(

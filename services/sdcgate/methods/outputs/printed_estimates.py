@@ -163,11 +163,13 @@ def _of_p_value(figures: dict[str, float], claimed: ClaimedFit) -> Iterator[tupl
 def _of_interval(figures: dict[str, float], claimed: ClaimedFit) -> Iterator[tuple[str, str]]:
     estimate, error = figures["estimate"], figures.get("standard_error")
     bounds = [(name, sign) for name, sign in (("lower", -1.0), ("upper", 1.0)) if name in figures]
+    right = len(bounds) == 2
     for name, sign in bounds:
         reach = sign * (figures[name] - estimate)
         slack = _slack(figures[name]) + _slack(estimate)
         if error is None:
             if reach < -slack:
+                right = False
                 yield name, "lies on the other side of the estimate"
             continue
         from scipy.special import ndtri, stdtrit
@@ -176,7 +178,13 @@ def _of_interval(figures: dict[str, float], claimed: ClaimedFit) -> Iterator[tup
         least = float(ndtri(0.975) if many is None else stdtrit(many, 0.975))
         most = float(stdtrit(fewest, 0.975))
         if not least * (error - _slack(error)) - slack <= reach <= most * (error + _slack(error)) + slack:
+            right = False
             yield name, "is no bound of a 95% interval of the estimate and its standard error"
+    # Of whatever degrees of freedom it is.
+    if right:
+        middle = _slack(figures["lower"]) + _slack(figures["upper"]) + 2 * _slack(estimate)
+        if abs(figures["lower"] + figures["upper"] - 2 * estimate) > middle * (1 + 1e-9):
+            yield "upper", "is not as far from the estimate as lower is"
 
 
 def _of_counts(printed: PrintedModel, claimed: ClaimedFit, base: int) -> Iterator[tuple[str, str]]:

@@ -148,6 +148,19 @@ def test_digits_are_those_that_a_number_is_written_with():
     assert [significant_digits(one) for one in (0.0, 1200.0, 0.0125, 123.456, 1e-300)] == [1, 2, 3, 6, 1]
 
 
+@pytest.mark.parametrize("figure", ["lower", "upper"])
+def test_an_interval_is_as_wide_to_either_side_whatever_the_degrees_of_freedom(figure):
+    """A bound that lies further off may be one of fewer degrees, but then the other is, too."""
+    row = {"estimate": 1.0, "standard_error": 0.5, "lower": 0.02, "upper": 1.98}
+    many = claimed(["a"], classical=False)
+    assert told(printed(**row), many) == []
+    assert told(printed(**row | {"lower": -0.02, "upper": 2.02}), many) == []
+    row[figure] += 0.04 if figure == "upper" else -0.04
+    assert told(printed(**row), many) == [("upper", "is not as far from the estimate as lower is")]
+    del row["standard_error"]
+    assert told(printed(**row), many) == [("upper", "is not as far from the estimate as lower is")]
+
+
 @pytest.mark.parametrize(
     ("column", "places"),
     [
