@@ -215,6 +215,9 @@ def test_without_figures_a_statistic_is_a_request(house):
     [
         ({"residuals": [1.5, 2.5]}, "'residuals': figures of single records never leave"),
         ({"model": {"fittedvalues": [1.0]}}, "'fittedvalues': figures of single records never leave"),
+        ({"resid_pearson": [1.5]}, "'resid_pearson': figures of single records never leave"),
+        ({"cooks.distance": [0.5]}, "'cooks.distance': figures of single records never leave"),
+        ({"dfbetas": [[0.5]]}, "'dfbetas': figures of single records never leave"),
         ({"random_effects": {"1": 3.5}}, "'random_effects': effects of single groups never leave"),
         ({"case_ids": [700131337]}, "'case_ids': figures of single records never leave"),
     ],
@@ -233,6 +236,7 @@ def test_what_is_of_single_records_or_groups_is_refused_and_no_checker_can_let_i
     ("more", "told"),
     [
         ({"r2": 0.4}, "r2: is not known here"),
+        ({"df_resid": 20188, "mse_resid": 3.5}, "df_resid: is not known here"),
         ({"coefficients": []}, "no figure of any coefficient"),
         ({"fit": [{"statistic": "R_SQUARED", "value": 0.5}]}, "fit, and no coefficients or figures"),
         ({"coefficients": [{"name": "a", "estimate": 1.0}] * 2}, "two coefficients 'a'"),

@@ -63,7 +63,7 @@ class Comparison:
             return decision, ()
         referred = new_decision(asked, Consequence.REFER)
         referred.reasons.append(binding_reason(f"{DIFFERS} {' '.join(binding)} {REFERRED}"))
-        # Where units were left out of ours, or categories fitted as one, which these say, any figures of all differ.
+        # Right figures differ where units were left out of ours or categories fitted as one, as these say.
         referred.reasons.extend(one for one in decision.reasons if one.code in _OTHERWISE_FITTED)
         return referred, binding
 

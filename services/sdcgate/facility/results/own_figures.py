@@ -16,12 +16,39 @@ from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
 
 PER_RECORD = frozenset(
     {
-        *("residuals", "resid", "fitted", "fitted_values", "fittedvalues", "predictions", "predicted"),
-        *("scores", "leverage", "leverages", "hat", "hat_values", "influence", "cooks_distance", "dffits"),
-        *("ids", "id", "identifiers", "case_ids", "cases", "index", "observations", "martingale_residuals"),
+        *("residuals", "residual", "resid", "wresid", "resid_pearson", "resid_deviance", "resid_dev"),
+        *("resid_response", "resid_working", "resid_anscombe", "resid_generalized", "resid_press"),
+        *("resid_studentized", "resid_studentized_internal", "resid_studentized_external", "student_resid"),
+        *("pearson_residuals", "deviance_residuals", "working_residuals", "response_residuals"),
+        *("studentized_residuals", "standardized_residuals", "standardised_residuals"),
+        *("martingale_residuals", "schoenfeld_residuals", "score_residuals"),
+        *("fitted", "fitted_value", "fitted_values", "fittedvalues", "prediction", "predictions"),
+        *("predicted", "predicted_values", "predictedvalues", "linear_predictor", "linear_predictors"),
+        *(
+            "scores",
+            "score_obs",
+            "leverage",
+            "leverages",
+            "hat",
+            "hat_values",
+            "hatvalues",
+            "hat_matrix_diag",
+        ),
+        *(
+            "influence",
+            "cooks_d",
+            "cooks_distance",
+            "dffit",
+            "dffits",
+            "dffits_internal",
+            "dfbeta",
+            "dfbetas",
+        ),
+        *("rstandard", "rstudent", "cov_ratio", "covratio", "endog", "exog"),
+        *("ids", "id", "identifiers", "case_ids", "cases", "index", "observations"),
     }
 )
-"""Names of figures of single records."""
+"""Names of figures of single records: ours, and those of statsmodels' results and of R's."""
 PER_GROUP = frozenset(
     {"random_effects", "ranef", "group_effects", "fixed_effects", "effects", "blup", "blups"}
 )
