@@ -129,6 +129,17 @@ def test_a_mode_is_told_by_its_code(house, people) -> None:
     assert [*figures(answered)["mode"].values()] == modes.to_list()
 
 
+def test_only_conditions_that_were_asked_count_as_filters(house) -> None:
+    """That hlthf and female are not missing is of the statistic, as it is of a model with both."""
+    adults = {"child": ["0"], "year": ["3"]}
+    shown = ask(house, "ODDS_RATIO", having=("hlthf", ["1"]), exposed=("female", ["1"]), filter=adults)
+    assert verdict(shown) == "RELEASED"
+    many = {**adults, "site": ["1", "2", "5"], "idp": ["0"]}
+    held = ask(house, "T_TEST", "outpdol", having=("female", ["1"]), filter=many)
+    assert (verdict(held), reasons(held)) == ("REFUSED", ["MAXIMUM_DIMENSIONS"])
+    assert held.decision.reasons[0].message == "A table may be filtered by 3 variables; this one by 4."
+
+
 def test_the_greatest_value_is_refused_with_what_to_ask_instead(house) -> None:
     answered = ask(house, "MAXIMUM", "meddol")
 

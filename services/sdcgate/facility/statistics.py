@@ -121,7 +121,8 @@ class StatisticWay:
         refused = kind_refused("Statistics", plan.statistic.name, plan.policy.statistics.kinds)
         if refused is not None:
             return refused
-        refusal = refuse_without_data(plan.table())
+        # Without the conditions on missing values, which nobody asked for.
+        refusal = refuse_without_data(replace(plan.table(), filters=plan.filters))
         if refusal is not None:
             for told in refusal.reasons:
                 # Of the table beneath it what is counted cannot be dropped.
