@@ -25,6 +25,8 @@ _PLAIN = 1e-4
 """Smaller numbers are written with an exponent, to digits and not to decimals."""
 _DECIMALS = 3
 """Of zeros that no other number of the column tells of."""
+_NOTHING = -15
+"""The last place of a zero at most: a p-value as 1 less a probability is 0 below 1e-16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +287,7 @@ class Written:
     def place(self, value: float) -> int:
         """The power of ten of the last place of a number of the column, 0 at most."""
         if value == 0:
-            return min(self.decimals, 0)
+            return max(min(self.decimals, 0), _NOTHING)
         by_digits = math.floor(math.log10(abs(value))) + 1 - self.digits
         beside = by_digits if abs(value) < _PLAIN else max(self.decimals, by_digits)
         return min(last_place(value), beside, 0)
