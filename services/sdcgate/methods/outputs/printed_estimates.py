@@ -22,7 +22,7 @@ UNVERIFIED = ("estimate", "standard_error")
 """What only a new fit can tell; the others follow from these."""
 _NOT_FINITE = "is no finite number"
 _PLAIN = 1e-4
-"""Smaller numbers are written with an exponent, to digits and not to decimals."""
+"""Smaller numbers are written to decimals or, with an exponent, to digits: others do not tell which."""
 _DECIMALS = 3
 """Of zeros that no other number of the column tells of."""
 _NOTHING = -15
@@ -279,7 +279,7 @@ class Written:
 
     @classmethod
     def of(cls, column: Iterable[float]) -> "Written":
-        """Of all finite numbers of a column. Tiny ones are written to digits, whatever the others have."""
+        """Of all finite numbers of a column."""
         numbers = set(column)
         plain = (last_place(one) for one in numbers if abs(one) >= _PLAIN)
         return cls(min(plain, default=-_DECIMALS), min(max(map(significant_digits, numbers), default=0), 3))
@@ -288,6 +288,7 @@ class Written:
         """The power of ten of the last place of a number of the column, 0 at most."""
         if value == 0:
             return max(min(self.decimals, 0), _NOTHING)
+        if abs(value) < _PLAIN:
+            return last_place(value)
         by_digits = math.floor(math.log10(abs(value))) + 1 - self.digits
-        beside = by_digits if abs(value) < _PLAIN else max(self.decimals, by_digits)
-        return min(last_place(value), beside, 0)
+        return min(last_place(value), max(self.decimals, by_digits), 0)
