@@ -13,13 +13,12 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import having_variable
-from sdcgate.facility.joint_audit import certain, doubted_before, hides, withheld_first
-from sdcgate.facility.joint_look import Extent, JointlyUnproved, Wide, Width, covering
+from sdcgate.facility.joint_audit import certain, doubted_before, hides, told_first, withheld_first
+from sdcgate.facility.joint_look import Extent, JointlyUnproved, SeenWide, Wide, Width, covering
 from sdcgate.facility.joint_sums import (
     MOST_ATOMS,
     MeasureHistory,
     as_counted,
-    counted,
     domain_of_counts,
     variables,
 )
@@ -28,7 +27,13 @@ from sdcgate.facility.side_by_side import answers
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
-from sdcgate.methods.tables.counts_beside_sums import Required, close_counts, count_bounds, wide_in_all
+from sdcgate.methods.tables.counts_beside_sums import (
+    Required,
+    close_counts,
+    count_bounds,
+    told_by_counts,
+    wide_in_all,
+)
 from sdcgate.methods.tables.joint_boxes import Variables
 from sdcgate.methods.tables.joint_intervals import told_by
 from sdcgate.methods.tables.joint_reduction import Question
@@ -58,21 +63,22 @@ class OfMeasure:
     wide: Wide = field(repr=False)
     """Counts that earlier turns of the same table have seen to be uncertain enough; it grows."""
     only: Set[Box] | None = None
-    """The counts that are asked for, where all is doubted that was not told for sure; else None."""
+    """Boxes of parts (`joint_sums`) that are asked for, where all is doubted that was not told for sure."""
+    doubted: Set[Box] = frozenset()
+    """Boxes of counts that are asked for as well."""
 
-    def counted(self, boxes: Iterable[Box]) -> set[Box]:
-        """Boxes of counts as those of parts (`joint_sums`)."""
-        having = having_variable(self.quantity)
-        return {counted(box, having) for box in boxes}
+    def asks_for(self, box: Box) -> bool:
+        """Whether a box of parts is asked for."""
+        return self.only is None or box in self.only or self.as_counted(box) in self.doubted
 
     def as_counted(self, box: Box) -> Box:
         """A box of parts as the one of counts that it stands for."""
         return as_counted(box, having_variable(self.quantity))
 
-    def in_doubt(self, only: Set[Box]) -> "OfMeasure":
+    def in_doubt(self, only: Set[Box], doubted: Set[Box]) -> "OfMeasure":
         """The same with what was told for sure before, and nothing taken for known."""
         tables = [table.taking_nothing() for table in self.new]
-        return replace(self, known=self.known.surely(), new=tables, only=only)
+        return replace(self, known=self.known.surely(), new=tables, only=only, doubted=doubted)
 
 
 def telling_counts(
@@ -110,7 +116,7 @@ def telling_counts(
             doubted.update(map(one.as_counted, told.get(one.quantity, ())))
     before = doubted_before(known_counts, new_counts)
     again = [
-        one.in_doubt(only) for one in unsure if (only := told.get(one.quantity, set()) | one.counted(before))
+        one.in_doubt(only, before) for one in unsure if (only := told.get(one.quantity, set())) or before
     ]
     if again and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
@@ -133,14 +139,20 @@ def _telling(
         MeasureHistory.of(one.quantity, one.known, known_counts, one.new, new_counts) for one in telling
     ]
     within = domain_of_counts(histories, variables(new_counts), MOST_ATOMS)
+    counts_first = told_first(known_counts, new_counts)
     beside = [
-        _Beside(one, history, known_counts, new_counts, *within)
+        _Beside(one, history, known_counts, new_counts, counts_first, *within)
         for one, history in zip(telling, histories, strict=True)
     ]
     looks = [look for one in beside if (look := one.look(width, extent)) is not None]
-    _see_wide(looks)
-    with closing(answers([look.blamed for look in looks])) as found:
-        for look, blamed in zip(looks, found, strict=False):
+    asked = [look for look in looks if look.news]
+    for together in _alike(asked):
+        _see_wide(together)
+        # What was told for sure is mostly found here; what was perhaps told is known, and not asked for.
+        if any(look.beside.measure.only is not None for look in together):
+            _see_told(together, extent)
+    with closing(answers([look.blamed for look in asked])) as found:
+        for look, blamed in zip(asked, found, strict=False):
             if blamed:
                 kept_back[covering([look.beside.cells(rows) for rows in blamed], first.records)] = True
                 break
@@ -155,18 +167,18 @@ class _Beside:
     history: MeasureHistory
     known_counts: KnownQuantity
     new_counts: Sequence[ReleasedTable]
+    counts_first: Set[Box]
+    """Boxes of which the new tables tell the counts first."""
     names: Variables
     finer: bool
     """Whether counts may cut finer than the measure's boxes do."""
 
     def look(self, width: Width, extent: Extent) -> "_Look | None":
-        """What is to be asked; None where nothing new can tell anything."""
+        """What is to be asked; None where the measure tells nothing."""
         one, history, domain = self.measure, self.history, self.names | {self.history.having}
-        tables = [(one.known, one.new), (self.known_counts, self.new_counts)]
-        told_first = history.told_first(domain, tables, self.finer)
+        first = told_first(one.known, one.new) | self.counts_first
+        fresh = history.first_within(domain, first, self.finer)
         hidden = set(map(history.counted, withheld_first(self.known_counts, self.new_counts)))
-        if not (told_first or (width.floor and hidden)):
-            return None
         boxes, codes = history.beside_counts(domain, self.finer), history.codes(domain)
         if not (boxes.uncounted and boxes.published):
             return None
@@ -175,15 +187,17 @@ class _Beside:
         return _Look(
             self,
             found,
+            {box: records for box, records in boxes.records.items() if box not in fresh},
             codes,
-            found.published.keys() & set(chain.from_iterable(map(in_all_parts, told_first))),
-            hidden,
+            {box for box in found.secrets if one.asks_for(box)},
+            found.published.keys() & set(chain.from_iterable(map(in_all_parts, fresh))),
+            hidden & boxes.uncounted,
             Required(width.least, width.floor, found.record),
             extent.deadline,
             extent.truth.measured(one.quantity, frozenset(codes)),
             key,
             set(one.known.told.get(key, ())),
-            one.wide.setdefault(key, set()),
+            one.wide.setdefault(key, SeenWide()),
         )
 
     def cells(self, boxes: set[Box]) -> set[int]:
@@ -197,8 +211,12 @@ class _Beside:
 class _Look:
     beside: _Beside
     found: Amounts
+    counts: Mapping[Box, int] = field(repr=False)
+    """Counts that were told before, by boxes without parts."""
     codes: Mapping[str, int]
     """Full masks of the variables that are looked at."""
+    asked: set[Box]
+    """The secrets that are asked for."""
     fresh: set[Box]
     hidden: set[Box]
     required: Required
@@ -207,20 +225,24 @@ class _Look:
     key: tuple[object, ...]
     told: set[Box]
     """Counts that were too close before: they are not looked at any more. It grows."""
-    wide: set[Box]
-    """Those that are seen to be far enough apart, which are not either. It grows."""
+    wide: SeenWide
+    """Those that are seen to be far enough apart, which are not either."""
+
+    @property
+    def news(self) -> bool:
+        """Whether anything new is known: that nothing withheld is empty, or what fresh boxes tell."""
+        return bool(self.fresh or (self.required.floor and self.hidden))
 
     def open(self) -> list[Box]:
         """Counts of which it is asked how close they are."""
         return [box for box in self.found.secrets if self._is_open(box)]
 
     def _is_open(self, box: Box) -> bool:
-        only = self.beside.measure.only
-        return box not in self.told and box not in self.wide and (only is None or box in only)
+        return box in self.asked and box not in self.told and box not in self.wide.settled
 
     def doubted(self) -> set[Box]:
-        """What was told before, and newly withheld counts of which that was not asked, as no mark tells."""
-        return self.told | (self.hidden - self.wide if self.required.floor else self.hidden)
+        """What was told before, and newly withheld counts of which that was not seen."""
+        return self.told | (self.hidden - self.wide.wide)
 
     def blamed(self) -> list[set[Box]]:
         """For counts that fresh boxes help to bound too closely these boxes."""
@@ -234,9 +256,14 @@ class _Look:
             np.array([box in self.fresh for box in system.published], dtype=np.bool_),
             np.array([box in self.hidden for box in secrets], dtype=np.bool_),
         )
-        close, unproved = close_counts(system, self.required, self.deadline, question)
-        self._settled(unproved)
-        self.wide.update(box for place, box in enumerate(secrets) if asked[place] and not close[place])
+        found = close_counts(system, self.required, self.deadline, question)
+        self._settled(found.unproved)
+        close = found.narrow
+        apart, seen = (
+            {secrets[place] for place in np.flatnonzero(flags).tolist()}
+            for flags in (asked & ~close, asked & ~close & found.looked_at)
+        )
+        self.wide.note(apart, seen)
         if not close.any():
             return []
         secrets, close = self._only(secrets, close)
@@ -244,7 +271,7 @@ class _Look:
         now = count_bounds(system, self.required, self.deadline, close)
         self._settled(now.unproved)
         before = self._before(secrets, held, now.narrow)
-        self._note(secrets[place] for place in np.flatnonzero(before).tolist())
+        self.note(secrets[place] for place in np.flatnonzero(before).tolist())
         rows = [
             {box for row in told_by(now.found, place) if (box := system.published[row]) in self.fresh}
             for place in np.flatnonzero(now.narrow & ~before).tolist()
@@ -254,7 +281,7 @@ class _Look:
             raise JointlyUnproved
         return rows
 
-    def _note(self, boxes: Iterable[Box]) -> None:
+    def note(self, boxes: Iterable[Box]) -> None:
         """Note that counts are too close whatever happens to the new tables."""
         self.told.update(boxes)
         if self.told:
@@ -295,21 +322,45 @@ class _Look:
             raise JointlyUnproved
 
 
+def _alike(looks: Sequence[_Look]) -> list[list[_Look]]:
+    """Looks at the same variables: having another measure may be one of them."""
+    alike: dict[frozenset[str], list[_Look]] = {}
+    for look in looks:
+        alike.setdefault(frozenset(look.codes), []).append(look)
+    return [*alike.values()]
+
+
 def _see_wide(looks: Sequence[_Look]) -> None:
     """Note which counts are wide whatever the sums of any measure tell, where what is true is known.
 
-    Measures that look at the same variables are asked at once: having another measure may be one of them.
+    Measures that look at the same variables are asked at once.
     """
-    alike: dict[frozenset[str], list[tuple[_Look, Measured]]] = {}
+    known = [(look, look.measured) for look in looks if look.measured is not None and look.open()]
+    if not known:
+        return
+    first, open_boxes = known[0][0], set[Box]().union(*(look.open() for look, _ in known))
+    boxes = sorted(set(map(of_all_parts, open_boxes)))
+    amounts = [(look.found, measured) for look, measured in known]
+    wide, agreeing = wide_in_all(amounts, boxes, first.codes, first.required, first.deadline)
+    seen = {boxes[place] for place in np.flatnonzero(wide).tolist()}
+    for (look, _), agrees in zip(known, agreeing, strict=True):
+        if agrees:
+            apart = [box for box in look.open() if of_all_parts(box) in seen]
+            look.wide.note(apart, apart)
+
+
+def _see_told(looks: Sequence[_Look], extent: Extent) -> None:
+    """Note which counts known counts alone told before, so that no measure's sums have to be asked."""
+    first, *others = looks
+    known = set(first.counts).intersection(*(look.counts for look in others))
+    old = {box: records for box, records in first.counts.items() if box in known}
+    open_boxes = set[Box]().union(*(look.open() for look in looks))
+    boxes = sorted(box for box in open_boxes if of_all_parts(box) == box)
+    if not boxes:
+        return
+    marked = [box for box in first.found.secrets if box not in first.hidden and of_all_parts(box) == box]
+    held = extent.truth.held(False, frozenset(first.codes))
+    told = told_by_counts(old, boxes, marked, first.codes, first.required, first.deadline, held)
+    seen = {boxes[place] for place in np.flatnonzero(told).tolist()}
     for look in looks:
-        if look.measured is not None and look.open():
-            alike.setdefault(frozenset(look.codes), []).append((look, look.measured))
-    for of_each in alike.values():
-        first = of_each[0][0]
-        boxes = sorted({of_all_parts(box) for look, _ in of_each for box in look.open()})
-        amounts = [(look.found, measured) for look, measured in of_each]
-        wide, agreeing = wide_in_all(amounts, boxes, first.codes, first.required, first.deadline)
-        seen = {boxes[place] for place in np.flatnonzero(wide).tolist()}
-        for (look, _), agrees in zip(of_each, agreeing, strict=True):
-            if agrees:
-                look.wide.update(box for box in look.open() if of_all_parts(box) in seen)
+        look.note(seen.intersection(look.open()))

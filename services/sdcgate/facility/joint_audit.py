@@ -17,7 +17,7 @@ from sdcgate.facility.joint_look import Extent, Look, Wide, Width, covering
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS
+from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_scopes import scopes
 from sdcgate.methods.tables.modular import unhurried
@@ -112,6 +112,9 @@ class _Audit:
         if not units and certain([self.known], self.tables):
             fresh -= computable(known, tables)
         hidden = withheld_first(known, tables)
+        if units:
+            # Units of boxes of what varies within them are not looked at.
+            hidden = {box for box in hidden if variables_of(box).isdisjoint(self.varying or ())}
         look = Look(
             fresh,
             hidden,

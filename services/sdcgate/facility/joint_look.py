@@ -1,6 +1,6 @@
 """What fresh boxes tell, together with all that left, of withheld ones: of counts, or of a measure's sums."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -48,7 +48,22 @@ class JointlyUnproved(Exception):
     """What all releases tell together could not be found out in time."""
 
 
-Wide = dict[Hashable, set[Box]]
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenWide:
+    """Withheld boxes of one scope that nothing about to leave tells too closely; they grow."""
+
+    settled: set[Box] = field(default_factory=set, repr=False)
+    """They are not looked at any more."""
+    wide: set[Box] = field(default_factory=set, repr=False)
+    """Those that nothing at all does: the others could have been told before."""
+
+    def note(self, settled: Iterable[Box], wide: Iterable[Box]) -> None:
+        """Note some, and which were seen to be uncertain enough whatever is known."""
+        self.settled.update(settled)
+        self.wide.update(wide)
+
+
+Wide = dict[Hashable, SeenWide]
 """Withheld boxes that were seen to be uncertain enough, scope by scope.
 
 It serves one table on its way: there each turn withholds more than the one before, so that what was uncertain
@@ -103,7 +118,7 @@ class Look:
     told_before: set[Box] = field(default_factory=set, repr=False)
     """Withheld boxes that were told too closely before, within any scope; it grows."""
     seen_wide: set[Box] = field(default_factory=set, repr=False)
-    """Those that are seen to be uncertain enough within some scope; it grows."""
+    """Those that are seen to be uncertain enough within some scope, whatever is known; it grows."""
 
     def noted(
         self, scope: Scope, notes: dict[Hashable, frozenset[Box]], required: Hashable
@@ -118,23 +133,22 @@ class Look:
         """
         key = (required, scope.extent)
         told = set(notes.get(key, ()))
-        wide = self.wide.setdefault(key, set())
+        wide = self.wide.setdefault(key, SeenWide())
         found = self.blamed(scope, told, wide)
         if told:
             notes[key] = frozenset(told)
         self.told_before.update(told)
-        self.seen_wide.update(wide)
+        self.seen_wide.update(wide.wide)
         return found
 
     def doubted(self, hidden: Set[Box]) -> set[Box]:
         """What was told before, and those of some newly withheld boxes of which that was not asked.
 
-        All are where marks tell that somebody is there; else only those that a fresh box may tell.
+        Where marks tell that somebody is there, all are asked; else those of which a fresh box may tell.
         """
-        asked = self.seen_wide if self.floor or self.beside else frozenset[Box]()
-        return self.told_before | (hidden - asked)
+        return self.told_before | (hidden - self.seen_wide)
 
-    def blamed(self, scope: Scope, told: set[Box], wide: set[Box] | None = None) -> list[set[Box]]:
+    def blamed(self, scope: Scope, told: set[Box], wide: SeenWide | None = None) -> list[set[Box]]:
         """For withheld boxes that fresh ones help to bound too closely, one of those alike: these.
 
         `told` are boxes that were too close before, `wide` those that an earlier turn has seen far enough
@@ -148,13 +162,14 @@ class Look:
             return []
         # Of what is told already nothing is known but its sums, or that it is not empty.
         secrets = [box for box in scope.secrets if self.floor or box not in told]
-        wide = set() if wide is None else wide
-        settled = told | wide
+        wide = SeenWide() if wide is None else wide
+        settled = told | wide.settled
         if self.only is not None:
             settled.update(box for box in secrets if box not in self.only)
-        narrow, before = self._narrow(scope, secrets, settled)
-        wide.update(
-            box for box, close in zip(secrets, narrow, strict=True) if not close and box not in settled
+        narrow, before, looked_at = self._narrow(scope, secrets, settled)
+        apart = [place for place in np.flatnonzero(~narrow).tolist() if secrets[place] not in settled]
+        wide.note(
+            (secrets[place] for place in apart), (secrets[place] for place in apart if looked_at[place])
         )
         if narrow.any():
             before |= self._before(scope, secrets, narrow & ~before)
@@ -191,14 +206,16 @@ class Look:
             self.held(scope.domain),
         )
 
-    def _narrow(self, scope: Scope, secrets: Sequence[Box], settled: Set[Box]) -> tuple[BoolArray, BoolArray]:
+    def _narrow(
+        self, scope: Scope, secrets: Sequence[Box], settled: Set[Box]
+    ) -> tuple[BoolArray, BoolArray, BoolArray]:
         """Boxes not settled before that are told too closely, where fresh ones can be why, shape (secrets,).
 
-        And those of them that are seen to have been so without anything fresh.
+        And those of them that are seen to have been so without anything fresh, and what was looked at.
         """
         asked = np.array([box not in settled for box in secrets], dtype=np.bool_)
         if not asked.any():
-            return asked, asked.copy()
+            return asked, asked.copy(), asked
         system = self._system(scope, secrets)
         question = Question(
             self._with_others(asked),
@@ -207,7 +224,8 @@ class Look:
         )
         widths, floors = self._widths(secrets), self._floors(secrets)
         found = self._settled(joint_bounds(system, widths, floors, self.deadline, question))
-        return found.narrow[: len(secrets)], found.told_before[: len(secrets)]
+        own = slice(len(secrets))
+        return found.narrow[own], found.told_before[own], found.looked_at[own]
 
     def _before(self, scope: Scope, secrets: Sequence[Box], narrow: BoolArray) -> BoolArray:
         """Which of the narrow boxes were so without anything fresh, shape (secrets,)."""

@@ -166,19 +166,10 @@ class MeasureHistory:
     def _amount(self, box: Box) -> Amount:
         return self.earlier.get(box) or self.here[box]
 
-    def told_first(
-        self,
-        domain: Set[str],
-        tables: Iterable[tuple[KnownQuantity, Sequence[ReleasedTable]]],
-        finer: bool = False,
-    ) -> set[Box]:
-        """Boxes within a domain that new tables tell first: of the measure, or counts where these count."""
-        found = set[Box]()
-        for before, new in tables:
-            told = told_first(before, new)
-            inside = [box for box in told if all(name in domain for name, _ in box)]
-            found.update(map(self.plain, self._told(inside, domain, finer)))
-        return found
+    def first_within(self, domain: Set[str], told: Iterable[Box], finer: bool = False) -> set[Box]:
+        """Boxes within a domain, of some that are told first: of the measure, or counts where these count."""
+        inside = [box for box in told if all(name in domain for name, _ in box)]
+        return set(map(self.plain, self._told(inside, domain, finer)))
 
     def aligned(self, counted: Iterable[Box], domain: Set[str]) -> list[Box]:
         """Boxes, of those within a domain, that cut nothing that the measure's boxes do not tell apart."""
@@ -262,7 +253,8 @@ def _telling(
     history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
     hidden_sums = {of_part(history.plain(box), P) for box in withheld_first(known, new)}
     domain, finer = history.domain(history.shared(variables(new or new_counts)), MOST_ATOMS)
-    told = history.told_first(domain, [(known, new), (known_counts, new_counts)], finer)
+    first_told = told_first(known, new) | told_first(known_counts, new_counts)
+    told = history.first_within(domain, first_told, finer)
     if not told:
         return kept_back, hidden_sums
     boxes, codes = history.within(domain, finer), history.codes(domain)

@@ -117,6 +117,25 @@ def test_what_was_perhaps_told_before_is_news_once_it_is_shown():
     assert told(knowing(*perhaps, left), released(FEW).perhaps(), width=CLOSE) == [0]
 
 
+def test_a_newly_withheld_count_that_was_seen_to_be_uncertain_is_in_no_doubt():
+    withheld = released(BY_REGION, withheld=(2, 3), sex=WOMEN)
+    known, extent, wide = knowing(released(FEW).perhaps()), Extent(5_000, Deadline(10.0)), {}
+    # In the second turn it is not looked at any more.
+    for _ in range(2):
+        doubted = set()
+        assert not telling(known, [withheld], WIDTH, extent, wide=wide, doubted=doubted).any()
+        assert doubted == set()
+    # Of persons nothing is looked at where they have records of both sexes.
+    varying, doubted = frozenset({"sex"}), set()
+    assert not telling(known, [withheld], WIDTH, extent, varying, doubted=doubted).any()
+    assert doubted == set()
+    # No fresh count tells anything of the women where all of them are known.
+    known = knowing(WOMEN_WEST_OR_NOWHERE, released(FEW).perhaps())
+    fewer = released({"region": (WEST, 0b1000)}, withheld=(0, 1), sex=WOMEN)
+    assert not telling(known, [fewer], WIDTH, extent, doubted=doubted).any()
+    assert doubted == set(fewer.withheld())
+
+
 def test_units_that_were_told_tell_nothing_of_records():
     units = replace(released(FEW), figures=np.array([UNITS | UNITS << SURELY]))
     withheld = released(BY_REGION, withheld=(2, 3), sex=WOMEN)

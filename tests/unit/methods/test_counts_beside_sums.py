@@ -6,8 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from sdcgate.methods.tables.combinations import Combinations
-from sdcgate.methods.tables.counts_beside_sums import Required, close_counts, count_bounds, wide_in_all
+from sdcgate.methods.tables.combinations import Combinations, Held
+from sdcgate.methods.tables.counts_beside_sums import (
+    Required,
+    close_counts,
+    count_bounds,
+    told_by_counts,
+    wide_in_all,
+)
 from sdcgate.methods.tables.joint_reduction import everything_of
 from sdcgate.methods.tables.joint_sums import (
     LACKING,
@@ -25,6 +31,7 @@ from sdcgate.methods.tables.joint_sums import (
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
 from three_variables import CODES, FULL, box, boxes, inside
+from three_variables import bounds as bounds_by_counts
 
 WIDTH = 3
 
@@ -35,9 +42,9 @@ def told(known, bounds, measured=None, floor=0):
     held = None if measured is None else found.held(measured)
     system = joint_system({*FULL, PART}, found.published, found.secrets, found.full, room=ROOM, held=held)
     required, deadline = Required(WIDTH, floor, found.record), Deadline(20.0)
-    close, unproved = close_counts(system, required, deadline, everything_of(system))
-    bounds_of_close = count_bounds(system, required, deadline, close)
-    assert not unproved.any()
+    close = close_counts(system, required, deadline, everything_of(system))
+    bounds_of_close = count_bounds(system, required, deadline, close.narrow)
+    assert not close.unproved.any()
     assert not bounds_of_close.unproved.any()
     least, greatest = required.whole(bounds_of_close.found.lowest, bounds_of_close.found.highest)
     return {
@@ -256,3 +263,26 @@ def test_what_one_measure_tells_is_not_seen_to_be_wide_where_others_leave_it_ope
     assert seen_wide([(known, truth)], [open_]) == ([True], {both})
     assert seen_wide([(known, truth)] * 2, [open_, close]) == ([True, True], set())
     assert seen_wide([(known, truth)] * 2, [close, open_]) == ([True, True], set())
+
+
+@pytest.mark.parametrize("floor", [0, 1])
+@settings(max_examples=60, deadline=None)
+@given(
+    records=st.lists(st.integers(0, 4), min_size=18, max_size=18),
+    shown=some_boxes(1, 8),
+    asked=some_boxes(1, 4),
+    marked=some_boxes(0, 2),
+    given_too=st.booleans(),
+)
+def test_what_counts_alone_tell_is_what_another_program_bounds_by_them(
+    floor, records, shown, asked, marked, given_too
+):
+    people = np.array(records) + floor
+    counts = {cell: int(people @ inside(cell)) for cell in [*shown, box()]}
+    boxes_asked = [cell for cell in asked if cell not in counts]
+    required, deadline = Required(WIDTH, floor, 1.0), Deadline(20.0)
+    held = Held(Combinations(tuple(FULL), np.array(CODES)), people.astype(float)) if given_too else None
+    narrow = told_by_counts(counts, boxes_asked, marked, FULL, required, deadline, held)
+    for secret, told_too_closely in zip(boxes_asked, narrow, strict=True):
+        least, greatest = bounds_by_counts(counts, secret, floors=marked if floor else ())
+        assert told_too_closely == (np.floor(greatest + 1e-6) - np.ceil(least - 1e-6) < WIDTH)

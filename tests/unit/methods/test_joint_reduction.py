@@ -46,6 +46,9 @@ def test_a_secret_that_fresh_sums_make_narrow_is_found_and_no_other_is(people, o
     assert not found.unproved.any()
     now, then = narrow(system, floor=floor), narrow(before, floor=floor)
     assert (found.narrow & ~then).tolist() == (now & ~then).tolist()
+    # What was looked at and is not narrow is wide whatever is known.
+    assert not now[found.looked_at & ~found.narrow].any()
+    assert found.looked_at[found.narrow].all()
     assert not (found.narrow & ~now).any()
     assert not (found.told_before & ~(then & found.narrow)).any()
 

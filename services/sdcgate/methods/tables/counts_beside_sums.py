@@ -72,11 +72,9 @@ class Required:
 
 def close_counts(
     system: JointSystem, required: Required, deadline: Deadline, question: Question
-) -> tuple[BoolArray, BoolArray]:
+) -> JointIntervals:
     """Counts that may be narrow, as they are not seen to be a record wider, and those not settled in time."""
-    floors = _floors(system, required)
-    found = joint_bounds(system, required.surely, floors, deadline, question)
-    return found.narrow, found.unproved
+    return joint_bounds(system, required.surely, _floors(system, required), deadline, question)
 
 
 def wide_in_all(
@@ -127,6 +125,35 @@ def wide_in_all(
     floors = np.minimum(_floors(system, required), system.secret.of(held))
     bounds = joint_bounds(system, required.surely, floors, deadline, everything_of(system))
     return ~bounds.narrow & ~bounds.unproved, agreeing
+
+
+def told_by_counts(
+    counts: Mapping[Box, int],
+    boxes: Sequence[Box],
+    hidden: Sequence[Box],
+    full: Mapping[str, int],
+    required: Required,
+    deadline: Deadline,
+    held: Held | None = None,
+) -> BoolArray:
+    """Counts that other counts alone tell too closely, whatever sums of measures tell besides, (boxes,).
+
+    What is not settled by the deadline is not seen to be told.
+
+    Args:
+        counts: what is known, by boxes without parts.
+        boxes: those whose counts are asked for, of which it may not be known yet that they are not empty.
+        hidden: others that everybody knows not to be.
+        full: full mask of every variable.
+        required: how uncertain counts must stay.
+        deadline: when to give up.
+        held: what people have in truth, where it is known.
+    """
+    system = joint_system(frozenset(full), counts, [*boxes, *hidden], full, held=held)
+    floors = np.append(np.zeros(len(boxes)), np.full(len(hidden), float(required.floor)))
+    asked = np.append(np.ones(len(boxes), dtype=np.bool_), np.zeros(len(hidden), dtype=np.bool_))
+    question = replace(everything_of(system), asked=asked)
+    return joint_bounds(system, required.width, floors, deadline, question).narrow[: len(boxes)]
 
 
 def _agrees(system: JointSystem, found: Amounts, amounts: FloatArray) -> bool:

@@ -37,14 +37,14 @@ def counts_told(
     found = counts_beside(boxes, bounds, full)
     wanted = Required(*required, found.record)
     system = _system(found, full, apart=False)
-    close, open_ = close_counts(system, wanted, deadline, everything_of(system))
-    told = []
-    if close.any():
+    close = close_counts(system, wanted, deadline, everything_of(system))
+    left, told = close.unproved, []
+    if close.narrow.any():
         system = _system(found, full, apart=True)
-        exact = count_bounds(system, wanted, deadline, close)
-        open_ = open_ | exact.unproved
+        exact = count_bounds(system, wanted, deadline, close.narrow)
+        left = left | exact.unproved
         told = _refuted(found, system, exact, wanted, full)
-    unproved = [found.secrets[place] for place in np.flatnonzero(open_).tolist()]
+    unproved = [found.secrets[place] for place in np.flatnonzero(left).tolist()]
     return [*told, *(AuditedBox(box, Standing.UNPROVED, frozenset(full)) for box in unproved)]
 
 

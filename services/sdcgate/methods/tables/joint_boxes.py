@@ -157,14 +157,13 @@ class JointBoxes:
 
     def secrets_within(self, variables: Set[str], units: bool = False) -> list[Box]:
         """Withheld boxes that restrict no other variables, and whose records, or units, never left."""
-        told = UNITS if units else RECORDS
-        return [
-            box
-            for names, boxes in self.secret.items()
-            if names <= variables
-            for box in boxes
-            if box != NOBODY and not self.told(box) & told
-        ]
+        told, found = UNITS if units else RECORDS, list[Box]()
+        for names, boxes in self.secret.items():
+            if names <= variables:
+                shown = self.published.get(names, {})
+                left = (box for box in boxes if box not in shown or not shown[box].told & told)
+                found.extend(box for box in left if box != NOBODY)
+        return found
 
     def masks_within(self, variables: Set[str]) -> dict[str, frozenset[int]]:
         """The masks that boxes which restrict no other variables have on each of them."""

@@ -30,8 +30,8 @@ def joint_bounds(
         width: the least distance of two values that a secret must be able to have, of all or of each.
         floor: the least count that everybody knows a secret to have, of all or of each, shape (secrets,).
         deadline: what is not settled by then is unproved.
-        question: what is asked of it; all secrets and all sums unless given. Of others nothing is said: they
-            are neither narrow nor unproved.
+        question: what is asked of it; all secrets and all sums unless given. Secrets of which nothing fresh
+            can tell anything are not looked at.
     """
     asked = everything_of(system) if question is None else question
     left = reduced(system, asked, floors=bool(np.any(np.asarray(floor) > 0)))
@@ -42,7 +42,7 @@ def joint_bounds(
     found = _searched(left.system, width, least, deadline, left.touched, Explained.NONE, ~left.fresh)
     lowest, highest = found.lowest + left.sure, found.highest + left.sure
     before = found.told_before & ~left.fresh_secrets
-    return JointIntervals(found.narrow, found.unproved, before, lowest, highest)
+    return JointIntervals(found.narrow, found.unproved, before, lowest, highest, left.touched)
 
 
 def joint_intervals(
@@ -99,7 +99,7 @@ def _nothing_told(system: JointSystem, asked: BoolArray) -> JointIntervals:
     """Nothing is proved of anything."""
     nothing = np.zeros(system.secret.shape[0])
     none = np.zeros_like(asked)
-    return JointIntervals(none, asked.copy(), none, nothing, nothing)
+    return JointIntervals(none, asked.copy(), none, nothing, nothing, asked)
 
 
 def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -> JointIntervals:
@@ -111,7 +111,7 @@ def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -
     narrow = asked & possible
     nothing = np.zeros(secrets)
     used = {int(secret): np.zeros((2, known)) for secret in np.flatnonzero(narrow)}
-    return JointIntervals(narrow, asked & ~narrow, np.zeros_like(asked), nothing, nothing, used)
+    return JointIntervals(narrow, asked & ~narrow, np.zeros_like(asked), nothing, nothing, asked, used)
 
 
 def told_by(intervals: JointIntervals, secret: int) -> IntArray:

@@ -53,6 +53,8 @@ class JointIntervals:
     lowest: FloatArray = field(repr=False)
     """Least value that was reached; where `narrow`, the bound."""
     highest: FloatArray = field(repr=False)
+    looked_at: BoolArray = field(repr=False)
+    """Those that were looked at: nothing is said of others, they are neither narrow nor unproved."""
     used: dict[int, FloatArray] = field(default_factory=dict, repr=False)
     """For each narrow secret that is explained the prices of the known sums at both bounds, shape
     (2, known sums)."""
@@ -322,4 +324,4 @@ class Search:
         """What was found."""
         unproved = unproved & ~self._narrow
         ends = self._lowest, self._highest
-        return JointIntervals(self._narrow, unproved, self._told_before, *ends, self._used)
+        return JointIntervals(self._narrow, unproved, self._told_before, *ends, self._asked, self._used)
