@@ -14,7 +14,7 @@ from sdcgate.facility.scope import acting_for
 from sdcgate.ledger.credentials import Caller, Role, Scope
 from sdcgate.ledger.events import read_body
 from sdcgate.ledger.schema import events
-from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, facility_pb2
+from sdcgate_proto.sdcgate.facility.v1 import admission_pb2, budget_pb2, facility_pb2
 
 ADA, BOB = person("researcher", "ada"), person("researcher", "bob")
 STEFAN, OLGA, AUDREY = person("steward", "stefan"), person("operator", "olga"), person("auditor", "audrey")
@@ -317,6 +317,13 @@ def test_a_key_for_some_datasets_and_projects_is_for_no_others(tmp_path):
             facility_pb2.ReviewQueryRequest(query=query, note="x"),
             Pace(60.0),
         ),
+        lambda: facility.comment_query(
+            replace(house.checker, scope=Scope(datasets=("census",))),
+            facility_pb2.CommentQueryRequest(query=query, text="x"),
+        ),
+        lambda: facility.get_policy(other, facility_pb2.GetPolicyRequest(dataset="randhie")),
+        lambda: facility.get_policy(other, facility_pb2.GetPolicyRequest(query=query)),
+        lambda: facility.get_budget(other, budget_pb2.GetBudgetRequest(dataset="randhie")),
         lambda: facility.assess_dataset(
             replace(STEFAN, scope=Scope(datasets=("census",))),
             facility_pb2.AssessDatasetRequest(dataset="randhie"),

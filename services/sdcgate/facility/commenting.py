@@ -4,6 +4,7 @@ from datetime import datetime
 
 from sdcgate.facility.access import require
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from sdcgate.facility.scope import within
 from sdcgate.ledger.comments import Comment, Comments
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.ledger import Ledger
@@ -25,7 +26,7 @@ class Commenting:
         Raises:
             InvalidRequest: it says nothing.
             NotFound: there is no such query.
-            Forbidden: who comments asked it himself.
+            Forbidden: who comments asked it himself, or his key is for other datasets.
             Conflict: it is decided.
             TooManyComments: it has as many as it may have.
         """
@@ -35,6 +36,7 @@ class Commenting:
         stored = self._ledger.query(request.query)
         if stored is None:
             raise NotFound(f"There is no query {request.query}.")
+        within(caller, stored.dataset)
         if caller.is_who(stored.researcher, stored.author):
             raise Forbidden("Nobody comments on his own query as a checker.")
         comment = Comment(

@@ -313,16 +313,19 @@ class Facility:
         Raises:
             InvalidRequest: not exactly one of dataset and query is named.
             NotFound: there is none, it is somebody else's, or its policy was not recorded.
+            Forbidden: the caller's key is for other datasets.
         """
         require(caller, "read_policy")
         if bool(request.dataset) == bool(request.query):
             raise InvalidRequest([FieldProblem("", "Name a dataset or a query, and not both.")])
         if request.dataset:
+            within(caller, request.dataset)
             return self._policies.view(datasets.find(self._engine, request.dataset))
         stored = self._ledger.query(request.query)
         all_of_them = caller.role in (Role.STEWARD, Role.AUDITOR, Role.OPERATOR)
         if stored is None or not (all_of_them or may_see(caller, stored)):
             raise NotFound(f"There is no query {request.query} of yours.")
+        within(caller, stored.dataset)
         return self._policies.view_of_decision(self._recorder.decision_of(stored))
 
     def get_budget(
@@ -331,7 +334,7 @@ class Facility:
         """What may still be asked.
 
         Raises:
-            Forbidden: of somebody else's budget.
+            Forbidden: of somebody else's budget, or the caller's key is for other datasets.
             NotFound: there is no such dataset.
         """
         require(caller, "read_budget")

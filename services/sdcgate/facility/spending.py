@@ -17,6 +17,7 @@ from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.query_ids import latest_id
 from sdcgate.facility.recording import Answered, Recorder
+from sdcgate.facility.scope import in_scope, within
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.ledger import AllowanceSpent, Ledger, Spent
 from sdcgate.policy.budgets import Holder
@@ -74,7 +75,7 @@ class Spending:
         """What is left: of a researcher's own budgets, or for who may see all of anybody's.
 
         Raises:
-            Forbidden: they are somebody else's.
+            Forbidden: they are somebody else's, or the caller's key is for other datasets.
             NotFound: there is no such dataset.
         """
         researcher: str | None = request.researcher or caller.researcher
@@ -82,7 +83,11 @@ class Spending:
             researcher = request.researcher or None
         elif researcher != caller.researcher:
             raise Forbidden("You may see your own budget only.")
-        asked = [datasets.find(engine, request.dataset)] if request.dataset else engine.datasets()
+        if request.dataset:
+            within(caller, request.dataset)
+            asked = [datasets.find(engine, request.dataset)]
+        else:
+            asked = [one for one in engine.datasets() if in_scope(caller, one.name)]
         now = datetime.now(UTC)
         response = budget_pb2.GetBudgetResponse()
         for dataset in asked:
