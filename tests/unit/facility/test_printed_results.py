@@ -254,6 +254,34 @@ def test_what_is_wrong_with_a_side_file_is_told(dataset, side, told):
     assert told in problems(dataset, files)
 
 
+def test_a_variable_goes_by_the_name_of_the_files_column_too(dataset):
+    cells = "xage,n\n0-17,10\n18-39,30\n"
+    for name in ("xage", "age", "xage:broad", "age:broad"):
+        side = f'rows: ["{name}"]\nfigures: {{n: units}}\nfilter: {{"xage:broad": [0-17, 18-39]}}\n'
+        asked = one(dataset, {"t.csv": cells, "t.yaml": side}).output
+        assert [(d.variable, d.level, [*d.codes]) for d in (*asked.rows, *asked.filter)] == [
+            ("age", "broad", ["0-17", "18-39"])
+        ] * 2
+
+
+TOTALS_DOWN = "site,xage,0,1,All\n1,0-17,1,2,3\n,18-39,4,5,9\n2,0-17,6,7,13\nAll,,11,14,25\n"
+
+
+def test_blanks_beside_a_total_are_totals_and_not_what_stands_above(dataset):
+    side = 'rows: [site, "age:broad"]\ncolumns: [female]\nstatistic: records\n'
+    tables = [
+        one(dataset, {"t.csv": TOTALS_DOWN, "t.yaml": side}),
+        *crosstab(dataset, TOTALS_DOWN, "crosstab([df.site, df.xage], df.female, margins=True)"),
+    ]
+    for table in tables:
+        codes = [[d.codes[place] for place in d.cells] for d in (*table.output.rows, *table.output.columns)]
+        assert list(zip(*codes, strict=True))[3::3] == [
+            ("1", "18-39", "0"),
+            ("2", "0-17", "0"),
+            ("_T", "_T", "0"),
+        ]
+
+
 def workbook(sheets):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
@@ -278,6 +306,26 @@ def test_excel_sheets_are_read_and_formulas_are_not(dataset):
     assert "holds formulas" in problems(dataset, {"t.xlsx": formula, "t.yaml": SIDE})
     assert "no whole Excel file" in problems(dataset, {"t.xlsx": two[:2000], "t.yaml": SIDE})
     assert "no Excel file" in problems(dataset, {"t.xlsx": b"text", "t.yaml": SIDE})
+
+
+def test_labels_that_excel_merged_are_those_on_the_left(dataset):
+    rows = [
+        ["female", 0, None, 1, None, "All"],
+        ["age", "0-17", "18-39", "0-17", "18-39", None],
+        ["site", None, None, None, None, None],
+        [1, 10, 20, 30, 40, 100],
+        [2, 11, 21, 31, 41, 104],
+    ]
+    side = 'rows: [site]\ncolumns: [female, "age:broad"]\nstatistic: records\n'
+    table = one(dataset, {"t.xlsx": workbook({"one": rows}), "t.yaml": side})
+    codes = [[d.codes[place] for place in d.cells] for d in (*table.output.rows, *table.output.columns)]
+    assert list(zip(*codes, strict=True))[:5] == [
+        ("1", "0", "0-17"),
+        ("1", "0", "18-39"),
+        ("1", "1", "0-17"),
+        ("1", "1", "18-39"),
+        ("1", "_T", "_T"),
+    ]
 
 
 def test_our_own_json_is_what_the_routes_take(dataset):

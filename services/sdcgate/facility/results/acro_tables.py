@@ -20,6 +20,7 @@ from sdcgate.facility.results.tables import (
     crossed,
     named_variable,
     output_of,
+    with_totals,
 )
 
 OF_PANDAS = {"count": "records", "mean": "mean", "sum": "sum"}
@@ -55,7 +56,7 @@ def table_outputs(dataset: Dataset, file: Printed, entry: Mapping[str, Any], con
         own = [
             label for kind, label in zip(kinds, labels, strict=True) if kind not in ("statistic", "measure")
         ]
-        cell = (*_totals(down, command.total), *_totals(own, command.total))
+        cell = (*with_totals(down, command.total), *with_totals(own, command.total))
         tables.setdefault(shown, []).append((cell, value))
     dimensions = [PrintedDimension(variable, "rows") for variable in header.index]
     dimensions += [
@@ -151,11 +152,3 @@ def _shown(
     of_variable = variable_named(dataset, measure) if statistic in OF_VARIABLES else ""
     named = of_variable or measure_named(dataset, measure)
     return Shown(OF_PANDAS.get(statistic, statistic), named or measure)
-
-
-def _totals(labels: Sequence[str], total: str) -> Row:
-    """Labels with the blanks after a total as totals."""
-    if total in labels:
-        at = labels.index(total)
-        return (*labels[:at], *(label or total for label in labels[at:]))
-    return tuple(labels)

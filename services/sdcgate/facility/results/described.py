@@ -8,6 +8,7 @@ import yaml
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.results.grids import Grid, Row, csv_grid, excel_grid, number
+from sdcgate.facility.results.names import variable_named
 from sdcgate.facility.results.printed import Printed, Unreadable
 from sdcgate.facility.results.statistic_tables import OF_OURS, PRINTED, statistic_outputs
 from sdcgate.facility.results.tables import (
@@ -18,6 +19,7 @@ from sdcgate.facility.results.tables import (
     Shown,
     crossed,
     output_of,
+    with_totals,
 )
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
@@ -39,9 +41,8 @@ def described_outputs(
     if told.problems:
         raise Unreadable(*told.problems)
     grid = excel_grid(content, told.sheet) if excel else csv_grid(content)
-    tables = (
-        told.crossed(grid) if any(one.group == "columns" for one in told.dimensions) else told.listed(grid)
-    )
+    across = any(one.group == "columns" for one in told.dimensions)
+    tables = told.crossed(grid, excel) if across else told.listed(grid)
     found = [output for table in tables for output in _outputs(dataset, file, table, told.total)]
     return found if len(found) > 1 else [replace(found[0], part="")]
 
@@ -74,6 +75,7 @@ class _Description:
 
     def __init__(self, dataset: Dataset, content: Mapping[str, Any]) -> None:
         self.problems: list[str] = []
+        self._dataset = dataset
         self._content = content
         for name in content:
             if name not in FIELDS:
@@ -81,7 +83,7 @@ class _Description:
         if content.get("dataset", dataset.name) != dataset.name:
             self._wrong("dataset", f"is not {dataset.name}, with which it was submitted")
         self.dimensions = tuple(
-            PrintedDimension(variable, group, level)
+            PrintedDimension(variable_named(dataset, variable) or variable, group, level)
             for group in ("rows", "columns", "layers")
             for variable, _, level in (text.partition(":") for text in self._texts(group))
         )
@@ -104,20 +106,25 @@ class _Description:
         if any(one.group == "layers" for one in self.dimensions) and across:
             self._wrong("layers", "go with figures; write a file a layer, with a filter, or a row a cell")
 
-    def crossed(self, grid: Grid) -> list[PrintedTable]:
+    def crossed(self, grid: Grid, merged: bool) -> list[PrintedTable]:
         """The table of a file with variables down and across."""
         index = sum(one.group == "rows" for one in self.dimensions)
         header = len(self.dimensions) - index
         self._fits(grid, index + 1, header + 1)
-        cells = tuple(((*down, *across), value) for down, across, value in crossed(grid, index, header))
+        cells = tuple(
+            ((*with_totals(down, self.total), *with_totals(across, self.total)), value)
+            for down, across, value in crossed(grid, index, header, merged=merged)
+        )
         return [PrintedTable(self.dimensions, self._statistic, cells, self._filters)]
 
     def listed(self, grid: Grid) -> list[PrintedTable]:
         """The tables of a file that has a row a cell."""
         self._fits(grid, 1, 2)
         places = {name: place for place, name in enumerate(grid.rows[0])}
-        wanted = [*(one.variable for one in self.dimensions), *self._figures]
-        absent = [name[:64] for name in wanted if name not in places]
+        # A variable goes by the dataset's name of it, or by that of the file's column.
+        named = {variable_named(self._dataset, name): place for name, place in places.items()} | places
+        absent = [one.variable[:64] for one in self.dimensions if one.variable not in named]
+        absent += [name[:64] for name in self._figures if name not in places]
         if absent:
             raise Unreadable(f"It has no column {', '.join(map(repr, absent))}.")
         tables = []
@@ -126,7 +133,7 @@ class _Description:
             for place, row in enumerate(grid.rows[1:], start=2):
                 value = number(row[places[name]], f"Row {place}, column {name[:64]!r}")
                 if value is not None:
-                    cells.append((tuple(row[places[one.variable]] for one in self.dimensions), value))
+                    cells.append((tuple(row[named[one.variable]] for one in self.dimensions), value))
             tables.append(PrintedTable(self.dimensions, shown, tuple(cells), self._filters))
         return tables
 
@@ -156,9 +163,8 @@ class _Description:
         found = []
         for name, codes in given.items():
             variable, _, level = str(name).partition(":")
-            found.append(
-                pb.FilterRequest(variable=variable, level=level, codes=[str(code) for code in codes])
-            )
+            own = variable_named(self._dataset, variable) or variable
+            found.append(pb.FilterRequest(variable=own, level=level, codes=[str(code) for code in codes]))
         return found
 
     def _wrong(self, path: str, message: str) -> None:

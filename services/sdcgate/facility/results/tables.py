@@ -130,23 +130,46 @@ def _set_figures(
         facts.valid_weight_sums.extend([1.0] * len(values))
 
 
-def crossed(grid: Grid, index: int, header: int, skipped: int = 0) -> list[tuple[Row, Row, float]]:
+def crossed(
+    grid: Grid, index: int, header: int, skipped: int = 0, merged: bool = False
+) -> list[tuple[Row, Row, float]]:
     """The figures of a table that has variables down and across: labels down, labels across, figure.
 
     `index` columns label rows, `header` rows label columns, `skipped` rows follow that label nothing.
-    Repeated labels that were left blank are those above.
+    Repeated labels that were left blank are those above, as long as those before them are; where cells may
+    be `merged` so are those across, but for the last header row, in which a blank is a label.
     """
     found = []
     across = list(zip(*(row[index:] for row in grid.rows[:header]), strict=True)) if header else []
+    if merged and header:
+        left: Row = ("",) * (header - 1)
+        for column, labels in enumerate(across):
+            left = _repeated(labels[:-1], left)
+            across[column] = (*left, labels[-1])
     above: Row = ("",) * index
     for place, row in enumerate(grid.rows[header + skipped :], start=header + skipped + 1):
-        down = tuple(own or last for own, last in zip(row[:index], above, strict=True))
-        above = down
+        above = down = _repeated(row[:index], above)
         for column, text in enumerate(row[index:]):
             value = number(text, f"Row {place}, column {index + column + 1}")
             if value is not None:
                 found.append((down, across[column] if across else (), value))
     return found
+
+
+def _repeated(labels: Row, before: Row) -> Row:
+    """Labels with the blanks before the first that is another than before as they were before."""
+    found: list[str] = []
+    for own, last in zip(labels, before, strict=True):
+        found.append(own or (last if tuple(found) == before[: len(found)] else ""))
+    return tuple(found)
+
+
+def with_totals(labels: Sequence[str], total: str) -> Row:
+    """Labels with the blanks after a total as totals."""
+    if total in labels:
+        at = labels.index(total)
+        return (*labels[:at], *(label or total for label in labels[at:]))
+    return tuple(labels)
 
 
 def named_variable(dataset: Dataset, name: str) -> str:
