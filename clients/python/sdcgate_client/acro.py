@@ -5,10 +5,10 @@ import hashlib
 import html
 import io
 import json
-import shutil
+import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sdcgate_client.answer import ABSENT, PERTURBED, PUBLISHED, WITHHELD, Answer, Figure, Table
@@ -30,9 +30,10 @@ def write_acro(results: Results, folder: str | Path, source: str | Path | None =
     """Writes verdicts into a folder as ACRO 1.0 does, to be looked at with SACRO-Viewer.
 
     An output that may leave is there as the facility released it, what it withheld empty. Files that wait
-    for an output checker are copied from `source`, the folder or file that was submitted, where it is given;
-    of JSON the copy ends in `.json.txt`, as the viewer takes each JSON file of a folder for one of ACRO's.
-    Summaries and comments are HTML, which is what the viewer takes them for.
+    for an output checker, or that one released by exception, are copied from `source`, the folder, archive or
+    file that was submitted, where it is given; of JSON the copy ends in `.json.txt`, as the viewer takes each
+    JSON file of a folder for one of ACRO's. Summaries and comments are HTML, which is what the viewer takes
+    them for.
 
     Raises:
         OSError: the folder is not empty, or cannot be written.
@@ -66,7 +67,7 @@ def _written(place: Path, uid: str, output: JudgedResult, source: Path | None) -
         (place / name).write_text(_csv(rows), encoding="utf-8", newline="")
         files.append({"name": name, "sdc": _masks(marks)})
         outcome |= outcome or _outcome(rows, marks)
-    if answer.verdict == "REFERRED" and source is not None:
+    if source is not None:
         files += [{"name": name, "sdc": {}} for name in _copied(place, uid, output, source)]
     if not files:
         name = f"{uid}.txt"
@@ -102,14 +103,28 @@ def _why(answer: Answer) -> str:
 
 
 def _copied(place: Path, uid: str, output: JudgedResult, source: Path) -> Iterator[str]:
-    """Names of the copies of the files that an output checker looks at."""
-    for number, name in enumerate(output.files):
+    """Names of the copies of the files that an output checker looks at, or that one released as they are."""
+    answer = output.answer
+    left = {one["name"]: one["sha256"] for one in (answer.content.get("files") or {}).get("files", ())}
+    for number, name in enumerate(output.files if answer.verdict == "REFERRED" else left):
+        content = _submitted(source, name)
+        if content is None or left.get(name) not in (None, hashlib.sha256(content).hexdigest()):
+            continue
+        suffix = PurePosixPath(name).suffix.lower()
+        copy = f"{uid}_{number}{suffix}.txt" if suffix == ".json" else f"{uid}_{number}{suffix}"
+        (place / copy).write_bytes(content)
+        yield copy
+
+
+def _submitted(source: Path, name: str) -> bytes | None:
+    """A file of what was submitted; None where it is not there."""
+    if source.is_dir() or source.suffix.lower() != ".zip":
         file = source / name if source.is_dir() else source
-        if file.is_file() and file.suffix.lower() != ".zip":
-            suffix = file.suffix.lower()
-            copy = f"{uid}_{number}{suffix}.txt" if suffix == ".json" else f"{uid}_{number}{suffix}"
-            shutil.copyfile(file, place / copy)
-            yield copy
+        return file.read_bytes() if file.is_file() else None
+    with zipfile.ZipFile(source) as archive:
+        # The facility leaves a folder that holds all of them out of their names.
+        members = (one for one in archive.namelist() if name in (one, one.partition("/")[2]))
+        return next(map(archive.read, members), None)
 
 
 def _grids(answer: Answer) -> Iterator[tuple[Rows, Rows]]:

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import zipfile
 
 import pytest
 
@@ -134,6 +135,37 @@ def test_the_viewer_shows_the_verdict_as_the_status_and_why(tmp_path):
     ]
     assert viewer.marked("output_0", "output_0_0.csv") == {"withheld": [""], "perturbed": []}
     assert viewer.has_all()
+
+
+def test_what_a_checker_released_as_it_was_is_there_and_nothing_else_of_its_name(tmp_path):
+    def released(name, content):
+        sent = {"name": name, "sha256": hashlib.sha256(content).hexdigest()}
+        decided = decision("RELEASED", files={"files": [sent]})
+        return {"name": name, "read_as": "FILE", "files": [name], "decision": decided}
+
+    outputs = [released("a.png", b"a"), released("b.json", b"b")]
+
+    viewer = viewer_of(tmp_path, outputs, **{"a.png": "a", "b_json": "another"})
+
+    assert [entry["files"][0]["name"] for entry in viewer.outputs.values()] == [
+        "output_0_0.png",
+        "output_1.txt",
+    ]
+    assert (viewer.folder / "output_0_0.png").read_bytes() == b"a"
+    assert viewer.has_all()
+
+
+@pytest.mark.parametrize("outer", ["", "job/"])
+def test_of_an_archive_the_files_that_wait_are_copied_as_of_a_folder(outer, tmp_path):
+    with zipfile.ZipFile(tmp_path / "job.zip", "w") as archive:
+        archive.writestr(f"{outer}sub/chart.png", b"chart")
+        archive.writestr(f"{outer}log.txt", b"log")
+    results = Results.from_json({"outputs": [printed("REFERRED", files=["sub/chart.png"])]})
+
+    write_acro(results, tmp_path / "out", tmp_path / "job.zip")
+
+    assert (tmp_path / "out/output_0_0.png").read_bytes() == b"chart"
+    assert Viewer(tmp_path / "out").has_all()
 
 
 def test_json_of_a_job_does_not_keep_the_viewer_from_finding_the_verdicts(tmp_path):
