@@ -61,6 +61,21 @@ def test_a_query_is_returned_by_command(house):
     assert query not in command(house, "grace", "list").stdout
 
 
+def test_a_review_says_why_and_a_return_what_to_change(house):
+    query = handed_in(house, "e.png")
+    for field, review in (
+        ("note", {"approve": True, "note": " \n", "exception": True}),
+        ("note", {"approve": False, "note": "\t"}),
+        ("returned", {"approve": False, "note": "dots", "returned": "  "}),
+    ):
+        problem = house.send("POST", f"/v1/queries/{query}:review", review, "grace")
+        assert (problem.status_code, problem.json()["errors"][0]["path"]) == (400, field)
+    empty = command(house, "grace", "return", query, "--note", "dots", "--message", "")
+    assert (empty.exit_code, "--message must say" in empty.stderr) == (2, True)
+    assert seen(house, query, "ada")["decision"]["verdict"] == "REFERRED"
+    assert command(house, "grace", "refuse", query, "--note", "dots").exit_code == 0
+
+
 def test_a_checker_sees_of_his_own_query_what_its_researcher_sees(house):
     asked = house.send("POST", "/v1/datasets/randhie/tables", SMALL, "grace as researcher")
     query = asked.json()["query"]

@@ -1,6 +1,6 @@
 """The client: one method for each thing that the gateway does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,6 +23,9 @@ from sdcgate_client.requests import (
     table_request,
 )
 from sdcgate_client.results import Results, results_form
+
+LARGEST_PAGE = 1000
+"""Queries that the gateway lists at once."""
 
 
 class Client(CheckCalls, AdmissionCalls):
@@ -342,12 +345,23 @@ class Client(CheckCalls, AdmissionCalls):
         self, verdicts: Sequence[str] = (), page_size: int = 0, page_token: str = ""
     ) -> list[dict[str, Any]]:
         """Queries, the newest first: one's own, or for checkers everybody's; one page of them."""
+        return _list(self._queries(verdicts, page_size, page_token), "queries")
+
+    def all_queries(self, verdicts: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+        """Queries as `queries` lists them, page after page, to the last."""
+        token = None
+        while token != "":
+            page = self._queries(verdicts, LARGEST_PAGE, token or "")
+            yield from _list(page, "queries")
+            token = str(object_of(page).get("next_page_token") or "")
+
+    def _queries(self, verdicts: Sequence[str], page_size: int, page_token: str) -> Any:
         parameters: Parameters = [("verdicts", verdict) for verdict in verdicts]
         if page_size:
             parameters.append(("page_size", page_size))
         if page_token:
             parameters.append(("page_token", page_token))
-        return _list(self._call("GET", "/v1/queries", parameters=parameters), "queries")
+        return self._call("GET", "/v1/queries", parameters=parameters)
 
     def review(
         self, query: str, approve: bool, note: str, exception: bool = False, returned: str = ""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sdcgate.cli.check import printable
-from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected
+from sdcgate.cli.connection import DEFAULT_URL, ApiKey, Url, connected, told
 from sdcgate.cli.query import listed
 
 app = typer.Typer(
@@ -26,7 +26,7 @@ _SHOWN_CELLS = 20
 def list_referred(url: Url = DEFAULT_URL, api_key: ApiKey = "") -> None:
     """List the queries that wait for a checker."""
     with connected(url, api_key) as client:
-        typer.echo(listed(client.queries(["REFERRED"])))
+        typer.echo(listed([*client.all_queries(["REFERRED"])]))
 
 
 @app.command()
@@ -113,6 +113,10 @@ def give_back(
     api_key: ApiKey = "",
 ) -> None:
     """Return a referred query to its researcher: refused, with what to change."""
+    with told():
+        if not message.strip():
+            # Without one it would be a refusal.
+            raise ValueError("--message must say what the researcher is to change")
     _decide(query, False, note, url, api_key, returned=message)
 
 

@@ -70,12 +70,12 @@ class Reviewing:
         A review that comes again has the outcome that was recorded.
 
         Raises:
-            InvalidRequest: it says two things at once.
+            InvalidRequest: it says two things at once, or not why.
             Conflict: the query is not referred (any more), or may not be approved so.
             Forbidden: the checker asked it himself.
         """
         require(caller, "review")
-        if problems := _contradictions(request):
+        if problems := _problems(request):
             raise InvalidRequest(problems)
         stored = self._ledger.query(request.query)
         if stored is None:
@@ -128,8 +128,12 @@ class Reviewing:
         return self._tables.unproved(record.output, version) if record.HasField("output") else ""
 
 
-def _contradictions(request: pb.ReviewQueryRequest) -> list[FieldProblem]:
+def _problems(request: pb.ReviewQueryRequest) -> list[FieldProblem]:
     found = []
+    if not request.note.strip():
+        found.append(FieldProblem("note", "Say why."))
+    if request.returned and not request.returned.strip():
+        found.append(FieldProblem("returned", "Say what the researcher is to change."))
     if request.approve and request.returned:
         found.append(FieldProblem("returned", "A query that is approved is not returned."))
     if request.take_back and (request.approve or request.returned or request.exception):

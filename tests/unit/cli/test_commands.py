@@ -131,6 +131,16 @@ def test_what_fails_ends_the_command_with_1(gateway: Gateway, status: int) -> No
     assert (result.exit_code, result.stderr) == (1, f"No ({status}): for a reason\n")
 
 
+def test_a_checker_sees_all_that_waits_however_much_it_is(gateway: Gateway) -> None:
+    first = "/v1/queries?verdicts=REFERRED&page_size=1000"
+    gateway.answers["GET", first] = 200, {"queries": [{"query": "q-3"}], "next_page_token": "q-2"}
+    # A page may be empty where a key is for some datasets only.
+    gateway.answers["GET", f"{first}&page_token=q-2"] = 200, {"next_page_token": "q-1"}
+    gateway.answers["GET", f"{first}&page_token=q-1"] = 200, {"queries": [{"query": "q-0"}]}
+    result = run(gateway, "review", "list")
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["q-3", "q-0"]
+
+
 def test_a_gateway_that_is_not_there_is_told_in_words() -> None:
     result = run(None, "dataset", "list")
     assert result.exit_code == 1
