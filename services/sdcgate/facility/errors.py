@@ -32,7 +32,9 @@ class Unavailable(FacilityError):
 
 
 class TimeOver(Unavailable):
-    """The caller's time ended before anything was decided."""
+    """The caller's time, or what a question may take, ended before anything was decided."""
 
-    def __init__(self) -> None:
-        super().__init__("The time for this query is over; nothing was decided. Try again with more.")
+    def __init__(
+        self, message: str = "The time for this query is over; nothing was decided. Try again with more."
+    ) -> None:
+        super().__init__(message)

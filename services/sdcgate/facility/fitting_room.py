@@ -21,6 +21,10 @@ T = TypeVar("T")
 
 OOM_SCORE = Path("/proc/self/oom_score_adj")
 """How readily the kernel ends this process; proc(5). Linux only."""
+TOO_LONG = (
+    "A model or statistic may take {seconds:g} seconds, waiting included; nothing was decided. Ask for less, "
+    "or come again when less is asked at once."
+)
 LEAST_SECONDS = 0.001
 """What is left to a function whose time ends as it begins."""
 
@@ -80,17 +84,25 @@ class FittingRoom:
             Unavailable: its worker ran out of memory or died.
             FitFailed: the function raised something.
         """
-        seconds = min(seconds, self.limits.seconds)
+        if self.limits.seconds < seconds:
+            try:
+                return self._ran(function, *given, seconds=self.limits.seconds)
+            except TimeOver:
+                # Its caller had more, and more would not have helped.
+                raise TimeOver(TOO_LONG.format(seconds=self.limits.seconds)) from None
         if seconds <= 0:
             raise TimeOver
-        ends = monotonic() + seconds
-        with self._counted(), self._places.taken(seconds) as worker:
-            return worker.ran(function, *given, seconds=max(ends - monotonic(), LEAST_SECONDS))
+        return self._ran(function, *given, seconds=seconds)
 
     def close(self) -> None:
         """End all workers."""
         for worker in self._workers:
             worker.close()
+
+    def _ran(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
+        ends = monotonic() + seconds
+        with self._counted(), self._places.taken(seconds) as worker:
+            return worker.ran(function, *given, seconds=max(ends - monotonic(), LEAST_SECONDS))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

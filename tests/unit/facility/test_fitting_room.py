@@ -63,6 +63,17 @@ def test_a_fit_that_takes_too_long_is_ended_and_the_next_one_runs(room) -> None:
     assert room.run(doubled, 1, seconds=30) == 2
 
 
+def test_whose_caller_had_more_time_is_told_to_ask_for_less_and_not_to_wait_longer() -> None:
+    room = FittingRoom(FittingLimits(seconds=0.5))
+    try:
+        with pytest.raises(TimeOver, match=r"may take 0\.5 seconds.*Ask for less"):
+            room.run(time.sleep, 60, seconds=30)
+        with pytest.raises(TimeOver, match="Try again with more"):
+            room.run(time.sleep, 60, seconds=0.2)
+    finally:
+        room.close()
+
+
 def test_without_time_nothing_is_started(room) -> None:
     with pytest.raises(TimeOver):
         room.run(doubled, 1, seconds=0.0)
