@@ -219,6 +219,9 @@ def test_without_figures_a_statistic_is_a_request(house):
         ({"cooks.distance": [0.5]}, "'cooks.distance': figures of single records never leave"),
         ({"dfbetas": [[0.5]]}, "'dfbetas': figures of single records never leave"),
         ({"random_effects": {"1": 3.5}}, "'random_effects': effects of single groups never leave"),
+        ({"groupEffects": [3.5]}, "'groupEffects': effects of single groups never leave"),
+        ({"Fitted Values": [1.5]}, "'Fitted Values': figures of single records never leave"),
+        ({".std.resid": [1.5]}, "'.std.resid': figures of single records never leave"),
         ({"case_ids": [700131337]}, "'case_ids': figures of single records never leave"),
     ],
 )

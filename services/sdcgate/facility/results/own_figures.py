@@ -44,7 +44,7 @@ PER_RECORD = frozenset(
             "dfbeta",
             "dfbetas",
         ),
-        *("rstandard", "rstudent", "cov_ratio", "covratio", "endog", "exog"),
+        *("std_resid", "se_fit", "rstandard", "rstudent", "cov_ratio", "covratio", "endog", "exog"),
         *("ids", "id", "identifiers", "case_ids", "cases", "index", "observations"),
     }
 )
@@ -53,6 +53,11 @@ PER_GROUP = frozenset(
     {"random_effects", "ranef", "group_effects", "fixed_effects", "effects", "blup", "blups"}
 )
 """Names of figures of single groups of a model."""
+
+_PER_RECORD, _PER_GROUP = (
+    frozenset(name.replace("_", "") for name in names) for names in (PER_RECORD, PER_GROUP)
+)
+"""The same without what joins their words: `caseIds` and `case.ids` are `case_ids`."""
 _NEVER = "{name!r}: {what} never leave; send the file without."
 M = TypeVar("M", bound=Message)
 
@@ -174,9 +179,9 @@ def never_leaving(found: Any) -> Iterable[str]:
         one = waiting.pop()
         if isinstance(one, dict):
             for name in one:
-                plain = name.lower().replace(".", "_").replace("-", "_").strip("_")
-                if plain in PER_RECORD:
+                plain = "".join(letter for letter in name.lower() if letter.isalnum())
+                if plain in _PER_RECORD:
                     yield _NEVER.format(name=name[:64], what="figures of single records")
-                if plain in PER_GROUP:
+                if plain in _PER_GROUP:
                     yield _NEVER.format(name=name[:64], what="effects of single groups")
         waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
