@@ -116,6 +116,8 @@ def test_columns_of_the_file_and_labels_of_codes_stand_for_variables_and_codes(d
         ("site,0,1\n1,.5,.5\n1,.4,.6\n", "crosstab(df.site, df.female, normalize=1)", "names a cell twice"),
         ("ward,0,1\na,1,2\n", "crosstab(df.ward, df.female)", "'ward', is no variable"),
         ("site,0,1\n1,1.5,2\n", "crosstab(df.site, df.female)", "must be whole numbers"),
+        ("site,0,1\n1,1e308,2\n", "crosstab(df.site, df.female)", "must be at most 9007199254740992"),
+        ("site,0\n1,1e308\n", "crosstab(df.site, df.female, normalize=1)", "shares that are too large"),
         ("site,0,1\n1,inf,2\n", "crosstab(df.site, df.female)", "Row 2, column 2 is not a finite number"),
         ("site,0,1\n1,many,2\n", "crosstab(df.site, df.female)", "Row 2, column 2 is no number"),
         ("site,0,1\n1,,\n", "crosstab(df.site, df.female)", "all its cells are empty"),
@@ -282,10 +284,11 @@ def test_blanks_beside_a_total_are_totals_and_not_what_stands_above(dataset):
         ]
 
 
-def workbook(sheets):
+def workbook(sheets, write_only=False):
     openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.remove(book.active)
+    book = openpyxl.Workbook(write_only=write_only)
+    if not write_only:
+        book.remove(book.active)
     for name, rows in sheets.items():
         sheet = book.create_sheet(name)
         for row in rows:
@@ -326,6 +329,14 @@ def test_labels_that_excel_merged_are_those_on_the_left(dataset):
         ("1", "1", "18-39"),
         ("1", "_T", "_T"),
     ]
+
+
+def test_cells_that_a_program_left_out_at_the_end_of_an_excel_row_are_empty(dataset):
+    book = workbook({"one": [["site", 0, 1], [1, 2150, 2312], [2, 2011], [3, 1198, 1238]]}, write_only=True)
+    table = one(dataset, {"t.xlsx": book, "t.yaml": SIDE})
+    assert list(table.output.facts.records) == [2150, 2312, 2011, 1198, 1238]
+    wide = workbook({"one": [["site", *range(2000)], *[[1]] * 600]}, write_only=True)
+    assert "more than 1000000 cells" in problems(dataset, {"t.xlsx": wide, "t.yaml": SIDE})
 
 
 def test_our_own_json_is_what_the_routes_take(dataset):

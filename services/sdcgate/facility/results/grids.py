@@ -97,7 +97,15 @@ def _sheet(book: "openpyxl.Workbook", name: str) -> Grid:
         cells += len(row)
         if cells > MAXIMUM_CELLS:
             raise Unreadable(TOO_MANY)
-    return _checked([row for row in rows if any(row)])
+    return _checked(_rectangle([row for row in rows if any(row)]))
+
+
+def _rectangle(rows: list[Row]) -> list[Row]:
+    """Rows with the empty cells at their ends that some programs leave out of an Excel file."""
+    width = max(map(len, rows), default=0)
+    if width * len(rows) > MAXIMUM_CELLS:
+        raise Unreadable(TOO_MANY)
+    return [row + ("",) * (width - len(row)) for row in rows]
 
 
 def _checked(rows: list[Row]) -> Grid:

@@ -1,5 +1,6 @@
 """Printed tables of deviations, medians, extremes, modes, shares: which question these are answers to."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -114,6 +115,8 @@ def share_output(dataset: Dataset, file: Printed, table: PrintedTable, total: st
         getattr(request, printed.group).add(variable=printed.variable, level=level)
     name = table_pb2.Statistic.Name(SHARES[of]).removeprefix("STATISTIC_")
     shares = tuple((row, 100.0 * value) for row, (_, value) in zip(codes, table.cells, strict=True))
+    if not all(math.isfinite(share) for _, share in shares):
+        raise Unreadable("It shows shares that are too large to be any.")
     return replace(file, part=name, table=enveloped(request), figures=Figures(name, shares))
 
 

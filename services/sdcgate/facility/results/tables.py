@@ -23,6 +23,8 @@ MEASURED = {
     "weighted_mean": table_pb2.STATISTIC_WEIGHTED_MEAN,
     "weighted_sum": table_pb2.STATISTIC_WEIGHTED_SUM,
 }
+LARGEST_COUNT = 2**53
+"""Counts beyond are not read exactly."""
 CANNOT = "Its {what} cannot be computed again as a table; ask the facility for it instead."
 
 
@@ -113,6 +115,8 @@ def _set_figures(
             return
         if any(not value.is_integer() or value < 0 for value in values):
             raise Unreadable(f"Its {shown.statistic} must be whole numbers, and not negative.")
+        if max(values) > LARGEST_COUNT:
+            raise Unreadable(f"Its {shown.statistic} must be at most {LARGEST_COUNT}.")
         getattr(request.facts, shown.statistic).extend(map(int, values))
         return
     if shown.statistic not in MEASURED:
