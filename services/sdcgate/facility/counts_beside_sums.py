@@ -259,11 +259,7 @@ class _Look:
         found = close_counts(system, self.required, self.deadline, question)
         self._settled(found.unproved)
         close = found.narrow
-        apart, seen = (
-            {secrets[place] for place in np.flatnonzero(flags).tolist()}
-            for flags in (asked & ~close, asked & ~close & found.looked_at)
-        )
-        self.wide.note(apart, seen)
+        self.wide.note(secrets, asked & ~close, found.looked_at)
         if not close.any():
             return []
         secrets, close = self._only(secrets, close)
@@ -345,8 +341,9 @@ def _see_wide(looks: Sequence[_Look]) -> None:
     seen = {boxes[place] for place in np.flatnonzero(wide).tolist()}
     for (look, _), agrees in zip(known, agreeing, strict=True):
         if agrees:
-            apart = [box for box in look.open() if of_all_parts(box) in seen]
-            look.wide.note(apart, apart)
+            left = look.open()
+            apart = np.array([of_all_parts(box) in seen for box in left], dtype=np.bool_)
+            look.wide.note(left, apart, apart)
 
 
 def _see_told(looks: Sequence[_Look], extent: Extent) -> None:

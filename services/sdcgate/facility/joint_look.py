@@ -1,6 +1,6 @@
 """What fresh boxes tell, together with all that left, of withheld ones: of counts, or of a measure's sums."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -57,10 +57,10 @@ class SeenWide:
     wide: set[Box] = field(default_factory=set, repr=False)
     """Those that nothing at all does: the others could have been told before."""
 
-    def note(self, settled: Iterable[Box], wide: Iterable[Box]) -> None:
-        """Note some, and which were seen to be uncertain enough whatever is known."""
-        self.settled.update(settled)
-        self.wide.update(wide)
+    def note(self, boxes: Sequence[Box], apart: BoolArray, looked_at: BoolArray) -> None:
+        """Note those of some that are far enough apart; what was looked at is so whatever is known."""
+        self.settled.update(boxes[place] for place in np.flatnonzero(apart).tolist())
+        self.wide.update(boxes[place] for place in np.flatnonzero(apart & looked_at).tolist())
 
 
 Wide = dict[Hashable, SeenWide]
@@ -166,11 +166,9 @@ class Look:
         settled = told | wide.settled
         if self.only is not None:
             settled.update(box for box in secrets if box not in self.only)
-        narrow, before, looked_at = self._narrow(scope, secrets, settled)
-        apart = [place for place in np.flatnonzero(~narrow).tolist() if secrets[place] not in settled]
-        wide.note(
-            (secrets[place] for place in apart), (secrets[place] for place in apart if looked_at[place])
-        )
+        asked = np.array([box not in settled for box in secrets], dtype=np.bool_)
+        narrow, before, looked_at = self._narrow(scope, secrets, asked)
+        wide.note(secrets, asked & ~narrow, looked_at)
         if narrow.any():
             before |= self._before(scope, secrets, narrow & ~before)
             told.update(secrets[place] for place in np.flatnonzero(before).tolist())
@@ -207,15 +205,14 @@ class Look:
         )
 
     def _narrow(
-        self, scope: Scope, secrets: Sequence[Box], settled: Set[Box]
+        self, scope: Scope, secrets: Sequence[Box], asked: BoolArray
     ) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Boxes not settled before that are told too closely, where fresh ones can be why, shape (secrets,).
+        """Asked boxes that are told too closely, where fresh ones can be why, shape (secrets,).
 
         And those of them that are seen to have been so without anything fresh, and what was looked at.
         """
-        asked = np.array([box not in settled for box in secrets], dtype=np.bool_)
         if not asked.any():
-            return asked, asked.copy(), asked
+            return asked.copy(), asked.copy(), asked
         system = self._system(scope, secrets)
         question = Question(
             self._with_others(asked),

@@ -16,48 +16,26 @@ from sdcgate_proto.sdcgate.types.v1 import model_pb2, statistic_pb2
 
 PER_RECORD = frozenset(
     {
-        *("residuals", "residual", "resid", "wresid", "resid_pearson", "resid_deviance", "resid_dev"),
-        *("resid_response", "resid_working", "resid_anscombe", "resid_generalized", "resid_press"),
-        *("resid_studentized", "resid_studentized_internal", "resid_studentized_external", "student_resid"),
-        *("pearson_residuals", "deviance_residuals", "working_residuals", "response_residuals"),
-        *("studentized_residuals", "standardized_residuals", "standardised_residuals"),
-        *("martingale_residuals", "schoenfeld_residuals", "score_residuals"),
-        *("fitted", "fitted_value", "fitted_values", "fittedvalues", "prediction", "predictions"),
-        *("predicted", "predicted_values", "predictedvalues", "linear_predictor", "linear_predictors"),
-        *(
-            "scores",
-            "score_obs",
-            "leverage",
-            "leverages",
-            "hat",
-            "hat_values",
-            "hatvalues",
-            "hat_matrix_diag",
-        ),
-        *(
-            "influence",
-            "cooks_d",
-            "cooks_distance",
-            "dffit",
-            "dffits",
-            "dffits_internal",
-            "dfbeta",
-            "dfbetas",
-        ),
-        *("std_resid", "se_fit", "rstandard", "rstudent", "cov_ratio", "covratio", "endog", "exog"),
-        *("ids", "id", "identifiers", "case_ids", "cases", "index", "observations"),
+        *("residuals", "residual", "resid", "wresid", "residpearson", "residdeviance", "residdev"),
+        *("residresponse", "residworking", "residanscombe", "residgeneralized", "residpress"),
+        *("residstudentized", "residstudentizedinternal", "residstudentizedexternal", "studentresid"),
+        *("pearsonresiduals", "devianceresiduals", "workingresiduals", "responseresiduals"),
+        *("studentizedresiduals", "standardizedresiduals", "standardisedresiduals"),
+        *("martingaleresiduals", "schoenfeldresiduals", "scoreresiduals"),
+        *("fitted", "fittedvalue", "fittedvalues", "prediction", "predictions", "predicted"),
+        *("predictedvalues", "linearpredictor", "linearpredictors", "scores", "scoreobs"),
+        *("leverage", "leverages", "hat", "hatvalues", "hatmatrixdiag", "influence"),
+        *("cooksd", "cooksdistance", "dffit", "dffits", "dffitsinternal", "dfbeta", "dfbetas"),
+        *("stdresid", "sefit", "rstandard", "rstudent", "covratio", "endog", "exog"),
+        *("ids", "id", "identifiers", "caseids", "cases", "index", "observations"),
     }
 )
-"""Names of figures of single records: ours, and those of statsmodels' results and of R's."""
-PER_GROUP = frozenset(
-    {"random_effects", "ranef", "group_effects", "fixed_effects", "effects", "blup", "blups"}
-)
-"""Names of figures of single groups of a model."""
+"""Names of figures of single records, ours and those of statsmodels' results and of R's.
 
-_PER_RECORD, _PER_GROUP = (
-    frozenset(name.replace("_", "") for name in names) for names in (PER_RECORD, PER_GROUP)
-)
-"""The same without what joins their words: `caseIds` and `case.ids` are `case_ids`."""
+Without what joins their words: `caseIds`, `case_ids` and `case.ids` are all `caseids`.
+"""
+PER_GROUP = frozenset({"randomeffects", "ranef", "groupeffects", "fixedeffects", "effects", "blup", "blups"})
+"""Names of figures of single groups of a model."""
 _NEVER = "{name!r}: {what} never leave; send the file without."
 M = TypeVar("M", bound=Message)
 
@@ -180,8 +158,8 @@ def never_leaving(found: Any) -> Iterable[str]:
         if isinstance(one, dict):
             for name in one:
                 plain = "".join(letter for letter in name.lower() if letter.isalnum())
-                if plain in _PER_RECORD:
+                if plain in PER_RECORD:
                     yield _NEVER.format(name=name[:64], what="figures of single records")
-                if plain in _PER_GROUP:
+                if plain in PER_GROUP:
                     yield _NEVER.format(name=name[:64], what="effects of single groups")
         waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
