@@ -190,7 +190,7 @@ def test_other_noise_does_not_mix_with_it_either(tmp_path):
     other = with_policy(tmp_path, house.engine, variance="8")
     held = other.ask(**CENSUS, rows=["age"])
     assert verdict(held) == "REFERRED"
-    query = pb.ReviewQueryRequest(query=held.decision.query, approve=True)
+    query = pb.ReviewQueryRequest(query=held.decision.query, approve=True, note="looked at it")
     with pytest.raises(Conflict):
         other.facility.review_query(other.checker, query, Pace(60.0))
 
