@@ -206,3 +206,10 @@ def test_what_is_handed_to_another_process_is_left_alone(monkeypatch):
     monkeypatch.setenv("LISTEN_FDS", "1")
     with listening_socket(GatewayServer(port=0)) as made:
         assert made.getsockname()[0] == "127.0.0.1"
+
+
+def test_nobody_else_can_have_the_port_while_the_gateway_starts():
+    with listening_socket(GatewayServer(port=0)) as made, socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="Address already in use"):
+            other.bind(made.getsockname())

@@ -23,6 +23,7 @@ SERVICES = ("risk", "protection", "facility", "gateway")
 _POLL_SECONDS = 0.05
 KILL_AFTER_DRAIN_SECONDS = 3.0
 _SHOWN_LOG_LINES = 15
+_TRIALS = 20
 
 
 class ServiceFailed(RuntimeError):
@@ -197,7 +198,7 @@ def stop_signal() -> Iterator[threading.Event]:
 def free_port(host: str, wanted: int, taken: set[int]) -> int:
     """The wanted port if nobody listens there, else one that is free now; notes it in `taken`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for port in (wanted, 0):
+    for port in (wanted, *([0] * _TRIALS)):
         if port in taken and port:
             continue
         with socket.socket(family, socket.SOCK_STREAM) as trial:
@@ -208,8 +209,10 @@ def free_port(host: str, wanted: int, taken: set[int]) -> int:
             except OSError:
                 continue
             found = int(trial.getsockname()[1])
-        taken.add(found)
-        return found
+        # One that was found before is free as long as nobody has bound it.
+        if found not in taken:
+            taken.add(found)
+            return found
     raise OSError(f"there is no free port at {host}")
 
 

@@ -19,6 +19,7 @@ CLOSE = (b"connection", b"close")
 LEAVING_SECONDS = 3.0
 """For so long at most requests are taken from connections that are there when the gateway is told to stop."""
 _STEP_SECONDS = 0.02
+_BACKLOG = 2048
 
 
 def listening_socket(section: GatewayServer) -> socket.socket:
@@ -52,6 +53,8 @@ def _bound(section: GatewayServer) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((section.host, section.port))
+        # At once: until then the port can be bound by others too, and uvloop says nothing of one that was.
+        listening.listen(_BACKLOG)
     except OSError:
         listening.close()
         raise

@@ -176,3 +176,10 @@ def test_a_wanted_port_is_taken_if_it_is_free_and_replaced_if_not() -> None:
         assert taken == {other}
     assert free_port("127.0.0.1", busy, taken) == busy
     assert free_port("127.0.0.1", busy, taken) != busy
+
+
+def test_a_port_that_another_service_is_to_have_is_not_given_again() -> None:
+    spoken_for = set(range(0, 65536, 3))
+    found = [free_port("127.0.0.1", 0, spoken_for) for _ in range(40)]
+    assert all(port % 3 for port in found)
+    assert len(set(found)) == 40
