@@ -9,6 +9,7 @@ from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
+from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.occurring import combinations
 from sdcgate.facility.powers import power_words
 from sdcgate.facility.weights import bounds_of
@@ -115,7 +116,9 @@ def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> Audite
     """What stands of a measure; without public bounds only what can be computed is told."""
     dataset = look.dataset
     of_measure, bounds = withheld.of(quantity), bounds_of(dataset, quantity)
-    history = MeasureHistory.of(quantity, of_measure, beside_deciding(dataset, withheld.of(COUNTS)))
+    history = MeasureHistory.of(
+        quantity, Leaving(of_measure), Leaving(beside_deciding(dataset, withheld.of(COUNTS)))
+    )
     hidden = of_measure.boxes.secrets_within(set(history.full))
     computable = {history.plain(box) for box in _computable(hidden, of_measure)}
     if bounds == (None, None):
@@ -151,7 +154,7 @@ def _counts_beside(
     All others, and those `told` by counts alone, are as the audit of counts says.
     """
     dataset, counts = look.dataset, beside_deciding(look.dataset, withheld.of(COUNTS))
-    history = MeasureHistory.of(quantity, withheld.of(quantity), counts)
+    history = MeasureHistory.of(quantity, Leaving(withheld.of(quantity)), Leaving(counts))
     low, high = bounds_of(dataset, quantity)
     found: dict[Box, AuditedBox] = {}
     if low is not None and high is not None:

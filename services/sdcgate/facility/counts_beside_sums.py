@@ -13,16 +13,14 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import having_variable
-from sdcgate.facility.joint_audit import certain, doubted_before, hides, told_first, withheld_first
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, SeenWide, Wide, Width, covering
 from sdcgate.facility.joint_sums import (
     MOST_ATOMS,
     MeasureHistory,
     as_counted,
     domain_of_counts,
-    variables,
 )
-from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
+from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.side_by_side import answers
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
@@ -55,9 +53,8 @@ class OfMeasure:
     """What has left of a measure, and what is about to."""
 
     quantity: str
-    known: KnownQuantity = field(repr=False)
-    new: Sequence[ReleasedTable] = field(repr=False)
-    """Its sums in new tables, in the states that they would leave in; none where these have none."""
+    leaving: Leaving = field(repr=False)
+    """Its sums in new tables, none where these have none, and what has left of it."""
     bounds: tuple[float, float]
     """What everybody knows single values to be at least and at most."""
     wide: Wide = field(repr=False)
@@ -67,9 +64,11 @@ class OfMeasure:
     doubted: Set[Box] = frozenset()
     """Boxes of counts that are asked for as well."""
 
-    def asks_for(self, box: Box) -> bool:
-        """Whether a box of parts is asked for."""
-        return self.only is None or box in self.only or self.as_counted(box) in self.doubted
+    def asked(self, marked: Mapping[Box, Box]) -> set[Box]:
+        """Those that are asked for of withheld counts, by boxes of parts."""
+        if self.only is None:
+            return set(marked)
+        return {part for part, box in marked.items() if part in self.only or box in self.doubted}
 
     def as_counted(self, box: Box) -> Box:
         """A box of parts as the one of counts that it stands for."""
@@ -77,14 +76,12 @@ class OfMeasure:
 
     def in_doubt(self, only: Set[Box], doubted: Set[Box]) -> "OfMeasure":
         """The same with what was told for sure before, and nothing taken for known."""
-        tables = [table.taking_nothing() for table in self.new]
-        return replace(self, known=self.known.surely(), new=tables, only=only, doubted=doubted)
+        return replace(self, leaving=self.leaving.in_doubt, only=only, doubted=doubted)
 
 
 def telling_counts(
     measures: Sequence[OfMeasure],
-    known_counts: KnownQuantity,
-    new_counts: Sequence[ReleasedTable],
+    of_counts: Leaving,
     width: Width,
     extent: Extent,
     doubted: set[Box] | None = None,
@@ -96,8 +93,7 @@ def telling_counts(
     Args:
         measures: those with bounds of single values on both sides: without, sums tell of a count no more than
             that somebody is there.
-        known_counts: what has left of counts.
-        new_counts: the new tables' counts, in the states that they would leave in; of the same cells.
+        of_counts: the new tables' counts, of the same cells, and what has left of counts.
         width: how uncertain a withheld count must stay.
         extent: when to give up, and what people have in truth; how many codes are looked at is `MOST_ATOMS`.
         doubted: withheld boxes that were perhaps told before; it grows.
@@ -106,44 +102,36 @@ def telling_counts(
         JointlyUnproved: it cannot be told in time.
     """
     # What a table tells by itself its own proof knows.
-    telling = [one for one in measures if not (one.known.empty and (known_counts.empty or not one.new))]
-    if not (telling and hides(known_counts, new_counts)):
-        return np.zeros(len(new_counts[0].table), dtype=np.bool_)
-    kept_back, told = _telling(telling, known_counts, new_counts, width, extent)
-    unsure = [one for one in telling if not certain([one.known, known_counts], [*one.new, *new_counts])]
+    uncounted = of_counts.known.empty
+    telling = [
+        one for one in measures if not (one.leaving.known.empty and (uncounted or not one.leaving.tables))
+    ]
+    if not (telling and of_counts.hides):
+        return np.zeros(len(of_counts.tables[0].table), dtype=np.bool_)
+    kept_back, told = _telling(telling, of_counts, width, extent)
+    unsure = [one for one in telling if not (one.leaving.certain and of_counts.certain)]
     if doubted is not None:
         for one in unsure:
             doubted.update(map(one.as_counted, told.get(one.quantity, ())))
-    before = doubted_before(known_counts, new_counts)
+    before = of_counts.doubted
     again = [
         one.in_doubt(only, before) for one in unsure if (only := told.get(one.quantity, set())) or before
     ]
     if again and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
-        tables = [table.taking_nothing() for table in new_counts]
-        kept_back |= _telling(again, known_counts.surely(), tables, width, extent)[0]
+        kept_back |= _telling(again, of_counts.in_doubt, width, extent)[0]
     return kept_back
 
 
 def _telling(
-    telling: Sequence[OfMeasure],
-    known_counts: KnownQuantity,
-    new_counts: Sequence[ReleasedTable],
-    width: Width,
-    extent: Extent,
+    telling: Sequence[OfMeasure], of_counts: Leaving, width: Width, extent: Extent
 ) -> tuple[BoolArray, dict[str, set[Box]]]:
     """Cells to keep back, and of each measure the counts that may have been told before."""
-    first = new_counts[0].table
+    first = of_counts.tables[0].table
     kept_back = np.zeros(len(first), dtype=np.bool_)
-    histories = [
-        MeasureHistory.of(one.quantity, one.known, known_counts, one.new, new_counts) for one in telling
-    ]
-    within = domain_of_counts(histories, variables(new_counts), MOST_ATOMS)
-    counts_first = told_first(known_counts, new_counts)
-    beside = [
-        _Beside(one, history, known_counts, new_counts, counts_first, *within)
-        for one, history in zip(telling, histories, strict=True)
-    ]
+    histories = [MeasureHistory.of(one.quantity, one.leaving, of_counts) for one in telling]
+    within = domain_of_counts(histories, of_counts.variables, MOST_ATOMS)
+    beside = [_Beside(one, history, *within) for one, history in zip(telling, histories, strict=True)]
     looks = [look for one in beside if (look := one.look(width, extent)) is not None]
     asked = [look for look in looks if look.news]
     for together in _alike(asked):
@@ -154,7 +142,9 @@ def _telling(
     with closing(answers([look.blamed for look in asked])) as found:
         for look, blamed in zip(asked, found, strict=False):
             if blamed:
-                kept_back[covering([look.beside.cells(rows) for rows in blamed], first.records)] = True
+                kept_back[covering([look.beside.history.cells(rows) for rows in blamed], first.records)] = (
+                    True
+                )
                 break
     return kept_back, {look.beside.measure.quantity: look.doubted() for look in looks}
 
@@ -165,10 +155,6 @@ class _Beside:
 
     measure: OfMeasure
     history: MeasureHistory
-    known_counts: KnownQuantity
-    new_counts: Sequence[ReleasedTable]
-    counts_first: Set[Box]
-    """Boxes of which the new tables tell the counts first."""
     names: Variables
     finer: bool
     """Whether counts may cut finer than the measure's boxes do."""
@@ -176,35 +162,28 @@ class _Beside:
     def look(self, width: Width, extent: Extent) -> "_Look | None":
         """What is to be asked; None where the measure tells nothing."""
         one, history, domain = self.measure, self.history, self.names | {self.history.having}
-        first = told_first(one.known, one.new) | self.counts_first
-        fresh = history.first_within(domain, first, self.finer)
-        hidden = set(map(history.counted, withheld_first(self.known_counts, self.new_counts)))
-        boxes, codes = history.beside_counts(domain, self.finer), history.codes(domain)
-        if not (boxes.uncounted and boxes.published):
+        of_counts, marked = history.of_counts, history.marked(domain, self.finer)
+        fresh = history.first_within(domain, one.leaving.told_first | of_counts.told_first, self.finer)
+        boxes, codes = history.within(domain, self.finer), history.codes(domain)
+        if not (marked and boxes.published):
             return None
-        found = counts_beside(boxes, one.bounds, codes)
+        found = counts_beside(replace(boxes, uncounted=marked.keys()), one.bounds, codes)
         key = ("counts", width, one.only is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
         return _Look(
             self,
             found,
             {box: records for box, records in boxes.records.items() if box not in fresh},
             codes,
-            {box for box in found.secrets if one.asks_for(box)},
+            one.asked(marked),
             found.published.keys() & set(chain.from_iterable(map(in_all_parts, fresh))),
-            hidden & boxes.uncounted,
+            marked.keys() & set(map(history.counted, of_counts.withheld_first)),
             Required(width.least, width.floor, found.record),
             extent.deadline,
             extent.truth.measured(one.quantity, frozenset(codes)),
             key,
-            set(one.known.told.get(key, ())),
+            set(one.leaving.known.told.get(key, ())),
             one.wide.setdefault(key, SeenWide()),
         )
-
-    def cells(self, boxes: set[Box]) -> set[int]:
-        """The cells of the new tables that boxes, or parts of these, are."""
-        tables = (*self.measure.new, *self.new_counts)
-        cells = {self.history.plain(box): cell for table in tables for cell, box in enumerate(table.boxes)}
-        return {cells[of_all_parts(box)] for box in boxes}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,7 +260,7 @@ class _Look:
         """Note that counts are too close whatever happens to the new tables."""
         self.told.update(boxes)
         if self.told:
-            self.beside.measure.known.told[self.key] = frozenset(self.told)
+            self.beside.measure.leaving.known.told[self.key] = frozenset(self.told)
 
     def _all(self) -> list[Box]:
         """Of what is told already nothing is known but its sums, or that it is not empty."""

@@ -11,9 +11,8 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
-from sdcgate.facility.joint_audit import certain, doubted_before, hides, told_first, withheld_first
 from sdcgate.facility.joint_look import Extent, Look, Wide, covering
-from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
+from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
@@ -44,38 +43,33 @@ class MeasureHistory:
 
     having: str
     """The variable whose condition is that records have the measure."""
-    boxes: JointBoxes = field(repr=False)
-    """Of the measure."""
+    of_measure: Leaving = field(repr=False)
+    of_counts: Leaving = field(repr=False)
     earlier: Mapping[Box, Amount] = field(repr=False)
-    """Sums of its boxes that left or were withheld before."""
+    """Sums of the measure's boxes that left or were withheld before."""
     here: Mapping[Box, Amount] = field(repr=False)
     """Those of the tables about to leave."""
-    counts: JointBoxes = field(repr=False)
     full: Mapping[str, int]
     """Full mask of every variable, that of having the measure among them."""
 
     @classmethod
-    def of(
-        cls,
-        quantity: str,
-        known: KnownQuantity,
-        known_counts: KnownQuantity,
-        new: Sequence[ReleasedTable] = (),
-        new_counts: Sequence[ReleasedTable] = (),
-    ) -> "MeasureHistory":
+    def of(cls, quantity: str, of_measure: Leaving, of_counts: Leaving) -> "MeasureHistory":
         """What is known of a measure and of counts, with new tables of each."""
-        of_measure, of_counts, here = known.boxes, known_counts.boxes, dict[Box, Amount]()
-        full = {**known.shapes.full, **known_counts.shapes.full}
-        for table in new:
-            of_measure = of_measure.grown(table.published(), table.withheld())
-            here |= dict(table.amounts())
-        for table in new_counts:
-            of_counts = of_counts.grown(table.published(), table.withheld())
-        for table in (*new, *new_counts):
-            full |= table.table.full
+        here = dict(chain.from_iterable(table.amounts() for table in of_measure.tables))
         having = having_variable(quantity)
+        full = {**of_measure.full, **of_counts.full}
         full |= {having: full.get(having, MEASURE_PRESENT)}
-        return cls(having, of_measure, known.amounts, here, of_counts, full)
+        return cls(having, of_measure, of_counts, of_measure.known.amounts, here, full)
+
+    @property
+    def boxes(self) -> JointBoxes:
+        """Boxes of the measure."""
+        return self.of_measure.boxes
+
+    @property
+    def counts(self) -> JointBoxes:
+        """Boxes of counts."""
+        return self.of_counts.boxes
 
     def plain(self, box: Box) -> Box:
         """A box without the condition that records have the measure: without it they add nothing to a sum."""
@@ -122,15 +116,15 @@ class MeasureHistory:
         `finer`: with counts that cut what the measure's boxes do not tell apart, too.
         """
         published, complete, only_sums = dict[Box, Amount](), set[Box](), set[Box]()
-        counts = self.counts.within(domain)
-        for box in self.boxes.within(domain):
+        counts = self.of_counts.within(domain)
+        for box in self.of_measure.within(domain):
             bare = self.plain(box)
             published[bare] = self._amount(box)
             if box not in counts:
                 only_sums.add(bare)
             if bare is box:
                 complete.add(box)
-        secrets = {self.plain(box): self._amount(box) for box in self.boxes.secrets_within(domain)}
+        secrets = {self.plain(box): self._amount(box) for box in self.of_measure.secrets_within(domain)}
         records, having = dict[Box, int](), dict[Box, int]()
         for box in self._told(counts, domain, finer):
             bare = self.plain(box)
@@ -146,11 +140,18 @@ class MeasureHistory:
 
     def beside_counts(self, domain: Set[str], finer: bool) -> MeasureBoxes:
         """As `within`, with the withheld counts of those who have the measure, or of all."""
-        return replace(self.within(domain, finer), uncounted=self.marked(domain, finer))
+        return replace(self.within(domain, finer), uncounted=self.marked(domain, finer).keys())
 
-    def marked(self, domain: Set[str], finer: bool) -> set[Box]:
-        """Withheld counts within some variables as boxes of parts: everybody knows that none is empty."""
-        return {self.counted(box) for box in self._told(self.counts.secrets_within(domain), domain, finer)}
+    def marked(self, domain: Set[str], finer: bool) -> dict[Box, Box]:
+        """Withheld counts within some variables by boxes of parts: everybody knows that none is empty."""
+        hidden = self._told(self.of_counts.secrets_within(domain), domain, finer)
+        return {self.counted(box): box for box in hidden}
+
+    def cells(self, boxes: Set[Box]) -> set[int]:
+        """The cells of the new tables that boxes, or parts of these, are."""
+        tables = (*self.of_measure.tables, *self.of_counts.tables)
+        cells = {self.plain(box): cell for table in tables for cell, box in enumerate(table.boxes)}
+        return {cells[of_all_parts(box)] for box in boxes}
 
     def counted(self, box: Box) -> Box:
         """A box of counts as one of parts: those of who has the measure, or all."""
@@ -186,10 +187,8 @@ class MeasureHistory:
 
 def telling_sums(
     quantity: str,
-    known: KnownQuantity,
-    known_counts: KnownQuantity,
-    new: Sequence[ReleasedTable],
-    new_counts: Sequence[ReleasedTable],
+    of_measure: Leaving,
+    of_counts: Leaving,
     bounds: Bounds,
     share: float,
     floor: int,
@@ -203,10 +202,8 @@ def telling_sums(
 
     Args:
         quantity: the measure.
-        known: what has left of it.
-        known_counts: what has left of counts.
-        new: the new tables' sums of it, in the states that they would leave in; none where they have none.
-        new_counts: their counts, in theirs; of the same cells.
+        of_measure: the new tables' sums of it, none where they have none, and what has left of it.
+        of_counts: their counts, of the same cells, and what has left of counts.
         bounds: what everybody knows single values to be at least and at most.
         share: least width of a withheld sum, as a share of it.
         floor: what everybody knows a withheld count to be at least.
@@ -218,27 +215,28 @@ def telling_sums(
         JointlyUnproved: it cannot be told in time.
     """
     # What a table tells by itself its own proof knows.
-    nothing_before = known.empty and known_counts.empty
-    if nothing_before or bounds == (None, None) or not hides(known, new):
-        return np.zeros(len(new_counts[0].table), dtype=np.bool_)
+    nothing_before = of_measure.known.empty and of_counts.known.empty
+    if nothing_before or bounds == (None, None) or not of_measure.hides:
+        return np.zeros(len(of_counts.tables[0].table), dtype=np.bool_)
     seen = {} if wide is None else wide
-    given = known, known_counts, new, new_counts
-    kept_back, told = _telling(quantity, given, bounds, share, floor, extent, seen)
-    if certain([known, known_counts], [*new, *new_counts]):
+    kept_back, told = _telling(quantity, of_measure, of_counts, bounds, share, floor, extent, seen)
+    if of_measure.certain and of_counts.certain:
         return kept_back
     if doubted is not None:
         doubted.update(map(of_all_parts, told))
     having = having_variable(quantity)
-    only = told | {of_part(plain(box, having), P) for box in doubted_before(known, new)}
+    only = told | {of_part(plain(box, having), P) for box in of_measure.doubted}
     if only and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
-        kept_back |= _telling(quantity, in_doubt(*given), bounds, share, floor, extent, seen, only)[0]
+        in_doubt = of_measure.in_doubt, of_counts.in_doubt
+        kept_back |= _telling(quantity, *in_doubt, bounds, share, floor, extent, seen, only)[0]
     return kept_back
 
 
 def _telling(
     quantity: str,
-    given: "Given",
+    of_measure: Leaving,
+    of_counts: Leaving,
     bounds: Bounds,
     share: float,
     floor: int,
@@ -247,25 +245,21 @@ def _telling(
     only: Set[Box] | None = None,
 ) -> tuple[BoolArray, Set[Box]]:
     """Cells to keep back for all that is withheld, or for some, and what may have been told before."""
-    known, known_counts, new, new_counts = given
-    first = new_counts[0].table
+    first = of_counts.tables[0].table
     kept_back = np.zeros(len(first), dtype=np.bool_)
-    history = MeasureHistory.of(quantity, known, known_counts, new, new_counts)
-    hidden_sums = {of_part(history.plain(box), P) for box in withheld_first(known, new)}
-    domain, finer = history.domain(history.shared(variables(new or new_counts)), MOST_ATOMS)
-    first_told = told_first(known, new) | told_first(known_counts, new_counts)
-    told = history.first_within(domain, first_told, finer)
+    history = MeasureHistory.of(quantity, of_measure, of_counts)
+    hidden_sums = {of_part(history.plain(box), P) for box in of_measure.withheld_first}
+    asked_about = of_measure.variables if of_measure.tables else of_counts.variables
+    domain, finer = history.domain(history.shared(asked_about), MOST_ATOMS)
+    told = history.first_within(domain, of_measure.told_first | of_counts.told_first, finer)
     if not told:
         return kept_back, hidden_sums
     boxes, codes = history.within(domain, finer), history.codes(domain)
     if not boxes.secrets:
         return kept_back, hidden_sums
-    cells = {
-        history.plain(box): cell for table in (*new, *new_counts) for cell, box in enumerate(table.boxes)
-    }
     found = amounts(boxes, bounds, codes, share)
     beside = dict.fromkeys(sorted(history.marked(domain, finer)), floor * found.record) if floor else {}
-    hidden = beside.keys() & set(map(history.counted, withheld_first(known_counts, new_counts)))
+    hidden = beside.keys() & set(map(history.counted, of_counts.withheld_first))
     fresh = found.published.keys() & set(chain.from_iterable(map(in_all_parts, told)))
     measured = extent.truth.measured(quantity, frozenset(codes))
     truth = None if measured is None else found.held(measured)
@@ -282,9 +276,8 @@ def _telling(
         beside,
     )
     scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
-    blamed = look.noted(scope, known.told, ("sums", share, only is None, *found.rest_on))
-    which = [{cells[of_all_parts(box)] for box in rows} for rows in blamed]
-    kept_back[covering(which, first.records)] = True
+    blamed = look.noted(scope, of_measure.known.told, ("sums", share, only is None, *found.rest_on))
+    kept_back[covering([history.cells(rows) for rows in blamed], first.records)] = True
     return kept_back, look.doubted(hidden_sums)
 
 
@@ -308,22 +301,6 @@ def as_counted(box: Box, having: str) -> Box:
     return box if bare == box else tuple(sorted((*bare, (having, MEASURE_PRESENT))))
 
 
-Given = tuple[KnownQuantity, KnownQuantity, Sequence[ReleasedTable], Sequence[ReleasedTable]]
-"""What has left of a measure and of counts, and new tables of each."""
-
-
-def in_doubt(
-    known: KnownQuantity,
-    known_counts: KnownQuantity,
-    new: Sequence[ReleasedTable],
-    new_counts: Sequence[ReleasedTable],
-) -> Given:
-    """The same with what was told for sure before, and nothing taken for known."""
-    sums = [table.taking_nothing() for table in new]
-    counts = [table.taking_nothing() for table in new_counts]
-    return known.surely(), known_counts.surely(), sums, counts
-
-
 def domain_of_counts(
     histories: Sequence[MeasureHistory], names: Set[str], most_atoms: int
 ) -> tuple[Variables, bool]:
@@ -338,11 +315,6 @@ def domain_of_counts(
     if joint_atoms(names, together, full) <= most_atoms:
         return joint_domain(names, together, full, most_atoms), True
     return joint_domain(names, replace(counts, masks={}).cut_by(of_measures), full, most_atoms), False
-
-
-def variables(tables: Iterable[ReleasedTable]) -> Variables:
-    """All variables of some tables."""
-    return frozenset(name for table in tables for name in table.table.variables())
 
 
 def _is_union(mask: int, parts: Iterable[int]) -> bool:

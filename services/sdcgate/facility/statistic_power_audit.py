@@ -17,6 +17,7 @@ from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.joint_look import Extent, JointlyUnproved
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity, ReleasedTable
+from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.power_regions import PowerRegions
 from sdcgate.facility.powers import power_of
 from sdcgate.facility.statistic_plan import StatisticPlan
@@ -326,10 +327,8 @@ class PowerAudit:
         policy = self._plan.policy
         return telling_sums(
             table.quantity,
-            look.known,
-            self._known.of(COUNTS),
-            [table],
-            [counts],
+            Leaving(look.known, [table]),
+            Leaving(self._known.of(COUNTS), [counts]),
             bounds_of(self._plan.dataset, table.quantity),
             policy.sum_width,
             policy.count_floor,

@@ -1,6 +1,6 @@
 """What a table tells together with all that has left: in the linear span, and by bounds over all tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from sdcgate.facility.joint_audit import Question, questions
 from sdcgate.facility.joint_look import UNKNOWN, Extent, Truth, Wide, Width
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
+from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit, limit_tells
 from sdcgate.facility.protection import seconds_to_prove
@@ -77,55 +78,56 @@ class Together:
 
     def telling(self, left: Sequence[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
         """Cells without which no withheld count or sum is told too closely by all that has left."""
-        counts = _of(left, left[0].quantity)
+        leaving = self._leaving(left)
+        counts = leaving[left[0].quantity]
         of_counts = self._of_counts(counts, remaining)
         # What counts tell and what sums of each measure do are systems by themselves.
         # The longest comes first: what is left at the end others do beside it.
-        of_sums: list[Question] = [partial(self._counts_told_by_sums, left, remaining)]
+        of_sums: list[Question] = [partial(self._counts_told_by_sums, left, leaving, remaining)]
         of_sums += [
-            partial(self._sums_telling, quantity, left, remaining)
+            partial(self._sums_telling, quantity, leaving[quantity], counts, remaining)
             for quantity in self._watched_measures(left)
         ]
-        more = np.zeros(len(counts[0].table), dtype=np.bool_)
+        more = np.zeros(len(left[0].table), dtype=np.bool_)
         with closing(answers([*of_counts, *of_sums])) as found:
             for _ in of_counts:
                 more |= next(found)
             return more if more.any() else next((sums for sums in found if sums.any()), more)
 
-    def _of_counts(self, counts: Sequence[ReleasedTable], remaining: Callable[[], float]) -> list[Question]:
-        known, varying = self.known.of(counts[0].quantity), self.plan.dataset.varying
+    def _leaving(self, left: Sequence[ReleasedTable]) -> dict[str, Leaving]:
+        """What is about to leave and what has left, by quantity."""
+        quantities = [*_quantities(left), *self.known.quantities]
+        return {one: Leaving(self.known.of(one), _of(left, one)) for one in quantities}
+
+    def _of_counts(self, counts: Leaving, remaining: Callable[[], float]) -> list[Question]:
+        varying = self.plan.dataset.varying
         wide = self.wide.setdefault(COUNTS, {})
         doubted = self.doubted.setdefault(COUNTS, set())
-        return questions(known, counts, self._count_width(), self._extent(remaining), varying, wide, doubted)
+        return questions(counts, self._count_width(), self._extent(remaining), varying, wide, doubted)
 
     def _sums_telling(
-        self, quantity: str, left: Sequence[ReleasedTable], remaining: Callable[[], float]
+        self, quantity: str, sums: Leaving, counts: Leaving, remaining: Callable[[], float]
     ) -> BoolArray:
-        known, counts = self.known.of(quantity), left[0].quantity
         bounds, policy = bounds_of(self.plan.dataset, quantity), self.plan.policy
         share, floor = policy.sum_width, policy.count_floor
         wide, extent = self.wide.setdefault(quantity, {}), self._extent(remaining)
-        of_counts = self.known.of(counts)
-        new, new_counts = _of(left, quantity), _of(left, counts)
         doubted = self.doubted.setdefault(quantity, set())
-        return telling_sums(
-            quantity, known, of_counts, new, new_counts, bounds, share, floor, extent, wide, doubted
-        )
+        return telling_sums(quantity, sums, counts, bounds, share, floor, extent, wide, doubted)
 
     def _counts_told_by_sums(
-        self, left: Sequence[ReleasedTable], remaining: Callable[[], float]
+        self, left: Sequence[ReleasedTable], leaving: Mapping[str, Leaving], remaining: Callable[[], float]
     ) -> BoolArray:
         """Cells without which sums of a measure tell no withheld count too closely."""
-        counts, extent = left[0].quantity, self._extent(remaining)
+        counts, extent = leaving[left[0].quantity], self._extent(remaining)
         measures = [
-            OfMeasure(quantity, self.known.of(quantity), _of(left, quantity), (low, high), wide)
+            OfMeasure(quantity, leaving[quantity], (low, high), wide)
             for quantity in self._measures_that_left(left)
             for low, high in [bounds_of(self.plan.dataset, quantity)]
             for wide in [self.wide.setdefault(quantity, {})]
             if low is not None and high is not None
         ]
         doubted, width = self.doubted.setdefault(COUNTS, set()), self._count_width()
-        return telling_counts(measures, self.known.of(counts), _of(left, counts), width, extent, doubted)
+        return telling_counts(measures, counts, width, extent, doubted)
 
     def limit_tells(self, limit: PopulationLimit, remaining: Callable[[], float]) -> bool:
         """Whether that a population is so small would tell a withheld count too closely."""

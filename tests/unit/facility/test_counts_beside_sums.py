@@ -10,6 +10,7 @@ from people_by_region import BY_REGION, NORTH, SOUTH, WEST, WOMEN
 from sdcgate.facility import counts_beside_sums
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
 from sdcgate.facility.joint_look import Extent, Width
+from sdcgate.facility.leaving import Leaving
 from sdcgate.methods.tables.solver import Deadline
 
 CLOSE = Width(least=7, floor=0)
@@ -21,11 +22,11 @@ def told(known, table, doubted=None):
     """Cells without which the sums of income, and of what is the same under another name, tell no count."""
     sums, counts = table
     measures = [
-        OfMeasure(name, replace(known.of("income")), [replace(sums, quantity=name)], (0.0, 1000.0), {})
+        OfMeasure(name, Leaving(known.of("income"), [replace(sums, quantity=name)]), (0.0, 1000.0), {})
         for name in ("income", "wages")
     ]
     extent = Extent(600, Deadline(10.0))
-    found = telling_counts(measures, known.of("counts"), [counts], CLOSE, extent, doubted)
+    found = telling_counts(measures, Leaving(known.of("counts"), [counts]), CLOSE, extent, doubted)
     return np.flatnonzero(found).tolist()
 
 

@@ -10,6 +10,7 @@ from sdcgate.facility import joint_look
 from sdcgate.facility.joint_audit import questions
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
 from sdcgate.facility.knowledge import Told
+from sdcgate.facility.leaving import Leaving
 from sdcgate.methods.tables.joint_boxes import SURELY, UNITS
 from sdcgate.methods.tables.solver import Deadline
 
@@ -20,7 +21,7 @@ BY_BOTH = {**BY_REGION, "sex": (WOMEN, MEN, 0b100, 0b111)}
 def telling(known, tables, *how, **more):
     """What records and units tell."""
     kept_back = np.zeros(len(tables[0].table), dtype=np.bool_)
-    for question in questions(known, tables, *how, **more):
+    for question in questions(Leaving(known, tables), *how, **more):
         kept_back |= question()
     return kept_back
 

@@ -10,6 +10,7 @@ from people_by_region import BY_REGION, SOUTH, WEST, WOMEN, released
 from sdcgate.facility import joint_look
 from sdcgate.facility.joint_look import Extent, JointlyUnproved
 from sdcgate.facility.joint_sums import telling_sums
+from sdcgate.facility.leaving import Leaving
 from sdcgate.methods.tables.solver import Deadline
 
 
@@ -19,10 +20,8 @@ def told(known, table, share=0.1, seconds=10.0):
     bounds = income.lower_bound, income.upper_bound
     found = telling_sums(
         "income",
-        known.of("income"),
-        known.of("counts"),
-        [sums],
-        [counts],
+        Leaving(known.of("income"), [sums]),
+        Leaving(known.of("counts"), [counts]),
         bounds,
         share,
         0,
@@ -62,10 +61,8 @@ def test_the_count_of_few_people_with_a_low_upper_bound_tells_as_much():
 def told_by_counts(known, counts, bounds, share):
     found = telling_sums(
         "income",
-        known.of("income"),
-        known.of("counts"),
-        [],
-        [counts],
+        Leaving(known.of("income")),
+        Leaving(known.of("counts"), [counts]),
         bounds,
         share,
         0,

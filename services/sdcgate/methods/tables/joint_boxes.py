@@ -49,6 +49,11 @@ class JointBoxes:
     limits: Mapping[Box, int] = field(default_factory=dict, repr=False)
     """Boxes of which it is known that they have so many units at most."""
 
+    @property
+    def variables(self) -> Variables:
+        """All variables that any box restricts."""
+        return frozenset[str]().union(*self.masks)
+
     def grown(self, published: Iterable[tuple[Box, Counts]], secret: Iterable[Box]) -> "JointBoxes":
         """With more boxes, those of which anything is told. That nobody is in nobody's box tells nothing."""
         left, kept, masks = dict(self.published), dict(self.secret), dict(self.masks)
