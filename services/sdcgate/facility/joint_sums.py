@@ -51,6 +51,8 @@ class MeasureHistory:
     """Those of the tables about to leave."""
     full: Mapping[str, int]
     """Full mask of every variable, that of having the measure among them."""
+    of_everybody: bool
+    """Whether no box is of the records only that have the measure."""
 
     @classmethod
     def of(cls, quantity: str, of_measure: Leaving, of_counts: Leaving) -> "MeasureHistory":
@@ -59,7 +61,8 @@ class MeasureHistory:
         having = having_variable(quantity)
         full = {**of_measure.full, **of_counts.full}
         full |= {having: full.get(having, MEASURE_PRESENT)}
-        return cls(having, of_measure, of_counts, of_measure.known.amounts, here, full)
+        everybody = having not in of_measure.boxes.variables | of_counts.boxes.variables
+        return cls(having, of_measure, of_counts, of_measure.known.amounts, here, full, everybody)
 
     @property
     def boxes(self) -> JointBoxes:
@@ -73,7 +76,7 @@ class MeasureHistory:
 
     def plain(self, box: Box) -> Box:
         """A box without the condition that records have the measure: without it they add nothing to a sum."""
-        return plain(box, self.having)
+        return box if self.of_everybody else plain(box, self.having)
 
     def domain(self, first: Set[str], most_atoms: int) -> tuple[Variables, bool]:
         """The variables to look at together, beginning with some, and whether counts may cut finer.
@@ -115,27 +118,18 @@ class MeasureHistory:
 
         `finer`: with counts that cut what the measure's boxes do not tell apart, too.
         """
-        published, complete, only_sums = dict[Box, Amount](), set[Box](), set[Box]()
-        counts = self.of_counts.within(domain)
-        for box in self.of_measure.within(domain):
-            bare = self.plain(box)
-            published[bare] = self._amount(box)
-            if box not in counts:
-                only_sums.add(bare)
-            if bare is box:
-                complete.add(box)
+        counts, shown = self.of_counts.within(domain), self.of_measure.within(domain)
+        whole, told = self._bare(shown), self._told(counts, domain, finer)
         secrets = {self.plain(box): self._amount(box) for box in self.of_measure.secrets_within(domain)}
-        records, having = dict[Box, int](), dict[Box, int]()
-        for box in self._told(counts, domain, finer):
-            bare = self.plain(box)
-            (records if bare is box else having)[bare] = counts[box]
+        published = {self.plain(box): self._amount(box) for box in shown}
+        records = {box: counts[box] for box in self._bare(told)}
         return MeasureBoxes(
             published,
             {box: amount for box, amount in secrets.items() if box not in published},
-            complete,
+            set(whole),
             records,
-            having,
-            only_sums=only_sums,
+            {self.plain(box): counts[box] for box in told if box not in records},
+            only_sums={self.plain(box) for box in shown if box not in counts},
         )
 
     def beside_counts(self, domain: Set[str], finer: bool) -> MeasureBoxes:
@@ -155,11 +149,15 @@ class MeasureHistory:
 
     def counted(self, box: Box) -> Box:
         """A box of counts as one of parts: those of who has the measure, or all."""
-        return counted(box, self.having)
+        return box if self.of_everybody else counted(box, self.having)
 
     def as_counted(self, box: Box) -> Box:
         """A box of parts as the one of counts that it stands for."""
         return as_counted(box, self.having)
+
+    def _bare(self, boxes: Iterable[Box]) -> Iterable[Box]:
+        """Those that are not of the records only that have the measure."""
+        return boxes if self.of_everybody else [box for box in boxes if self.plain(box) is box]
 
     def _told(self, counted: Iterable[Box], domain: Set[str], finer: bool) -> list[Box]:
         return list(counted) if finer else self.aligned(counted, domain)

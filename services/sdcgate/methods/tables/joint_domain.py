@@ -19,26 +19,36 @@ def joint_domain(first: Set[str], boxes: JointBoxes, full: Mapping[str, int], mo
     One after the other that comes which adds most boxes. `full` has the full mask of every variable. The
     first variables are taken whatever their size.
     """
-    domain, too_large = set(first), set[str]()
+    domain = set(first)
     if joint_atoms(domain, boxes, full) > most_atoms:
         return frozenset(domain)
-    while candidates := _candidates(first, domain, too_large, boxes):
+    adding = _adding(first, boxes)
+    while candidates := _candidates(adding):
         name = min(candidates, key=lambda name: (-candidates[name], name))
         if joint_atoms(domain | {name}, boxes, full) <= most_atoms:
             domain.add(name)
+            adding = [(others - {name}, count) for others, count in adding if others != {name}]
         else:
-            too_large.add(name)
+            adding = [(others, count) for others, count in adding if name not in others]
     return frozenset(domain)
 
 
-def _candidates(first: Set[str], domain: Set[str], too_large: Set[str], boxes: JointBoxes) -> Counter[str]:
-    """Variables by the number of boxes that one of them alone would add, and that restrict a first one."""
+def _adding(first: Set[str], boxes: JointBoxes) -> list[tuple[Variables, int]]:
+    """Variables that boxes restrict besides first ones, where they restrict one of these; and how many do."""
+    return [
+        (others, len(boxes.published.get(names, ())) + len(boxes.secret.get(names, ())))
+        for names in boxes.masks
+        if not names.isdisjoint(first) and (others := names - first)
+    ]
+
+
+def _candidates(adding: list[tuple[Variables, int]]) -> Counter[str]:
+    """Variables by the number of boxes that one of them alone would add."""
     found: Counter[str] = Counter()
-    for names in boxes.masks:
-        others = names - domain
-        if len(others) == 1 and not others & too_large and names & first:
+    for others, count in adding:
+        if len(others) == 1:
             (name,) = others
-            found[name] += len(boxes.published.get(names, ())) + len(boxes.secret.get(names, ()))
+            found[name] += count
     return found
 
 

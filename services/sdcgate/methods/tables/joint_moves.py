@@ -151,9 +151,17 @@ def _among(sums: Sums, there: IntArray) -> scipy.sparse.csr_array:
     """Sums of some columns, shape (sums, those columns)."""
     place = np.full(sums.shape[1], -1)
     place[there] = np.arange(len(there))
-    kept = place[sums.columns] >= 0
-    entries = (np.ones(np.count_nonzero(kept)), (sums.rows[kept], place[sums.columns[kept]]))
+    kept = np.flatnonzero(place[sums.columns] >= 0)
+    kept = kept[np.argsort(sums.rows[kept], kind="stable")]
+    ends = np.cumsum(np.bincount(sums.rows[kept], minlength=sums.shape[0]))
+    starts = np.concatenate([[0], ends]).astype(np.int64)
+    entries = (np.ones(len(kept)), place[sums.columns[kept]], starts)
     return scipy.sparse.csr_array(entries, shape=(sums.shape[0], len(there)))
+
+
+def _with_entries(sums: scipy.sparse.csr_array, entries: FloatArray) -> scipy.sparse.csr_array:
+    """The same with other entries."""
+    return scipy.sparse.csr_array((entries, sums.indices, sums.indptr), shape=sums.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,8 +194,8 @@ class Metric:
         inside, asked = (_among(sums, there) for sums in (system.known, system.secret))
         added = np.asarray(inside @ weights, dtype=np.float64)
         lengths = np.where(added > 0.0, np.sqrt(np.maximum(added, 0.0)), 1.0)
-        inside = scipy.sparse.csr_array(inside / lengths[:, None])
-        known, secret = (scipy.sparse.csr_array(sums * weights) for sums in (inside, asked))
+        inside = _with_entries(inside, np.repeat(1.0 / lengths, np.diff(inside.indptr)))
+        known, secret = (_with_entries(sums, sums.data * weights[sums.indices]) for sums in (inside, asked))
         products = np.asarray((known @ inside.T).toarray(order="F"), dtype=np.float64)
         products[np.diag_indices(len(products))] += SINGULAR
         try:
@@ -198,7 +206,12 @@ class Metric:
 
     def ways(self, places: IntArray, room: float) -> FloatArray:
         """Ways to move some secrets, a column each, as `projected`; shape (columns there, secrets)."""
-        return self.projected(np.asarray(self.asked[places].T.toarray(), dtype=np.float64), room)
+        starts, sizes = self.asked.indptr[places], np.diff(self.asked.indptr)[places]
+        which = np.repeat(np.arange(len(places)), sizes)
+        entry = np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+        ways = np.zeros((len(self.there), len(places)))
+        ways[self.asked.indices[entry], which] = 1.0
+        return self.projected(ways, room)
 
     def projected(self, ways: FloatArray, room: float) -> FloatArray:
         """Relative changes, shape (columns there, ways), without what changes known sums.

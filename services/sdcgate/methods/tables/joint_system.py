@@ -6,8 +6,10 @@ Atoms are joint codes of the domain's variables, as far as boxes tell them apart
 boxes are one column, which is exact. A published zero empties all its atoms.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import count
 from math import prod
 from types import MappingProxyType
 
@@ -91,14 +93,15 @@ def joint_system(
         limits: other boxes with the most that they may have.
         held: what people have in truth, where it is known: by the domain's variables.
     """
-    grid = _Grid(domain, [*published, *limits, *secret], full)
     exact = [box for box, count in published.items() if count or box in told_apart]
-    shown = [*exact, *limits]
-    empty = np.zeros(grid.atoms, dtype=np.bool_)
     nothing = [box for box, count in published.items() if not (count or box in told_apart)]
-    empty[grid.inside(nothing)[1]] = True
-    rows, atoms = grid.inside([*shown, *secret])
-    rows, atoms = rows[~empty[atoms]], atoms[~empty[atoms]]
+    shown = [*exact, *limits]
+    grid = _Grid(domain, [*nothing, *shown, *secret], full)
+    rows, atoms = grid.inside()
+    of_nothing, empty = rows < len(nothing), np.zeros(grid.atoms, dtype=np.bool_)
+    empty[atoms[of_nothing]] = True
+    left = ~(of_nothing | empty[atoms])
+    rows, atoms = rows[left] - len(nothing), atoms[left]
     first = first_alike(rows, atoms, grid.atoms)
     chosen = first == np.arange(grid.atoms)
     column = np.cumsum(chosen) - 1
@@ -158,27 +161,26 @@ class _Grid:
     """The atoms of some variables, row-major in alphabetical order of the variables."""
 
     def __init__(self, domain: Set[str], boxes: Sequence[Box], full: Mapping[str, int]) -> None:
+        pairs = defaultdict[tuple[str, int], int](count().__next__)
+        self._pair = np.array([pairs[pair] for box in boxes for pair in box], dtype=np.int64)
+        self._box = np.repeat(np.arange(len(boxes)), np.fromiter(map(len, boxes), np.int64, len(boxes)))
         masks: dict[str, set[int]] = {name: set() for name in domain}
-        for box in boxes:
-            for name, mask in box:
-                masks[name].add(mask)
+        for name, mask in pairs:
+            masks[name].add(mask)
         self._parts = {name: classes(full[name], frozenset(masks[name])) for name in sorted(domain)}
+        self._pairs, self._boxes = list(pairs), len(boxes)
         self.atoms = prod(len(parts) for parts in self._parts.values())
 
-    def inside(self, boxes: Sequence[Box]) -> tuple[IntArray, IntArray]:
-        """The atoms of boxes, as the boxes' numbers and the atoms', one box after the other."""
+    def inside(self) -> tuple[IntArray, IntArray]:
+        """The atoms of the boxes, as the boxes' numbers and the atoms', one box after the other."""
         from sdcgate.methods.tables.atom_loops import atoms_inside
 
-        lists = [np.arange(len(parts)) for parts in self._parts.values()]
         number = {name: place for place, name in enumerate(self._parts)}
-        known: dict[tuple[str, int], int] = {}
-        which = np.tile(np.arange(len(lists)), (len(boxes), 1))
-        for place, box in enumerate(boxes):
-            for pair in box:
-                if pair not in known:
-                    known[pair] = len(lists)
-                    lists.append(self._inside(*pair))
-                which[place, number[pair[0]]] = known[pair]
+        lists = [np.arange(len(parts)) for parts in self._parts.values()]
+        lists += [self._inside(*pair) for pair in self._pairs]
+        which = np.tile(np.arange(len(number)), (self._boxes, 1))
+        variables = np.array([number[name] for name, _ in self._pairs], dtype=np.int64)
+        which[self._box, variables[self._pair]] = len(number) + self._pair
         starts = np.concatenate([[0], np.cumsum([len(parts) for parts in lists])]).astype(np.int64)
         sizes = np.array([len(parts) for parts in self._parts.values()], dtype=np.int64)
         parts = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
