@@ -87,6 +87,12 @@ def test_what_is_shown_first_is_news_though_it_was_perhaps_told(tmp_path: Path) 
     assert not learnt(tmp_path / "house", world, asked), fewest(tmp_path, world, asked)
 
 
+def test_what_totals_of_statistics_told_is_reckoned_with_as_tables_leave(tmp_path: Path) -> None:
+    world = panel(21_003)
+    asked = list(islice(requests(world, 21_003), 26))
+    assert not learnt(tmp_path / "house", world, asked), fewest(tmp_path, world, asked)
+
+
 def test_random_requests_tell_nothing_more_beside_what_was_published_elsewhere(tmp_path: Path) -> None:
     world = census(5)
     asked = (one for one in requests(world, 5) if not one.kind)

@@ -85,6 +85,14 @@ class ReleasedTable:
         everything = np.full(len(self.boxes), PERHAPS, dtype=np.int64)
         return replace(self, figures=everything if self.figures is None else self.figures & PERHAPS)
 
+    def perhaps_of(self, cells: IntArray) -> "ReleasedTable":
+        """The same where no figure of some cells, by their places, was told for sure."""
+        if self.figures is None or not len(cells):
+            return self
+        figures = self.figures.copy()
+        figures[cells] &= PERHAPS
+        return replace(self, figures=figures)
+
     @property
     def certain(self) -> bool:
         """Whether published cells told all their figures for sure, if what is taken for known was told so."""

@@ -90,6 +90,8 @@ class Plan:
     """Measures without which a record does not count."""
     beneath: bool = False
     """Whether it lies beneath a model or a statistic: of it no figure leaves."""
+    total_digits: int = 0
+    """The significant digits of the sums of its inner cells that a statistic tells; 0 where it tells none."""
 
     @property
     def layout(self) -> Layout:

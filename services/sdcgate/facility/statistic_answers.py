@@ -108,7 +108,7 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
         consequence=outcome.consequence,
         codes=outcome.codes,
         findings=findings,
-        released=_known(outcome),
+        released=_known(hand, outcome),
     )
     everything = None
     if hand.computed is not None:
@@ -125,11 +125,24 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
     )
 
 
-def _known(outcome: StatisticOutcome) -> tuple[ReleasedTable, ...]:
+def _known(hand: StatisticInHand, outcome: StatisticOutcome) -> tuple[ReleasedTable, ...]:
     """What becomes known: of a refusal only that nobody is there, where it says so."""
-    if outcome.consequence is None or outcome.nobody:
-        return (*outcome.table.released, *outcome.powers)
-    return ()
+    if outcome.consequence is not None and not outcome.nobody:
+        return ()
+    tables = outcome.table.released
+    if hand.plan.table().total_digits:
+        cells = _cells_of_groups(hand)[~_showing(hand, outcome)]
+        tables = tuple(table.perhaps_of(cells) for table in tables)
+    return (*tables, *outcome.powers)
+
+
+def _showing(hand: StatisticInHand, outcome: StatisticOutcome) -> BoolArray:
+    """Groups of which every figure leaves, shape (groups,)."""
+    if hand.computed is None or outcome.withheld is None:
+        return np.zeros(len(_cells_of_groups(hand)), dtype=np.bool_)
+    figures = [np.isfinite(one.shown(outcome.assessment)) for one in hand.computed.figures]
+    showing: BoolArray = np.logical_and.reduce([~outcome.withheld, *figures])
+    return showing
 
 
 def _cells_of_groups(hand: StatisticInHand) -> IntArray:

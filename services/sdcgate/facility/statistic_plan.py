@@ -91,6 +91,7 @@ class StatisticPlan:
         if self.statistic not in OF_ORDER:
             figures += [FigureAsked(kind, measure) for measure in self.measures]
         dimensions = (*self.groups, *self.counted)
+        totals = self.statistic is Statistic.TOTAL and not self.weighted
         return Plan(
             dataset=self.dataset,
             policy=self.policy,
@@ -103,6 +104,7 @@ class StatisticPlan:
             project=self.project,
             valid=tuple(sorted(valid)),
             beneath=True,
+            total_digits=self.policy.statistics.significant_digits if totals else 0,
         )
 
     def canonical(self) -> bytes:

@@ -6,7 +6,8 @@ What is noted as told too early could be told later of what is withheld first by
 
 Percentages tell counts, and those that they are shares of, perhaps: up to their rounding, and only together
 with one count. Means tell sums so, and what their groups count; sums may tell how many there are. That is
-reckoned with as known, and is news once it is shown.
+reckoned with as known, and is news once it is shown. The total of a statistic is a sum that is told, where it
+is not rounded.
 """
 
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ def told_figures(
     totals = None if plan.margins and not marked.any() else additive_relations(axes)
     found = []
     for table in new:
-        shown, perhaps = _shown(plan, table, whole)
+        shown, perhaps = _shown(plan, axes, table, whole)
         told = np.where(asked & ~marked, shown << SURELY | shown | perhaps, 0)
         if totals is not None and len(totals):
             told = _with_totals(totals, len(axes), units_additive, told)
@@ -58,15 +59,26 @@ def told_figures(
     return found
 
 
-def _shown(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[int, int]:
+def _shown(
+    plan: Plan, axes: tuple[Axis, ...], table: ReleasedTable, whole: ReleasedTable
+) -> tuple[IntArray | int, int]:
     """What figures tell of a quantity where they are shown, for sure and perhaps."""
     if plan.beneath:
-        return 0, PERHAPS
+        return np.where(_told_by_totals(plan, axes, table), PERHAPS, 0), PERHAPS
     if table.quantity != COUNTS:
         return _of_sums(plan, table, whole)
     shown, perhaps = _of_counts(plan)
     # How many have a measure no count shows, but the mean may.
     return (shown if table is whole else 0), perhaps
+
+
+def _told_by_totals(plan: Plan, axes: tuple[Axis, ...], table: ReleasedTable) -> BoolArray:
+    """Cells of which a total tells the very sum, shape (cells,): its digits reach to the measure's last."""
+    if not (plan.total_digits and table.facts.measures):
+        return np.zeros(len(table.boxes), dtype=np.bool_)
+    (measure,) = table.facts.measures
+    last = 10.0 ** (plan.total_digits - plan.dataset.measure(measure.name).decimals)
+    return leaf_cells(axes) & (table.table.records > 0) & (np.abs(measure.sums) < last)
 
 
 def _shown_as_wholes(plan: Plan, axes: tuple[Axis, ...]) -> BoolArray | None:
