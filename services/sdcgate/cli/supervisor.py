@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ SERVICES = ("risk", "protection", "facility", "gateway")
 _POLL_SECONDS = 0.05
 KILL_AFTER_DRAIN_SECONDS = 3.0
 _SHOWN_LOG_LINES = 15
+_PORTS = range(20_000, 32_768)
+"""Those that are tried in place of one that is taken: no system gives them to connections that go out."""
 _TRIALS = 20
 
 
@@ -198,8 +201,9 @@ def stop_signal() -> Iterator[threading.Event]:
 def free_port(host: str, wanted: int, taken: set[int]) -> int:
     """The wanted port if nobody listens there, else one that is free now; notes it in `taken`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for port in (wanted, *([0] * _TRIALS)):
-        if port in taken and port:
+    tried = SystemRandom().sample(_PORTS, _TRIALS)
+    for port in (*([wanted] if wanted else []), *tried):
+        if port in taken:
             continue
         with socket.socket(family, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -208,11 +212,8 @@ def free_port(host: str, wanted: int, taken: set[int]) -> int:
                 trial.listen(1)
             except OSError:
                 continue
-            found = int(trial.getsockname()[1])
-        # One that was found before is free as long as nobody has bound it.
-        if found not in taken:
-            taken.add(found)
-            return found
+        taken.add(port)
+        return port
     raise OSError(f"there is no free port at {host}")
 
 

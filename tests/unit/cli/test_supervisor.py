@@ -183,3 +183,8 @@ def test_a_port_that_another_service_is_to_have_is_not_given_again() -> None:
     found = [free_port("127.0.0.1", 0, spoken_for) for _ in range(40)]
     assert all(port % 3 for port in found)
     assert len(set(found)) == 40
+
+
+def test_a_port_that_a_connection_could_take_before_the_service_does_is_not_given() -> None:
+    first_of_connections, _ = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    assert max(free_port("127.0.0.1", 0, set()) for _ in range(40)) < first_of_connections

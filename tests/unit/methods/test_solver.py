@@ -21,12 +21,13 @@ def hopeless(rows=5, columns=50):
 
 
 def test_an_integer_program_has_no_more_time_for_having_run_before():
-    program, cost = hopeless(), np.random.default_rng(8).random(50)
-    for _ in range(4):
+    program, cost, took = hopeless(), np.random.default_rng(8).random(50), []
+    for _ in range(6):
         began = time.monotonic()
         assert program.maximise(cost, np.zeros(50), np.ones(50), Deadline(0.2)) is None
-        took = time.monotonic() - began
-    assert took < 0.45
+        took.append(time.monotonic() - began)
+    # The time of all runs before it as well would be 0.6 s and more; a busy machine takes its time once.
+    assert min(took[2:]) < 0.55
 
 
 def transport(size=40):
