@@ -6,13 +6,14 @@ packet switches", IEEE/ACM Transactions on Networking 6(2), 1998.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 SHARE = 2
-"""So many times the free places each caller may have: of two in three at most, where nobody else waits."""
+"""So many times the free places each caller may have: of two in three at most, where nobody else waits.
+Of threads, too."""
 
 
 class FairQueue(Generic[T]):
@@ -42,18 +43,23 @@ class FairQueue(Generic[T]):
         self._waiting.setdefault(caller, deque()).append(item)
         self._length += 1
 
-    def take(self) -> T | None:
-        """The next: the oldest of the caller whose turn it is; None where nobody waits."""
-        if not self._waiting:
+    def take(self, may: Callable[[Hashable], bool] = lambda caller: True) -> tuple[Hashable, T] | None:  # noqa: ARG005
+        """The next and its caller: the oldest of whose turn it is among those who may; None where nobody."""
+        caller = self.next(may)
+        if caller is None:
             return None
-        caller, items = self._waiting.popitem(last=False)
+        items = self._waiting.pop(caller[0])
         item = items.popleft()
         self._length -= 1
         if items:
-            self._waiting[caller] = items
-        return item
+            self._waiting[caller[0]] = items
+        return caller[0], item
+
+    def next(self, may: Callable[[Hashable], bool]) -> tuple[Hashable] | None:
+        """Whose turn it is among those who may; None where none of them waits."""
+        return next(((caller,) for caller in self._waiting if may(caller)), None)
 
     def drain(self) -> Iterator[T]:
         """Take all."""
-        while (item := self.take()) is not None:
-            yield item
+        while (taken := self.take()) is not None:
+            yield taken[1]

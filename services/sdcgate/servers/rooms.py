@@ -2,10 +2,12 @@
 where some calls only read one for those: who polls does not wait behind what is computed.
 
 Whoever waits for a thread of one room takes none of the others. Within a room calls of people take turns by
-who calls: the token, and the researcher whom a portal names.
+who calls: the token, and the researcher whom a portal names. Nobody has all threads: calls of one that take
+as long as a call may would otherwise let those of all others run out of time before they begin.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from typing import Any
 
 from sdcgate.servers.authentication import AUTHORIZATION_KEY, ON_BEHALF_OF_KEY, bearer_token
 from sdcgate.servers.errors import Unauthenticated
-from sdcgate.servers.fair_queue import FairQueue
+from sdcgate.servers.fair_queue import SHARE, FairQueue
 from sdcgate.servers.settings import GrpcServer
 
 Metadata = dict[str, str | bytes]
@@ -44,6 +46,9 @@ class WaitingRoom(ThreadPoolExecutor):
         self._counting = Lock()
         self._queue: FairQueue[_Waiting] = FairQueue()
         self._busy = 0
+        self._working_for: Counter[Hashable] = Counter()
+        # Threads that went away empty-handed, as who waited had as many as he may.
+        self._held_back = 0
 
     def admits(self, caller: Hashable = ALONE) -> bool:
         """Whether one more call of a caller may wait."""
@@ -89,15 +94,31 @@ class WaitingRoom(ThreadPoolExecutor):
     def _work(self) -> None:
         if self._working is not None:
             self._working.acquire()
-        self._mine.works = True
         with self._counting:
-            waiting = self._queue.take()
-            self._busy += 1
+            taken = self._queue.take(self._may_work)
+            if taken is None:
+                # Its call was cancelled, or waits until another one of its caller has ended.
+                self._held_back += len(self._queue) > 0
+            else:
+                self._busy += 1
+                self._working_for[taken[0]] += 1
+        if taken is None:
+            if self._working is not None:
+                self._working.release()
+            return
+        self._mine.works_for = taken
         try:
-            if waiting is not None:
-                waiting.run()
+            taken[1].run()
         finally:
             self._stop_working()
+
+    def _may_work(self, caller: Hashable) -> bool:
+        """Whether one more call of a caller may have a thread: others find one, as long as there are several.
+
+        Who has none may have any that is free.
+        """
+        has, free = self._working_for[caller], self.threads - self._busy
+        return caller is ALONE or has == 0 or self._closed.is_set() or (free > 1 and has < SHARE * free)
 
     def rest(self, seconds: float) -> None:
         """Sleep in the thread of a call whose work is done; no longer than until the room is shut down."""
@@ -112,15 +133,38 @@ class WaitingRoom(ThreadPoolExecutor):
                 left = list(self._queue.drain())
             for waiting in left:
                 waiting.future.cancel()
+        # Those that are not cancelled are made: nobody is kept for others any more.
+        while self._calls_back():
+            pass
         super().shutdown(wait, cancel_futures=cancel_futures)
 
     def _stop_working(self) -> None:
-        if getattr(self._mine, "works", False):
-            self._mine.works = False
-            with self._counting:
-                self._busy -= 1
-            if self._working is not None:
-                self._working.release()
+        mine: tuple[Hashable, _Waiting] | None = getattr(self._mine, "works_for", None)
+        if mine is None:
+            return
+        self._mine.works_for = None
+        with self._counting:
+            self._busy -= 1
+            self._working_for[mine[0]] -= 1
+            if not self._working_for[mine[0]]:
+                del self._working_for[mine[0]]
+        if self._working is not None:
+            self._working.release()
+        # One at most: whoever takes the thread leaves as many as there were when nobody might.
+        self._calls_back()
+
+    def _calls_back(self) -> bool:
+        """Send a thread for a call that was held back, where one may work; whether it was sent."""
+        with self._counting:
+            if not self._held_back or self._queue.next(self._may_work) is None:
+                return False
+            self._held_back -= 1
+        try:
+            super().submit(self._work)
+        except RuntimeError:
+            # Shut down, and all that waited were cancelled.
+            return False
+        return True
 
 
 class _Waiting:

@@ -22,9 +22,10 @@ def test_nobody_waits_for_more_than_one_call_of_each_other_caller_for_each_of_hi
             number += 1
             passed.setdefault(caller, Counter())
             continue
-        taken = queue.take()
-        if taken is None:
+        found = queue.take()
+        if found is None:
             continue
+        taken = found[1]
         for waits, seen in passed.items():
             if waits != taken[0]:
                 seen[taken[0]] += 1
@@ -42,8 +43,10 @@ def test_each_call_is_taken_once_and_in_the_order_of_its_caller(steps):
         if caller is not None:
             queue.put(caller, (caller, number))
             put[caller].append(number)
-        elif (item := queue.take()) is not None:
-            taken[item[0]].append(item[1])
+        elif (found := queue.take()) is not None:
+            of, item = found
+            assert of == item[0]
+            taken[of].append(item[1])
         assert len(queue) == sum(queue.waiting(name) for name in CALLERS)
     for name, number in queue.drain():
         taken[name].append(number)
@@ -69,3 +72,16 @@ def test_who_is_alone_has_two_places_of_three_and_of_few_places_all():
         while queue.admits("a", places):
             queue.put("a", 0)
         assert len(queue) == most
+
+
+@given(STEPS, st.sets(st.sampled_from(CALLERS)))
+def test_who_may_not_keeps_his_turn_and_holds_up_nobody_who_may(steps, able):
+    queue = FairQueue()
+    for number, caller in enumerate(steps):
+        if caller is not None:
+            queue.put(caller, number)
+    others = {name: queue.waiting(name) for name in CALLERS if name not in able}
+    while (found := queue.take(able.__contains__)) is not None:
+        assert found[0] in able
+    assert {name: queue.waiting(name) for name in others} == others
+    assert len(queue) == sum(others.values())

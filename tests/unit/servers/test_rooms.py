@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from sdcgate.servers.rooms import ALONE, CheckLane, Rooms, WaitingRoom
 from sdcgate.servers.settings import GrpcServer
 
@@ -78,6 +80,63 @@ def test_a_greedy_caller_keeps_nobody_waiting_for_more_than_one_of_his_calls():
     assert order[:5] == ["greedy 0", "anna", "bert", "greedy 1", "anna again"]
     assert order[5:] == [f"greedy {number}" for number in range(2, 100)]
     room.shutdown()
+
+
+@pytest.mark.parametrize(("threads", "of_one"), [(1, 1), (2, 1), (3, 2), (4, 3), (8, 6)])
+@pytest.mark.parametrize("resting", [0, 5])
+def test_long_calls_of_one_caller_leave_threads_to_others_whose_calls_do_not_wait_for_them(
+    threads, of_one, resting
+):
+    room = WaitingRoom(threads, "room", waiting_calls=100, resting=resting)
+    gate, begun = threading.Event(), threading.Semaphore(0)
+
+    def work() -> None:
+        begun.release()
+        gate.wait(PATIENCE)
+
+    long = [room.submit_of("greedy", work) for _ in range(20)]
+    for _ in range(of_one):
+        assert begun.acquire(timeout=PATIENCE)
+    if threads > 1:
+        # Were all threads his, this would wait for one of his.
+        assert room.submit_of("anna", lambda: "answered").result(PATIENCE) == "answered"
+    assert not begun.acquire(timeout=0.05)
+    assert (room.busy, room.waiting) == (of_one, 20 - of_one)
+    gate.set()
+    for future in long:
+        future.result(PATIENCE)
+    assert (room.busy, room.waiting) == (0, 0)
+    room.shutdown()
+
+
+def test_the_house_s_own_services_work_in_all_threads():
+    room = WaitingRoom(3, "room", waiting_calls=100)
+    together = threading.Barrier(3)
+    for future in [room.submit(together.wait, PATIENCE) for _ in range(3)]:
+        future.result(PATIENCE)
+    room.shutdown()
+
+
+@pytest.mark.parametrize("cancel", [True, False])
+def test_calls_that_were_held_back_for_others_are_cancelled_or_made_when_the_room_closes(cancel):
+    room = WaitingRoom(2, "room", waiting_calls=100)
+    gate, begun = threading.Event(), threading.Event()
+
+    def work() -> bool:
+        begun.set()
+        return gate.wait(PATIENCE)
+
+    calls = [room.submit_of("greedy", work) for _ in range(5)]
+    assert begun.wait(PATIENCE)
+    while room.busy < 1 or room._held_back < 1:
+        threading.Event().wait(0.01)
+    closing = threading.Thread(target=room.shutdown, kwargs={"wait": True, "cancel_futures": cancel})
+    closing.start()
+    gate.set()
+    closing.join(PATIENCE)
+    assert not closing.is_alive()
+    assert [call.cancelled() for call in calls] == [False] + [cancel] * 4
+    assert all(call.result() for call in calls if not call.cancelled())
 
 
 def test_a_call_gets_its_own_answer_whatever_order_they_are_made_in():
