@@ -17,7 +17,8 @@ import numpy as np
 
 from sdcgate.engine.data_files import is_separator
 from sdcgate.engine.descriptor import Code, DescriptorProblem, IntegerRange, Level, Variable
-from sdcgate.methods.cells import MISSING, TOTAL
+from sdcgate.methods.cells import MISSING, TOTAL, BoolArray, IntArray
+from sdcgate.methods.tables.boxes import bits
 
 RESERVED = (MISSING, TOTAL, "_Z")
 MAXIMUM_CODES = 100_000
@@ -45,10 +46,37 @@ class LevelCodes:
     @cached_property
     def masks(self) -> tuple[int, ...]:
         """For each code the bit mask of the finest codes that belong to it; `_U` is the last bit."""
-        masks = [0] * len(self.codes)
-        for finest, position in enumerate(self.members):
-            masks[position] |= 1 << finest
-        return tuple(masks)
+        return tuple(map(self.mask_at, range(len(self.codes))))
+
+    def mask_at(self, position: int) -> int:
+        """The mask of one code. All of them, where there are many, are as many bits squared."""
+        members, starts = self._by_code
+        finest = members[starts[position] : starts[position + 1]]
+        if len(finest) == 1:
+            return 1 << int(finest[0])
+        flags = np.zeros(len(self.members), dtype=np.bool_)
+        flags[finest] = True
+        return mask_of(flags)
+
+    def reached(self, mask: int) -> list[int]:
+        """Positions of the codes to which a mask's finest codes belong; -1 has all of these."""
+        return list(map(int, np.unique(self._places[bits(mask, len(self.members))])))
+
+    def mask_of_codes(self, positions: Iterable[int]) -> int:
+        """The mask of several codes together."""
+        chosen = np.zeros(len(self.codes), dtype=np.bool_)
+        chosen[list(positions)] = True
+        return mask_of(chosen[self._places])
+
+    @cached_property
+    def _places(self) -> IntArray:
+        return np.asarray(self.members, dtype=np.int64)
+
+    @cached_property
+    def _by_code(self) -> tuple[IntArray, IntArray]:
+        """Finest codes in the order of the codes that they belong to, and where those of each begin."""
+        starts = np.concatenate(([0], np.cumsum(np.bincount(self._places, minlength=len(self.codes)))))
+        return np.argsort(self._places, kind="stable"), starts
 
     @cached_property
     def positions(self) -> Mapping[str, int]:
@@ -56,10 +84,9 @@ class LevelCodes:
         return {code: position for position, code in enumerate(self.codes)}
 
 
-def mask_of(chosen: Iterable[bool]) -> int:
+def mask_of(chosen: BoolArray) -> int:
     """Bit mask with a bit for each flag, the first the lowest; the time grows with their number only."""
-    bits = np.packbits(np.fromiter(chosen, dtype=np.bool_), bitorder="little")
-    return int.from_bytes(bits.tobytes(), "little")
+    return int.from_bytes(np.packbits(chosen, bitorder="little").tobytes(), "little")
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal
 
-from sdcgate.engine.code_lists import LevelCodes, mask_of
+from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.descriptor import Descriptor, Identifying, Measure, Variable
 from sdcgate.methods.cells import MISSING
 
@@ -149,7 +149,7 @@ class Dataset:
             if code not in listed.positions:
                 raise UnknownName(f"code of {variable}", code, listed.codes)
             wanted.add(listed.positions[code])
-        return mask_of(position in wanted for position in listed.members)
+        return listed.mask_of_codes(wanted)
 
     def full_mask(self, variable: str) -> int:
         """Bit mask of all finest codes and `_U`; 3 of `measure:<name>`. Raises UnknownName."""

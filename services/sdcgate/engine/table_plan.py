@@ -64,8 +64,7 @@ def plan_table(dataset: Dataset, query: CellQuery) -> TablePlan:
         if any(axis.variable == variable for axis in axes):
             raise ValueError(f"{variable} is a dimension twice")
         listed = dataset.level(variable, level)
-        wanted = allowed.get(variable, -1)
-        on_axis = [position for position, mask in enumerate(listed.masks) if mask & wanted]
+        on_axis = listed.reached(allowed.get(variable, -1))
         at = {position: place for place, position in enumerate(on_axis)}
         axes.append(
             Axis(

@@ -34,9 +34,10 @@ def box_table(plan: Plan, axes: tuple[Axis, ...], facts: Facts, states: IntArray
     shown: dict[str, tuple[int, ...]] = {}
     for axis in axes:
         level = dataset.level(axis.variable, axis.level)
-        masks = dict(zip(level.codes, level.masks, strict=True))
         every = filters.pop(axis.variable, dataset.full_mask(axis.variable))
-        shown[axis.variable] = tuple(every if c == TOTAL else masks[c] & every for c in axis.codes)
+        shown[axis.variable] = tuple(
+            every if code == TOTAL else level.mask_at(level.positions[code]) & every for code in axis.codes
+        )
     shown, filters = told_by_deciding(dataset, shown, filters)
     filters |= {f"{MEASURE_PREFIX}{measure}": MEASURE_PRESENT for measure in plan.valid}
     fixed = {name: compressed(dataset, name, mask) for name, mask in filters.items()}

@@ -65,11 +65,7 @@ class IdleColumns:
 def _variables(dataset: Dataset, levels: Iterable[Level], vary: bool) -> Iterator[tuple[str, str]]:
     for variable, level in levels:
         occurring, listed = dataset.occurring(variable), dataset.level(variable, level)
-        codes = sum(
-            bool(mask & occurring)
-            for code, mask in zip(listed.codes, listed.masks, strict=True)
-            if code != MISSING
-        )
+        codes = sum(listed.codes[position] != MISSING for position in listed.reached(occurring))
         if not codes:
             yield variable, NO_VALUE
         elif codes == 1 and vary and not dataset.sensitive(variable):

@@ -131,7 +131,7 @@ def _codes_left(dataset: Dataset, condition: Condition, level: str) -> list[str]
     """Codes of a level of which a condition on the variable leaves some."""
     chosen = dataset.mask(condition.variable, condition.level, condition.codes)
     asked = dataset.level(condition.variable, level)
-    return [code for code, mask in zip(asked.codes, asked.masks, strict=True) if mask & chosen]
+    return [asked.codes[position] for position in asked.reached(chosen)]
 
 
 def unfit(formula: Formula, family: Family) -> list[FieldProblem]:

@@ -4,6 +4,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 
 from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Dataset
@@ -131,6 +133,16 @@ class Plan:
         for variable, level in self.dimensions:
             product *= len(self.dataset.level(variable, level).codes) + 1
         return product
+
+    def codes_shown(self, variable: str, level: str) -> int:
+        """How many codes of a dimension the filter leaves, before anything is computed."""
+        listed = self.dataset.level(variable, level)
+        masks = [
+            self.dataset.mask(variable, condition.level, condition.codes)
+            for condition in self.filters
+            if condition.variable == variable
+        ]
+        return len(listed.reached(reduce(and_, masks))) if masks else len(listed.codes)
 
     def canonical(self) -> bytes:
         """The query in one spelling: what is answered once is answered the same for ever."""
