@@ -1,6 +1,6 @@
 """Which records lie in which regions: boxes against the combinations of codes that occur."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,10 @@ from sdcgate.methods.tables.boxes import codes_within
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MANY_BOXES = 16
+"""From so many on boxes of a region are joined first. Each mask of a variable is looked up for all combinations:
+of ten thousand codes withheld one by one that took gigabytes."""
 
 
 def involved_columns(dataset: Dataset, regions: Sequence[Region]) -> dict[str, str]:
@@ -133,6 +137,23 @@ def adds_up(kind: Statement, dataset: Dataset, variables: Set[str]) -> bool:
     return kind == "records" or dataset.varying is None or dataset.varying.isdisjoint(variables)
 
 
+def _joined(boxes: Iterable[Box]) -> list[Box]:
+    """Boxes with the same union: those that differ in one variable only are one."""
+    joined = dict.fromkeys(boxes)
+    for name in {variable: None for box in joined for variable, _ in box}:
+        masks: dict[Box, int] = {}
+        rest: list[Box] = []
+        for box in joined:
+            mask = dict(box).get(name)
+            if mask is None:
+                rest.append(box)
+            else:
+                others = tuple(pair for pair in box if pair[0] != name)
+                masks[others] = masks.get(others, 0) | mask
+        joined = dict.fromkeys((*rest, *((*others, (name, mask)) for others, mask in masks.items())))
+    return list(joined)
+
+
 class _Boxes:
     """Membership of combinations in boxes, each (variable, mask) worked out once."""
 
@@ -144,7 +165,7 @@ class _Boxes:
     def union(self, boxes: Sequence[Box]) -> BoolArray:
         """Which combinations lie in any of the boxes."""
         found = np.zeros(self._atoms, dtype=np.bool_)
-        for box in boxes:
+        for box in _joined(boxes) if len(boxes) > MANY_BOXES else boxes:
             within = np.ones(self._atoms, dtype=np.bool_)
             for variable, mask in box:
                 within &= self._restriction(variable, mask)

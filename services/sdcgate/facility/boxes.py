@@ -109,8 +109,7 @@ def compressed(dataset: Dataset, variable: str, mask: int) -> int:
 
 def occurring_places(dataset: Dataset, variable: str) -> IntArray:
     """The finest codes of a variable that occur, in order: bit k of a box's mask is the kth of them."""
-    occurring = dataset.occurring(variable)
-    return np.flatnonzero(bits(occurring, occurring.bit_length()))
+    return _places(dataset.occurring(variable))
 
 
 def expanded(dataset: Dataset, box: Box) -> Box:
@@ -143,10 +142,20 @@ def _gathered(mask: int, occurring: int) -> int:
 
 @lru_cache(maxsize=8192)
 def _spread(mask: int, occurring: int) -> int:
+    if mask.bit_count() == 1:
+        # Of many codes each has a mask of its own.
+        places = _places(occurring)
+        place = mask.bit_length() - 1
+        return 1 << int(places[place]) if place < len(places) else 0
     spread = bits(occurring, occurring.bit_length())
     places = np.flatnonzero(spread)
     spread[places] = bits(mask, len(places))
     return _number(spread)
+
+
+@lru_cache(maxsize=64)
+def _places(occurring: int) -> IntArray:
+    return np.flatnonzero(bits(occurring, occurring.bit_length()))
 
 
 def _number(flags: BoolArray) -> int:
