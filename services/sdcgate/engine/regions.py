@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MANY_BOXES = 16
-"""From so many on boxes of a region are joined first. Each mask of a variable is looked up for all combinations:
-of ten thousand codes withheld one by one that took gigabytes."""
+"""From so many on boxes of a region are joined first. Each mask of a variable is looked up for all
+combinations: of ten thousand codes withheld one by one that took gigabytes."""
 
 
 def involved_columns(dataset: Dataset, regions: Sequence[Region]) -> dict[str, str]:

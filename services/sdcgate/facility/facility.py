@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 
 from sdcgate.engine.engine import Engine
-from sdcgate.facility import datasets
+from sdcgate.facility import datasets, model_fitting, statistic_computing
 from sdcgate.facility.access import require
 from sdcgate.facility.admissions import Admissions
 from sdcgate.facility.assessing import Assessor, assessed_to_message
@@ -81,7 +81,7 @@ class Facility:
         self._comments = Commenting(ledger)
         self._recorder = Recorder(ledger, self._policies, box_key)
         self._spending = Spending(ledger, self._recorder)
-        self.fitting_room = FittingRoom(fitting)
+        self.fitting_room = FittingRoom(fitting, model_fitting.warm_up)
         """Where models are fitted."""
         self._fits = ModelWay(engine, self._judge, whole, risk, self.fitting_room)
         knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
@@ -94,7 +94,9 @@ class Facility:
         coarser = ModelRedesigner(engine, whole, risk, self.fitting_room, self._recorder.left_whole)
         self._models = ModelQueries(engine, self._fits, coarser, self._road, self.fitting_room.limits.calls)
         # With workers of their own, so that no statistic waits for a model.
-        self._computes = StatisticWay(engine, self._judge, risk, FittingRoom(fitting), font)
+        self._computes = StatisticWay(
+            engine, self._judge, risk, FittingRoom(fitting, statistic_computing.warm_up), font
+        )
         self._statistics = StatisticQueries(engine, self._computes, self._road)
         answers = Answers(
             self._tables.answer_output, self._tables.answer, self._models.answer, self._statistics.answer

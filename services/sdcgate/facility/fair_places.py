@@ -43,18 +43,20 @@ class FairPlaces(Generic[T]):
 
     @contextmanager
     def taken(self, seconds: float) -> Iterator[T]:
-        """A place for the caller of `working_for` while the context lasts, the one last used if it is free.
+        """A place for the caller of `working_for` while the context lasts: the one last used with success.
 
         Raises:
             TimeOver: none was his in time.
         """
         caller = _CALLER.get()
-        place = self._wait(caller, monotonic() + seconds)
+        place, failed = self._wait(caller, monotonic() + seconds), True
         try:
             yield place
+            failed = False
         finally:
             with self._changed:
-                self._free.append(place)
+                # A worker that was ended begins anew meanwhile: whoever comes next takes another one.
+                self._free.insert(0 if failed else len(self._free), place)
                 self._taken[caller] -= 1
                 if not self._taken[caller]:
                     del self._taken[caller]

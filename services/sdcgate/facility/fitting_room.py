@@ -3,6 +3,7 @@
 import resource
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TimedOut
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -25,6 +26,7 @@ TOO_LONG = (
     "A model or statistic may take {seconds:g} seconds, waiting included; nothing was decided. Ask for less, "
     "or come again when less is asked at once."
 )
+ENDED = "The computation was ended from outside; nothing was decided. Try again."
 LEAST_SECONDS = 0.001
 """What is left to a function whose time ends as it begins."""
 
@@ -54,6 +56,10 @@ class FittingLimits:
     """Models of all researchers that are answered at once: each takes a thread of the house meanwhile."""
 
 
+def nothing() -> None:
+    """What a worker does before its first function where it need not do anything."""
+
+
 class FittingRoom:
     """Runs functions in worker processes, each within a time and a memory limit; started when first needed.
 
@@ -62,12 +68,13 @@ class FittingRoom:
     `FairPlaces`.
     """
 
-    def __init__(self, limits: FittingLimits | None = None) -> None:
+    def __init__(self, limits: FittingLimits | None = None, prepare: Callable[[], None] = nothing) -> None:
+        """`prepare` loads in each worker what its functions need."""
         self.limits = limits or FittingLimits()
         """Workers, time and memory."""
         self.asked = 0
         """Fits that run or wait for a worker."""
-        self._workers = [_Worker(self.limits.memory_bytes) for _ in range(self.limits.workers)]
+        self._workers = [_Worker(self.limits.memory_bytes, prepare) for _ in range(self.limits.workers)]
         self._places = FairPlaces(self._workers)
         self._lock = threading.Lock()
 
@@ -79,30 +86,35 @@ class FittingRoom:
     def run(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
         """What a function of a module returns, in so many seconds or those of the limits; waiting counts.
 
+        That a worker begins counts as the caller's time only: that it has to is nobody's question.
+
         Raises:
             TimeOver: it was not ready in time.
             Unavailable: its worker ran out of memory or died.
             FitFailed: the function raised something.
         """
-        if self.limits.seconds < seconds:
-            try:
-                return self._ran(function, *given, seconds=self.limits.seconds)
-            except TimeOver:
-                # Its caller had more, and more would not have helped.
-                raise TimeOver(TOO_LONG.format(seconds=self.limits.seconds)) from None
         if seconds <= 0:
             raise TimeOver
-        return self._ran(function, *given, seconds=seconds)
+        try:
+            return self._ran(function, *given, seconds=min(seconds, self.limits.seconds), patience=seconds)
+        except TimeOver:
+            if seconds <= self.limits.seconds:
+                raise
+            # Its caller had more, and more would not have helped.
+            raise TimeOver(TOO_LONG.format(seconds=self.limits.seconds)) from None
 
     def close(self) -> None:
         """End all workers."""
         for worker in self._workers:
             worker.close()
 
-    def _ran(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
-        ends = monotonic() + seconds
+    def _ran(self, function: Callable[..., T], *given: Any, seconds: float, patience: float) -> T:
+        began = monotonic()
         with self._counted(), self._places.taken(seconds) as worker:
-            return worker.ran(function, *given, seconds=max(ends - monotonic(), LEAST_SECONDS))
+            waited = monotonic() - began
+            worker.wait_until_ready(patience - waited)
+            left = min(seconds - waited, patience - (monotonic() - began))
+            return worker.ran(function, *given, seconds=max(left, LEAST_SECONDS))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -118,11 +130,28 @@ class FittingRoom:
 class _Worker:
     """A process, and another one in its place once it is ended."""
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, memory_bytes: int, prepare: Callable[[], None]) -> None:
         self._memory = memory_bytes
+        self._prepare = prepare
         self._pool: ProcessPool | None = None
+        self._ready: Future[Any] | None = None
         self._closed = False
         self._lock = threading.Lock()
+
+    def wait_until_ready(self, seconds: float) -> None:
+        """Wait until a function could begin; raises as `FittingRoom.run`.
+
+        A worker for whom nobody waits any longer goes on beginning, for whoever comes next.
+        """
+        self._started()
+        if self._ready is None or self._ready.done():
+            return
+        try:
+            self._ready.result(timeout=max(seconds, LEAST_SECONDS))
+        except TimedOut:
+            raise TimeOver from None
+        except (ProcessExpired, BrokenProcessPool):
+            raise Unavailable(ENDED) from None
 
     def ran(self, function: Callable[..., T], *given: Any, seconds: float) -> T:
         """What a function returns; raises as `FittingRoom.run`."""
@@ -132,11 +161,11 @@ class _Worker:
             found: T | Failed = future.result(timeout=seconds + 1.0)
         except TimedOut:
             future.cancel()  # type: ignore[no-untyped-call]
+            self._begin_anew()
             raise TimeOver from None
         except (ProcessExpired, BrokenProcessPool):
-            raise Unavailable(
-                "The computation was ended from outside; nothing was decided. Try again."
-            ) from None
+            self._begin_anew()
+            raise Unavailable(ENDED) from None
         if not isinstance(found, Failed):
             return found
         if found.error == MemoryError.__name__:
@@ -172,7 +201,14 @@ class _Worker:
                     initargs=[self._memory],
                     context=get_context("spawn"),
                 )
+                self._ready = self._pool.schedule(_returned, args=(self._prepare,))
             return self._pool
+
+    def _begin_anew(self) -> None:
+        """Let the process that takes the place of an ended one load what it needs, before it is asked."""
+        with self._lock:
+            if not self._closed and self._pool is not None and self._pool.active:
+                self._ready = self._pool.schedule(_returned, args=(self._prepare,))
 
 
 def _returned(function: Callable[..., T], *given: Any) -> T | Failed:

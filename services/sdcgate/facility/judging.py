@@ -98,6 +98,8 @@ class Judge:
         Where other versions of the source have left, `versions` compares them; without it, or where they do
         not compare, it is referred, and no approval waives that.
         """
+        pulse = still_time(remaining)
+        pulse()
         of_measures = any(figure.measure for figure in plan.figures)
         known = known.with_fits() if of_measures else known.without_fits()
         facts = computed.table.facts
@@ -108,7 +110,7 @@ class Judge:
         watcher().judged(plan.dataset.name, judgement.risk)
         group = facts.records if computed.unfiltered.units is None else computed.unfiltered.units
         empty = empty_codes(computed.table.axes, group)
-        pulse = still_time(remaining)
+        pulse()
         if plan.policy.cell_keys is not None:
             noise = Noise.of(plan.policy.cell_keys)
             own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, pulse)
@@ -121,6 +123,8 @@ class Judge:
             return attempt.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         if known.noisy:
             return replace(attempt.held(Consequence.REFER, ReasonCode.UNPROVED), message=MIXED)
+        # Before each long stretch: of thousands of cells it would go on for seconds, for nobody.
+        pulse()
         inspector = self._inspector(plan, remaining)
         if known.other_versions:
             compared = None if versions is None else versions.compare(plan, known, pulse)

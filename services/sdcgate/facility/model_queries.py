@@ -22,10 +22,8 @@ from sdcgate.methods.rules import ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
-MODELS_AT_ONCE = 3
-"""Models of one researcher that are answered at once: all wait for the same fits."""
 CROWDED = "As many models as may be are being answered. Ask again in a moment."
-BUSY = f"You have {MODELS_AT_ONCE} models that are being answered. Ask again after one of them."
+BUSY = "You have as many models that are being answered as one may, {most}. Ask again after one of them."
 
 
 class ModelQueries:
@@ -44,7 +42,9 @@ class ModelQueries:
         self._way = way
         self._redesigner = redesigner
         self._road = road
-        self._turns = Turns(MODELS_AT_ONCE, BUSY, calls, CROWDED)
+        # All of one researcher's wait for the same fits: half of the places are for others.
+        most = max(1, calls // 2)
+        self._turns = Turns(most, BUSY.format(most=most), calls, CROWDED)
 
     def plan(self, request: pb.QueryModelRequest, version: int | None = None) -> ModelPlan:
         """Resolve a request. Raises NotFound, InvalidRequest."""

@@ -13,13 +13,13 @@ from sdcgate.facility.deciding_variables import DecidingVariables
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.few_valued import FewValued
 from sdcgate.facility.findings import consequence_of
-from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.fitting_room import FittingRoom, nothing
 from sdcgate.facility.idle_columns import IdleColumns
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import NOTHING_DRAWN, Drawn, Knowledge, ReleasedTable
 from sdcgate.facility.left_out import without_some
 from sdcgate.facility.model_equations import equations_of
-from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit, warm_up
+from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.model_powers import audited_categories, audited_powers
 from sdcgate.facility.model_records import Population, read_population
@@ -163,7 +163,7 @@ class ModelWay:
     def warm_up(self) -> None:
         """Start the processes in which models are fitted."""
         with suppress(Unavailable):
-            self._room.run(warm_up, seconds=self._room.limits.seconds)
+            self._room.run(nothing, seconds=self._room.limits.seconds)
 
     def close(self) -> None:
         """End the processes in which models are fitted."""

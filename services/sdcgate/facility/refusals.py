@@ -10,7 +10,6 @@ from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import policy_pb2, table_pb2
 
-
 MOST_CODES_SHOWN = 20_000
 """Codes of one dimension, of which a filter may leave some of a longer list. Each code is a set of codes, as
 many bits as the list is long: of 100,000 they take gigabytes, and proofs as long as a call may."""
@@ -110,8 +109,8 @@ def too_large(plan: Plan) -> str:
         codes = len(plan.dataset.level(variable, level).codes)
         if codes > MOST_CODES_SHOWN and (codes := plan.codes_shown(variable, level)) > MOST_CODES_SHOWN:
             return (
-                f"The table would have {codes} codes of {variable}; at most {MOST_CODES_SHOWN} of one variable "
-                f"are computed."
+                f"The table would have {codes} codes of {variable}; at most {MOST_CODES_SHOWN} of one "
+                f"variable are computed."
             )
     cells, most = plan.number_of_cells(), plan.policy.maximum_cells
     return f"The table would have {cells} cells; at most {most} are computed." if cells > most else ""

@@ -12,7 +12,7 @@ from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.alike_groups import alike_groups
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
-from sdcgate.facility.fitting_room import FittingRoom
+from sdcgate.facility.fitting_room import FittingRoom, nothing
 from sdcgate.facility.idle_columns import IdleColumns
 from sdcgate.facility.judging import Computation, Judge
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
@@ -28,7 +28,6 @@ from sdcgate.facility.statistic_computing import (
     bin_groups,
     compute_task,
     grids_of,
-    warm_up,
 )
 from sdcgate.facility.statistic_kinds import ALIKE_OR_NOT, OF_SUMS, OF_VALUES
 from sdcgate.facility.statistic_plan import StatisticPlan
@@ -110,7 +109,7 @@ class StatisticWay:
     def warm_up(self) -> None:
         """Start the processes in which statistics are computed."""
         with suppress(Unavailable):
-            self._room.run(warm_up, seconds=self._room.limits.seconds)
+            self._room.run(nothing, seconds=self._room.limits.seconds)
 
     def close(self) -> None:
         """End the processes in which statistics are computed."""

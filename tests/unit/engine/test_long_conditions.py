@@ -2,13 +2,12 @@
 
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdcgate.engine import CellQuery, Condition
-import numpy as np
-
 from sdcgate.engine.code_lists import mask_of
 
 PLACES = {"name": "place", "identifying": "NO", "levels": [{"integers": {"first": 0, "last": 9_999}}]}
@@ -40,4 +39,6 @@ def test_a_condition_keeps_the_records_of_its_codes(bench, places, codes):
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.booleans(), max_size=200))
 def test_a_mask_has_the_bits_of_its_flags(flags):
-    assert mask_of(np.array(flags, dtype=np.bool_)) == sum(1 << place for place, flag in enumerate(flags) if flag)
+    assert mask_of(np.array(flags, dtype=np.bool_)) == sum(
+        1 << place for place, flag in enumerate(flags) if flag
+    )

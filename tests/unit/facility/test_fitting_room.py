@@ -238,3 +238,36 @@ def test_a_free_place_goes_to_who_has_fewest_and_then_to_who_waits_longest() -> 
         assert came == ["ada1", "ada2", "eve1", "bob1", "eve2", "ada3"]
         for leave in leaves.values():
             leave.set()
+
+
+def test_a_place_whose_work_was_ended_is_taken_last() -> None:
+    """A worker that was killed begins anew for a second or two, which is not the next one's loss."""
+    places = FairPlaces(["a", "b", "c"])
+    with pytest.raises(TimeOver), places.taken(1.0) as first:
+        raise TimeOver
+    with places.taken(1.0) as second, places.taken(1.0) as third:
+        assert first not in {second, third}
+    with places.taken(1.0) as again:
+        assert again == second
+
+
+def slowly() -> None:
+    time.sleep(1.5)
+
+
+def test_a_worker_that_begins_counts_as_its_caller_s_time_and_not_as_the_work_s() -> None:
+    room = FittingRoom(FittingLimits(workers=1, seconds=1.0), slowly)
+    try:
+        with pytest.raises(TimeOver, match="Try again with more"):
+            room.run(doubled, 1, seconds=0.5)
+        assert room.run(doubled, 2, seconds=60) == 4
+        with pytest.raises(TimeOver, match="Ask for less"):
+            room.run(time.sleep, 60, seconds=60)
+        # Its successor begins already.
+        assert room._workers[0]._ready is not None
+        assert room.run(doubled, 3, seconds=60) == 6
+        with pytest.raises(Unavailable, match="ended"):
+            room.run(kill_itself, seconds=60)
+        assert room.run(doubled, 4, seconds=60) == 8
+    finally:
+        room.close()
