@@ -45,8 +45,8 @@ def outcome_among(instruments: Formula, outcome: Outcome | None) -> list[FieldPr
 def _columns(of: Formula, without: Formula, vocabulary: Vocabulary, codes: Codes) -> int:
     """Columns of the terms of a formula that another has not."""
     design = build_design(of, vocabulary, codes)
-    known = {*without.terms, *([()] if without.intercept else [])}
-    return sum(design.terms[column.term] not in known for column in design.columns)
+    known = {frozenset(term) for term in (*without.terms, *([()] if without.intercept else []))}
+    return sum(frozenset(design.terms[column.term]) not in known for column in design.columns)
 
 
 def _all_codes(formula: Formula, vocabulary: Vocabulary) -> Codes:

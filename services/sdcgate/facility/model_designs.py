@@ -12,6 +12,7 @@ from math import log2
 from sdcgate.facility.coarser_levels import coarser_levels
 from sdcgate.facility.errors import InvalidRequest
 from sdcgate.facility.model_plan import ModelPlan, make_model_plan
+from sdcgate.methods.outputs.contrasts import ordered_terms
 from sdcgate.methods.outputs.design import MOST_COLUMNS
 from sdcgate.methods.outputs.formula import (
     Classes,
@@ -20,7 +21,6 @@ from sdcgate.methods.outputs.formula import (
     Predictor,
     Survival,
     Term,
-    in_order,
 )
 from sdcgate.methods.tables.redesign import Design, Ladder, Partition, code_entropy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -181,7 +181,7 @@ class ModelDesigns:
 
     def _coarser(self, formula: Formula, design: Design) -> Formula:
         terms = [
-            tuple(sorted((self._part(design, part) for part in term), key=lambda part: part.text))
+            tuple(self._part(design, part) for part in term)
             for term in formula.terms
             if self._keeps(design, term)
         ]
@@ -189,7 +189,7 @@ class ModelDesigns:
         if isinstance(outcome, Classes) and not outcome.event:
             level = self._level(design, outcome.factor.variable)
             outcome = Classes(Factor(outcome.factor.variable, level, plain=False)) if level else outcome
-        return Formula(outcome, formula.intercept, in_order(terms))
+        return Formula(outcome, formula.intercept, ordered_terms(formula.intercept, tuple(terms)))
 
     def _part(self, design: Design, part: Predictor) -> Predictor:
         if isinstance(part, Factor) and (level := self._level(design, part.variable)):
@@ -217,7 +217,10 @@ def _uses(term: Term, variable: str) -> bool:
 def _droppable_terms(plan: ModelPlan) -> frozenset[Term]:
     """Terms that the model may do without: of two-stage least squares those that are exogenous."""
     terms = frozenset(term for term in plan.formula.terms if term)
-    return terms & frozenset(plan.instruments.terms) if plan.instruments else terms
+    if not plan.instruments:
+        return terms
+    exogenous = set(map(frozenset, plan.instruments.terms))
+    return frozenset(term for term in terms if frozenset(term) in exogenous)
 
 
 def _fixed(plan: ModelPlan) -> frozenset[str]:

@@ -8,7 +8,7 @@ coded in full.
 from dataclasses import dataclass
 from itertools import combinations
 
-from sdcgate.methods.outputs.formula import Factor, Numeric, Term
+from sdcgate.methods.outputs.formula import Factor, Numeric, Term, each_once, in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,22 @@ class CodedTerm:
 
 
 _Subterm = frozenset[tuple[Factor, bool]]
+
+
+def ordered_terms(intercept: bool, written: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Terms in canonical order where the order makes no difference, and else as they were written.
+
+    Of `b:a` without `a` and `b` themselves patsy gives `a` a column of its own, and `b` within each code of
+    it; of `a:b` the other way round. The columns span the same, and the coefficients are others.
+    """
+    written = tuple(sorted(each_once(written), key=len))
+    canonical = in_order(written)
+    return canonical if _coded_columns(intercept, written) == _coded_columns(intercept, canonical) else written
+
+
+def _coded_columns(intercept: bool, terms: tuple[Term, ...]) -> frozenset[tuple[object, ...]]:
+    codings = (coding for one in code_terms(intercept, terms) for coding in one.codings)
+    return frozenset((frozenset(coding.factors), frozenset(coding.numerics)) for coding in codings)
 
 
 def code_terms(intercept: bool, terms: tuple[Term, ...]) -> tuple[CodedTerm, ...]:

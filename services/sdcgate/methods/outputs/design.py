@@ -120,7 +120,7 @@ def build_design(
     columns = []
     for position, one in enumerate(coded):
         for coding in one.codings:
-            columns += _columns_of(position, coding, codes, vocabulary)
+            columns += _columns_of(position, one.term, coding, codes, vocabulary)
     references = tuple((factor, _reference(factor, codes)) for factor in formula.factors)
     return Design(
         tuple(one.term for one in coded),
@@ -228,7 +228,11 @@ def _number_of_columns(
 
 
 def _columns_of(
-    term: int, coding: Coding, codes: Mapping[VariableLevel, tuple[str, ...]], vocabulary: Vocabulary
+    position: int,
+    term: Term,
+    coding: Coding,
+    codes: Mapping[VariableLevel, tuple[str, ...]],
+    vocabulary: Vocabulary,
 ) -> list[Column]:
     choices: dict[Factor | Numeric, list[tuple[str, Part]]] = {}
     for factor, full in coding.factors:
@@ -240,13 +244,13 @@ def _columns_of(
         ]
     for numeric in coding.numerics:
         choices[numeric] = _numeric_parts(numeric, vocabulary)
-    in_order = [choices[part] for part in sorted(choices, key=lambda part: part.text)]
+    in_order = [choices[part] for part in term if part in choices]
     columns = []
     # as in patsy and R, the first predictor's columns run fastest
     for reversed_choice in product(*reversed(in_order)):
         chosen = reversed_choice[::-1]
         name = ":".join(text for text, _ in chosen) or CONSTANT
-        columns.append(Column(name, term, tuple(part for _, part in chosen)))
+        columns.append(Column(name, position, tuple(part for _, part in chosen)))
     return columns
 
 

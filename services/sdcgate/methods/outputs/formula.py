@@ -5,6 +5,7 @@ and have one canonical text.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
@@ -52,7 +53,7 @@ class Numeric:
 
 Predictor = Factor | Numeric
 Term = tuple[Predictor, ...]
-"""Product of its predictors, each once, in the order of their texts; () is the constant."""
+"""Product of its predictors, each once; () is the constant. Two with the same predictors are one term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ Outcome = Numeric | Classes | Survival
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Outcome and terms. Terms stand in canonical order: by their number of predictors, then by text."""
+    """Outcome and terms, in the order of `contrasts.ordered_terms`."""
 
     outcome: Outcome | None
     intercept: bool
@@ -132,9 +133,18 @@ def term_text(term: Term) -> str:
     return ":".join(part.text for part in term) or "1"
 
 
-def in_order(terms: list[Term]) -> tuple[Term, ...]:
-    """Terms in canonical order, each once."""
-    return tuple(sorted(dict.fromkeys(terms), key=lambda term: (len(term), term_text(term))))
+def each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Terms in the order they stand, each as it was written first."""
+    first: dict[frozenset[Predictor], Term] = {}
+    for term in terms:
+        first.setdefault(frozenset(term), term)
+    return tuple(first.values())
+
+
+def in_order(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Terms in canonical order, each once: by their number of predictors, then by text, as in each of them."""
+    inner = (tuple(sorted(term, key=lambda part: part.text)) for term in terms)
+    return tuple(sorted(dict.fromkeys(inner), key=lambda term: (len(term), term_text(term))))
 
 
 def quoted(text: str) -> str:

@@ -11,7 +11,8 @@ atom       = "0" | "1" | "(" sum ")" | predictor          predictor: see `predic
 from collections.abc import Callable
 from functools import partial
 
-from sdcgate.methods.outputs.formula import Classes, Factor, Formula, Outcome, Survival, in_order
+from sdcgate.methods.outputs.contrasts import ordered_terms
+from sdcgate.methods.outputs.formula import Classes, Factor, Formula, Outcome, Survival
 from sdcgate.methods.outputs.formula_tokens import (
     LONGEST_FORMULA,
     FormulaError,
@@ -83,7 +84,8 @@ class _FormulaParser(PredictorParser):
         right = self.sum()
         if not self.at_end():
             raise SyntaxProblem(self.here.position, f"{shown(self.here)} is not expected here")
-        return Formula(outcome, not right.without_constant, in_order(list(right.terms)))
+        intercept = not right.without_constant
+        return Formula(outcome, intercept, ordered_terms(intercept, right.terms))
 
     def sum(self) -> TermSet:
         result = self._signed(TermSet()) if self.is_operator("+", "-") else self.product()

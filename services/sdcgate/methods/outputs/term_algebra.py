@@ -6,7 +6,7 @@ patsy reads it: `a*b` is `a + b + a:b`, `a/b` is `a + a:b`, `(a + b + c)^2` all 
 
 from dataclasses import dataclass
 
-from sdcgate.methods.outputs.formula import Predictor, Term
+from sdcgate.methods.outputs.formula import Predictor, Term, each_once
 
 MOST_TERMS = 200
 MOST_PREDICTORS = 5
@@ -45,7 +45,8 @@ def minus(left: TermSet, right: TermSet, zero: bool) -> TermSet:
     """`left - right`: terms of the right are taken away; `- 1` the constant, `- 0` brings it back."""
     if zero:
         return TermSet(left.terms, True, False)
-    terms = tuple(term for term in left.terms if term not in right.terms)
+    away = set(map(frozenset, right.terms))
+    terms = tuple(term for term in left.terms if frozenset(term) not in away)
     if right.constant:
         return TermSet(terms, False, True)
     return TermSet(terms, left.constant, left.without_constant)
@@ -85,7 +86,7 @@ def power(terms: TermSet, exponent: int) -> TermSet:
 
 
 def _product(left: Term, right: Term) -> Term:
-    parts = tuple(sorted(dict.fromkeys((*left, *right)), key=lambda part: part.text))
+    parts = tuple(dict.fromkeys((*left, *right)))
     if len(parts) > MOST_PREDICTORS:
         raise ExpansionError(f"this makes a term of more than {MOST_PREDICTORS} predictors")
     return parts
@@ -97,7 +98,7 @@ def _without_constant(*sets: TermSet) -> None:
 
 
 def _bounded(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    once = tuple(dict.fromkeys(terms))
+    once = each_once(terms)
     if len(once) > MOST_TERMS:
         raise ExpansionError(f"this makes more than {MOST_TERMS} terms")
     return once

@@ -93,6 +93,59 @@ def test_any_terms_have_the_columns_of_patsy(terms: list[list[str]], constant: s
     same_as_patsy(" + ".join(":".join(term) for term in terms) + constant)
 
 
+def same_as_patsy_of_the_written_text(right: str) -> None:
+    """Columns by their names, whose parts may stand in another order."""
+
+    def by_parts(name: str) -> tuple[str, ...]:
+        return tuple(sorted(name.split(":")))
+
+    _, design, values = MADE.design(f"cost ~ {right}")
+    peer = patsy.dmatrix(as_patsy_writes(right), MADE.frame)
+    theirs = dict(zip(map(by_parts, names_of_patsy(peer)), np.asarray(peer).T, strict=True))
+    ours = dict(zip(map(by_parts, design.names), values.T, strict=True))
+    assert ours.keys() == theirs.keys()
+    for name, column in ours.items():
+        np.testing.assert_allclose(column, theirs[name], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("right", "canonical"),
+    [
+        ("site:plan", "1 + site:plan"),
+        ("plan:site", "1 + plan:site"),
+        ("site:plan + site + plan", "1 + plan + site + plan:site"),
+        ("site:plan - 1", "0 + plan:site"),
+        ("site:age", "1 + age:site"),
+        ("plan:site + site:plan", "1 + plan:site"),
+        ("site + region:plan:site", "1 + site + region:plan:site"),
+        ("site:region + region:plan", "1 + plan:region + region:site"),
+        ("region + plan + site:region", "1 + plan + region + region:site"),
+    ],
+)
+def test_factors_within_each_other_are_coded_in_the_order_in_which_they_were_written(right, canonical):
+    same_as_patsy_of_the_written_text(right)
+    formula = parse_formula(f"cost ~ {right}", VOCABULARY)
+    again = parse_formula(formula.canonical(), VOCABULARY)
+    assert again == formula
+    assert formula.canonical() == f"cost ~ {canonical}"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["site", "plan", "region", "age"]), min_size=1, max_size=3, unique=True),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(["", " - 1"]),
+)
+def test_any_terms_have_the_columns_of_patsy_in_whatever_order_they_are_written(terms, constant):
+    right = " + ".join(":".join(term) for term in terms) + constant
+    same_as_patsy_of_the_written_text(right)
+    formula = parse_formula(f"cost ~ {right}", VOCABULARY)
+    assert parse_formula(formula.canonical(), VOCABULARY) == formula
+
+
 def test_codes_that_nobody_has_are_no_columns() -> None:
     _, design, _ = MADE.design("cost ~ region")
     assert design.names == (CONSTANT, "region[T.east]", "region[T.south]", "region[T.west]")
