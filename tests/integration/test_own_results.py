@@ -47,6 +47,14 @@ def house(tmp_path_factory):
     made.facility.close()
 
 
+@pytest.fixture(scope="module")
+def another(tmp_path_factory):
+    """A house for models of those who have told their education: all but four, which others would tell."""
+    made = with_randhie(tmp_path_factory.mktemp("another"))
+    yield made
+    made.facility.close()
+
+
 def submitted(house, body) -> list[pb.JudgedResult]:
     options = pb.ResultsOptions(dataset="randhie", name="results.own.json")
     answer = house.facility.submit_results(
@@ -173,6 +181,76 @@ def test_figures_with_all_their_digits_agree_with_ours_that_leave_with_fewer(hou
     body["coefficients"][1]["estimate"] *= 1 + 1e-3
     (wrong,) = submitted(house, body)
     assert "estimate of income." in wrong.decision.reasons[0].message
+
+
+def as_printed(fit, names: dict[str, str]) -> list[dict]:
+    """What statsmodels has of coefficients, with all its digits."""
+    bounds = fit.conf_int()
+    return [
+        {
+            "name": ours,
+            "estimate": fit.params[theirs],
+            "standard_error": fit.bse[theirs],
+            "statistic": fit.tvalues[theirs],
+            "p_value": fit.pvalues[theirs],
+            "lower": bounds.loc[theirs, 0],
+            "upper": bounds.loc[theirs, 1],
+        }
+        for theirs, ours in names.items()
+    ]
+
+
+@pytest.mark.parametrize("right", ["site:child", "child:site"])
+def test_factors_within_each_other_agree_with_statsmodels_in_whatever_order_they_are_written(house, right):
+    people = pd.read_csv(str(files("statsmodels") / "datasets" / "randhie/src/randhie.csv"))
+    spelled = ":".join(f"C({name})" for name in right.split(":"))
+    fit = smf.ols(f"meddol ~ {spelled}", people).fit()
+    names = {name: name.replace("C(site)", "site").replace("C(child)", "child") for name in fit.params.index}
+    body = {"kind": "LINEAR", "formula": f"meddol ~ {right}", "coefficients": as_printed(fit, names)}
+    (output,) = submitted(house, body)
+    assert (verdict(output), list(output.problems)) == ("RELEASED", [])
+    body["coefficients"][3]["estimate"] += 1.0
+    (wrong,) = submitted(house, body)
+    assert (verdict(wrong), reasons(wrong)) == ("REFERRED", ["BINDING"])
+
+
+MIXED = {"kind": "MIXED", "formula": "income ~ numeric(age) + female", "groups": "education"}
+
+
+@pytest.mark.parametrize("how", [{}, {"method": "bfgs", "gtol": 1e-10}], ids=["as usual", "to the end"])
+def test_a_mixed_model_is_right_as_statsmodels_prints_it_and_where_its_likelihood_is_largest(another, how):
+    people = pd.read_csv(str(files("statsmodels") / "datasets" / "randhie/src/randhie.csv"))
+    people = people.rename(columns={"xage": "age"}).dropna(subset=["educdec"])
+    people[["age", "educdec"]] = np.floor(people[["age", "educdec"]])
+    model = smf.mixedlm("income ~ age + C(female)", people, groups="educdec")
+    fit, exact = model.fit(**how), model.fit(method="bfgs", gtol=1e-10)
+    assert bool(abs(fit.bse["Intercept"] / exact.bse["Intercept"] - 1) > 1e-4) is (how == {})
+    names = {"Intercept": "Intercept", "age": "numeric(age)", "C(female)[T.1]": "female[T.1]"}
+    variances = [
+        {"statistic": "VARIANCE_BETWEEN", "value": float(fit.cov_re.iloc[0, 0])},
+        {"statistic": "VARIANCE_WITHIN", "value": float(fit.scale)},
+    ]
+    body = {**MIXED, "coefficients": as_printed(fit, names), "fit": variances}
+    (output,) = submitted(another, body)
+    assert (verdict(output), list(output.problems)) == ("RELEASED", [])
+    decision, _ = asked(another, MIXED)
+    assert output.decision.model == decision.model
+    for figure in ("estimate", "standard_error", "lower"):
+        changed = json.loads(json.dumps(body))
+        changed["coefficients"][0][figure] *= 1.002
+        (wrong,) = submitted(another, changed)
+        assert (verdict(wrong), reasons(wrong)) == ("REFERRED", ["BINDING"])
+        assert f"{figure.replace('_', ' ')} of Intercept" in wrong.decision.reasons[0].message
+
+
+def test_a_mixed_model_of_a_search_that_stopped_far_from_the_largest_likelihood_is_referred(house):
+    people = pd.read_csv(str(files("statsmodels") / "datasets" / "randhie/src/randhie.csv"))
+    fit = smf.mixedlm("mdvis ~ xage", people.assign(xage=np.floor(people.xage)), groups="site").fit()
+    names = {"Intercept": "Intercept", "xage": "numeric(age)"}
+    body = {"kind": "MIXED", "formula": "mdvis ~ numeric(age)", "groups": "site"}
+    (output,) = submitted(house, {**body, "coefficients": as_printed(fit, names)})
+    assert (verdict(output), reasons(output)) == ("REFERRED", ["BINDING"])
+    assert "standard error of Intercept" in output.decision.reasons[0].message
 
 
 @pytest.mark.parametrize("body", STATISTICS, ids=lambda body: body["kind"])

@@ -136,6 +136,29 @@ def test_a_checker_gets_the_files_by_a_command_whatever_they_are_called(house, t
     assert f"may leave: {name}, sha256 " in approved.stdout
 
 
+def test_outputs_of_a_results_json_without_its_files_are_each_referred_with_their_own_reason(house):
+    made = {
+        "output_0": entry("table", ["lost.csv"], "acro.crosstab(df.site, df.female)"),
+        "output_1": entry("regression", ["gone.csv", "lost too.csv"], "acro.ols(...)"),
+        "output_2": entry("table", [], "acro.crosstab(df.site, df.plan)"),
+    }
+    content = acro_folder(made)["results.json"]
+    parts = [
+        ("options", (None, b'{"name": "results.json"}', "application/json")),
+        ("results", ("results.json", content, "application/octet-stream")),
+    ]
+    response = house.send("POST", "/v1/datasets/randhie/results", None, "portal", files=parts)
+    assert response.status_code == 202, response.text
+    answer = response.json()
+    told = {one["name"]: one["decision"]["reasons"][0]["message"] for one in answer["outputs"]}
+    assert "lost.csv is not there" in told["output_0"]
+    assert "gone.csv is not there. lost too.csv is not there" in told["output_1"]
+    assert "names no file" in told["output_2"]
+    assert len({one["decision"]["query"] for one in answer["outputs"]}) == 3
+    again = house.send("POST", "/v1/datasets/randhie/results", None, "portal", files=parts).json()
+    assert [one["decision"] for one in again["outputs"]] == [one["decision"] for one in answer["outputs"]]
+
+
 def test_what_is_no_archive_is_an_error_with_its_place(house):
     for content, options, path in (
         (b"no zip", {}, "results"),

@@ -103,8 +103,13 @@ def without_facts(output: pb.SubmitOutputRequest) -> pb.SubmitOutputRequest:
 
 
 def asked_files(dataset: Dataset, policy: EffectivePolicy, files: pb.SubmittedFiles, key: bytes) -> Asked:
-    """Files that cannot be read; by a keyed digest of their names and bytes."""
+    """Files that cannot be read; by a keyed digest of their names and bytes.
+
+    Several outputs may have the same files: each has its own name then, and its own reasons.
+    """
     digest = hashlib.blake2b(key=key, digest_size=32)
+    if files.name not in {file.name for file in files.files}:
+        digest.update(f"{len(files.name)}={files.name}".encode())
     for file in files.files:
         digest.update(f"{len(file.name)}:{file.name}{file.sha256}".encode())
     canonical = f'{{"files":"{digest.hexdigest()}"}}'.encode()

@@ -138,11 +138,19 @@ class ModelQueries:
                 decision.alternatives.extend(alternatives(plan, request, self._allowed, fewer, few))
             found = found_model(plan, outcome, known.sequence, proposals or ())
             if printed is not None:
-                limits = plan.policy.models
-                decision, binding = printed.compared(
-                    asked, decision, limits.significant_digits, limits.counts_base
-                )
+                decision, binding = self._compared(asked, plan, printed, decision)
+                usual = self._way.usually_fitted(hand, outcome, pace.left) if binding else None
+                if usual is not None:
+                    ours = decided_model(asked, plan, outcome)
+                    _, differs = self._compared(asked, plan, printed, decided_model(asked, plan, usual))
+                    decision, binding = (decision, binding) if differs else (ours, ())
                 found = replace(found, binding=binding)
             return outcome.consequence, decision, found
 
         return judged
+
+    def _compared(
+        self, asked: Asked, plan: ModelPlan, printed: Comparison, decision: pb.Decision
+    ) -> tuple[pb.Decision, tuple[str, ...]]:
+        limits = plan.policy.models
+        return printed.compared(asked, decision, limits.significant_digits, limits.counts_base)

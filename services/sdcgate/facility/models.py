@@ -51,12 +51,14 @@ from sdcgate.facility.statistic_power_audit import UNPROVED
 from sdcgate.facility.told_by_factors import told_by_factors
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.methods.cells import BoolArray
-from sdcgate.methods.outputs.fits import FitOptions
+from sdcgate.methods.outputs.fits import Family, FitOptions
 from sdcgate.methods.outputs.model_checks import ModelFinding, assess_model
 from sdcgate.methods.outputs.problems import ModelProblem
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
+SAME_MAXIMUM = 1e-3
+"""So far below the largest logarithm of the likelihood a search may stop; usual ones stop within 1e-4."""
 OF_SIZE = frozenset({ReasonCode.MAXIMUM_CELLS, ReasonCode.MAXIMUM_DIMENSIONS})
 """Reasons against a table whose dimensions nobody asked for as such."""
 
@@ -70,6 +72,8 @@ class ModelInHand:
     people: Population | None = field(default=None, repr=False)
     fits: dict[Hashable, Fitted | NotEstimable] = field(default_factory=dict, repr=False)
     """By the references and codes of its factors."""
+    coding: "_Coding | None" = field(default=None, repr=False)
+    """That of the latest fit."""
     coarser: dict[bytes, "ModelInHand"] = field(default_factory=dict, repr=False)
     """Models that were tried in its place, by their canonical requests."""
 
@@ -306,7 +310,7 @@ class ModelWay:
         return self._checked(hand.plan, fitted, judged, references, outcomes, left, approved)
 
     def _fitted(self, hand: ModelInHand, coding: _Coding, left: Callable[[], float]) -> Fitted | NotEstimable:
-        key = coding.key()
+        key, hand.coding = coding.key(), coding
         if key not in hand.fits:
             hand.fits[key] = self._by_sums(hand, coding, left) or self._by_records(hand, coding, left)
         return hand.fits[key]
@@ -332,12 +336,29 @@ class ModelWay:
                 rules.enough_apart,
             )
 
+    def usually_fitted(
+        self, hand: ModelInHand, outcome: ModelOutcome, left: Callable[[], float]
+    ) -> ModelOutcome | None:
+        """A mixed model as statsmodels' own search has it, which jobs print; None where that is another one.
+
+        It stops before the largest likelihood, where we go on, so that right figures of both differ. One that
+        stops far from it tells of other sums than those that are judged.
+        """
+        of_all = outcome.consequence is None and outcome.fitted is not None and not outcome.left_out
+        if not of_all or hand.plan.options.family is not Family.MIXED or hand.coding is None:
+            return None
+        fitted = self._by_records(hand, hand.coding, left, usual_search=True)
+        if isinstance(fitted, NotEstimable) or outcome.fitted is None:
+            return None
+        largest, there = (one.estimate.fit["log_likelihood"] for one in (outcome.fitted, fitted))
+        return replace(outcome, fitted=fitted) if largest - there < SAME_MAXIMUM else None
+
     def _by_records(
-        self, hand: ModelInHand, coding: _Coding, left: Callable[[], float]
+        self, hand: ModelInHand, coding: _Coding, left: Callable[[], float], usual_search: bool = False
     ) -> Fitted | NotEstimable:
         plan = hand.plan
         task = Task(
-            replace(self._options(plan), window=_window(plan)),
+            replace(self._options(plan), window=_window(plan), usual_search=usual_search),
             plan.formula,
             plan.instruments,
             vocabulary(plan.dataset),

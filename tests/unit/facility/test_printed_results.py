@@ -304,11 +304,34 @@ def test_excel_sheets_are_read_and_formulas_are_not(dataset):
     assert list(table.output.facts.records) == [2150, 2312, 2011]
     two = workbook({"one": rows, "two": rows})
     assert "name one as `sheet`" in problems(dataset, {"t.xlsx": two, "t.yaml": SIDE})
-    assert one(dataset, {"t.xlsx": two, "t.yaml": SIDE + "sheet: two\n"}).output is not None
+    table, rest = read(dataset, {"t.xlsx": two, "t.yaml": SIDE + "sheet: two\n"}).outputs
+    assert table.output is not None
+    assert (rest.part, rest.output) == ("beside the table", None)
+    assert rest.problems == ("The workbook also has 1 other sheet, which are not read.",)
     formula = workbook({"one": [["site", 0], [1, "=1+1"]]})
     assert "holds formulas" in problems(dataset, {"t.xlsx": formula, "t.yaml": SIDE})
     assert "no whole Excel file" in problems(dataset, {"t.xlsx": two[:2000], "t.yaml": SIDE})
     assert "no Excel file" in problems(dataset, {"t.xlsx": b"text", "t.yaml": SIDE})
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_table_beside_a_chart_is_read_and_the_chart_is_left_to_a_checker(dataset, first):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(
+        io.BytesIO(workbook({"one": [["site", 0, 1], [1, 2150, 2312], [2, 2011, None]]}))
+    )
+    chart = openpyxl.chart.BarChart()
+    chart.add_data(openpyxl.chart.Reference(book["one"], min_col=2, min_row=1, max_row=3))
+    book.create_chartsheet("drawn", 0 if first else 1).add_chart(chart)
+    content = io.BytesIO()
+    book.save(content)
+    table, rest = read(dataset, {"t.xlsx": content.getvalue(), "t.yaml": SIDE}).outputs
+    assert list(table.output.facts.records) == [2150, 2312, 2011]
+    assert (table.part, rest.part, rest.files) == ("", "beside the table", ("t.xlsx", "t.yaml"))
+    assert "2 charts" in rest.problems[0]
+    assert "is a chart" in problems(
+        dataset, {"t.xlsx": content.getvalue(), "t.yaml": SIDE + "sheet: drawn\n"}
+    )
 
 
 def test_labels_that_excel_merged_are_those_on_the_left(dataset):

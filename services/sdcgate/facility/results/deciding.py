@@ -143,7 +143,7 @@ class ResultQueries:
         """Keep what cannot be read, for a checker to look at."""
         kept = pb.SubmittedFiles(
             dataset=dataset.name,
-            name=printed.name,
+            name=": ".join(filter(None, (printed.name, printed.part))),
             label=options.label,
             project=options.project,
             files=_kept(printed.files, files),

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from sdcgate.engine.dataset import Dataset
-from sdcgate.facility.results.grids import Grid, Row, csv_grid, excel_grid, number
+from sdcgate.facility.results.grids import Grid, Row, beside_the_sheet, csv_grid, excel_grid, number
 from sdcgate.facility.results.names import variable_named
 from sdcgate.facility.results.printed import Printed, Unreadable
 from sdcgate.facility.results.statistic_tables import OF_OURS, PRINTED, statistic_outputs
@@ -25,6 +25,8 @@ from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 FIELDS = ("dataset", "rows", "columns", "layers", "statistic", "figures", "filter", "total", "sheet")
 LARGEST = 64 << 10
+BESIDE = "beside the table"
+"""The part of a workbook that no sheet of a table is."""
 OF_MEASURES = {**{name: name for name in MEASURED}, **OF_OURS}
 _STATISTICS = f"{', '.join(COUNTS)}, or {', '.join(OF_MEASURES)} with a measure, such as mean:income"
 
@@ -44,7 +46,12 @@ def described_outputs(
     across = any(one.group == "columns" for one in told.dimensions)
     tables = told.crossed(grid, excel) if across else told.listed(grid)
     found = [output for table in tables for output in _outputs(dataset, file, table, told.total)]
-    return found if len(found) > 1 else [replace(found[0], part="")]
+    found = found if len(found) > 1 else [replace(found[0], part="")]
+    if excel and (beside := beside_the_sheet(content)):
+        # The table may leave, but not the file as it is.
+        unread = replace(file, part=BESIDE)
+        found.append(unread.unread((f"The workbook also has {', '.join(beside)}, which are not read.",)))
+    return found
 
 
 def _outputs(dataset: Dataset, file: Printed, table: PrintedTable, total: str) -> Iterator[Printed]:

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     import openpyxl
 
 MAXIMUM_CELLS = 1_000_000
+_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
+_BESIDE = (
+    (_SHEET, "other sheet", "other sheets"),
+    (re.compile(r"xl/chart(s/chart|ex/|sheets/)[^/]*\.xml"), "chart", "charts"),
+    (re.compile(r"xl/(media|embeddings)/.*"), "picture or embedded file", "pictures or embedded files"),
+)
+_NEEDED = re.compile(
+    r"\[content_types\]\.xml|_rels/.*|docprops/(app|core)\.xml|xl/(workbook|styles|sharedstrings|calcchain)\.xml"
+    r"|xl/(.*/)?_rels/.*|xl/theme/.*|xl/tables/.*|xl/printersettings/.*|.*/"
+)
+"""Parts of a workbook that hold no figure but those of its sheets."""
 TOO_MANY = f"It has more than {MAXIMUM_CELLS} cells."
 MISSING_TEXTS = frozenset({"", "nan", "na", "n/a", "none", "null", "<na>"})
 SUPPRESSED_TEXTS = frozenset({"*", "**", "***", "x", "[c]", "..", ":", "suppressed", "withheld", "missing"})
@@ -82,15 +94,38 @@ def excel_grid(content: bytes, sheet: str = "") -> Grid:
         raise Unreadable("It is no whole Excel file (.xlsx).") from None
 
 
+def beside_the_sheet(content: bytes) -> tuple[str, ...]:
+    """What an Excel file has beside the one sheet that is read of it, in words; nothing where that is all.
+
+    The file is one that `excel_grid` has read.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        left = [name.lower() for name in archive.namelist() if not _NEEDED.fullmatch(name.lower())]
+    found = []
+    for kind, one, several in _BESIDE:
+        number = sum(bool(kind.fullmatch(name)) for name in left) - (kind is _SHEET)
+        found.append((number, one, several))
+        left = [name for name in left if not kind.fullmatch(name)]
+    found.append((len(left), "other part", "other parts"))
+    return tuple(
+        f"{number} {one if number == 1 else several}" for number, one, several in found if number > 0
+    )
+
+
 def _sheet(book: "openpyxl.Workbook", name: str) -> Grid:
-    names = book.sheetnames
-    if not name and len(names) > 1:
-        raise Unreadable(f"It has {len(names)} sheets; name one as `sheet` in the side file.")
-    if name and name not in names:
+    # Of a sheet that is a chart there are no cells.
+    tables = {sheet.title: sheet for sheet in book.worksheets}
+    if name and name not in tables:
+        if name in book.sheetnames:
+            raise Unreadable("The sheet that the side file names is a chart; name that of its table.")
         raise Unreadable("It has no sheet of the name that the side file gives.")
+    if not tables:
+        raise Unreadable("It has no sheet with cells.")
+    if not name and len(tables) > 1:
+        raise Unreadable(f"It has {len(tables)} sheets; name one as `sheet` in the side file.")
     rows: list[Row] = []
     cells = 0
-    for row in book[name or names[0]].iter_rows():
+    for row in tables[name or next(iter(tables))].iter_rows():
         if any(getattr(cell, "data_type", "") == "f" for cell in row):
             raise Unreadable("It holds formulas; save its values.")
         rows.append(tuple("" if cell.value is None else str(cell.value).strip() for cell in row))

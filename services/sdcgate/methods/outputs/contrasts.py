@@ -38,7 +38,9 @@ def ordered_terms(intercept: bool, written: tuple[Term, ...]) -> tuple[Term, ...
     """
     written = tuple(sorted(each_once(written), key=len))
     canonical = in_order(written)
-    return canonical if _coded_columns(intercept, written) == _coded_columns(intercept, canonical) else written
+    return (
+        canonical if _coded_columns(intercept, written) == _coded_columns(intercept, canonical) else written
+    )
 
 
 def _coded_columns(intercept: bool, terms: tuple[Term, ...]) -> frozenset[tuple[object, ...]]:

@@ -97,6 +97,8 @@ class FitOptions:
     """Units of the smallest category whose quantiles a quantile regression averages over; 1: one plane."""
     outcome_of_classes: bool = True
     """Whether a number that has few values here has few in the whole dataset, so that each is a class."""
+    usual_search: bool = False
+    """Whether a mixed model is that of statsmodels' own search: what jobs print, which may stop early."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -142,7 +142,7 @@ def each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def in_order(terms: Iterable[Term]) -> tuple[Term, ...]:
-    """Terms in canonical order, each once: by their number of predictors, then by text, as in each of them."""
+    """Terms in canonical order, each once: by their number of predictors, then by text, and so within."""
     inner = (tuple(sorted(term, key=lambda part: part.text)) for term in terms)
     return tuple(sorted(dict.fromkeys(inner), key=lambda term: (len(term), term_text(term))))
 

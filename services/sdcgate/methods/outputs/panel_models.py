@@ -27,9 +27,9 @@ from sdcgate.methods.outputs.fits import (
 from sdcgate.methods.outputs.influence import Working
 from sdcgate.methods.outputs.ols import solve_least_squares
 from sdcgate.methods.outputs.problems import ModelProblem, ModelProblemError
-from sdcgate.methods.outputs.random_constants import observed_covariance, restricted_maximum
+from sdcgate.methods.outputs.random_constants import observed_covariance, restricted_maximum, usual_search
 from sdcgate.methods.outputs.sandwich import Covariance, meat_of, sandwich
-from sdcgate.methods.outputs.standardising import standard_columns
+from sdcgate.methods.outputs.standardising import as_they_are, standard_columns
 
 
 def fit_fixed_effects(data: ModelData, options: FitOptions) -> Fit:
@@ -74,12 +74,17 @@ def fit_mixed(data: ModelData, options: FitOptions) -> Fit:
         raise ModelProblemError([ModelProblem("covariance", "of a mixed model is classical")])
     groups = _groups(data, options, weightless="of a mixed model is fitted without weights")
     refuse_singular(data.design, data.values)
-    standard = standard_columns(data.values, data.design.constant)
+    covariance: FloatArray | None = None
     with fitting():
-        found = restricted_maximum(standard.values, data.outcome, groups)
-        covariance = (
-            None if found is None else observed_covariance(standard.values, data.outcome, groups, found)
-        )
+        if options.usual_search:
+            standard = as_they_are(data.values)
+            found = usual_search(standard.values, data.outcome, groups)
+            covariance = None if found is None else found.covariance
+        else:
+            standard = standard_columns(data.values, data.design.constant)
+            found = restricted_maximum(standard.values, data.outcome, groups)
+            if found is not None:
+                covariance = observed_covariance(standard.values, data.outcome, groups, found)
     if found is None or covariance is None:
         message = "the restricted likelihood of this population has no maximum; ask for another grouping"
         raise ModelProblemError([ModelProblem("formula", message)])

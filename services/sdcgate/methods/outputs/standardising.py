@@ -29,6 +29,11 @@ class StandardColumns:
         return np.asarray(back @ found @ back.T, dtype=np.float64)
 
 
+def as_they_are(values: FloatArray) -> StandardColumns:
+    """Columns that are left alone."""
+    return StandardColumns(values, np.eye(values.shape[1]))
+
+
 def standard_columns(values: FloatArray, constant: int | None) -> StandardColumns:
     """Standardised where a column needs it; without a constant column means stay as they are."""
     columns = values.shape[1]
@@ -38,7 +43,7 @@ def standard_columns(values: FloatArray, constant: int | None) -> StandardColumn
     else:
         means[constant], spreads[constant] = 0.0, 1.0
     if np.all((np.abs(means) <= WELL_SCALED) & (spreads <= WELL_SCALED) & (spreads >= 1.0 / WELL_SCALED)):
-        return StandardColumns(values, np.eye(columns))
+        return as_they_are(values)
     back = np.diag(1.0 / spreads)
     if constant is not None:
         back[constant] -= means / spreads
