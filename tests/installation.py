@@ -13,7 +13,7 @@ from sdcgate.facility.facility import Facility
 from sdcgate.facility.in_process import LocalProtection, LocalRisk
 from sdcgate.facility.pace import Pace
 from sdcgate.policy.files import BUNDLED
-from sdcgate.policy.loading import load_policies
+from sdcgate.policy.loading import load_policies, load_policy
 from sdcgate.servers.facility import open_ledger, secret
 from sdcgate.servers.settings import Settings
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -24,9 +24,13 @@ TEXT = (BUNDLED / "israel-cbs.yaml").read_text()
 class Installation:
     """A state folder as a facility leaves it, with queries and a review in its ledger."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *changes: tuple[str, str]) -> None:
+        """Its policy is the bundled one with these texts in place of others."""
         self.folder = folder
         self.settings = Settings(state_dir=folder / "state", data_root=folder, ledger_url="")
+        policies = load_policies()
+        if changes:
+            policies["israel-cbs"] = load_policy(Path(self.policy(*changes)))
         ledger, _ = open_ledger(self.settings)
         keys = self.settings.state_dir / "keys"
         engine = Engine(folder, self.settings.state_dir / "snapshots", secret(keys / "records.key"))
@@ -35,7 +39,7 @@ class Installation:
             ledger,
             LocalRisk(),
             LocalProtection(),
-            load_policies(),
+            policies,
             "israel-cbs",
             secret(keys / "boxes.key"),
         )

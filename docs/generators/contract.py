@@ -1,5 +1,6 @@
 """What the protos say: their packages, messages, comments and constraints."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -89,7 +90,7 @@ def is_required(field: Any) -> bool:
     return bool(
         rules.required
         or rules.string.min_len
-        or rules.string.pattern
+        or not re.search(rules.string.pattern, "")
         or rules.repeated.min_items
         or 0 in rules.enum.not_in
     )

@@ -69,7 +69,10 @@ def test_a_review_says_why_and_a_return_what_to_change(house):
         ("returned", {"approve": False, "note": "dots", "returned": "  "}),
     ):
         problem = house.send("POST", f"/v1/queries/{query}:review", review, "grace")
-        assert (problem.status_code, problem.json()["errors"][0]["path"]) == (400, field)
+        assert (problem.status_code, problem.json()["errors"]) == (
+            400,
+            [{"path": field, "message": "must not be blank"}],
+        )
     empty = command(house, "grace", "return", query, "--note", "dots", "--message", "")
     assert (empty.exit_code, "--message must say" in empty.stderr) == (2, True)
     assert seen(house, query, "ada")["decision"]["verdict"] == "REFERRED"

@@ -18,6 +18,10 @@ from sdcgate.ledger.removable import Content
 from sdcgate.ledger.retention import apply, plan
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
+TWO_PAIRS = (
+    "  differencing: {consequence: refuse}\n  redesign",
+    "  review: {pairs_of_eyes: 2}\n  differencing: {consequence: refuse}\n  redesign",
+)
 FIVE = {"rows": ["plan"], "columns": ["site"]}
 
 
@@ -141,6 +145,34 @@ def test_reviews_versions_and_outputs_are_replayed_at_their_places(tmp_path: Pat
         ("REFERRED", "REFERRED"): 1,
     }
     assert "queries that change: 0" in result.stdout
+    house.ledger.close()
+
+
+def test_a_review_whose_note_is_blank_as_notes_once_could_be_is_replayed(tmp_path: Path) -> None:
+    made = Installation(tmp_path)
+    house, options = made.house, pb.ResultsOptions(dataset="randhie", name="chart.png")
+    answer = house.facility.submit_results(person("portal", "portal-1"), options, b"one", Pace(60.0))
+    request = pb.ReviewQueryRequest(query=answer.outputs[0].decision.query, note=" \n")
+    assert verdict(house.facility.review_query(house.checker, request, Pace(60.0))) == "REFUSED"
+    result = made.diff("israel-cbs", "--ledger")
+    assert rows(result) == {("REFUSED", "REFUSED"): 1}
+    assert "queries that change: 0" in result.stdout
+    house.ledger.close()
+
+
+def test_what_two_checkers_approved_is_approved_by_both_again(tmp_path: Path) -> None:
+    made = Installation(tmp_path, TWO_PAIRS)
+    house, options = made.house, pb.ResultsOptions(dataset="randhie", name="chart.png")
+    answer = house.facility.submit_results(person("portal", "portal-1"), options, b"one", Pace(60.0))
+    request = pb.ReviewQueryRequest(
+        query=answer.outputs[0].decision.query, approve=True, exception=True, note="a chart of totals"
+    )
+    assert verdict(house.facility.review_query(house.checker, request, Pace(60.0))) == "REFERRED"
+    henry = person("checker", "henry")
+    assert verdict(house.facility.review_query(henry, request, Pace(60.0))) == "RELEASED"
+    two = made.policy(TWO_PAIRS)
+    assert rows(made.diff(two, "--ledger")) == {("RELEASED", "RELEASED"): 1}
+    assert rows(made.diff("israel-cbs", "--ledger")) == {("RELEASED", "RELEASED"): 1}
     house.ledger.close()
 
 

@@ -3,13 +3,12 @@
 from datetime import datetime
 
 from sdcgate.facility.access import require
-from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from sdcgate.facility.errors import Conflict, Forbidden, NotFound
 from sdcgate.facility.scope import within
 from sdcgate.ledger.comments import Comment, Comments
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.ledger.records import StoredQuery
-from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
 
@@ -24,15 +23,12 @@ class Commenting:
         """Record a comment on a referred query; one that comes again is not recorded again.
 
         Raises:
-            InvalidRequest: it says nothing.
             NotFound: there is no such query.
             Forbidden: who comments asked it himself, or his key is for other datasets.
             Conflict: it is decided.
             TooManyComments: it has as many as it may have.
         """
         require(caller, "review")
-        if not request.text.strip():
-            raise InvalidRequest([FieldProblem("text", "Write something.")])
         stored = self._ledger.query(request.query)
         if stored is None:
             raise NotFound(f"There is no query {request.query}.")

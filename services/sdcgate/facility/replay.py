@@ -14,6 +14,7 @@ from sdcgate.facility.facility import Facility
 from sdcgate.facility.in_process import scratch_facility
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.published import request_of
+from sdcgate.ledger.approvals import Approval, Approvals
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.errors import ContentRemoved
 from sdcgate.ledger.ledger import Ledger, StoredQuery, StoredSummary
@@ -73,6 +74,8 @@ class _Review:
 
     sequence: int
     stored: StoredQuery = field(compare=False)
+    first: Approval | None = field(compare=False)
+    """The approval of the first of two checkers."""
     asked: pb.Decision = field(compare=False)
 
 
@@ -109,6 +112,7 @@ def replay(
     """
     with scratch_facility(folder, engine, policies, default_policy) as facility:
         waiting: list[_Review] = []
+        approvals = Approvals(ledger)
         for summary in queries:
             if left() <= 0:
                 return
@@ -130,7 +134,8 @@ def replay(
                 yield _compared(stored, None, str(error))
                 continue
             if stored.review is not None and decision.verdict == pb.VERDICT_REFERRED:
-                heapq.heappush(waiting, _Review(stored.review.sequence, stored, decision))
+                first = approvals.of(stored.query_id) if stored.review.approve else None
+                heapq.heappush(waiting, _Review(stored.review.sequence, stored, first, decision))
             else:
                 yield _compared(stored, decision)
         while waiting and left() > 0:
@@ -158,23 +163,31 @@ def _ask(facility: Facility, stored: StoredQuery, left: Callable[[], float]) -> 
 
 
 def _reviewed(facility: Facility, waiting: _Review, left: Callable[[], float]) -> Replayed:
-    """The checker decides as he did; what he cannot approve any more stays referred."""
+    """The checkers decide as they did; what they cannot approve any more stays referred."""
     stored, review = waiting.stored, waiting.stored.review
     assert review is not None
-    request = pb.ReviewQueryRequest(
-        query=waiting.asked.query,
-        approve=review.approve,
-        note=review.note,
-        exception=review.approve,
-    )
-    checker = Caller("replayed review", Role.CHECKER, review.reviewer)
+    reviews = [(review.reviewer, review.note)]
+    if waiting.first is not None and waiting.first.reviewer != review.reviewer:
+        reviews.insert(0, (waiting.first.reviewer, waiting.first.note))
     try:
-        decision = facility.review_query(checker, request, Pace(min(left(), QUERY_SECONDS)))
-    except Conflict:
-        decision = facility.get_query(checker, waiting.asked.query).decision
+        for reviewer, note in reviews:
+            decision = _review(facility, reviewer, note, review.approve, waiting.asked.query, left)
     except FAILURES as error:
         return _compared(stored, None, str(error))
     return _compared(stored, decision)
+
+
+def _review(
+    facility: Facility, reviewer: str, note: str, approve: bool, query: str, left: Callable[[], float]
+) -> pb.Decision:
+    """What stands after one checker's review, whether or not it may be made any more."""
+    # A key each: nobody is both of two pairs of eyes.
+    checker = Caller(f"replayed review of {reviewer}", Role.CHECKER, reviewer)
+    request = pb.ReviewQueryRequest(query=query, approve=approve, note=note, exception=approve)
+    try:
+        return facility.review_query(checker, request, Pace(min(left(), QUERY_SECONDS)))
+    except Conflict:
+        return facility.get_query(checker, query).decision
 
 
 def _compared(stored: StoredQuery, now: pb.Decision | None, problem: str = "") -> Replayed:

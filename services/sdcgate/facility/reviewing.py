@@ -70,7 +70,7 @@ class Reviewing:
         A review that comes again has the outcome that was recorded.
 
         Raises:
-            InvalidRequest: it says two things at once, or not why.
+            InvalidRequest: it says two things at once.
             Conflict: the query is not referred (any more), or may not be approved so.
             Forbidden: the checker asked it himself.
         """
@@ -129,11 +129,8 @@ class Reviewing:
 
 
 def _problems(request: pb.ReviewQueryRequest) -> list[FieldProblem]:
+    """What contradicts itself. That texts are not blank the proto says: old records may hold blank ones."""
     found = []
-    if not request.note.strip():
-        found.append(FieldProblem("note", "Say why."))
-    if request.returned and not request.returned.strip():
-        found.append(FieldProblem("returned", "Say what the researcher is to change."))
     if request.approve and request.returned:
         found.append(FieldProblem("returned", "A query that is approved is not returned."))
     if request.take_back and (request.approve or request.returned or request.exception):

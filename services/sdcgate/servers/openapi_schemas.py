@@ -5,6 +5,7 @@ every field except unset messages, unset `optional` fields and unspecified enums
 ways has a schema each way, the answer's named `...Answer`.
 """
 
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -217,7 +218,7 @@ def _needed(field: Any) -> bool:
     if rules.required or field.has_presence:
         return bool(rules.required)
     least = rules.string.min_len or rules.repeated.min_items or rules.uint32.gte
-    return bool(least or rules.string.pattern or 0 in rules.enum.not_in)
+    return bool(least or not re.search(rules.string.pattern, "") or 0 in rules.enum.not_in)
 
 
 def _limits(rules: Any, field: Any) -> Schema:

@@ -17,6 +17,8 @@ from sdcgate.wire.unknown_fields import unknown_fields
 from sdcgate_proto.buf.validate import validate_pb2
 
 _VALIDATOR = protovalidate.Validator()
+_NOT_BLANK = (r"pattern `\S`", r"pattern `^$|\S`")
+"""How the message of a blank text ends: the patterns that ask for one character that is none."""
 
 
 def violations(message: Message) -> list[FieldProblem]:
@@ -105,7 +107,12 @@ def _bounded(descriptor: Any) -> tuple[_Bounded, ...]:
 
 
 def _words(violation: protovalidate.ViolationPb, descriptor: Any) -> str:
-    """What is wrong; of an enum the names that are taken, as numbers tell nobody what to send."""
+    """What is wrong; of an enum the names that are taken, as numbers tell nobody what to send.
+
+    Nor does the pattern of texts that are not blank.
+    """
+    if violation.rule_id == "string.pattern" and violation.message.endswith(_NOT_BLANK):
+        return "must not be blank"
     if violation.rule_id.startswith("enum.") and violation.field is not None:
         enum = None
         for element in violation.field.elements:
