@@ -1,5 +1,7 @@
 """A review over REST and by command: opened, commented on, returned, refused; never by who asked."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -59,6 +61,27 @@ def test_a_query_is_returned_by_command(house):
     assert returned.stdout.splitlines()[0] == f"REFUSED  {query}"
     assert "Ask the table." in returned.stdout
     assert query not in command(house, "grace", "list").stdout
+
+
+def test_who_hands_in_what_was_returned_again_is_told_what_to_change(house, tmp_path):
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job/f.png").write_bytes(CHART)
+    words = ["check", str(tmp_path / "job"), "--dataset", "randhie", "--acro-out"]
+    environment = {"SDCGATE_URL": str(house.http.base_url), "SDCGATE_API_KEY": house.keys["ada"]}
+    first = CliRunner().invoke(main, [*words, str(tmp_path / "first")], env=environment).stdout.split()[1]
+    returned = command(house, "grace", "return", first, "--note", "dots", "--message", "Ask the table.")
+    assert returned.exit_code == 0
+    again = CliRunner().invoke(main, [*words, str(tmp_path / "again")], env=environment).stdout
+    assert again.splitlines() == [
+        f"REFUSED  {first}  file  f.png  (answered before)",
+        "  REVIEW: An output checker has returned this query to you.",
+        "    Ask the table.",
+    ]
+    written = json.loads((tmp_path / "again/results.json").read_text())["results"]["output_0"]
+    said = "An output checker has returned this query to you. Ask the table."
+    assert written["comments"] == [f"REVIEW: {said}"]
+    assert written["summary"] == f"fail; REFUSED {first} {said}"
+    assert (tmp_path / "again/output_0.txt").read_text() == f"REFUSED {first} {said}\n"
 
 
 def test_a_review_says_why_and_a_return_what_to_change(house):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from sdcgate_client.answer import ABSENT, PERTURBED, PUBLISHED, WITHHELD, Answer, Figure, Table
+from sdcgate_client.answer import ABSENT, PERTURBED, PUBLISHED, WITHHELD, Answer, Figure, Reason, Table
 from sdcgate_client.results import JudgedResult, Results
 from sdcgate_client.statistics import Statistic
 
@@ -90,7 +90,7 @@ def _written(place: Path, uid: str, output: JudgedResult, source: Path | None) -
         "summary": html.escape(f"{VERDICTS[status]}; {_why(answer)}", quote=False),
         "timestamp": answer.decided or datetime.now(UTC).isoformat(),
         "comments": [
-            html.escape(f"{reason.code}: {reason.message}", quote=False) for reason in answer.reasons
+            html.escape(f"{reason.code}: {_told(reason)}", quote=False) for reason in answer.reasons
         ],
         "exception": "",
         "fair": {},
@@ -98,8 +98,13 @@ def _written(place: Path, uid: str, output: JudgedResult, source: Path | None) -
 
 
 def _why(answer: Answer) -> str:
-    reasons = " ".join(reason.message for reason in answer.reasons)
+    reasons = " ".join(map(_told, answer.reasons))
     return f"{answer.verdict} {answer.query} {reasons}".strip()
+
+
+def _told(reason: Reason) -> str:
+    """What is the matter and what to do: of an output that was returned only the latter says what is wrong."""
+    return f"{reason.message} {reason.suggestion}".strip()
 
 
 def _copied(place: Path, uid: str, output: JudgedResult, source: Path) -> Iterator[str]:

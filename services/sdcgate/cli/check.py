@@ -80,12 +80,16 @@ def _submit(
 
 
 def result_lines(output: "JudgedResult") -> list[str]:
-    """The verdict on an output, and its reasons."""
+    """The verdict on an output, its reasons, and what to do: of one that was returned what the checker says."""
     name = ": ".join(part for part in (output.name, output.part) if part)
     answer = output.answer
     again = "  (answered before)" if answer.repeated else ""
     lines = [f"{answer.verdict}  {answer.query}  {output.read_as.lower()}  {printable(name)}{again}"]
-    return lines + [f"  {reason.code}: {printable(reason.message)}" for reason in answer.reasons]
+    for reason in answer.reasons:
+        lines.append(f"  {reason.code}: {printable(reason.message)}")
+        if reason.suggestion:
+            lines.append(f"    {printable(reason.suggestion)}")
+    return lines
 
 
 def printable(text: str) -> str:
