@@ -103,7 +103,7 @@ def _why(answer: Answer) -> str:
 
 
 def _told(reason: Reason) -> str:
-    """What is the matter and what to do: of an output that was returned only the latter says what is wrong."""
+    """What is the matter and what to do: of a returned output only the latter says what is wrong."""
     return f"{reason.message} {reason.suggestion}".strip()
 
 

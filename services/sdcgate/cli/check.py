@@ -80,7 +80,7 @@ def _submit(
 
 
 def result_lines(output: "JudgedResult") -> list[str]:
-    """The verdict on an output, its reasons, and what to do: of one that was returned what the checker says."""
+    """The verdict on an output, its reasons, and what to do: of a returned one what the checker says."""
     name = ": ".join(part for part in (output.name, output.part) if part)
     answer = output.answer
     again = "  (answered before)" if answer.repeated else ""
