@@ -4,9 +4,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import yaml
 from sqlalchemy import select
 
-from house import person, table_request, with_randhie
+from house import COPY, RANDHIE, person, table_request, with_randhie
+from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import record_of
@@ -331,6 +333,34 @@ def test_a_key_for_some_datasets_and_projects_is_for_no_others(tmp_path):
     ):
         with pytest.raises(Forbidden, match="census only"):
             refused()
+
+
+def test_pages_of_a_key_for_some_datasets_are_full_and_name_no_query_of_others(tmp_path):
+    house = with_randhie(tmp_path)
+    described = {**yaml.safe_load(RANDHIE.read_text()), "name": "copy", "source": "copy", **COPY}
+    house.engine.register(parse_descriptor(described))
+    own, others = [], []
+    for row in ("site", "female", "child"):
+        own.append(house.ask(rows=[row]).decision.query)
+        others.append(house.ask(dataset="copy", rows=[row]).decision.query)
+    limited = replace(house.checker, scope=Scope(datasets=("randhie",)))
+    first = house.facility.list_queries(limited, facility_pb2.ListQueriesRequest(page_size=2))
+    assert [one.query for one in first.queries] == own[:0:-1]
+    assert first.next_page_token == own[1]
+    rest = facility_pb2.ListQueriesRequest(page_size=2, page_token=first.next_page_token)
+    last = house.facility.list_queries(limited, rest)
+    assert ([one.query for one in last.queries], last.next_page_token) == (own[:1], "")
+
+
+def test_a_token_that_no_page_gave_is_an_error_and_no_empty_page(tmp_path):
+    facility = with_randhie(tmp_path).facility
+    for list_them, request in (
+        (facility.list_queries, facility_pb2.ListQueriesRequest(page_token="q-01")),
+        (facility.admissions.listed, admission_pb2.ListAdmissionsRequest(page_token="zz")),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            list_them(STEFAN if list_them == facility.admissions.listed else AUDREY, request)
+        assert [problem.path for problem in refused.value.problems] == ["page_token"]
 
 
 def test_an_auditor_reads_all_queries_as_their_researchers_do_and_decides_nothing(tmp_path):

@@ -11,6 +11,7 @@ from ulid import ULID
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.access import require
 from sdcgate.facility.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from sdcgate.facility.pages import no_such_page
 from sdcgate.facility.scope import within
 from sdcgate.ledger import admissions as records
 from sdcgate.ledger.credentials import Caller, Role
@@ -106,10 +107,16 @@ class Admissions:
         return None
 
     def listed(self, caller: Caller, request: pb.ListAdmissionsRequest) -> pb.ListAdmissionsResponse:
-        """One's own admissions and those one has requested; to who may see all of them, all."""
+        """One's own admissions and those one has requested; to who may see all of them, all.
+
+        Raises:
+            InvalidRequest: the token is of no page.
+        """
         require(caller, "read_admissions")
         size = request.page_size or 100
         states = {pb.AdmissionState.Name(state).removeprefix("ADMISSION_STATE_") for state in request.states}
+        if request.page_token and self._records.get(request.page_token) is None:
+            raise no_such_page()
         response = pb.ListAdmissionsResponse()
         for one in self._records.after(request.page_token):
             mine = caller.researcher in (*one.request.researchers, one.request.requested_by)

@@ -9,10 +9,11 @@ from sdcgate.facility.asked import without_facts
 from sdcgate.facility.commenting import Commenting, looks_as_checker
 from sdcgate.facility.errors import NotFound
 from sdcgate.facility.other_version_view import OtherVersionView
+from sdcgate.facility.pages import no_such_page
 from sdcgate.facility.query_ids import moment_of
 from sdcgate.facility.recording import Recorder, record_of
 from sdcgate.facility.results.deciding import seen_files
-from sdcgate.facility.scope import in_scope, within
+from sdcgate.facility.scope import within
 from sdcgate.ledger.approvals import Approvals
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.ledger.errors import ContentRemoved
@@ -97,15 +98,24 @@ class SeenQueries:
         return stored
 
     def listed(self, caller: Caller, request: pb.ListQueriesRequest) -> pb.ListQueriesResponse:
-        """Queries, the newest first: a researcher's own, or all for checkers and auditors."""
+        """Queries, the newest first: a researcher's own, or all for checkers and auditors.
+
+        Of the datasets that a key is for, so that its pages are full ones.
+
+        Raises:
+            InvalidRequest: the token is of no page.
+        """
         require(caller, "read_queries")
+        token = request.page_token
+        if token and not self._ledger.has_query(token):
+            raise no_such_page()
         size = request.page_size or 100
         verdicts = {pb.Verdict.Name(verdict).removeprefix("VERDICT_") for verdict in request.verdicts}
         researcher = None if caller.role in SEE_ALL_QUERIES else caller.researcher
-        found = self._ledger.queries(researcher, verdicts, size + 1, request.page_token or None)
+        found = self._ledger.queries(researcher, verdicts, size + 1, token or None, caller.scope.datasets)
         response = pb.ListQueriesResponse()
         for stored in found[:size]:
-            if not may_see(caller, stored) or not in_scope(caller, stored.dataset):
+            if not may_see(caller, stored):
                 continue
             summary = response.queries.add(
                 query=stored.query_id,

@@ -318,14 +318,24 @@ class Ledger:
         return found
 
     def queries(
-        self, researcher: str | None, verdicts: Collection[str], limit: int, before: str | None = None
+        self,
+        researcher: str | None,
+        verdicts: Collection[str],
+        limit: int,
+        before: str | None = None,
+        datasets: Collection[str] = (),
     ) -> list[StoredSummary]:
         """Queries, the newest first: of one researcher or all, of these verdicts or any, older than `before`.
 
-        Empty where `before` is no query.
+        Of these datasets or any. Empty where `before` is no query.
         """
         with database.reading(self._engine) as connection:
-            return reading.summaries(connection, researcher, verdicts, limit, before)
+            return reading.summaries(connection, researcher, verdicts, limit, before, datasets)
+
+    def has_query(self, query_id: str) -> bool:
+        """Whether there is such a query."""
+        with database.reading(self._engine) as connection:
+            return reading.is_query(connection, query_id)
 
     def releases(self, source: str, after_sequence: int = 0) -> list[StoredRelease]:
         """Everything that left or was withheld of a source after a sequence, in order.

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, select, union_all
+from sqlalchemy import Connection, Row, bindparam, exists, func, select, union_all
 
 from sdcgate.ledger import certificates
 from sdcgate.ledger.certificates import Certificate
@@ -343,9 +343,14 @@ def _data(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, bytes
 
 
 def summaries(
-    connection: Connection, researcher: str | None, verdicts: Collection[str], limit: int, before: str | None
+    connection: Connection,
+    researcher: str | None,
+    verdicts: Collection[str],
+    limit: int,
+    before: str | None,
+    datasets: Collection[str],
 ) -> list[StoredSummary]:
-    """Queries, the newest first."""
+    """Queries, the newest first; of any dataset where none is named."""
     verdict = func.coalesce(reviews.c.verdict, queries.c.verdict)
     names = [name for name in StoredSummary.__dataclass_fields__ if name not in {"verdict", "decided_at"}]
     statement = (
@@ -358,11 +363,18 @@ def summaries(
         statement = statement.where(queries.c.researcher == researcher)
     if verdicts:
         statement = statement.where(verdict.in_(sorted(verdicts)))
+    if datasets:
+        statement = statement.where(queries.c.dataset.in_(sorted(datasets)))
     if before is not None:
         earlier = select(queries.c.sequence).where(queries.c.query_id == before).scalar_subquery()
         statement = statement.where(queries.c.sequence < earlier)
     rows = connection.execute(statement).mappings()
     return [StoredSummary(**{**row, "decided_at": timestamp_of(row["decided_at"])}) for row in rows]
+
+
+def is_query(connection: Connection, query_id: str) -> bool:
+    """Whether there is such a query."""
+    return bool(connection.scalar(select(exists().where(queries.c.query_id == query_id))))
 
 
 def releases_after(connection: Connection, key_ring: KeyRing, source: str, after: int) -> list[StoredRelease]:
