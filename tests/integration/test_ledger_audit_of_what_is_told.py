@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from home_panel import HERS, HOLDINGS, HOUSEHOLDS, Panel
-from house import House, build, people_descriptor, verdict
+from house import House, build, cells, people_descriptor, verdict
 from installation import TEXT
 from sdcgate.cli.ledger_audit import describe
 from sdcgate.facility.ledger_audit import SourceAudit, audit_source
@@ -191,6 +191,20 @@ def test_versions_in_which_enough_changed_are_proved(tmp_path):
     audit = audited(panel.house)
     assert (audit.refuted, audit.proved) == (False, True)
     assert [(pair.compared, pair.cells) for pair in audit.versions] == [(True, ())]
+
+
+def test_a_figure_of_one_version_that_the_other_withholds_is_not_said_to_tell_who_changed(tmp_path):
+    panel = Panel(tmp_path, **HOUSEHOLDS)
+    panel.register()
+    table = {"columns": ["place"], "figures": ["UNITS"]}
+    assert cells(panel.ask(**table))["f", "a"] == (148,)
+    panel.register(joined=12, homes=12, far=4)
+    assert cells(panel.ask(**table))["f", "a"] == (None,), "eight of those who came are women of a"
+    audit = audited(panel.house)
+    assert not audit.refuted
+    told = [line for line in describe(audit).splitlines() if line.startswith("  UNPROVED: ")]
+    why = "too few changed; it is known of one version only, and withheld of the other"
+    assert told == [f"  UNPROVED: counts of {cell}: {why}" for cell in ("place a", "place a, sex f")]
 
 
 def test_what_a_publication_of_the_next_version_tells_of_the_one_before_is_said(tmp_path):

@@ -9,7 +9,7 @@ from sdcgate.cli.connection import FAILED, give_up, told
 if TYPE_CHECKING:
     from sdcgate.facility.audited_quantities import AuditedQuantity
     from sdcgate.facility.ledger_audit import AuditedNoise, SourceAudit
-    from sdcgate.facility.versions_audit import AuditedVersions
+    from sdcgate.facility.versions_audit import AuditedVersions, ChangedBox
     from sdcgate.methods.tables.joint_history import AuditedBox, Term
 
 MOST_TERMS = 12
@@ -118,12 +118,21 @@ def _of_versions(audited: "AuditedVersions", quantities: "tuple[AuditedQuantity,
     words = next(one.words for one in quantities if one.dataset is second)
     for cell in audited.cells:
         what = f"{cell.standing.name}: {cell.quantity} of {words(cell.box)}"
-        if cell.was is None or cell.now is None:
+        if cell.standing is Standing.UNPROVED:
+            lines.append(f"  {what}: {_unproved(cell)}")
+        elif cell.was is None or cell.now is None:
             lines.append(f"  {what}: what few changed follows from what has left")
         else:
             told_ = f"{cell.now:{SHOWN}} - {cell.was:{SHOWN}} = {cell.now - cell.was:{SHOWN}}"
             lines.append(f"  {what}: {told_}, of too few who changed")
     return lines
+
+
+def _unproved(cell: "ChangedBox") -> str:
+    """Why it may be that few who changed are told, and no more."""
+    if cell.was is None and cell.now is None:
+        return "it differs from a figure that left by a group in which too few changed"
+    return "too few changed; it is known of one version only, and withheld of the other"
 
 
 def _of_noise(noise: "AuditedNoise") -> list[str]:
