@@ -63,6 +63,11 @@ class Knowledge:
         """He knows a figure of a box from elsewhere."""
         self.rows.append(Row(((1.0, quantity, box),), value - within, value + within))
 
+    def tell_each(self, quantity: str, box: Box, each: float, within: float = 0.0) -> None:
+        """He knows what everybody in a box has, so that their sum is so many times their number."""
+        for bound, low, high in ((each - within, 0.0, np.inf), (each + within, -np.inf, 0.0)):
+            self.rows.append(Row(((1.0, quantity, box), (-bound, COUNT, box)), low, high))
+
     def _figure(self, heard: Heard, codes: tuple[str, ...], box: Box, figure: str, value: float) -> None:
         statistic, _, measure = figure.partition(":")
         half = self._half

@@ -8,16 +8,21 @@ from attack.claims import NOTHING, SUM, Claim, attack, exactly
 from attack.hearing import Needs
 from attack.knowledge import COUNT, WEIGHT
 from attack.populations import (
+    CHILDREN,
     COALITION,
     DOMINATED,
     EQUAL,
+    FAMILIES,
     NEGATIVE,
     census,
     earners,
     families,
     firms,
+    granted,
     ill,
+    paid,
     panel,
+    parents,
     singletons,
     traders,
 )
@@ -186,6 +191,61 @@ def reweighting(api: Api) -> Claim:
     known = listen(api, weighted, {"rows": ["town"], "figures": ["WEIGHTED_UNITS"]})
     least, most = known.interval(WEIGHT, FEW)
     return Claim(math.ceil(least / 110 - 0.01), math.floor(most / 110 + 0.01)) if most < 1e6 else NOTHING
+
+
+CHILDLESS: Box = {"town": ("t1",), "children": ("0",)}
+"""Eight people."""
+WIDOWED: Box = {"town": ("t1",), "widowed": ("yes",)}
+"""Five people."""
+
+
+@attack("A measure that is a variable", parents, number(CHILDLESS))
+def sums_of_codes(api: Api) -> Claim:
+    """Counts by number of children, and sums of these numbers: two equations of the same counts."""
+    by_town = {"rows": ["town"], "figures": ["UNITS", "SUM:offspring"]}
+    known = listen(api, {"rows": ["town"], "columns": ["children"]}, by_town)
+    for town in FAMILIES:
+        for children in CHILDREN:
+            known.tell_each("offspring", {"town": (town,), "children": (children,)}, float(children))
+    return known.count(CHILDLESS)
+
+
+@attack("A sum of ones", parents, number(WIDOWED))
+def sum_of_ones(api: Api) -> Claim:
+    """A measure is 1 for the widowed and 0 for others: nobody contributes much, and the sum is a count."""
+    api.ask(rows=["town"], columns=["widowed"])
+    return exactly(api.ask(rows=["town"], figures=["UNITS", "SUM:widows"]).shown("t1", figure="SUM:widows"))
+
+
+OF_KIND_D: Box = {"town": ("t1",), "kind": ("d",)}
+"""Fourteen people, of whom one has nearly all."""
+NOT_OF_KIND_D: dict[str, Any] = {"rows": ["town"], "filter": {"kind": ["a", "b", "c"]}}
+
+
+@attack("A measure in another unit", paid, total("monthly", OF_KIND_D), of=SUM)
+def another_unit(api: Api) -> Claim:
+    """What all of a town earn in a month, and all but fourteen of them in a year."""
+    every = api.ask(rows=["town"], figures=["UNITS", "SUM:monthly"]).shown("t1", figure="SUM:monthly")
+    others = api.ask(**NOT_OF_KIND_D, figures=["UNITS", "SUM:yearly"]).shown("t1", figure="SUM:yearly")
+    return _less(every, None if others is None else others / 12)
+
+
+@attack(
+    "A dominated part by the whole and the other", granted, total("earned", OF_KIND_D), of=SUM, needs=Needs(2)
+)
+def dominated_part(api: Api) -> Claim:
+    """What all of a town earn; of all but fourteen what they have, and their grants."""
+    every = api.ask(rows=["town"], figures=["UNITS", "SUM:earned"]).shown("t1", figure="SUM:earned")
+    had, grants = (
+        api.ask(**NOT_OF_KIND_D, figures=["UNITS", f"SUM:{name}"]).shown("t1", figure=f"SUM:{name}")
+        for name in ("had", "grants")
+    )
+    return _less(every, None if had is None or grants is None else had - grants)
+
+
+def _less(whole: float | None, part: float | None) -> Claim:
+    """A difference, give or take what rounding takes."""
+    return NOTHING if whole is None or part is None else Claim(whole - part - 0.2, whole - part + 0.2)
 
 
 @attack("The only one who answered", census, total("bonus", SILENT), of=SUM, needs=Needs(2))

@@ -77,6 +77,88 @@ def census() -> World:
     return World(made, CENSUS, ("income", "hours", "bonus"))
 
 
+DRAWN = {
+    ("t1", "k1"): 41, ("t1", "k2"): 38, ("t1", "k3"): 5, ("t2", "k1"): 44, ("t2", "k2"): 33,
+    ("t2", "k3"): 13, ("t3", "k1"): 36, ("t3", "k2"): 58, ("t3", "k3"): 40,
+}  # fmt: skip
+
+
+@cache
+def drawn() -> World:
+    """A sample by town and trade, with a weight that each town has of its own: five of trade k3 are of t1."""
+    rows = [cell for cell, number in DRAWN.items() for _ in range(number)]
+    made = pd.DataFrame(rows, columns=["town", "trade"])
+    made["weight"] = made["town"].map({"t1": 103.37, "t2": 117.91, "t3": 131.05})
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    return World(made, (Variable("town", ("t1", "t2", "t3")), Variable("trade", ("k1", "k2", "k3"))))
+
+
+@cache
+def paid() -> World:
+    """Fourteen of t1 are of kind d, and one of these has nearly all that they earn: by month and by year.
+
+    What somebody has in all is that and, as much as ever, a grant.
+    """
+    rng = np.random.default_rng(5)
+    of_others = [
+        (town, "abc"[number % 3]) for town, size in (("t1", 120), ("t2", 150)) for number in range(size)
+    ]
+    made = pd.DataFrame([*of_others, *[("t1", "d")] * 14], columns=["town", "kind"])
+    few = (made.kind == "d").to_numpy()
+    made["monthly"] = np.round(
+        np.where(few, rng.uniform(100, 200, len(made)), rng.uniform(1000, 4000, len(made))), 2
+    )
+    made.loc[made.index[few][0], "monthly"] = 90_000.0
+    made["yearly"] = np.round(12 * made["monthly"], 2)
+    made["earned"] = made["monthly"]
+    made["grants"] = np.round(rng.uniform(200, 900, len(made)), 2)
+    made["had"] = np.round(made["earned"] + made["grants"], 2)
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    variables = (Variable("town", ("t1", "t2")), Variable("kind", tuple("abcd")))
+    return World(made, variables, ("monthly", "yearly"), most=2e6)
+
+
+@cache
+def granted() -> World:
+    """The same people; what they have is what they earn and a grant."""
+    return replace(paid(), measures=("earned", "grants", "had"))
+
+
+CHILDREN = ("0", "1", "2", "3")
+FAMILIES = {
+    "t1": (8, 12, 13, 30), "t2": (40, 32, 53, 30), "t3": (44, 32, 33, 51),
+}  # fmt: skip
+"""How many have none, one, two or three children."""
+
+
+@cache
+def parents() -> World:
+    """People by town and number of children, which is a variable and, as `offspring`, a measure.
+
+    So is whether they are widowed: five of t1 are, and a third elsewhere.
+    """
+    rows = [
+        (town, children)
+        for town, counts in FAMILIES.items()
+        for children, count in zip(CHILDREN, counts, strict=True)
+        for _ in range(count)
+    ]
+    made = pd.DataFrame(rows, columns=["town", "children"])
+    place = made.groupby("town").cumcount()
+    made["widowed"] = np.where(np.where(made.town == "t1", place < 5, place % 3 == 0), "yes", "no")
+    made["offspring"] = made["children"].astype(float)
+    made["widows"] = (made["widowed"] == "yes").astype(float)
+    made["sex"] = np.where(place % 2 == 0, "f", "m")
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    variables = (
+        Variable("town", tuple(FAMILIES)),
+        Variable("children", CHILDREN),
+        Variable("widowed", ("yes", "no")),
+        Variable("sex", ("f", "m")),
+    )
+    return World(made, variables, ("offspring", "widows"), most=3.0)
+
+
 def one_more(world: World, **person: object) -> World:
     """The same people and one more: the file a year later."""
     like = world.records.iloc[[0]].assign(**person)

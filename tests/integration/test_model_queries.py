@@ -448,6 +448,7 @@ def test_a_dummy_for_a_single_person_does_not_pass(tmp_path) -> None:
             "id": range(200),
             # 2 and 1: the one who has a 1 among zeros is withheld in the table of the sums already.
             "one": [2] + [1] * 199,
+            "other": [1] * 199 + [2],
             "x": rng.normal(size=200).round(2),
             "y": rng.normal(size=200).round(2),
         }
@@ -458,7 +459,7 @@ def test_a_dummy_for_a_single_person_does_not_pass(tmp_path) -> None:
     numbers = [{"name": name, "decimals": 2, **bounds} for name in ("x", "y", "one")]
     variable = {
         "name": "dummy",
-        "column": "one",
+        "column": "other",
         "identifying": "NO",
         "levels": [{"codes": [{"code": "1"}, {"code": "2"}]}],
     }

@@ -38,7 +38,12 @@ def additive_measures(
 
 
 def _relations(names: Sequence[str], columns: FloatArray, steps: FloatArray) -> set[tuple[str, ...]]:
-    """Sets of columns that add up, up to the rounding of each, after they were weighted."""
+    """Sets of columns that add up, up to the rounding of each, after they were weighted.
+
+    Deviations from means do where the columns add up to a constant: of age and year of birth one is told by
+    the other and the number of people.
+    """
+    columns = columns - columns.mean(axis=0)
     sizes = np.sqrt(np.square(columns).mean(axis=0))
     filled = np.flatnonzero(sizes > 0)
     scaled = columns[:, filled] / sizes[filled]
@@ -66,7 +71,7 @@ def _reduced(rows: FloatArray) -> FloatArray:
 
 
 def _adds_up(columns: FloatArray, steps: FloatArray) -> bool:
-    """Whether the first column is a weighted sum of the others in every record, but for rounding."""
+    """Whether the first column is a weighted sum of the others and a constant, but for rounding."""
     weights = np.linalg.lstsq(columns[:, 1:], columns[:, 0], rcond=None)[0]
-    off = np.abs(columns[:, 0] - columns[:, 1:] @ weights)
-    return bool(off.max() <= steps[0] + np.abs(weights) @ steps[1:])
+    off = columns[:, 0] - columns[:, 1:] @ weights
+    return bool(np.ptp(off) / 2 <= steps[0] + np.abs(weights) @ steps[1:])

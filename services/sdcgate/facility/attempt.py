@@ -326,7 +326,7 @@ class Attempt:
         """Cells in unsafe differences with earlier releases: by filters only, and by detail."""
         tables = [
             (quantity, self.known.of(quantity.quantity).published)
-            for quantity in self.new
+            for quantity in (*self.new, *self.implied.tables)
             if not quantity.quantity.startswith(WEIGHTED_PREFIX)
         ]
         found = unsafe_differences(tables, inspector, self.implied.names)

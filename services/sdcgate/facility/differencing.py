@@ -63,7 +63,7 @@ def unsafe_differences(
     asked = [
         (
             [difference.region for difference in look.differences],
-            [*(measure.name for measure in look.new.facts.measures), *implied],
+            [*dict.fromkeys((*(measure.name for measure in look.new.facts.measures), *implied))],
         )
         for look in looks
     ]

@@ -40,6 +40,10 @@ class FewValued:
             return occurring.bit_count() <= FEW_VALUES
         return self._kept(dataset, name)
 
+    def measure(self, dataset: Dataset, name: str) -> bool:
+        """Whether a measure has few values in the whole dataset. Raises ComputationFailed."""
+        return self._kept(dataset, name)
+
     def _has_few(self, dataset: Dataset, measure: str) -> bool:
         profile = dataset.profiles[measure]
         if profile.maximum - profile.minimum < FEW_VALUES:

@@ -74,6 +74,8 @@ class Implied:
     unsafe: BoolArray | None = field(default=None, repr=False)
     """Cells that break a rule in one of them, or were withheld in it before; None where there are none."""
     findings: tuple[Finding, ...] = field(default=(), repr=False)
+    tables: tuple[ReleasedTable, ...] = field(default=(), repr=False)
+    """What the table would be if it showed them, as though all of it left."""
     amounts: FloatArray | None = field(default=None, repr=False)
     """The largest absolute sum in each cell of any of them that follows from the table's own; else 0."""
 
@@ -121,9 +123,11 @@ def judge_implied(
     facts = replace(computed.facts, measures=tuple(beside(names)))
     findings = tuple(one for one in inspector.judge(facts) if one.measure in names)
     unsafe, amounts = unsafe_cells(findings, len(facts)), np.zeros(len(facts))
-    for table in as_if_published(plan, computed.axes, facts):
+    shown = as_if_published(plan, computed.axes, facts)
+    for table in shown:
         for measure in table.facts.measures:
             unsafe |= known.of(measure.name).withheld_before(table)
             follows = known_by_others(plan.dataset, table, known, inspector.pulse, plan.measures)
             amounts = np.maximum(amounts, np.where(follows, np.abs(measure.sums), 0.0))
-    return Implied(names, unsafe, findings, amounts)
+    tables = tuple(table for table in shown if table.quantity in names)
+    return Implied(names, unsafe, findings, tables, amounts)

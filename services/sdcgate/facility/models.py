@@ -9,6 +9,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.charges import cells_told
+from sdcgate.facility.coded_measures import CodedMeasures
 from sdcgate.facility.deciding_variables import DecidingVariables
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.few_valued import FewValued
@@ -156,6 +157,7 @@ class ModelWay:
         """`whole` is a judge that refuses what would have to be protected."""
         self._engine = engine
         self._idle = IdleColumns(engine)
+        self._coded = CodedMeasures(engine)
         self._deciding = DecidingVariables(engine)
         self._few_valued = FewValued(engine)
         self._moments = PopulationMoments(engine)
@@ -186,7 +188,9 @@ class ModelWay:
             if refusal is not None:
                 return Refusal(refusal.consequence, _of_model(refusal.reasons, plan), ())
         known = self._idle.reasons(plan.dataset, plan.valid, plan.levels) or self._deciding.reasons(plan)
-        return Refusal(Consequence.REFUSE, tuple(known), ()) if known else None
+        if known:
+            return Refusal(Consequence.REFUSE, tuple(known), ())
+        return self._coded.refusal(plan.dataset, plan.policy, plan.valid)
 
     def compute(self, plan: ModelPlan) -> ModelInHand:
         """Step 3: the tables that the model implies."""

@@ -10,6 +10,7 @@ import numpy as np
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.alike_groups import alike_groups
+from sdcgate.facility.coded_measures import CodedMeasures
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.findings import consequence_of
 from sdcgate.facility.fitting_room import FittingRoom, nothing
@@ -101,6 +102,7 @@ class StatisticWay:
     ) -> None:
         self._engine = engine
         self._idle = IdleColumns(engine)
+        self._coded = CodedMeasures(engine)
         self._judge = judge
         self._risk = risk
         self._room = room
@@ -129,7 +131,9 @@ class StatisticWay:
             return Refusal(refusal.consequence, refusal.reasons, ())
         vary = _have_to_vary(plan)
         idle = self._idle.reasons(plan.dataset, plan.measures, plan.counted, vary)
-        return Refusal(Consequence.REFUSE, tuple(idle), ()) if idle else None
+        if idle:
+            return Refusal(Consequence.REFUSE, tuple(idle), ())
+        return self._coded.refusal(plan.dataset, plan.policy, plan.measures)
 
     def compute(self, plan: StatisticPlan, left: Callable[[], float]) -> StatisticInHand:
         """Step 3: the table that the statistic says something of, and the statistic.

@@ -7,6 +7,7 @@ from sdcgate.facility import datasets
 from sdcgate.facility.asked import Asked, asked_output, asked_table
 from sdcgate.facility.binding import Unbound, bind
 from sdcgate.facility.charges import cells_told
+from sdcgate.facility.coded_measures import CodedMeasures
 from sdcgate.facility.decisions import decided, excepted, unbound
 from sdcgate.facility.errors import Conflict
 from sdcgate.facility.judging import Judge
@@ -38,6 +39,7 @@ class TableQueries:
         road: Road,
     ) -> None:
         self._engine = engine
+        self._coded = CodedMeasures(engine)
         self._judge = judge
         self._redesigner = redesigner
         self._versions = versions
@@ -130,7 +132,10 @@ class TableQueries:
         printed: FigureComparison | None = None,
     ) -> Answered:
         """Answer for a table that was asked for, or an output that is bound to it."""
-        refusal = refuse_without_data(plan, submitted=output is not None or printed is not None)
+        submitted = output is not None or printed is not None
+        refusal = refuse_without_data(plan, submitted) or self._coded.refusal(
+            plan.dataset, plan.policy, plan.measures
+        )
         return self._road.answer(
             caller,
             asked,

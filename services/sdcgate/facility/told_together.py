@@ -61,7 +61,8 @@ class Together:
                 known[quantity.quantity] |= before.derivable(quantity, self.still_time, empty)
             if quantity.facts.measures:
                 groups = known_by_others(self.plan.dataset, quantity, left, self.still_time)
-                known[quantity.quantity] |= groups
+                # Measures may add up to a constant for everybody: then it takes how many they are, too.
+                known[quantity.quantity] |= groups & known[COUNTS]
         return known
 
     def reveals(self, left: Sequence[ReleasedTable]) -> bool:

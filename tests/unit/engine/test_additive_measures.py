@@ -46,6 +46,14 @@ def test_what_only_nearly_adds_up_is_known_if_it_is_declared():
     assert found(measures, all=("drugs", "visits")) == (("all", "drugs", "visits"),)
 
 
+def test_measures_that_add_up_to_a_constant_are_found():
+    age = np.floor(VISITS)
+    assert found({"age": age, "visits": VISITS, "born": 2020 - age}) == (("age", "born"),)
+    assert found({"all": DRUGS + VISITS + 100, "drugs": DRUGS, "visits": VISITS}) == (
+        ("all", "drugs", "visits"),
+    )
+
+
 def test_measures_that_are_only_correlated_are_no_relation():
     assert found({"drugs": DRUGS, "squared": DRUGS**2, "visits": VISITS, "nothing": np.zeros(200)}) == ()
 
