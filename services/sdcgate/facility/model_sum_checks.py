@@ -99,7 +99,7 @@ class SumChecks:
             people.units,
             people.records,
             len(estimate.names),
-            estimate.residual_degrees,
+            estimate.free_degrees,
             columns,
             tuple(self._of_term(term) for term in design.terms),
             influence.leverage,

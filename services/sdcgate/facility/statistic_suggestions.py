@@ -20,6 +20,8 @@ def suggested(code: ReasonCode, plan: StatisticPlan) -> str:
     if code is ReasonCode.EXTREME_VALUE:
         return OUTERMOST
     ways = [*_other_groups(plan), *_other_population(plan)]
+    if plan.errors and code is ReasonCode.IMPLIED_TABLE:
+        ways.insert(0, "ask it without errors")
     if code is ReasonCode.MODAL_SHARE and (finer := _finer(plan)):
         ways.insert(0, finer)
     else:

@@ -44,6 +44,14 @@ class ModelEstimate:
     fit: Mapping[str, float] = field(repr=False)
     """Figures of the whole model by name: `r_squared`, `log_likelihood`, `aic`, ..."""
 
+    @property
+    def free_degrees(self) -> int:
+        """Degrees of freedom of what is uncertain: of residuals, or of fewer clusters or primary units.
+
+        Errors are sums of squares of what these have; of two units drawn in a stratum they tell each one's.
+        """
+        return int(min(self.residual_degrees, self.degrees))
+
 
 def inferred(
     family: str,

@@ -92,7 +92,7 @@ def facts_of(fit: Fit, data: ModelData, records: Records, options: FitOptions, l
         number_of_units(data.units),
         len(data.outcome),
         parameters,
-        fit.estimate.residual_degrees,
+        fit.estimate.free_degrees,
         ColumnFacts(fit.estimate.names, tuple(terms.tolist()), apart, shares, moved),
         term_facts(data.design, records, data.units, fit.classified),
         leverage,

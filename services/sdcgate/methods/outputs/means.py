@@ -105,6 +105,12 @@ def variance_of_totals(sample: Sample, contributions: FloatArray) -> tuple[Float
     return np.where(every > 1, variances, np.nan), np.maximum(degrees, 0).astype(np.int64)
 
 
+def primary_units(sample: Sample) -> IntArray:
+    """Clusters with records in each group, shape (groups,)."""
+    groups, *_ = _cluster_totals(sample, np.zeros(len(sample.values)))
+    return np.bincount(groups, minlength=sample.number_of_groups)
+
+
 def _cluster_totals(
     sample: Sample, contributions: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray]:

@@ -11,7 +11,7 @@ from sdcgate.methods.outputs import association, extremes, inequality, linearise
 from sdcgate.methods.outputs.percentiles import Percentiles, percentiles
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
-from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts, facts_of_groups
+from sdcgate.methods.outputs.statistic_facts import ImpliedCells, Statistic, StatisticFacts, facts_of_groups
 from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.positions import FactProblem, FactsError
 
@@ -162,7 +162,22 @@ def compute(
         problems.append(FactProblem("statistic", "must be one that is computed from one measure's records"))
     if problems:
         raise FactsError(problems)
-    return _COMPUTED[statistic](_Asked(statistic, sample, rules, columns, largest, errors))
+    computed = _COMPUTED[statistic](_Asked(statistic, sample, rules, columns, largest, errors))
+    return _with_primary_units(computed, sample)
+
+
+def _with_primary_units(computed: Computed, sample: Sample) -> Computed:
+    """With the number of each group's primary units, where there are and the errors rest on them.
+
+    Errors are sums of squared deviations of their totals: of two in a stratum, error and total tell both,
+    however few people one of them has. As many are asked for as a cell that is implied must have units.
+    """
+    of_points = computed.percentiles is not None and computed.percentiles.share_errors is not None
+    with_errors = of_points or any(figure.name.startswith("standard_error") for figure in computed.figures)
+    if sample.design.clusters is None or not with_errors:
+        return computed
+    drawn = ImpliedCells("primary units", means.primary_units(sample)[:, None])
+    return replace(computed, facts=replace(computed.facts, implied=(*computed.facts.implied, drawn)))
 
 
 def _mean(asked: _Asked) -> Computed:
