@@ -12,7 +12,7 @@ from sdcgate.methods.tables.cell_costs import CostKind, cell_costs
 from sdcgate.methods.tables.fact_checks import fact_problems
 from sdcgate.methods.tables.given_facts import protectable
 from sdcgate.methods.tables.leak_sentences import cell_name
-from sdcgate.methods.tables.problem import MOST_COST, Problem, Proof
+from sdcgate.methods.tables.problem import MOST_COST, Problem, Proof, broken_sums
 from sdcgate.methods.tables.witnesses import MOST_TABLES, Witnesses
 from sdcgate.wire.dimensions import MAXIMUM_CELLS, CellOrder, axes_from_messages, axes_to_messages
 from sdcgate.wire.problems import FieldProblem, InvalidMessageError, Problems, join
@@ -183,7 +183,7 @@ def _problem(
     try:
         unsound = fact_problems(facts, count)
         if unsound:
-            raise FactsError(unsound)
+            raise FactsError([*unsound, *broken_sums(axes, facts)])
         given = protectable(axes, facts, message.units_additive, message.records_per_unit)
     except FactsError as error:
         problems.found.extend(facts_problems(error, message.facts, order, path))

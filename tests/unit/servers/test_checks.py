@@ -389,6 +389,17 @@ def test_totals_that_contradict_their_parts_are_named_where_they_stand(call, nam
     assert "200" not in str(told)
 
 
+@pytest.mark.parametrize("name", ["ProtectTable", "AuditTable"])
+def test_totals_that_are_no_sums_are_told_beside_what_else_is_wrong_with_the_facts(call, name):
+    records, sums = altered(UNITS, _0=1, _11=200), altered(SUMS, _2=1e6)
+    facts = {"units": altered(UNITS, _0=2), "records": records, "measures": [{"measure": "x", "sums": sums}]}
+    told = wrong(call, name, protect(facts) if name == "ProtectTable" else audit(facts, [0]))
+    assert told.keys() == {f"problem.facts.{column}" for column in ("units", "records", "measures[0].sums")}
+    assert told["problem.facts.units"].startswith("must not exceed records")
+    assert "sum of the parts" in told["problem.facts.records"]
+    assert "sum of the parts" in told["problem.facts.measures[0].sums"]
+
+
 def test_totals_are_named_as_the_caller_has_his_cells(call):
     turned = [{**d, "cells": list(reversed([d["codes"].index(cell[n]) for cell in cells()]))}
               for n, d in enumerate((REGIONS, SIZES))]  # fmt: skip

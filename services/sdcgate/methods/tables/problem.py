@@ -8,6 +8,7 @@ figures were asked: knowing more than he does, he can be held off only by a patt
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -361,11 +362,33 @@ def _contradicted_bounds(problem: Problem, place: int) -> Iterator[FactProblem]:
     )
 
 
+def broken_sums(axes: tuple[Axis, ...], facts: Facts) -> list[FactProblem]:
+    """Totals that are not the sum of their parts, of facts of which something else is wrong as well.
+
+    What is wrong with a table is told at once. Columns that do not fit or are not finite are left out.
+    """
+    relations = additive_relations(axes)
+    equations = _equations(relations, ())
+    columns = {"facts.records": facts.records}
+    columns |= {f"facts.measures[{place}].sums": one.sums for place, one in enumerate(facts.measures)}
+    cells = prod(len(axis.codes) for axis in axes)
+    return [
+        problem
+        for path, values in columns.items()
+        if values.shape == (cells,) and np.isfinite(values).all()
+        for problem in _where(path, _not_sums(relations, equations, values), SUM_OF_PARTS)
+    ]
+
+
 def _broken(problem: Problem, values: FloatArray | IntArray) -> BoolArray:
     """Totals that are not the sum of their parts along an axis, shape (cells,)."""
-    parents = problem.relations.parents
+    return _not_sums(problem.relations, problem.equations, values)
+
+
+def _not_sums(relations: Relations, equations: Equations, values: FloatArray | IntArray) -> BoolArray:
+    parents = relations.parents
     with np.errstate(over="ignore", invalid="ignore"):
-        off = np.abs(problem.equations.residuals(values[None, :])[0, : len(parents)])
+        off = np.abs(equations.residuals(values[None, :])[0, : len(parents)])
     broken = np.zeros(len(values), dtype=np.bool_)
     broken[parents[~(off <= ADDITION_ERROR * np.abs(values[parents]).max(initial=0))]] = True
     return broken
