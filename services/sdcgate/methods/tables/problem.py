@@ -369,7 +369,7 @@ def broken_sums(axes: tuple[Axis, ...], facts: Facts) -> list[FactProblem]:
     """
     relations = additive_relations(axes)
     equations = _equations(relations, ())
-    columns = {"facts.records": facts.records}
+    columns: dict[str, FloatArray | IntArray] = {"facts.records": facts.records}
     columns |= {f"facts.measures[{place}].sums": one.sums for place, one in enumerate(facts.measures)}
     cells = prod(len(axis.codes) for axis in axes)
     return [
