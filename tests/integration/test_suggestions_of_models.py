@@ -221,3 +221,14 @@ def test_of_models_named_in_place_of_one_that_tells_of_few_one_leaves(tmp_path: 
     followed = {verdict(ask(house, one)) for one in named}
     assert followed & {"RELEASED", "RELEASED_PROTECTED"}
     house.facility.close()
+
+
+def test_a_model_of_too_many_factors_together_names_the_one_without_interactions(tmp_path: Path) -> None:
+    house = with_randhie(tmp_path)
+    answered = ask(house, "meddol ~ site*plan*year*female*child")
+    assert (verdict(answered), reasons(answered)) == ("REFUSED", ["MAXIMUM_DIMENSIONS"])
+    named = [one.model.formula for one in answered.decision.alternatives]
+    assert any(":" not in formula for formula in named), named
+    plain = next(formula for formula in named if ":" not in formula)
+    assert reasons(ask(house, plain)) != ["MAXIMUM_DIMENSIONS"]
+    house.facility.close()

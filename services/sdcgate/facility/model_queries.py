@@ -10,7 +10,7 @@ from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.model_answers import decided_model, found_model
 from sdcgate.facility.model_plan import ModelPlan, make_model_plan
 from sdcgate.facility.model_redesign import OF_FEW, ModelRedesigner, alternatives, mendable, told
-from sdcgate.facility.models import ModelWay, cells_of
+from sdcgate.facility.models import OF_SIZE, ModelWay, cells_of
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.recording import Answered
 from sdcgate.facility.refusals import Refusal
@@ -107,7 +107,10 @@ class ModelQueries:
         refusal = self._way.refuse_without_data(plan)
         if refusal is None or plan.kind not in plan.policy.models.kinds:
             return refusal
-        return replace(refusal, alternatives=tuple(alternatives(plan, request, self._allowed)))
+        # What loses least of a model of five factors together has four together: as bad.
+        together = any(ReasonCode(int(one.code)) in OF_SIZE for one in refusal.reasons)
+        found = alternatives(plan, request, self._allowed, of_few=together)
+        return replace(refusal, alternatives=tuple(found))
 
     def _allowed(self, plan: ModelPlan) -> bool:
         return self._way.refuse_without_data(plan) is None

@@ -9,6 +9,7 @@ import numpy as np
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.cross_products import number_of_units
 from sdcgate.methods.outputs.cumulative_odds import maximise
+from sdcgate.methods.outputs.design import Design
 from sdcgate.methods.outputs.estimates import inferred, information
 from sdcgate.methods.outputs.fits import (
     SEPARATED,
@@ -39,7 +40,9 @@ def fit_multinomial(data: ModelData, options: FitOptions) -> Fit:
         from statsmodels.discrete.discrete_model import MNLogit
 
         standard = standard_columns(data.values, data.design.constant)
-        result = MNLogit(data.outcome.astype(np.int64), standard.values).fit(disp=0, maxiter=100)
+        classes = data.outcome.astype(np.int64)
+        start = _of_shares(classes, data.design)
+        result = MNLogit(classes, standard.values).fit(disp=0, maxiter=100, start_params=start)
         require_convergence(result)
         probabilities = np.asarray(result.predict())
     columns, equations = len(data.design.columns), data.classes[1:]
@@ -66,6 +69,20 @@ def fit_multinomial(data: ModelData, options: FitOptions) -> Fit:
         parts.append(Part(tuple(range(first, first + columns)), every, working))
     of_class = probabilities[np.arange(len(data.outcome)), data.outcome.astype(np.int64)]
     return _classified(data, Fit(estimate, tuple(parts)), of_class)
+
+
+def _of_shares(classes: IntArray, design: Design) -> FloatArray | None:
+    """Where a search begins: the classes' shares in all, as statsmodels has parameters, an equation a class.
+
+    From coefficients of 0, as it begins by itself, a search with many classes of very different sizes
+    oversteps and overflows. None without a constant.
+    """
+    if design.constant is None:
+        return None
+    counts = np.bincount(classes).astype(np.float64)
+    start = np.zeros((len(design.columns), len(counts) - 1))
+    start[design.constant] = np.log(counts[1:] / counts[0])
+    return start.ravel(order="F")
 
 
 def fit_ordered(data: ModelData, options: FitOptions) -> Fit:

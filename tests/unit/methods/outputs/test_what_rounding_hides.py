@@ -1,4 +1,4 @@
-"""Why no model is proposed with fewer digits in place of a refusal: who asks several averages what they round.
+"""Why no model with fewer digits is proposed in place of a refusal: who asks several averages them.
 
 Means of a thousand people by four groups, again and again by others, with and without one person: what tells
 her value apart is what rounding adds, which is another number each time.
