@@ -85,7 +85,7 @@ class GrpcServer(Server):
     """What every gRPC service has."""
 
     threads: int = Field(default=8, ge=1, le=256)
-    """Calls that run at the same time."""
+    """Calls that run at the same time; of people, no caller takes the last of several."""
     waiting_calls: int = Field(default=32, ge=0)
     """Calls that may wait for a thread; more are told to come again."""
     resting_calls: int = Field(default=0, ge=0, le=4096)
@@ -173,12 +173,12 @@ class Fitting(BaseModel):
     workers: int = Field(default=2, ge=1, le=64)
     """Models that are fitted at once, and statistics beside them. Of several no researcher has all."""
     seconds: float = Field(default=60.0, gt=0, le=1800)
-    """How long a model or a statistic may take, waiting for a worker included."""
+    """How long a model or a statistic may take, waiting for a worker included, but not for one to begin."""
     memory_mebibytes: int = Field(default=4096, ge=512)
     """Memory of each worker of either kind; one that needs more is ended, and harms no other."""
     calls: int = Field(default=4, ge=1, le=255)
-    """Models that are answered at once, fewer than `threads` in any case, so that tables find one; more are
-    told to come again."""
+    """Models that are answered at once, fewer than `threads` in any case, so that tables find one, and half
+    of them for one researcher; more are told to come again."""
 
 
 class FacilityServer(GrpcServer):
