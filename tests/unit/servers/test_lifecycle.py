@@ -18,7 +18,7 @@ from sdcgate.servers import errors
 from sdcgate.servers.authentication import ServiceCaller, caller, on_behalf_of, service_authenticator
 from sdcgate.servers.channels import connect
 from sdcgate.servers.lifecycle import Running
-from sdcgate.servers.rooms import ReadLane
+from sdcgate.servers.rooms import ALONE, ReadLane
 from sdcgate.servers.settings import GrpcServer
 from sdcgate_proto.sdcgate.risk.v1 import models_pb2, risk_pb2, risk_pb2_grpc
 from shown_key import showing
@@ -241,9 +241,11 @@ def test_readiness_follows_what_the_service_needs(places):
 
 
 def test_probes_are_answered_while_every_thread_computes_and_calls_beyond_the_queue_are_told_to_come_again(
-    places,
+    places, monkeypatch
 ):
     place = places(threads=2, waiting_calls=1)
+    # One caller would leave a thread to others.
+    monkeypatch.setattr(place.running.rooms, "caller_of", lambda room, metadata: ALONE)
     go, computing = threading.Event(), threading.Semaphore(0)
     place.fake.does = lambda context: computing.release() or (go.wait(10) and risk_pb2.AssessTableResponse())
     stub = place.stub()
