@@ -7,7 +7,12 @@ from types import MappingProxyType
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, IntArray, MeasureFacts
-from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts, statistic_problems
+from sdcgate.methods.outputs.statistic_facts import (
+    PRIMARY_UNITS,
+    Statistic,
+    StatisticFacts,
+    statistic_problems,
+)
 from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.positions import FactsError
 from sdcgate.methods.rules import Finding, ReasonCode
@@ -249,7 +254,8 @@ def _implied(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules)
     for table in facts.implied:
         few = (table.units < rule.units) & ((table.units > 0) | empty)
         unsafe = (facts.table.units != 0) & few.any(axis=1)
-        yield from found(code, rule.consequence, unsafe, table.name, rule.units)
+        about = "" if table.name == PRIMARY_UNITS else table.name
+        yield from found(code, rule.consequence, unsafe, about, rule.units)
 
 
 def _residual_shares(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:

@@ -86,6 +86,10 @@ class ExtremeFacts:
     sharing_units: IntArray = field(repr=False)
 
 
+PRIMARY_UNITS = "primary units"
+"""Name of the implied cells on which all errors of a group rest: what they break withholds every figure."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ImpliedCells:
     """Units in the cells of a table that a statistic implies, shape (groups, cells)."""

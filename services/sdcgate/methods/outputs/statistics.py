@@ -11,7 +11,13 @@ from sdcgate.methods.outputs import association, extremes, inequality, linearise
 from sdcgate.methods.outputs.percentiles import Percentiles, percentiles
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
-from sdcgate.methods.outputs.statistic_facts import ImpliedCells, Statistic, StatisticFacts, facts_of_groups
+from sdcgate.methods.outputs.statistic_facts import (
+    PRIMARY_UNITS,
+    ImpliedCells,
+    Statistic,
+    StatisticFacts,
+    facts_of_groups,
+)
 from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.positions import FactProblem, FactsError
 
@@ -176,7 +182,7 @@ def _with_primary_units(computed: Computed, sample: Sample) -> Computed:
     with_errors = of_points or any(figure.name.startswith("standard_error") for figure in computed.figures)
     if sample.design.clusters is None or not with_errors:
         return computed
-    drawn = ImpliedCells("primary units", means.primary_units(sample)[:, None])
+    drawn = ImpliedCells(PRIMARY_UNITS, means.primary_units(sample)[:, None])
     return replace(computed, facts=replace(computed.facts, implied=(*computed.facts.implied, drawn)))
 
 
