@@ -103,6 +103,7 @@ class Attempt:
         self.facts = with_weights(self.plan, self.computed.facts)
         # Totals that were not asked for follow from the rest: they are judged and protected as if they left.
         self.new = as_if_published(self.plan, self.computed.axes, self.facts)
+        self.still_time()
         counts = self.known.of(COUNTS)
         if not counts.empty:
             tables = [quantity.table for quantity in self.new]
@@ -243,6 +244,7 @@ class Attempt:
         known = {quantity.quantity: nowhere for quantity in self.new}
         found = Protected(nowhere, nowhere, proved=True)
         for self.rounds in range(1, TURNS + 1):
+            self.still_time()
             try:
                 if problem is None and must.any():
                     known = self.together.known_cells(self.new, self.known)
@@ -250,6 +252,7 @@ class Attempt:
                     found = as_before(self.plan, problem, must)
                     if self._tells_nothing_new(known, found.marked):
                         return self._released(found, self._left(known, found), inspector)
+                self.still_time()
                 if problem is not None:
                     found = protect(self.plan, problem, must, service, inspector, remaining, found.witnesses)
                 if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
