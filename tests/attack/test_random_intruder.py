@@ -106,7 +106,7 @@ def test_the_intruder_learns_where_nobody_looks_at_all_tables_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of records and of units in a panel, and of sums: a test that could not fail would show nothing."""
-    monkeypatch.setattr(Together, "telling", lambda _, left, __: np.zeros(len(left[0].boxes), dtype=bool))
+    monkeypatch.setattr(Together, "telling", lambda _, left, *__: np.zeros(len(left[0].boxes), dtype=bool))
     found = set[str]()
     for seed in (3, 13):
         world = panel(seed)
@@ -122,7 +122,7 @@ def test_the_intruder_learns_counts_where_nobody_looks_at_them_beside_sums(
     asked = list(islice(requests(world, 4015), 40))
     assert learnt(tmp_path / "house", world, asked) == []
     monkeypatch.setattr(
-        Together, "_counts_told_by_sums", lambda _, left, __: np.zeros(len(left[0].boxes), dtype=bool)
+        Together, "_counts_told_by_sums", lambda _, left, *__: np.zeros(len(left[0].boxes), dtype=bool)
     )
     found = learnt(tmp_path / "other", world, asked)
     assert {one.what for one in found} == {"records by records and sum"}
