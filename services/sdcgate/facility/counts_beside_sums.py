@@ -6,7 +6,6 @@ each, or nearly so, and those in trade next to nothing, hardly anybody in the we
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -21,7 +20,6 @@ from sdcgate.facility.joint_sums import (
     domain_of_counts,
 )
 from sdcgate.facility.leaving import Leaving
-from sdcgate.facility.side_by_side import answers
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
@@ -139,13 +137,11 @@ def _telling(
         # What was told for sure is mostly found here; what was perhaps told is known, and not asked for.
         if any(look.beside.measure.only is not None for look in together):
             _see_told(together, extent)
-    with closing(answers([look.blamed for look in asked])) as found:
-        for look, blamed in zip(asked, found, strict=False):
-            if blamed:
-                kept_back[covering([look.beside.history.cells(rows) for rows in blamed], first.records)] = (
-                    True
-                )
-                break
+    for look in asked:
+        if blamed := look.blamed():
+            which = [look.beside.history.cells(rows) for rows in blamed]
+            kept_back[covering(which, first.records)] = True
+            break
     return kept_back, {look.beside.measure.quantity: look.doubted() for look in looks}
 
 

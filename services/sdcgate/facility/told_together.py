@@ -1,7 +1,6 @@
 """What a table tells together with all that has left: in the linear span, and by bounds over all tables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,7 +18,6 @@ from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit, limit_tells
 from sdcgate.facility.protection import seconds_to_prove
-from sdcgate.facility.side_by_side import answers
 from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
@@ -82,18 +80,19 @@ class Together:
         leaving = self._leaving(left)
         counts = leaving[left[0].quantity]
         of_counts = self._of_counts(counts, remaining)
-        # What counts tell and what sums of each measure do are systems by themselves.
-        # The longest comes first: what is left at the end others do beside it.
+        # What counts tell and what sums of each measure do are systems by themselves, asked one after the other:
+        # threads would wait for each other, as little of the work is a solver's, and begin what is not needed.
         of_sums: list[Question] = [partial(self._counts_told_by_sums, left, leaving, remaining)]
         of_sums += [
             partial(self._sums_telling, quantity, leaving[quantity], counts, remaining)
             for quantity in self._watched_measures(left)
         ]
         more = np.zeros(len(left[0].table), dtype=np.bool_)
-        with closing(answers([*of_counts, *of_sums])) as found:
-            for _ in of_counts:
-                more |= next(found)
-            return more if more.any() else next((sums for sums in found if sums.any()), more)
+        for question in of_counts:
+            more |= question()
+        if more.any():
+            return more
+        return next((sums for question in of_sums if (sums := question()).any()), more)
 
     def _leaving(self, left: Sequence[ReleasedTable]) -> dict[str, Leaving]:
         """What is about to leave and what has left, by quantity."""
