@@ -80,8 +80,8 @@ class Together:
         leaving = self._leaving(left)
         counts = leaving[left[0].quantity]
         of_counts = self._of_counts(counts, remaining)
-        # What counts tell and what sums of each measure do are systems by themselves, asked one after the other:
-        # threads would wait for each other, as little of the work is a solver's, and begin what is not needed.
+        # What counts tell and what sums of each measure do are systems by themselves. They are asked one
+        # after the other: little of the work is a solver's, and threads would begin what is not needed.
         of_sums: list[Question] = [partial(self._counts_told_by_sums, left, leaving, remaining)]
         of_sums += [
             partial(self._sums_telling, quantity, leaving[quantity], counts, remaining)
