@@ -4,7 +4,7 @@ The linear span finds what can be computed exactly; this finds what can be bound
 negative and by published zeros, within as many variables as time allows.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
@@ -20,21 +20,18 @@ from sdcgate.methods.tables.joint_boxes import variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_scopes import scopes
 
-Question = Callable[[], BoolArray]
 
-
-def questions(
+def telling(
     leaving: Leaving,
     width: Width,
     extent: Extent,
     varying: Set[str] | None = None,
     wide: Wide | None = None,
     doubted: set[Box] | None = None,
-) -> list[Question]:
-    """What is to be found out of records, and of units, each by itself; nothing where no table can tell.
+) -> BoolArray:
+    """Published cells of new tables without which no withheld count is told too closely, shape (cells,).
 
-    Each question finds the published cells of new tables without which nothing withheld is told too closely,
-    shape (cells,), or raises JointlyUnproved where it cannot be told in time.
+    Of records, and of units.
 
     Args:
         leaving: tables of a quantity with the same cells, and what has left of it.
@@ -43,10 +40,13 @@ def questions(
         varying: variables that vary within a unit; None where units are the records.
         wide: what earlier turns of the same table have seen to be uncertain enough.
         doubted: withheld boxes that were perhaps told before; it grows.
+
+    Raises:
+        JointlyUnproved: it cannot be told in time.
     """
     # What a table tells by itself its own proof knows.
     if (leaving.known.empty and not leaving.known.boxes.limits) or not leaving.hides:
-        return []
+        return np.zeros(len(leaving.tables[0].table), dtype=np.bool_)
     audit = _Audit(
         leaving,
         width,
@@ -55,10 +55,10 @@ def questions(
         varying,
         set() if doubted is None else doubted,
     )
-    asked: list[Question] = [partial(audit.looked, units=False)]
+    kept_back = audit.looked(units=False)
     if varying is not None:
-        asked.append(partial(audit.looked, units=True))
-    return asked
+        kept_back |= audit.looked(units=True)
+    return kept_back
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.inspector import Inspector
-from sdcgate.facility.joint_audit import Question, questions
+from sdcgate.facility.joint_audit import telling
 from sdcgate.facility.joint_look import UNKNOWN, Extent, Truth, Wide, Width
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
@@ -79,31 +78,29 @@ class Together:
         """Cells without which no withheld count or sum is told too closely by all that has left."""
         leaving = self._leaving(left)
         counts = leaving[left[0].quantity]
-        of_counts = self._of_counts(counts, remaining)
         # What counts tell and what sums of each measure do are systems by themselves. They are asked one
         # after the other: little of the work is a solver's, and threads would begin what is not needed.
-        of_sums: list[Question] = [partial(self._counts_told_by_sums, left, leaving, remaining)]
-        of_sums += [
-            partial(self._sums_telling, quantity, leaving[quantity], counts, remaining)
-            for quantity in self._watched_measures(left)
-        ]
-        more = np.zeros(len(left[0].table), dtype=np.bool_)
-        for question in of_counts:
-            more |= question()
+        more = self._counts_telling(counts, remaining)
+        if not more.any():
+            more = self._counts_told_by_sums(left, leaving, remaining)
         if more.any():
             return more
-        return next((sums for question in of_sums if (sums := question()).any()), more)
+        of_sums = (
+            self._sums_telling(quantity, leaving[quantity], counts, remaining)
+            for quantity in self._watched_measures(left)
+        )
+        return next((sums for sums in of_sums if sums.any()), more)
 
     def _leaving(self, left: Sequence[ReleasedTable]) -> dict[str, Leaving]:
         """What is about to leave and what has left, by quantity."""
         quantities = [*_quantities(left), *self.known.quantities]
         return {one: Leaving(self.known.of(one), _of(left, one)) for one in quantities}
 
-    def _of_counts(self, counts: Leaving, remaining: Callable[[], float]) -> list[Question]:
+    def _counts_telling(self, counts: Leaving, remaining: Callable[[], float]) -> BoolArray:
         varying = self.plan.dataset.varying
         wide = self.wide.setdefault(COUNTS, {})
         doubted = self.doubted.setdefault(COUNTS, set())
-        return questions(counts, self._count_width(), self._extent(remaining), varying, wide, doubted)
+        return telling(counts, self._count_width(), self._extent(remaining), varying, wide, doubted)
 
     def _sums_telling(
         self, quantity: str, sums: Leaving, counts: Leaving, remaining: Callable[[], float]

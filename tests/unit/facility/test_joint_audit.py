@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from people_by_region import BY_REGION, MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
-from sdcgate.facility import joint_look
-from sdcgate.facility.joint_audit import questions
+from sdcgate.facility import joint_audit, joint_look
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
 from sdcgate.facility.knowledge import Told
 from sdcgate.facility.leaving import Leaving
@@ -20,10 +19,7 @@ BY_BOTH = {**BY_REGION, "sex": (WOMEN, MEN, 0b100, 0b111)}
 
 def telling(known, tables, *how, **more):
     """What records and units tell."""
-    kept_back = np.zeros(len(tables[0].table), dtype=np.bool_)
-    for question in questions(Leaving(known, tables), *how, **more):
-        kept_back |= question()
-    return kept_back
+    return joint_audit.telling(Leaving(known, tables), *how, **more)
 
 
 def told(known, *tables, width=WIDTH, varying=None, atoms=5_000):

@@ -206,11 +206,9 @@ class Metric:
 
     def ways(self, places: IntArray, room: float) -> FloatArray:
         """Ways to move some secrets, a column each, as `projected`; shape (columns there, secrets)."""
-        starts, sizes = self.asked.indptr[places], np.diff(self.asked.indptr)[places]
-        which = np.repeat(np.arange(len(places)), sizes)
-        entry = np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+        chosen = self.asked[places]
         ways = np.zeros((len(self.there), len(places)))
-        ways[self.asked.indices[entry], which] = 1.0
+        ways[chosen.indices, np.repeat(np.arange(len(places)), np.diff(chosen.indptr))] = 1.0
         return self.projected(ways, room)
 
     def projected(self, ways: FloatArray, room: float) -> FloatArray:
