@@ -8,6 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
+from sdcgate.engine.code_lists import mask_of
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Region
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
@@ -137,7 +138,7 @@ def _gathered(mask: int, occurring: int) -> int:
         # Of many codes each has a mask of its own.
         return 1 << (occurring & (inside - 1)).bit_count()
     size = occurring.bit_length()
-    return _number(bits(inside, size)[bits(occurring, size)])
+    return mask_of(bits(inside, size)[bits(occurring, size)])
 
 
 @lru_cache(maxsize=8192)
@@ -150,16 +151,12 @@ def _spread(mask: int, occurring: int) -> int:
     spread = bits(occurring, occurring.bit_length())
     places = np.flatnonzero(spread)
     spread[places] = bits(mask, len(places))
-    return _number(spread)
+    return mask_of(spread)
 
 
 @lru_cache(maxsize=64)
 def _places(occurring: int) -> IntArray:
     return np.flatnonzero(bits(occurring, occurring.bit_length()))
-
-
-def _number(flags: BoolArray) -> int:
-    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
 def as_if_published(plan: Plan, axes: tuple[Axis, ...], facts: Facts) -> list[ReleasedTable]:

@@ -11,6 +11,7 @@ from sdcgate.facility.access import require
 from sdcgate.facility.admissions import Admissions
 from sdcgate.facility.assessing import Assessor, assessed_to_message
 from sdcgate.facility.assessment_requests import asked_of
+from sdcgate.facility.coded_measures import CodedMeasures
 from sdcgate.facility.commenting import Commenting
 from sdcgate.facility.errors import InvalidRequest, NotFound, Unavailable
 from sdcgate.facility.fitting_room import FittingLimits, FittingRoom
@@ -83,19 +84,23 @@ class Facility:
         self._spending = Spending(ledger, self._recorder)
         self.fitting_room = FittingRoom(fitting, model_fitting.warm_up)
         """Where models are fitted."""
-        self._fits = ModelWay(engine, self._judge, whole, risk, self.fitting_room)
+        # One for all: what it has looked for in a snapshot none of them looks for again.
+        coded = CodedMeasures(engine)
+        self._fits = ModelWay(engine, self._judge, whole, risk, self.fitting_room, coded)
         knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, knowledge)
         other_versions = OtherVersionView(engine, self._judge, self._policies, knowledge)
         self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))
         self._published = PublishedElsewhere(self._judge, self._versions, knowledge, self._road)
         redesigner = Redesigner(whole, self._recorder.left_whole)
-        self._tables = TableQueries(engine, self._judge, redesigner, self._versions, box_key, self._road)
-        coarser = ModelRedesigner(engine, whole, risk, self.fitting_room, self._recorder.left_whole)
+        self._tables = TableQueries(
+            engine, self._judge, redesigner, self._versions, box_key, self._road, coded
+        )
+        coarser = ModelRedesigner(engine, whole, risk, self.fitting_room, self._recorder.left_whole, coded)
         self._models = ModelQueries(engine, self._fits, coarser, self._road, self.fitting_room.limits.calls)
         # With workers of their own, so that no statistic waits for a model.
         self._computes = StatisticWay(
-            engine, self._judge, risk, FittingRoom(fitting, statistic_computing.warm_up), font
+            engine, self._judge, risk, FittingRoom(fitting, statistic_computing.warm_up), font, coded
         )
         self._statistics = StatisticQueries(engine, self._computes, self._road)
         answers = Answers(

@@ -13,6 +13,7 @@ import numpy as np
 from sdcgate.engine.database import ComputationFailed
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Computed
+from sdcgate.facility.coded_measures import CodedMeasures
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.fitting_room import FitFailed, FittingRoom
 from sdcgate.facility.judging import Judge
@@ -60,13 +61,14 @@ class ModelRedesigner:
         risk: RiskService,
         room: FittingRoom,
         answered: Callable[[ModelPlan], bool | None],
+        coded: CodedMeasures,
     ) -> None:
         """The judge is one for which `NothingWithheld` stands for the protection service.
 
         `answered`: whether a model that was asked before left whole; None where it was not asked.
         """
         self._judge = judge
-        self.way = ModelWay(engine, judge, judge, risk, room)
+        self.way = ModelWay(engine, judge, judge, risk, room, coded)
         self._answered = answered
 
     def propose(

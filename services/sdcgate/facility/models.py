@@ -152,12 +152,18 @@ class ModelWay:
     """Steps 2 to 7 for models. Stateless: what is known comes in, what may be decided goes out."""
 
     def __init__(
-        self, engine: Engine, judge: Judge, whole: Judge, risk: RiskService, room: FittingRoom
+        self,
+        engine: Engine,
+        judge: Judge,
+        whole: Judge,
+        risk: RiskService,
+        room: FittingRoom,
+        coded: CodedMeasures,
     ) -> None:
         """`whole` is a judge that refuses what would have to be protected."""
         self._engine = engine
         self._idle = IdleColumns(engine)
-        self._coded = CodedMeasures(engine)
+        self._coded = coded
         self._deciding = DecidingVariables(engine)
         self._few_valued = FewValued(engine)
         self._moments = PopulationMoments(engine)

@@ -130,7 +130,7 @@ def _known(hand: StatisticInHand, outcome: StatisticOutcome) -> tuple[ReleasedTa
     if outcome.consequence is not None and not outcome.nobody:
         return ()
     tables = outcome.table.released
-    if hand.plan.table().total_digits:
+    if hand.table.total_digits:
         cells = _cells_of_groups(hand)[~_showing(hand, outcome)]
         tables = tuple(table.perhaps_of(cells) for table in tables)
     return (*tables, *outcome.powers)

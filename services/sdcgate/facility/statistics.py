@@ -98,11 +98,17 @@ class StatisticWay:
     """Steps 2 to 7 for statistics. Stateless: what is known comes in, what may be decided goes out."""
 
     def __init__(
-        self, engine: Engine, judge: Judge, risk: RiskService, room: FittingRoom, font: Font
+        self,
+        engine: Engine,
+        judge: Judge,
+        risk: RiskService,
+        room: FittingRoom,
+        font: Font,
+        coded: CodedMeasures,
     ) -> None:
         self._engine = engine
         self._idle = IdleColumns(engine)
-        self._coded = CodedMeasures(engine)
+        self._coded = coded
         self._judge = judge
         self._risk = risk
         self._room = room

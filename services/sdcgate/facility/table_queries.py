@@ -37,9 +37,10 @@ class TableQueries:
         versions: Versions,
         box_key: bytes,
         road: Road,
+        coded: CodedMeasures,
     ) -> None:
         self._engine = engine
-        self._coded = CodedMeasures(engine)
+        self._coded = coded
         self._judge = judge
         self._redesigner = redesigner
         self._versions = versions
