@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from sdcgate.methods.tables.boxes import make_box
 
@@ -28,11 +28,34 @@ def boxes():
     return masks.map(lambda chosen: box(**chosen))
 
 
-def bounds(published, secret, floors=(), limits=None):
+def with_factors(one):
+    """By what each joint code is multiplied in a sum of boxes with factors, shape (18,)."""
+    return np.array(sum(factor * inside(cell) for cell, factor in one.parts), dtype=float)
+
+
+def whole_bounds(published, secret, floors=(), combined=()):
+    """Least and greatest sum of one box in whole numbers, by SciPy over all codes."""
+    rows = [*map(inside, published), *map(inside, floors), *map(with_factors, combined)]
+    least = [*published.values(), *(1 for _ in floors), *(one.total - one.room - 1e-6 for one in combined)]
+    most = [
+        *published.values(),
+        *(np.inf for _ in floors),
+        *(one.total + one.room + 1e-6 for one in combined),
+    ]
+    known = LinearConstraint(np.array(rows, dtype=float), least, most)
+    whole = {"integrality": np.ones(len(CODES)), "bounds": Bounds(0, np.inf)}
+    found = [milp(way * inside(secret).astype(float), constraints=known, **whole) for way in (1, -1)]
+    assert all(one.status == 0 for one in found)
+    return round(found[0].fun), -round(found[1].fun)
+
+
+def bounds(published, secret, floors=(), limits=None, combined=()):
     """Least and greatest sum of one box, by SciPy over all codes."""
     known = np.array([inside(cell) for cell in published], dtype=float)
     rows = [-inside(cell).astype(float) for cell in floors] + [inside(cell) for cell in limits or {}]
     most = [-1.0] * len(floors) + [*(limits or {}).values()]
+    rows += [way * with_factors(one) for one in combined for way in (1, -1)]
+    most += [way * one.total + one.room for one in combined for way in (1, -1)]
     ends = {"A_ub": np.array(rows), "b_ub": most} if rows else {}
     found = [
         linprog(way * inside(secret), A_eq=known, b_eq=list(published.values()), **ends) for way in (1, -1)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sdcgate.methods.tables.boxes import NOBODY, Box
+from sdcgate.methods.tables.combined_sums import CombinedSum, variables_together
 
 Variables = frozenset[str]
 Masks = Mapping[str, frozenset[int]]
@@ -48,6 +49,8 @@ class JointBoxes:
     """The masks on each variable, of all boxes that restrict the same variables."""
     limits: Mapping[Box, int] = field(default_factory=dict, repr=False)
     """Boxes of which it is known that they have so many units at most."""
+    combined: Mapping[Box, CombinedSum] = field(default_factory=dict, repr=False)
+    """What is known of the records of several boxes together, by what told it."""
 
     @property
     def variables(self) -> Variables:
@@ -74,7 +77,7 @@ class JointBoxes:
             masks[names] = _with_masks(
                 masks.get(names, {}), (*counts.get(names, ()), *withheld.get(names, ()))
             )
-        return JointBoxes(left, kept, masks, self.limits)
+        return JointBoxes(left, kept, masks, self.limits, self.combined)
 
     def cut_by(self, others: Iterable[Masks]) -> "JointBoxes":
         """With more masks, by the variables that they stand together on: which codes boxes tell apart."""
@@ -92,6 +95,18 @@ class JointBoxes:
         limits = {**self.limits, box: min(units, self.limits.get(box, units))}
         return replace(self, masks=masks, limits=limits)
 
+    def combining(self, sums: Iterable[CombinedSum]) -> "JointBoxes":
+        """With more that is known of several boxes together."""
+        more = {one.told_by: one for one in sums}
+        if not more:
+            return self
+        masks = dict(self.masks)
+        for one in more.values():
+            for box, _ in one.parts:
+                names = variables_of(box)
+                masks[names] = _with_masks(masks.get(names, {}), (box,))
+        return replace(self, masks=masks, combined={**self.combined, **more})
+
     def withholding(self, boxes: Iterable[Box]) -> "JointBoxes":
         """With boxes as withheld and never published, whatever was noted of them."""
         hidden = list(boxes)
@@ -107,7 +122,9 @@ class JointBoxes:
         """
         if varying is None:
             return self
-        return self.without(varying) if units else replace(self, limits={})
+        if not units:
+            return replace(self, limits={})
+        return replace(self.without(varying), combined={})
 
     def withheld(self, box: Box) -> bool:
         """Whether a box was ever withheld."""
@@ -150,6 +167,7 @@ class JointBoxes:
             {names: boxes for names, boxes in self.secret.items() if not names & variables},
             {names: masks for names, masks in self.masks.items() if not names & variables},
             {box: most for box, most in self.limits.items() if not variables_of(box) & variables},
+            {told: one for told, one in self.combined.items() if not variables_together(one) & variables},
         )
 
     def limits_within(self, variables: Set[str]) -> dict[Box, int]:
@@ -159,6 +177,10 @@ class JointBoxes:
             for box, most in self.limits.items()
             if variables_of(box) <= variables and not self.told(box) & UNITS
         }
+
+    def combined_within(self, variables: Set[str]) -> list[CombinedSum]:
+        """What is known of boxes together that restrict no other variables."""
+        return [one for one in self.combined.values() if variables_together(one) <= variables]
 
     def secrets_within(self, variables: Set[str], units: bool = False) -> list[Box]:
         """Withheld boxes that restrict no other variables, and whose records, or units, never left."""

@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import prod
 
 from sdcgate.methods.tables.boxes import divided
+from sdcgate.methods.tables.combined_sums import variables_together
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
 
 
@@ -35,9 +36,10 @@ def joint_domain(first: Set[str], boxes: JointBoxes, full: Mapping[str, int], mo
 
 def _adding(first: Set[str], boxes: JointBoxes) -> list[tuple[Variables, int]]:
     """Variables that boxes restrict besides first ones, where they restrict one of these; and how many do."""
+    together = Counter(map(variables_together, boxes.combined.values()))
     return [
-        (others, len(boxes.published.get(names, ())) + len(boxes.secret.get(names, ())))
-        for names in boxes.masks
+        (others, len(boxes.published.get(names, ())) + len(boxes.secret.get(names, ())) + together[names])
+        for names in boxes.masks.keys() | together.keys()
         if not names.isdisjoint(first) and (others := names - first)
     ]
 

@@ -14,6 +14,7 @@ import numpy as np
 from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations
+from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
@@ -83,12 +84,20 @@ class _Looked:
     floor: int = 0
     room: float = 0.0
     limits: Mapping[Box, float] = field(default_factory=dict, repr=False)
+    combined: Sequence[CombinedSum] = field(default=(), repr=False)
 
     def system(self, secrets: Sequence[Box], apart: bool = False) -> JointSystem:
         """The system of some secrets; `apart`: with empty boxes as rows, so that what they tell is seen."""
         told_apart = self.published.keys() if apart else frozenset[Box]()
         return joint_system(
-            self.domain, self.published, secrets, self.full, told_apart, self.room, self.limits
+            self.domain,
+            self.published,
+            secrets,
+            self.full,
+            told_apart,
+            self.room,
+            self.limits,
+            combined=self.combined,
         )
 
     def widths(self, secrets: Sequence[Box]) -> float | FloatArray:
@@ -135,8 +144,8 @@ def audit_history(
 
     def looked(domain: Variables) -> _Looked:
         published, within = boxes.within(domain, units), boxes.secrets_within(domain, units)
-        limits = boxes.limits_within(domain)
-        return _Looked(domain, full, published, within, width, floor, limits=limits)
+        limits, combined = boxes.limits_within(domain), boxes.combined_within(domain)
+        return _Looked(domain, full, published, within, width, floor, 0.0, limits, combined)
 
     firsts = {variables_of(box) for box in secrets}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
@@ -234,7 +243,8 @@ def _over_everything(
 ) -> dict[Box, AuditedBox]:
     """Boxes that are shown to be wide whatever is combined, of those of which it is not settled."""
     unsettled = [box for box in look.secrets if standing[box].standing in (Standing.WIDE, Standing.UNPROVED)]
-    if not unsettled or deadline.over:
+    if not unsettled or look.combined or deadline.over:
+        # What is known of several boxes together is in no witness.
         return {}
     everything = look.everything(unsettled)
     names = frozenset[str]().union(*map(variables_of, (*look.published, *look.limits, *look.secrets)))
@@ -265,9 +275,9 @@ def _outweighs(new: AuditedBox, old: AuditedBox) -> bool:
 
 
 def _standing(found: JointIntervals, place: int, closed: bool) -> Standing:
-    if found.narrow[place]:
+    if found.narrow[place] and not found.supposed[place]:
         return Standing.REFUTED
-    if found.unproved[place]:
+    if found.unproved[place] or found.supposed[place]:
         return Standing.UNPROVED
     return Standing.PROVED if closed else Standing.WIDE
 
@@ -287,19 +297,20 @@ def _refuted(
             above=terms_of(system, found.used[place][0]),
         )
         for place, box in enumerate(boxes)
-        if found.narrow[place]
+        if found.narrow[place] and not found.supposed[place]
     ]
 
 
 def terms_of(system: JointSystem, prices: FloatArray, unit: float = 1.0) -> tuple[Term, ...]:
     """The known sums that prices are of, in a unit."""
-    exact = len(system.published) - system.limits
+    exact = system.plain - system.limits
+    scales = np.concatenate([np.ones(system.plain), system.scales])
     return tuple(
         Term(
-            round(float(prices[row]), 9),
+            round(float(prices[row] / scales[row]), 9),
             system.published[row],
-            float(system.counts[row]) / unit,
-            row >= exact,
+            float(system.counts[row] * scales[row]) / unit,
+            exact <= row < system.plain,
         )
         for row in np.flatnonzero(np.abs(prices) > TOLERANCE).tolist()
     )

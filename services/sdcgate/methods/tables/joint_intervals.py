@@ -13,6 +13,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.joint_reduction import Question, everything_of, reduced, subtracted
 from sdcgate.methods.tables.joint_search import Explained, JointIntervals, Search
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem
+from sdcgate.methods.tables.joint_whole import by_factors
 from sdcgate.methods.tables.solver import Deadline
 
 
@@ -34,6 +35,17 @@ def joint_bounds(
             can tell anything are not looked at.
     """
     asked = everything_of(system) if question is None else question
+    parts, row = by_factors(system)
+    return _bounds(parts, width, floor, deadline, replace(asked, fresh=asked.fresh[row]))
+
+
+def _bounds(
+    system: JointSystem,
+    width: float | FloatArray,
+    floor: int | FloatArray,
+    deadline: Deadline,
+    asked: Question,
+) -> JointIntervals:
     left = reduced(system, asked, floors=bool(np.any(np.asarray(floor) > 0)))
     if not left.possible:
         return _nothing_told(system, asked.asked)
@@ -42,7 +54,7 @@ def joint_bounds(
     found = _searched(left.system, width, least, deadline, left.touched, Explained.NONE, ~left.fresh)
     lowest, highest = found.lowest + left.sure, found.highest + left.sure
     before = found.told_before & ~left.fresh_secrets
-    return JointIntervals(found.narrow, found.unproved, before, lowest, highest, left.touched)
+    return replace(found, told_before=before, lowest=lowest, highest=highest, looked_at=left.touched, used={})
 
 
 def joint_intervals(
@@ -65,11 +77,15 @@ def joint_intervals(
         asked: secrets that are looked at, shape (secrets,); all unless given. The others are only not empty.
         explained: of which narrow ones prices are wanted.
     """
-    smaller = subtracted(system)
+    parts, row = by_factors(system)
+    smaller = subtracted(parts)
     wanted = np.ones(system.secret.shape[0], dtype=np.bool_) if asked is None else asked
     found = _searched(smaller.system, width, floor, deadline, wanted, explained)
     used = {
-        secret: np.array([smaller.prices(prices) for prices in found.used[secret]]) for secret in found.used
+        secret: np.array(
+            [np.bincount(row, smaller.prices(prices), len(system.counts)) for prices in found.used[secret]]
+        )
+        for secret in found.used
     }
     return replace(found, used=used)
 
@@ -92,6 +108,7 @@ def _searched(
     unproved = np.zeros(search.secrets, dtype=np.bool_)
     for secret in search.left():
         unproved[secret] = search.close[secret] and not search.settle(secret)
+    search.keep_to_whole_numbers()
     return search.result(unproved)
 
 
@@ -99,19 +116,20 @@ def _nothing_told(system: JointSystem, asked: BoolArray) -> JointIntervals:
     """Nothing is proved of anything."""
     nothing = np.zeros(system.secret.shape[0])
     none = np.zeros_like(asked)
-    return JointIntervals(none, asked.copy(), none, nothing, nothing, asked)
+    return JointIntervals(none, asked.copy(), none, none, nothing, nothing, asked)
 
 
 def _of_nobody(system: JointSystem, floor: int | FloatArray, asked: BoolArray) -> JointIntervals:
     """Everything is told, or published to be empty, so that every secret is."""
     secrets, known = system.secret.shape[0], system.known.shape[0]
     possible = bool(np.all(np.asarray(floor) <= TOLERANCE)) and bool(
-        np.all(np.abs(system.counts) <= TOLERANCE)
+        np.all(np.abs(system.counts) <= TOLERANCE + system.rooms)
     )
     narrow = asked & possible
     nothing = np.zeros(secrets)
     used = {int(secret): np.zeros((2, known)) for secret in np.flatnonzero(narrow)}
-    return JointIntervals(narrow, asked & ~narrow, np.zeros_like(asked), nothing, nothing, asked, used)
+    none = np.zeros_like(asked)
+    return JointIntervals(narrow, asked & ~narrow, none, none, nothing, nothing, asked, used)
 
 
 def told_by(intervals: JointIntervals, secret: int) -> IntArray:

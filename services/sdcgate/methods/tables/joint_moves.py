@@ -50,8 +50,8 @@ def agrees(system: JointSystem, amounts: FloatArray, floor: FloatArray) -> bool:
     """Whether amounts, shape (columns,), keep to all that is known, and secrets to their floors."""
     sums, secrets = system.known.of(amounts), system.secret.of(amounts)
     least = min(amounts.min(initial=0.0), (secrets - floor)[floor > 0].min(initial=0.0))
-    off = np.abs(sums - system.counts).max(initial=0.0)
-    return bool(least >= -FEASIBILITY and off <= system.room + FEASIBILITY)
+    off = (np.abs(sums - system.counts) - system.rooms).max(initial=0.0)
+    return bool(least >= -FEASIBILITY and off <= FEASIBILITY)
 
 
 def moved(
@@ -142,8 +142,8 @@ def _room_for_more(system: JointSystem, held: FloatArray) -> FloatArray:
     known, empty = system.known, held <= 0
     among = np.bincount(known.rows[empty[known.columns]], minlength=known.shape[0])
     share = RAISED * known.of(held) / np.maximum(among, 1)
-    least = np.full(system.columns, np.inf)
-    np.minimum.at(least, known.columns, share[known.rows])
+    least, plain = np.full(system.columns, np.inf), known.rows < system.plain
+    np.minimum.at(least, known.columns[plain], share[known.rows[plain]])
     return np.where(empty & np.isfinite(least), least, 0.0)
 
 
@@ -155,7 +155,7 @@ def _among(sums: Sums, there: IntArray) -> scipy.sparse.csr_array:
     kept = kept[np.argsort(sums.rows[kept], kind="stable")]
     ends = np.cumsum(np.bincount(sums.rows[kept], minlength=sums.shape[0]))
     starts = np.concatenate([[0], ends]).astype(np.int64)
-    entries = (np.ones(len(kept)), place[sums.columns[kept]], starts)
+    entries = (sums.times(np.ones(len(sums.rows)))[kept], place[sums.columns[kept]], starts)
     return scipy.sparse.csr_array(entries, shape=(sums.shape[0], len(there)))
 
 
@@ -192,9 +192,9 @@ class Metric:
         there = np.flatnonzero(amounts > 0)
         weights = amounts[there]
         inside, asked = (_among(sums, there) for sums in (system.known, system.secret))
-        added = np.asarray(inside @ weights, dtype=np.float64)
+        added = np.asarray(_with_entries(inside, inside.data**2) @ weights, dtype=np.float64)
         lengths = np.where(added > 0.0, np.sqrt(np.maximum(added, 0.0)), 1.0)
-        inside = _with_entries(inside, np.repeat(1.0 / lengths, np.diff(inside.indptr)))
+        inside = _with_entries(inside, inside.data * np.repeat(1.0 / lengths, np.diff(inside.indptr)))
         known, secret = (_with_entries(sums, sums.data * weights[sums.indices]) for sums in (inside, asked))
         products = np.asarray((known @ inside.T).toarray(order="F"), dtype=np.float64)
         products[np.diag_indices(len(products))] += SINGULAR

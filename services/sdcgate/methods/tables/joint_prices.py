@@ -25,13 +25,14 @@ def proved(
     """
     known = system.known
     used = np.ones(known.shape[0], dtype=np.bool_) if by is None else by
-    reach, inside = most.copy(), used[known.rows]
-    np.minimum.at(reach, known.columns[inside], (system.counts + system.room)[known.rows[inside]])
+    # What sums with factors leave room for is not asked: without it bounds are no closer.
+    reach, inside = most.copy(), used[known.rows] & (known.rows < system.plain)
+    np.minimum.at(reach, known.columns[inside], (system.counts + system.rooms)[known.rows[inside]])
     chosen = np.zeros(system.secret.shape[0])
     chosen[secret] = 1.0
     cost, ends = system.secret.spread(chosen), []
     for price, sign in zip(prices * used, (1.0, -1.0), strict=True):
         unpaid = np.maximum(sign * cost - known.spread(price), 0.0)
-        end = price @ system.counts + system.room * np.abs(price).sum() + unpaid @ reach
+        end = price @ system.counts + system.rooms @ np.abs(price) + unpaid @ reach
         ends.append(sign * float(end))
     return ends[1], ends[0]

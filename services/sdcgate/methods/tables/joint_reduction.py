@@ -83,10 +83,15 @@ def subtracted(system: JointSystem) -> Subtracted:
     starts = np.searchsorted(rows, np.arange(known.shape[0] + 1)).astype(np.int64)
     # Of equal sums the first stands for all.
     order = np.lexsort((-np.arange(known.shape[0]), -np.diff(starts)))
-    lost, less, left = subtract_all(starts, columns, order, known.shape[1])
+    lost, less, left = subtract_all(starts, columns, order, system.kinds, known.shape[1])
     counts = system.counts - np.bincount(lost, system.counts[less], known.shape[0])
-    sums = Sums(rows[left], columns[left], known.shape)
-    return Subtracted(replace(system, counts=counts, known=sums, limits=0), lost, less)
+    factors = None if known.factors is None else known.factors[by_row][left]
+    sums = Sums(rows[left], columns[left], known.shape, factors)
+    combined = lost >= system.plain
+    places = lost[combined] - system.plain, less[combined] - system.plain
+    slack = system.slack + np.bincount(places[0], system.slack[places[1]], len(system.slack))
+    smaller = replace(system, counts=counts, known=sums, limits=0, slack=slack)
+    return Subtracted(smaller, lost, less)
 
 
 def reduced(system: JointSystem, question: Question, floors: bool) -> Reduced:
@@ -100,7 +105,9 @@ def reduced(system: JointSystem, question: Question, floors: bool) -> Reduced:
     values = np.where(free, 0.0, told.values)
     open_rows = np.bincount(known.rows[free[known.columns]], minlength=known.shape[0]) > 0
     left = smaller.system.counts - known.of(values)
-    possible = bool(np.all(np.abs(left[~open_rows]) <= TOLERANCE) and np.all(values >= -TOLERANCE))
+    most_off = TOLERANCE + np.concatenate([np.zeros(system.plain), smaller.system.slack])
+    off = (np.abs(left) > most_off) & ~open_rows
+    possible = bool(not off.any() and np.all(values >= -TOLERANCE))
     linking = np.ones(secret.shape[0], dtype=np.bool_) if floors else question.asked
     fresh_sure = np.bincount(secret.rows, told.fresh_columns[secret.columns], secret.shape[0]) > 0
     marked = fresh_sure | question.fresh_secrets if floors else fresh_sure
@@ -128,8 +135,9 @@ class _Told:
 
 
 def _told(system: JointSystem, fresh: BoolArray) -> _Told:
-    """Columns that known sums tell, one after the other."""
+    """Columns that known sums without factors tell, one after the other."""
     known = system.known
+    plain = np.arange(known.shape[0]) < system.plain
     values, fresh = np.full(known.shape[1], np.nan), fresh.copy()
     fresh_columns = np.zeros(known.shape[1], dtype=np.bool_)
     left = system.counts.copy()
@@ -137,7 +145,7 @@ def _told(system: JointSystem, fresh: BoolArray) -> _Told:
         free = np.isnan(values)[known.columns]
         entries = np.bincount(known.rows[free], minlength=known.shape[0])
         empty = (entries > 0) & (np.abs(left) <= TOLERANCE)
-        new = free & (empty | (entries == 1))[known.rows]
+        new = free & (plain & (empty | (entries == 1)))[known.rows]
         if not new.any():
             return _Told(values, fresh, fresh_columns)
         rows, columns = known.rows[new], known.columns[new]
@@ -146,7 +154,9 @@ def _told(system: JointSystem, fresh: BoolArray) -> _Told:
         fresh_columns[columns] = True
         fresh_columns[columns[~fresh[rows]]] = False
         now = free & ~np.isnan(values)[known.columns]
-        left -= np.bincount(known.rows[now], values[known.columns[now]], known.shape[0])
+        told = values[known.columns[now]]
+        told = told if known.factors is None else told * known.factors[now]
+        left -= np.bincount(known.rows[now], told, known.shape[0])
         np.logical_or.at(fresh, known.rows[now], fresh_columns[known.columns[now]])
 
 
@@ -196,6 +206,10 @@ def _of_columns(
     shown, hidden = kept[known.columns], kept[secret.columns]
     rows = np.concatenate([known.rows[shown], known.shape[0] + secret.rows[hidden & linking[secret.rows]]])
     columns = np.concatenate([known.columns[shown], secret.columns[hidden & linking[secret.rows]]])
+    if known.factors is not None:
+        # Columns with other factors in a sum are not alike.
+        rows[: np.count_nonzero(shown)] = _told_apart(known.rows[shown], known.factors[shown])
+        rows[np.count_nonzero(shown) :] += len(known.rows)
     first = first_alike(rows, columns, known.shape[1])
     chosen = first == np.arange(known.shape[1])
     shown, hidden = chosen[known.columns], chosen[secret.columns] & linking[secret.rows]
@@ -204,14 +218,25 @@ def _of_columns(
     row = np.full(known.shape[0], -1)
     row[live] = np.arange(len(live))
     size = int(chosen.sum())
+    factors = None if known.factors is None else known.factors[shown]
+    combined = live[live >= system.plain] - system.plain
     return live, JointSystem(
         tuple(system.published[int(number)] for number in live),
         left[live],
-        Sums(row[known.rows[shown]], place[known.columns[shown]], (len(live), size)),
+        Sums(row[known.rows[shown]], place[known.columns[shown]], (len(live), size), factors),
         Sums(secret.rows[hidden], place[secret.columns[hidden]], (secret.shape[0], size)),
         system.room,
         held=None if system.held is None else summed(system.held, first, known.shape[1])[chosen],
+        slack=system.slack[combined],
+        scales=system.scales[combined],
+        same=system.same[combined],
     )
+
+
+def _told_apart(rows: IntArray, factors: FloatArray) -> IntArray:
+    """Numbers of entries that are the same where row and factor are, shape (entries,)."""
+    _, number = np.unique(np.column_stack([rows, factors]), axis=0, return_inverse=True)
+    return number.reshape(-1)
 
 
 def warm_up() -> None:

@@ -4,15 +4,16 @@ A group here is the box of a table's filters, whose own count has left. If every
 from it or around it, what is known splits: inside, nothing tells more of what lies outside than the group's
 count does. So the boxes in the group are looked at by themselves, and of all others only those that restrict
 nothing but the filters' variables, if the rest lie in groups of their own whose counts left before. This is
-exact. Where it cannot be seen, all boxes are looked at together.
+exact. Where it cannot be seen, or something is known of several boxes together, all are looked at together.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection, is_inside
+from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 
 
@@ -30,6 +31,8 @@ class Scope:
     """Withheld boxes that never left."""
     limits: Mapping[Box, float] = field(default_factory=dict, repr=False)
     """Boxes of which only a most is known."""
+    combined: Sequence[CombinedSum] = field(default=(), repr=False)
+    """What is known of several boxes together."""
 
     @property
     def extent(self) -> tuple[tuple[str, int], ...]:
@@ -56,8 +59,10 @@ def scopes(
         units: look at units rather than records.
     """
     published, secrets = boxes.within(domain, units), boxes.secrets_within(domain, units)
-    limits = boxes.limits_within(domain)
-    whole = [Scope(domain, full, published, secrets, limits)]
+    limits, combined = boxes.limits_within(domain), boxes.combined_within(domain)
+    whole = [Scope(domain, full, published, secrets, limits, combined)]
+    if combined:
+        return whole
     by_variables = _by_variables(boxes, domain)
     filters = {name: mask for name, mask in group.items() if name in domain and mask != full[name]}
     masks = _closed(filters, by_variables, full)

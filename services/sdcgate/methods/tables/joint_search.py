@@ -16,6 +16,7 @@ from sdcgate.methods.tables.joint_alike import alike
 from sdcgate.methods.tables.joint_moves import Metric, agrees, moved, raised
 from sdcgate.methods.tables.joint_prices import proved
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, distance
+from sdcgate.methods.tables.joint_whole import in_whole_numbers
 from sdcgate.methods.tables.solver import FEASIBILITY, INFINITY, Deadline, Program, Rows
 
 SWEEPS = 60
@@ -50,6 +51,8 @@ class JointIntervals:
     """Neither refuted nor shown to be wide."""
     told_before: BoolArray = field(repr=False)
     """Narrow ones that are seen to be so by sums alone that are not fresh; others may be, too."""
+    supposed: BoolArray = field(repr=False)
+    """Narrow ones that are only taken to be: no two tables in whole numbers were found, nor that none are."""
     lowest: FloatArray = field(repr=False)
     """Least value that was reached; where `narrow`, the bound."""
     highest: FloatArray = field(repr=False)
@@ -63,8 +66,9 @@ class JointIntervals:
 def rows_of(system: JointSystem, floor: FloatArray) -> Rows:
     """The known sums as rows of a program, and the secrets where any has a floor, shape (secrets,)."""
     rows = Rows()
-    first = rows.start(system.counts - system.room, system.counts + system.room)
-    rows.put(first + system.known.rows, system.known.columns, 1.0)
+    known, rooms = system.known, system.rooms
+    first = rows.start(system.counts - rooms, system.counts + rooms)
+    rows.put(first + known.rows, known.columns, 1.0 if known.factors is None else known.factors)
     if (floor > 0).any():
         first = rows.start(floor, np.full(len(floor), INFINITY))
         rows.put(first + system.secret.rows, system.secret.columns, 1.0)
@@ -90,7 +94,7 @@ class Search:
         self._width = np.broadcast_to(np.asarray(width, dtype=np.float64), (self.secrets,))
         self._lowest = np.full(self.secrets, np.inf)
         self._highest = np.full(self.secrets, -np.inf)
-        self._narrow, self._told_before = np.zeros((2, self.secrets), dtype=np.bool_)
+        self._narrow, self._told_before, self._supposed = np.zeros((3, self.secrets), dtype=np.bool_)
         self._kind, self._size = np.arange(self.secrets), np.ones(self.secrets)
         self._first = np.ones(self.secrets, dtype=np.bool_)
         """Of those that are alike the one that has to be the widest: if it is, all are."""
@@ -174,6 +178,9 @@ class Search:
         """
         close = np.flatnonzero(self.close)
         if self._explained is Explained.EACH or self._floored or len(close) <= MANY:
+            return
+        if len(self._system.slack):
+            # What sums with factors tell they tell up to their room.
             return
         found = alike(self._system)
         if found is None:
@@ -280,6 +287,31 @@ class Search:
             self._tell(secret, prices, float(apart))
         return prices is not None
 
+    def keep_to_whole_numbers(self) -> None:
+        """Take what is wide, but was not seen to be in whole numbers, for narrow.
+
+        Only sums with factors leave so few of them.
+        """
+        system = self._system
+        asked = self._asked & ~self._narrow
+        if not (system.whole and len(system.slack) and asked.any()):
+            return
+        rows = rows_of(system, self._floor)
+        found = in_whole_numbers(system, rows, self._width, self._floor, asked, self._deadline)
+        self._supposed = found.supposed
+        for secret in np.flatnonzero(found.narrow).tolist():
+            self._narrow[secret] = True
+            self._used[secret] = self._beside(secret)
+        self._lowest = np.where(asked, found.lowest, self._lowest)
+        self._highest = np.where(asked, found.highest, self._highest)
+
+    def _beside(self, secret: int) -> FloatArray:
+        """Known sums that have a column of a secret, as though they were what bounds it at both ends."""
+        known, hidden = self._system.known, self._system.secret
+        columns = np.isin(known.columns, hidden.columns[hidden.rows == secret])
+        touching = np.bincount(known.rows[columns], minlength=known.shape[0]) > 0
+        return np.tile(touching.astype(np.float64), (2, 1))
+
     def _apart(self, secret: int) -> FloatArray | None:
         """Move one secret up and down until it is wide enough; prices of known sums, None where it failed."""
         chosen, prices = np.zeros(self.secrets), np.zeros((2, len(self._system.counts)))
@@ -324,4 +356,5 @@ class Search:
         """What was found."""
         unproved = unproved & ~self._narrow
         ends = self._lowest, self._highest
-        return JointIntervals(self._narrow, unproved, self._told_before, *ends, self._asked, self._used)
+        seen = self._narrow, unproved, self._told_before, self._supposed
+        return JointIntervals(*seen, *ends, self._asked, self._used)

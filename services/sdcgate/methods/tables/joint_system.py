@@ -8,7 +8,7 @@ boxes are one column, which is exact. A published zero empties all its atoms.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
 from types import MappingProxyType
@@ -18,11 +18,20 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box, bits
 from sdcgate.methods.tables.combinations import Combinations, Held
+from sdcgate.methods.tables.combined_sums import CombinedSum, boxes_of, factored
 from sdcgate.methods.tables.joint_domain import classes
 from sdcgate.methods.tables.splitmix import GAMMA, finalised
 
 TOLERANCE = 1e-6
 """A bound so close to a whole number is that number."""
+
+
+def _none() -> FloatArray:
+    return np.zeros(0)
+
+
+def _no_rows() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,14 +41,20 @@ class Sums:
     rows: IntArray
     columns: IntArray
     shape: tuple[int, int]
+    factors: FloatArray | None = field(default=None, repr=False)
+    """By which columns are multiplied in their rows, shape (entries,); None where all are 1."""
 
     def of(self, values: FloatArray) -> FloatArray:
         """The sums, shape (rows,), of values of the columns."""
-        return np.bincount(self.rows, values[self.columns], self.shape[0]).astype(np.float64)
+        return np.bincount(self.rows, self.times(values[self.columns]), self.shape[0]).astype(np.float64)
 
     def spread(self, weights: FloatArray) -> FloatArray:
         """For each column the weights of its rows added up, shape (columns,)."""
-        return np.bincount(self.columns, weights[self.rows], self.shape[1]).astype(np.float64)
+        return np.bincount(self.columns, self.times(weights[self.rows]), self.shape[1]).astype(np.float64)
+
+    def times(self, values: FloatArray) -> FloatArray:
+        """Values of the entries, shape (entries,), multiplied by the factors."""
+        return values if self.factors is None else values * self.factors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +74,31 @@ class JointSystem:
     """The amounts that are true, shape (columns,), where they are given: a solution to begin with."""
     places: IntArray | None = field(default=None, repr=False)
     """The column of each combination of which an amount was given, and -1 where it is in none."""
+    slack: FloatArray = field(default_factory=_none, repr=False)
+    """By how much the last sums, whose columns have factors, may be off; one number for each of these."""
+
+    scales: FloatArray = field(default_factory=_none, repr=False)
+    """By what these sums are divided."""
+    same: IntArray = field(default_factory=_no_rows, repr=False)
+    """Numbers of these sums, from 0 where they are of the same: then a column's factor is the same in all."""
+
+    @property
+    def kinds(self) -> IntArray:
+        """Of known sums of the same kind one can be taken from another, shape (known sums,)."""
+        own = np.where(self.same < 0, self.same, 1 + self.same)
+        return np.concatenate([np.zeros(self.plain, dtype=np.int64), own])
+
+    @property
+    def rooms(self) -> FloatArray:
+        """By how much each known sum may be off, shape (known sums,)."""
+        rooms = np.full(len(self.counts), self.room)
+        rooms[self.plain :] += self.slack
+        return rooms
+
+    @property
+    def plain(self) -> int:
+        """Known sums whose columns have no factors; they are the first."""
+        return len(self.counts) - len(self.slack)
 
     @property
     def columns(self) -> int:
@@ -80,6 +120,7 @@ def joint_system(
     room: float = 0.0,
     limits: Mapping[Box, float] = MappingProxyType({}),
     held: Held | None = None,
+    combined: Sequence[CombinedSum] = (),
 ) -> JointSystem:
     """The system of boxes that restrict no variables but the domain's.
 
@@ -92,11 +133,12 @@ def joint_system(
         room: by how much amounts may be off; 0 for whole numbers.
         limits: other boxes with the most that they may have.
         held: what people have in truth, where it is known: by the domain's variables.
+        combined: what is known of several boxes together.
     """
     exact = [box for box, count in published.items() if count or box in told_apart]
     nothing = [box for box, count in published.items() if not (count or box in told_apart)]
     shown = [*exact, *limits]
-    grid = _Grid(domain, [*nothing, *shown, *secret], full)
+    grid = _Grid(domain, [*nothing, *shown, *secret, *boxes_of(combined)], full)
     rows, atoms = grid.inside()
     of_nothing, empty = rows < len(nothing), np.zeros(grid.atoms, dtype=np.bool_)
     empty[atoms[of_nothing]] = True
@@ -107,7 +149,7 @@ def joint_system(
     column = np.cumsum(chosen) - 1
     kept = chosen[atoms]
     rows, columns, size = rows[kept], column[atoms[kept]], int(chosen.sum())
-    known = rows < len(shown)
+    known, hidden = rows < len(shown), len(shown) + len(secret)
     # What a limited box lacks of the most that it may have is an amount by itself.
     lacking = np.arange(len(limits))
     known_rows = np.concatenate([rows[known], len(exact) + lacking])
@@ -117,15 +159,42 @@ def joint_system(
         places = _columns(grid.atoms_of(held.combinations), first, column)
         people = _with_lacking(summed(held.amounts, places, size), rows, columns, len(exact), limits)
     size += len(limits)
-    return JointSystem(
+    withheld = ~known & (rows < hidden)
+    system = JointSystem(
         tuple(shown),
         np.array([*(published[box] for box in exact), *limits.values()], dtype=np.float64),
         Sums(known_rows, known_columns, (len(shown), size)),
-        Sums(rows[~known] - len(shown), columns[~known], (len(secret), size)),
+        Sums(rows[withheld] - len(shown), columns[withheld], (len(secret), size)),
         room,
         len(limits),
         people,
         places,
+    )
+    parts = rows >= hidden
+    return _with_combined(system, combined, rows[parts] - hidden, columns[parts])
+
+
+def _with_combined(
+    system: JointSystem, combined: Sequence[CombinedSum], parts: IntArray, columns: IntArray
+) -> JointSystem:
+    """With sums of several boxes, where `parts` are the numbers of these, one sum's after the other's."""
+    if not combined:
+        return system
+    found, known, first = factored(combined, parts, columns, system.columns), system.known, len(system.counts)
+    sums = Sums(
+        np.concatenate([known.rows, first + found.rows]),
+        np.concatenate([known.columns, found.columns]),
+        (first + len(combined), system.columns),
+        np.concatenate([np.ones(len(known.rows)), found.factors]),
+    )
+    return replace(
+        system,
+        published=(*system.published, *(one.told_by for one in combined)),
+        counts=np.concatenate([system.counts, found.totals]),
+        known=sums,
+        slack=found.slack,
+        scales=found.scales,
+        same=found.same,
     )
 
 

@@ -167,10 +167,11 @@ class Program:
         primal: bool = False,
         begun_dual: bool = False,
         presolve: bool = True,
+        most_nodes: int = 0,
     ) -> None:
         """`primal` suits costs that change, `begun_dual` finds the first feasible corner the other way.
 
-        Integer programs may do without `presolve`; linear ones do.
+        Integer programs may do without `presolve`; linear ones do. They may have no more than `most_nodes`.
         """
         import highspy
 
@@ -198,6 +199,8 @@ class Program:
         if rough:
             self._solver.setOptionValue("mip_rel_gap", ROUGH_GAP)
             self._solver.setOptionValue("mip_max_nodes", 1)
+        if most_nodes:
+            self._solver.setOptionValue("mip_max_nodes", most_nodes)
         self._linear = integer is None
         if self._linear:
             self._solver.setOptionValue("presolve", "off")

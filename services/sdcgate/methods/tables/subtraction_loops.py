@@ -25,15 +25,17 @@ def holders(starts: IntArray, entries: IntArray, order: IntArray, columns: int) 
     return held, holding
 
 
-@compiled("Tuple((int64[::1], int64[::1], boolean[::1]))(int64[::1], int64[::1], int64[::1], int64)")
+@compiled(
+    "Tuple((int64[::1], int64[::1], boolean[::1]))(int64[::1], int64[::1], int64[::1], int64[::1], int64)"
+)
 def subtract_all(
-    starts: IntArray, entries: IntArray, order: IntArray, columns: int
+    starts: IntArray, entries: IntArray, order: IntArray, kinds: IntArray, columns: int
 ) -> tuple[IntArray, IntArray, BoolArray]:
     """From each row take others that lie within it, apart from each other, the first ones in an order first.
 
     Row `r` has the columns `entries[starts[r]:starts[r + 1]]`, ascending; `order` names the rows, large ones
-    first. A row is taken from those before it in the order only. Returns the rows that lost something, what
-    each lost, and which entries are left.
+    first. A row is taken from those of its kind before it in the order only. Returns the rows that lost
+    something, what each lost, and which entries are left.
     """
     rows = len(starts) - 1
     rank = np.empty(rows, dtype=np.int64)
@@ -54,11 +56,12 @@ def subtract_all(
                 if holding[at] <= rank[row]:
                     continue
                 other = order[holding[at]]
-                whole = True
-                for part in range(starts[other], starts[other + 1]):
-                    if inside[entries[part]] != row + 1:
-                        whole = False
-                        break
+                whole = kinds[other] == kinds[row]
+                if whole:
+                    for part in range(starts[other], starts[other + 1]):
+                        if inside[entries[part]] != row + 1:
+                            whole = False
+                            break
                 if whole:
                     for part in range(starts[other], starts[other + 1]):
                         inside[entries[part]] = 0
