@@ -6,14 +6,13 @@ import pandas as pd
 
 from attack.claims import NOTHING, SUM, Claim, attack
 from attack.hearing import Needs
-from attack.knowledge import COUNT, WEIGHT, Knowledge
-from attack.populations import HEALTH, HIDDEN, drawn, flags, panel, small_towns
+from attack.knowledge import COUNT, Knowledge
+from attack.populations import HEALTH, HIDDEN, flags, panel, small_towns
 from attack.publishers import Api, Heard
 from attack.subtracting import informed, listen, number
 from attack.world import World
 
 POOR: dict[str, tuple[str, ...]] = {"town": ("t2",), "poor": ("yes",)}
-OF_TRADE: dict[str, tuple[str, ...]] = {"town": ("t1",), "trade": ("k3",)}
 SPENDERS: dict[str, tuple[str, ...]] = {"town": ("t2",), "good": ("yes",)}
 
 
@@ -45,26 +44,6 @@ def adding_up(api: Api) -> Claim:
     }
     whole, part, _ = (heard.shown("t2", "yes", figure=f"SUM:{name}") for name, heard in tables.items())
     return NOTHING if whole is None or part is None else Claim(whole - part - 0.1, whole - part + 0.1)
-
-
-@attack(
-    "Weights of towns against counts",
-    drawn,
-    number(OF_TRADE),
-    needs=Needs(3),
-    open="where everybody of a code has the same weight, sums of weights are equations of counts",
-)
-def weights_of_towns(api: Api) -> Claim:
-    """How many of each trade there are, with weights and without; what a person of a town weighs is known."""
-    counts = {"figures": ["UNITS", "WEIGHTED_UNITS"]}
-    known = listen(api, {"rows": ["town"], "columns": ["trade"]}, {"rows": ["trade"], **counts})
-    by_town = known.hear(api.ask(rows=["town"], **counts))
-    for town in ("t1", "t2", "t3"):
-        people, weight = by_town.shown(town), by_town.shown(town, figure="WEIGHTED_UNITS")
-        if people is not None and weight is not None:
-            for trade in ("k1", "k2", "k3"):
-                known.tell_each(WEIGHT, {"town": (town,), "trade": (trade,)}, weight / people, 0.05 / people)
-    return known.count(OF_TRADE)
 
 
 def leavers(world: World) -> float:

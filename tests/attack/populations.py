@@ -93,6 +93,50 @@ def drawn() -> World:
     return World(made, (Variable("town", ("t1", "t2", "t3")), Variable("trade", ("k1", "k2", "k3"))))
 
 
+DRAWN_IN_FOUR = {
+    "k1": (41, 44, 36, 52), "k2": (38, 33, 58, 47), "k3": (5, 4, 13, 40), "k4": (35, 42, 29, 61),
+}  # fmt: skip
+
+
+@cache
+def drawn_in_four() -> World:
+    """The same in four towns: nine of trade k3 are of t1 and t2."""
+    towns = ("t1", "t2", "t3", "t4")
+    rows = [
+        (town, trade)
+        for trade, counts in DRAWN_IN_FOUR.items()
+        for town, count in zip(towns, counts, strict=True)
+        for _ in range(count)
+    ]
+    made = pd.DataFrame(rows, columns=["town", "trade"])
+    made["weight"] = made["town"].map(dict(zip(towns, (103.37, 117.91, 131.05, 96.83), strict=True)))
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    return World(made, (Variable("town", towns), Variable("trade", tuple(DRAWN_IN_FOUR))))
+
+
+WEEKS = tuple(str(week) for week in range(1, 31))
+
+
+@cache
+def admitted() -> World:
+    """Patients by ward and week, a variable and, as `since`, a measure of more than twenty values.
+
+    Six of the east came in the third week.
+    """
+    counts = [(ward, week, 11 + (3 * place + 5 * at) % 9) for at, ward in enumerate(("east", "west", "north"))
+              for place, week in enumerate(WEEKS)]  # fmt: skip
+    rows = [
+        (ward, week)
+        for ward, week, count in counts
+        for _ in range(6 if (ward, week) == ("east", "3") else count)
+    ]
+    made = pd.DataFrame(rows, columns=["ward", "week"])
+    made["since"] = made["week"].astype(float)
+    made["id"] = [f"p{number}" for number in range(len(made))]
+    variables = (Variable("ward", ("east", "west", "north")), Variable("week", WEEKS))
+    return World(made, variables, ("since",), least=1.0, most=30.0)
+
+
 @cache
 def paid() -> World:
     """Fourteen of t1 are of kind d, and one of these has nearly all that they earn: by month and by year.

@@ -18,6 +18,7 @@ FAMILIES = (
     "subtracting",
     "reconstructing",
     "magnitudes",
+    "weighing",
     "several_codes",
     "histories",
     "modelling",

@@ -21,6 +21,7 @@ from sdcgate.engine.aggregation import (
     regions_projection,
     shape_of_query,
     statement,
+    value_ranges,
     view_name,
 )
 from sdcgate.engine.backends import open_backend
@@ -306,6 +307,27 @@ class Engine:
         table = np.array(codes, dtype=np.int64).reshape(len(columns), len(rows)).T
         order = np.lexsort(table.T) if columns else np.zeros(1, dtype=np.int64)
         return table[order], rows["count"].to_numpy().astype(np.int64)[order]
+
+    def decided_values(
+        self, dataset: Dataset, variables: Sequence[str], measure: str = ""
+    ) -> tuple[IntArray, FloatArray] | None:
+        """The values that a measure, or the weight, has by finest codes of variables, where these decide it.
+
+        The combinations that have any, (combinations, variables), and their values; None where records with
+        the same codes differ. Raises UnknownName, SnapshotDamaged.
+        """
+        self._attach(dataset)
+        columns = code_columns(dataset, variables)
+        value = dataset.measure_column(measure) if measure else "weight"
+        key = ("ranges", view_name(dataset), columns, value)
+        rows = self._database.run(self._database.compiled(key, lambda: value_ranges(dataset, columns, value)))
+        least, most = (rows[name].to_numpy().astype(np.int64) for name in ("least", "most"))
+        if np.any(least != most):
+            return None
+        codes = np.array([rows[column].to_numpy() for column in columns], dtype=np.int64)
+        scale = dataset.profiles[measure].scale if measure else 10.0**dataset.weight_decimals
+        order = np.lexsort(codes[::-1])
+        return codes.T[order], np.asarray(least[order] / scale, dtype=np.float64)
 
     def finest_codes(self, dataset: Dataset, variable: str) -> IntArray:
         """The finest code of each record, in an array as narrow as it is stored.

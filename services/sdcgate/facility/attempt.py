@@ -9,6 +9,7 @@ from sdcgate.engine.queries import Computed
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import as_if_published, having_variable, parted
 from sdcgate.facility.costs import costs
+from sdcgate.facility.decided_sums import beside_decided
 from sdcgate.facility.differencing import TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.findings import (
@@ -44,6 +45,7 @@ from sdcgate.methods.tables.assessment import Assessment
 from sdcgate.methods.tables.attrition import attrition_within
 from sdcgate.methods.tables.boxes import NOBODY
 from sdcgate.methods.tables.cell_costs import CostKind, cell_costs
+from sdcgate.methods.tables.combined_sums import Decided
 from sdcgate.methods.tables.empty_cells import empty_beside_few
 from sdcgate.methods.tables.joint_boxes import PERHAPS, RECORDS, UNITS
 from sdcgate.methods.tables.problem import Problem
@@ -104,12 +106,13 @@ class Attempt:
         # Totals that were not asked for follow from the rest: they are judged and protected as if they left.
         self.new = as_if_published(self.plan, self.computed.axes, self.facts)
         self.still_time()
-        counts = self.known.of(COUNTS)
+        counts, decided = self.known.of(COUNTS), self._decided()
         if not counts.empty:
             tables = [quantity.table for quantity in self.new]
             beside = beside_deciding(self.plan.dataset, counts, tables)
+            beside = beside_decided(beside, self.known.quantities, decided)
             self.known = replace(self.known, quantities={**self.known.quantities, COUNTS: beside})
-        self.together = Together(self.plan, self.known, self.still_time, self.truth)
+        self.together = Together(self.plan, self.known, self.still_time, self.truth, decided)
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)
         if self.versions is not None:
@@ -117,6 +120,16 @@ class Attempt:
         self.unsafe = (unsafe_cells(self.findings, len(self.facts)) | self._empty_beside_few()) & ~self.empty
         self.unsafe |= self._few_beside_more() & ~self.empty
         self.differs = np.zeros(len(self.facts), dtype=np.bool_)
+
+    def _decided(self) -> dict[str, list[Decided]]:
+        """Quantities that variables decide by which anything is told."""
+        names = set(self.known.of(COUNTS).shapes.full).union(*(new.table.full for new in self.new))
+        quantities = dict.fromkeys([*(new.quantity for new in self.new), *self.known.quantities])
+        found = {quantity: self.truth.decided(quantity) for quantity in quantities if quantity != COUNTS}
+        told = {
+            quantity: [one for one in those if one.variables <= names] for quantity, those in found.items()
+        }
+        return {quantity: those for quantity, those in told.items() if those}
 
     def _empty_beside_few(self) -> BoolArray:
         """Empty cells that would tell where the few of a withheld total are."""

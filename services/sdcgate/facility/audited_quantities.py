@@ -7,6 +7,8 @@ from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
+from sdcgate.facility.decided_sums import beside_decided, cell_of, quantity_of
+from sdcgate.facility.decided_values import DecidedValues
 from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.leaving import Leaving
@@ -57,6 +59,8 @@ class AuditedQuantity:
 
     def words_of_term(self, box: Box) -> str:
         """What stands in the arithmetic of a bound: a box, or where a measure tells of it the part of one."""
+        if of := quantity_of(box):
+            return f"{of.removesuffix(':')} of {self.words(cell_of(box))}"
         whole = P | Q if self.of_sums else P | Q | LACKING
         part = self.parts.get(dict(box).get(PART, whole), "")
         return f"{part}{self.words(of_all_parts(box))}"
@@ -90,8 +94,8 @@ def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) 
 
 def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
     dataset, known = look.dataset, withheld.of(COUNTS)
-    full = known.shapes.full
-    boxes = beside_deciding(dataset, known).boxes.adding_up(dataset.varying, units)
+    beside = _beside_decided(look, beside_deciding(dataset, known), withheld)
+    full, boxes = beside.shapes.full, beside.boxes.adding_up(dataset.varying, units)
     width, floor, atoms = policy.count_width, policy.count_floor, look.most_atoms
     found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring)
     computable = _computable([audited.box for audited in found], known)
@@ -104,6 +108,19 @@ def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy
         len(shown),
         (*_with_computable(found, computable, known), *published),
     )
+
+
+def _beside_decided(look: Look, counts: KnownQuantity, withheld: Withheld) -> KnownQuantity:
+    """With what sums tell of counts, as variables decide what is summed."""
+    values, quantities = DecidedValues(look.engine), withheld.known.quantities
+    decided = {
+        quantity: [
+            one for one in values.of(look.dataset, quantity) if one.variables <= counts.shapes.full.keys()
+        ]
+        for quantity in quantities
+        if quantity != COUNTS
+    }
+    return beside_decided(counts, quantities, decided)
 
 
 def _published(box: Box, amount: float) -> AuditedBox:

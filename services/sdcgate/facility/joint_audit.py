@@ -11,6 +11,7 @@ from operator import or_
 
 import numpy as np
 
+from sdcgate.facility.decided_sums import cell_of
 from sdcgate.facility.joint_look import Extent, Look, Wide, Width, covering
 from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.leaving import Leaving
@@ -45,7 +46,8 @@ def telling(
         JointlyUnproved: it cannot be told in time.
     """
     # What a table tells by itself its own proof knows.
-    if (leaving.known.empty and not leaving.known.boxes.limits) or not leaving.hides:
+    nothing = leaving.known.empty and not leaving.known.boxes.limits and not leaving.decided
+    if nothing or not leaving.hides:
         return np.zeros(len(leaving.tables[0].table), dtype=np.bool_)
     audit = _Audit(
         leaving,
@@ -109,7 +111,7 @@ class _Audit:
         cells = {box: cell for new in leaving.tables for cell, box in enumerate(new.boxes)}
         records = leaving.tables[0].table.records
         kept_back = np.zeros(len(records), dtype=np.bool_)
-        which = [{cells[box] for box in rows} for rows in blamed]
+        which = [{cells[cell_of(box)] for box in rows} for rows in blamed]
         kept_back[covering(which, records)] = True
         return kept_back, look.doubted(hidden)
 

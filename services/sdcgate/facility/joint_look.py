@@ -9,6 +9,7 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
+from sdcgate.methods.tables.combined_sums import Decided
 from sdcgate.methods.tables.joint_boxes import Variables
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals, told_by
 from sdcgate.methods.tables.joint_reduction import Question, everything_of
@@ -28,6 +29,9 @@ class Truth(Protocol):
     def measured(self, quantity: str, variables: Variables) -> Measured | None:
         """Of a measure."""
 
+    def decided(self, quantity: str) -> Sequence[Decided]:
+        """By which variables a quantity is decided, as everybody knows."""
+
 
 class Unknown:
     """Nothing is known of what people have in truth."""
@@ -39,6 +43,10 @@ class Unknown:
     def measured(self, quantity: str, variables: Variables) -> Measured | None:  # noqa: ARG002
         """Not known."""
         return None
+
+    def decided(self, quantity: str) -> Sequence[Decided]:  # noqa: ARG002
+        """Not known."""
+        return ()
 
 
 UNKNOWN = Unknown()
@@ -157,7 +165,7 @@ class Look:
         Raises:
             JointlyUnproved: it cannot be told in time.
         """
-        shown = scope.published.keys() | scope.limits.keys()
+        shown = scope.published.keys() | scope.limits.keys() | {one.told_by for one in scope.combined}
         if not (self.fresh & shown or ((self.floor or self.beside) and self.hidden)):
             return []
         # Of what is told already nothing is known but its sums, or that it is not empty.
@@ -202,6 +210,7 @@ class Look:
             self.room,
             scope.limits,
             self.held(scope.domain),
+            scope.combined,
         )
 
     def _narrow(
@@ -230,15 +239,24 @@ class Look:
             return narrow
         before = {box: amount for box, amount in scope.published.items() if box not in self.fresh}
         limits = {box: most for box, most in scope.limits.items() if box not in self.fresh}
+        combined = [one for one in scope.combined if one.told_by not in self.fresh]
         others, held = [*secrets, *self.beside], self.held(scope.domain)
         floors = np.where([box in self.hidden for box in others], 0.0, self._floors(secrets))
         system = joint_system(
-            scope.domain, before, others, scope.full, room=self.room, limits=limits, held=held
+            scope.domain,
+            before,
+            others,
+            scope.full,
+            room=self.room,
+            limits=limits,
+            held=held,
+            combined=combined,
         )
         question = replace(everything_of(system), asked=self._with_others(narrow))
         widths = self._widths(secrets)
         found = self._settled(joint_bounds(system, widths, floors, self.deadline, question))
-        return found.narrow[: len(secrets)]
+        # What is only supposed to have been told is not given up.
+        return (found.narrow & ~found.supposed)[: len(secrets)]
 
     def _with_others(self, asked: BoolArray) -> BoolArray:
         """Flags of secrets and of those beside them, which are not asked for."""

@@ -8,6 +8,7 @@ from itertools import chain
 
 import numpy as np
 
+from sdcgate.facility.decided_sums import DecidedTable
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS, JointBoxes, Variables
@@ -26,6 +27,8 @@ class Leaving:
     """What has left."""
     tables: Sequence[ReleasedTable] = ()
     """Tables of the same cells; none where tables about to leave have nothing of the quantity."""
+    decided: Sequence[DecidedTable] = ()
+    """Of counts: sums of the same cells that tell of them, as variables decide what is summed."""
     _within: dict[Variables, dict[Box, int]] = field(default_factory=dict, init=False, repr=False)
     _secrets: dict[Variables, list[Box]] = field(default_factory=dict, init=False, repr=False)
 
@@ -35,7 +38,7 @@ class Leaving:
         boxes = self.known.boxes
         for new in self.tables:
             boxes = boxes.grown(new.published(), new.withheld())
-        return boxes
+        return boxes.combining(one for table in self.decided for one in table.sums())
 
     @cached_property
     def full(self) -> Mapping[str, int]:
@@ -43,6 +46,8 @@ class Leaving:
         full = dict(self.known.shapes.full)
         for new in self.tables:
             full |= new.table.full
+        for sums in self.decided:
+            full |= sums.decided.full
         return full
 
     @cached_property
@@ -53,12 +58,17 @@ class Leaving:
     @cached_property
     def certain(self) -> bool:
         """Whether all that left, and is about to, tells all its figures for sure."""
-        return self.known.sure is None and all(new.certain for new in self.tables)
+        new = [*self.tables, *(sums.table for sums in self.decided)]
+        return self.known.sure is None and all(table.certain for table in new)
 
     @cached_property
     def in_doubt(self) -> "Leaving":
         """The same with what was told for sure before, and nothing taken for known."""
-        return Leaving(self.known.surely(), [new.taking_nothing() for new in self.tables])
+        return Leaving(
+            self.known.surely(),
+            [new.taking_nothing() for new in self.tables],
+            [sums.taking_nothing() for sums in self.decided],
+        )
 
     @property
     def hides(self) -> bool:
@@ -83,7 +93,7 @@ class Leaving:
 
         That nobody is in a box is no news where nobody is in a larger one.
         """
-        return self._told_first(RECORDS)
+        return self._told_first(RECORDS) | (self.boxes.combined.keys() - self.known.boxes.combined.keys())
 
     @cached_property
     def units_first(self) -> Set[Box]:

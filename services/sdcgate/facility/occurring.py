@@ -1,5 +1,6 @@
 """What people have in truth, by joint codes: with it the joint audit begins. None of it leaves the house."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,9 +9,11 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset, UnknownName
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import occurring_places
+from sdcgate.facility.decided_values import DecidedValues
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.tables.combinations import Combinations, Held, occurring
 from sdcgate.methods.tables.combinations import Occurring as JointCodes
+from sdcgate.methods.tables.combined_sums import Decided
 from sdcgate.methods.tables.joint_boxes import Variables
 from sdcgate.methods.tables.joint_sums import Measured
 
@@ -33,6 +36,7 @@ class Occurring:
         self._joint_codes = lru_cache(maxsize=JOINT)(self._of_records)
         self._codes = lru_cache(maxsize=COLUMNS)(engine.finest_codes)
         self._values = lru_cache(maxsize=MEASURES)(engine.values)
+        self._decided = DecidedValues(engine)
 
     def truth(self, dataset: Dataset) -> "TruthOf":
         """What is true of a dataset."""
@@ -52,6 +56,10 @@ class Occurring:
         if not self._cheap(dataset):
             return None
         return self._kept_sums(dataset.name, dataset.version, measure, tuple(sorted(variables)))
+
+    def decided(self, dataset: Dataset, quantity: str) -> Sequence[Decided]:
+        """By which variables a quantity is decided."""
+        return self._decided.of(dataset, quantity)
 
     def _cheap(self, dataset: Dataset) -> bool:
         return dataset.n_records <= MOST_RECORDS and self._engine.embedded
@@ -101,6 +109,10 @@ class TruthOf:
     def measured(self, quantity: str, variables: Variables) -> Measured | None:
         """Of a measure."""
         return self._occurring.measured(self._dataset, quantity, variables)
+
+    def decided(self, quantity: str) -> Sequence[Decided]:
+        """By which variables a quantity is decided."""
+        return self._occurring.decided(self._dataset, quantity)
 
 
 def combinations(

@@ -108,7 +108,8 @@ def _of_sums(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[in
         table.quantity.removeprefix(WEIGHTED_PREFIX),
         table.quantity.startswith(WEIGHTED_PREFIX),
     )
-    sums = any(figure.statistic == SUMS[weighted] and figure.measure == measure for figure in plan.figures)
+    shows = SUMS[weighted] if measure else table_pb2.STATISTIC_WEIGHTED_UNITS
+    sums = any(figure.statistic == shows and figure.measure == measure for figure in plan.figures)
     counted, _ = _of_counts(plan)
     # A mean is a sum beside the number of those who have the measure, where all do.
     counted_too = not weighted and counted & RECORDS and table.table.records is whole.table.records

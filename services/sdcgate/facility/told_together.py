@@ -1,12 +1,13 @@
 """What a table tells together with all that has left: in the linear span, and by bounds over all tables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
+from sdcgate.facility.decided_sums import DecidedTable
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_audit import telling
@@ -20,6 +21,7 @@ from sdcgate.facility.protection import seconds_to_prove
 from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combined_sums import Decided
 from sdcgate.methods.tables.solver import Deadline
 
 
@@ -38,6 +40,8 @@ class Together:
     """Raises TimeOver once the caller has gone: long work for nobody would be in the way of the others."""
     truth: Truth = UNKNOWN
     """The joint audit begins with it."""
+    decided: Mapping[str, Sequence[Decided]] = field(default_factory=dict, repr=False)
+    """Quantities that variables decide: their sums tell of counts."""
     wide: dict[str, Wide] = field(default_factory=dict, repr=False)
     """What the joint audit has seen of each quantity to be uncertain enough; it grows."""
     doubted: dict[str, set[Box]] = field(default_factory=dict, repr=False)
@@ -94,7 +98,10 @@ class Together:
     def _leaving(self, left: Sequence[ReleasedTable]) -> dict[str, Leaving]:
         """What is about to leave and what has left, by quantity."""
         quantities = [*_quantities(left), *self.known.quantities]
-        return {one: Leaving(self.known.of(one), _of(left, one)) for one in quantities}
+        found = {one: Leaving(self.known.of(one), _of(left, one)) for one in quantities}
+        sums = [DecidedTable(table, one) for table in left for one in self.decided.get(table.quantity, ())]
+        counts = left[0].quantity
+        return {**found, counts: replace(found[counts], decided=sums)} if sums else found
 
     def _counts_telling(self, counts: Leaving, remaining: Callable[[], float]) -> BoolArray:
         varying = self.plan.dataset.varying

@@ -1,0 +1,95 @@
+"""Sums of what variables decide, as what they tell of counts: of how many people each of their codes has.
+
+Of 17 people in a trade 12 are of two towns whose people weigh 10 and 2.5, and 5 of one where they weigh 1.
+The trade's sum of weights is a second equation of the same counts, and where a table withholds two of them it
+tells both. So the joint audit of counts takes all such sums for what they are.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
+from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
+from sdcgate.methods.tables.combined_sums import CombinedSum, Decided
+from sdcgate.methods.tables.joint_boxes import JointBoxes
+from sdcgate.methods.tables.joint_sums import Amount
+
+SUM_OF = "sum of "
+"""With it begins the variable by which a box is the name of a sum, and not of a count."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedTable:
+    """Sums about to leave, of a quantity that variables decide."""
+
+    table: ReleasedTable = field(repr=False)
+    decided: Decided
+
+    def sums(self) -> Iterator[CombinedSum]:
+        """What they tell of counts."""
+        boxes = JointBoxes().grown(self.table.published(), ())
+        return _sums(self.table.quantity, self.decided, boxes, dict(self.table.amounts()))
+
+    def taking_nothing(self) -> "DecidedTable":
+        """The same with cells as withheld that are taken for known."""
+        return replace(self, table=self.table.taking_nothing())
+
+
+def beside_decided(
+    counts: KnownQuantity,
+    quantities: Mapping[str, KnownQuantity],
+    decided: Mapping[str, Sequence[Decided]],
+) -> KnownQuantity:
+    """Counts that have left, with what sums that left tell of them, where variables decide what is summed.
+
+    Args:
+        counts: what has left of counts.
+        quantities: what has left of everything.
+        decided: by what quantities are decided.
+    """
+    full, boxes = dict(counts.shapes.full), counts.boxes
+    sure = counts.boxes if counts.sure is None else counts.sure
+    certain = counts.sure is None
+    for quantity, those in decided.items():
+        known = quantities.get(quantity)
+        if known is None or known.empty:
+            continue
+        certain = certain and known.sure is None
+        for one in those:
+            full |= one.full
+            boxes = boxes.combining(_sums(quantity, one, known.boxes, known.amounts))
+            sure = sure.combining(_sums(quantity, one, known.surely().boxes, known.amounts))
+    if boxes is counts.boxes:
+        return counts
+    return replace(
+        counts, boxes=boxes, sure=None if certain else sure, shapes=replace(counts.shapes, full=full)
+    )
+
+
+def cell_of(box: Box) -> Box:
+    """The box of the cell that tells a sum, or a count, by its name."""
+    return tuple(pair for pair in box if not pair[0].startswith(SUM_OF))
+
+
+def quantity_of(box: Box) -> str:
+    """The quantity whose sum is known by a name; empty of a count."""
+    names = (name.removeprefix(SUM_OF) for name, _ in box if name.startswith(SUM_OF))
+    return next((name.split(" by ")[0] for name in names), "")
+
+
+def _sums(
+    quantity: str, decided: Decided, boxes: JointBoxes, amounts: Mapping[Box, Amount]
+) -> Iterator[CombinedSum]:
+    """What a quantity's sums of published boxes tell of counts."""
+    of = f"{SUM_OF}{quantity} by {' and '.join(sorted(decided.variables))}"
+    for box in boxes.within(boxes.variables):
+        name, parts = tuple(sorted((*box, (of, 1)))), tuple(_inside(box, decided.parts))
+        yield CombinedSum(name, parts, amounts[box].total, of=of)
+
+
+def _inside(box: Box, parts: Iterable[tuple[Box, float]]) -> Iterator[tuple[Box, float]]:
+    """What of a box lies in parts."""
+    for part, value in parts:
+        inside = intersection(box, part)
+        if inside != NOBODY:
+            yield inside, value

@@ -1,0 +1,79 @@
+"""Weights and measures that variables decide: whoever knows somebody's codes knows what he has of them.
+
+In a sample that is drawn town by town everybody of a town may have the same weight, and after calibration by
+sex and age everybody of the same sex and age. A month that is a variable may be a measure as well. What
+others learn of their sums are equations of counts by these variables (`decided_sums`).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from sdcgate.engine.dataset import Dataset
+from sdcgate.engine.engine import Engine
+from sdcgate.facility.boxes import compressed, occurring_places
+from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combined_sums import Decided
+
+KEPT = 1_000
+"""Quantities of snapshots of which it is remembered."""
+FEW = 3
+"""What has fewer records for each combination of codes is decided by any."""
+
+
+class DecidedValues:
+    """Finds them; what it has looked for in a snapshot's records it remembers, as these never change."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept = lru_cache(maxsize=KEPT)(self._looked_for)
+
+    def of(self, dataset: Dataset, quantity: str) -> tuple[Decided, ...]:
+        """By which variables a quantity is decided; none where it is not.
+
+        Of the weight, and of a measure that is not weighted: one variable, or two of which none does alone.
+        Raises SnapshotDamaged.
+        """
+        lowest, highest = dataset.weight_bounds
+        of_weight = quantity == WEIGHTED_PREFIX and dataset.weighted and lowest < highest
+        return self._kept(dataset, quantity) if of_weight or quantity in dataset.profiles else ()
+
+    def _looked_for(self, dataset: Dataset, quantity: str) -> tuple[Decided, ...]:
+        names = dict.fromkeys(
+            dataset.variation[one.name].determined_by or one.name for one in dataset.descriptor.variables
+        )
+        found = list(self._decided(dataset, quantity, ((name,) for name in names)))
+        if not found and quantity == WEIGHTED_PREFIX:
+            found = list(self._decided(dataset, quantity, combinations(names, 2)))
+        return tuple(found)
+
+    def _decided(
+        self, dataset: Dataset, quantity: str, tried: Iterable[tuple[str, ...]]
+    ) -> Iterator[Decided]:
+        measure = "" if quantity == WEIGHTED_PREFIX else quantity
+        for variables in tried:
+            values = self._engine.decided_values(dataset, variables, measure)
+            if values is not None and dataset.n_records >= FEW * len(values[1]) and np.ptp(values[1]) > 0:
+                full = {name: compressed(dataset, name, dataset.full_mask(name)) for name in variables}
+                yield Decided(_parts(dataset, variables, *values), full)
+
+
+def _parts(
+    dataset: Dataset, variables: tuple[str, ...], codes: IntArray, values: FloatArray
+) -> tuple[tuple[Box, float], ...]:
+    """Boxes of who has the same value: of the same code of all variables but the last."""
+    masks: dict[tuple[Box, float], int] = defaultdict(int)
+    places = [
+        np.searchsorted(occurring_places(dataset, name), codes[:, at]) for at, name in enumerate(variables)
+    ]
+    for row, value in zip(np.column_stack(places).tolist(), values.tolist(), strict=True):
+        first = tuple((name, 1 << place) for name, place in zip(variables[:-1], row[:-1], strict=True))
+        masks[first, value] |= 1 << row[-1]
+    return tuple(
+        (tuple(sorted((*first, (variables[-1], mask)))), value) for (first, value), mask in masks.items()
+    )
