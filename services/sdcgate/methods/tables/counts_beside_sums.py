@@ -20,17 +20,7 @@ from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
 from sdcgate.methods.tables.joint_reduction import Question, everything_of
 from sdcgate.methods.tables.joint_search import Explained, JointIntervals
-from sdcgate.methods.tables.joint_sums import (
-    LACKING,
-    PART,
-    PARTS,
-    ROOM,
-    Amounts,
-    Measured,
-    P,
-    Q,
-    of_all_parts,
-)
+from sdcgate.methods.tables.joint_sums import PARTS, ROOM, Amounts, Measured, of_all_parts, parts_of
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system, summed
 from sdcgate.methods.tables.solver import FEASIBILITY, Deadline
 
@@ -168,7 +158,7 @@ def _agrees(system: JointSystem, found: Amounts, amounts: FloatArray) -> bool:
         [system.known.of(summed(part, system.places, system.columns)) for part in found.record * amounts.T]
     )
     row = [rows[of_all_parts(box)] for box in found.published]
-    masks = np.array([dict(box).get(PART, P | Q | LACKING) for box in found.published], dtype=np.int64)
+    masks = np.array([*map(parts_of, found.published)], dtype=np.int64)
     inside = (masks[None, :] >> np.arange(PARTS)[:, None]) & 1
     off = (of_parts[:, row] * inside).sum(axis=0) - np.array(list(found.published.values()))
     return bool(np.abs(off).max(initial=0.0) <= ROOM + FEASIBILITY)

@@ -20,7 +20,7 @@ from sdcgate.methods.tables.intruder import WIDE_BOUND
 from sdcgate.methods.tables.problem import SMALLEST_WIDTH
 
 PART = "*part"
-"""The variable of the parts; no variable of a dataset is called so."""
+"""The variable of the parts; no variable of a dataset is called so, and none comes before it."""
 P, Q, LACKING = 1, 2, 4
 PARTS = 3
 LARGEST, MOST_RECORDS = 1e5, 1e6
@@ -182,12 +182,17 @@ def _published(boxes: MeasureBoxes, low: float, high: float, scale: float) -> di
 
 def of_part(box: Box, part: int) -> Box:
     """A box of some parts only."""
-    return tuple(sorted((*box, (PART, part))))
+    return ((PART, part), *box)
 
 
 def of_all_parts(box: Box) -> Box:
     """A box whatever part it was of."""
-    return tuple(pair for pair in box if pair[0] != PART)
+    return box[1:] if box and box[0][0] == PART else box
+
+
+def parts_of(box: Box) -> int:
+    """The parts that a box is of."""
+    return box[0][1] if box and box[0][0] == PART else P | Q | LACKING
 
 
 def in_all_parts(box: Box) -> tuple[Box, ...]:
