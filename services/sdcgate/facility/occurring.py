@@ -65,8 +65,14 @@ class Occurring:
         return dataset.n_records <= MOST_RECORDS and self._engine.embedded
 
     def _counted(self, name: str, version: int, units: bool, variables: tuple[str, ...]) -> Held | None:
+        dataset = self._engine.dataset(name, version)
         try:
-            found, amounts = combinations(self._engine, self._engine.dataset(name, version), variables, units)
+            if units:
+                found, amounts = combinations(self._engine, dataset, variables, units)
+            else:
+                records = self._joint_codes(name, version, variables)
+                codes = records.combinations.codes
+                found, amounts = _as_boxes_tell(dataset, variables, codes), records.summed()
         except UnknownName:
             # Another version of the dataset has it.
             return None

@@ -8,6 +8,9 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box, codes_within
 
+MARKED = 16
+"""So many times as many numbers as there are of records are marked one by one rather than sorted."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combinations:
@@ -45,9 +48,18 @@ def occurring(variables: tuple[str, ...], codes: Sequence[IntArray], records: in
     place, found = np.zeros(records, dtype=np.int64), np.zeros((min(records, 1), 0), dtype=np.int64)
     for column in codes:
         size = int(column.max(initial=0)) + 1
-        there, place = np.unique(place * size + column, return_inverse=True)
+        there, place = _distinct(place * size + column, len(found) * size)
         found = np.column_stack([found[there // size], there % size])
     return Occurring(Combinations(variables, found), place)
+
+
+def _distinct(numbers: IntArray, below: int) -> tuple[IntArray, IntArray]:
+    """The distinct ones of some numbers from 0 on and below another, ascending, and which each of them is."""
+    if below > MARKED * len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    there = np.zeros(below, dtype=np.bool_)
+    there[numbers] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
