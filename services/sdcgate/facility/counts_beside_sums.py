@@ -208,12 +208,9 @@ class _Look:
         """Whether anything new is known: that nothing withheld is empty, or what fresh boxes tell."""
         return bool(self.fresh or (self.required.floor and self.hidden))
 
-    def open(self) -> list[Box]:
+    def open(self) -> set[Box]:
         """Counts of which it is asked how close they are."""
-        return [box for box in self.found.secrets if self._is_open(box)]
-
-    def _is_open(self, box: Box) -> bool:
-        return box in self.asked and box not in self.told and box not in self.wide.settled
+        return self.asked - self.told - self.wide.settled
 
     def doubted(self) -> set[Box]:
         """What was told before, and newly withheld counts of which that was not seen."""
@@ -221,11 +218,12 @@ class _Look:
 
     def blamed(self) -> list[set[Box]]:
         """For counts that fresh boxes help to bound too closely these boxes."""
-        if not self.open():
+        open_boxes = self.open()
+        if not open_boxes:
             return []
         secrets, held = self._all(), None if self.measured is None else self.found.held(self.measured)
         system = self._system(secrets, held)
-        asked = np.array([self._is_open(box) for box in secrets], dtype=np.bool_)
+        asked = np.array([box in open_boxes for box in secrets], dtype=np.bool_)
         question = Question(
             asked,
             np.array([box in self.fresh for box in system.published], dtype=np.bool_),
@@ -306,19 +304,19 @@ def _see_wide(looks: Sequence[_Look]) -> None:
 
     Measures that look at the same variables are asked at once.
     """
-    known = [(look, look.measured) for look in looks if look.measured is not None and look.open()]
-    if not known:
+    known = [(look, look.measured) for look in looks if look.measured is not None]
+    open_boxes = set[Box]().union(*(look.open() for look, _ in known))
+    if not open_boxes:
         return
-    first, open_boxes = known[0][0], set[Box]().union(*(look.open() for look, _ in known))
-    boxes = sorted(set(map(of_all_parts, open_boxes)))
+    known = [(look, measured) for look, measured in known if look.open()]
+    first, boxes = known[0][0], sorted(set(map(of_all_parts, open_boxes)))
     amounts = [(look.found, measured) for look, measured in known]
     wide, agreeing = wide_in_all(amounts, boxes, first.codes, first.required, first.deadline)
-    seen = {boxes[place] for place in np.flatnonzero(wide).tolist()}
+    apart = {boxes[place] for place in np.flatnonzero(wide).tolist()}
+    seen = {box for box in open_boxes if of_all_parts(box) in apart}
     for (look, _), agrees in zip(known, agreeing, strict=True):
         if agrees:
-            left = look.open()
-            apart = np.array([of_all_parts(box) in seen for box in left], dtype=np.bool_)
-            look.wide.note(left, apart, apart)
+            look.wide.add(look.open() & seen)
 
 
 def _see_told(looks: Sequence[_Look], extent: Extent) -> None:

@@ -65,6 +65,11 @@ class SeenWide:
     wide: set[Box] = field(default_factory=set, repr=False)
     """Those that nothing at all does: the others could have been told before."""
 
+    def add(self, boxes: Set[Box]) -> None:
+        """Note boxes that nothing at all tells too closely."""
+        self.settled.update(boxes)
+        self.wide.update(boxes)
+
     def note(self, boxes: Sequence[Box], apart: BoolArray, looked_at: BoolArray) -> None:
         """Note those of some that are far enough apart; what was looked at is so whatever is known."""
         self.settled.update(boxes[place] for place in np.flatnonzero(apart).tolist())
