@@ -85,9 +85,10 @@ class MeasureHistory:
         counts have are looked at as well.
         """
         domain = joint_domain({*first, self.having}, self.boxes, self.full, most_atoms)
-        if not self.may_cut_finer(domain, most_atoms):
+        together = self._together()
+        if joint_atoms(domain, together, self.full) > most_atoms:
             return domain, False
-        return joint_domain(domain, self._together(), self.full, most_atoms), True
+        return joint_domain(domain, together, self.full, most_atoms), True
 
     def may_cut_finer(self, domain: Set[str], most_atoms: int) -> bool:
         """Whether a domain has few enough codes even as counts cut them, too."""
@@ -103,9 +104,12 @@ class MeasureHistory:
 
     def masks(self) -> list[Masks]:
         """The masks of the measure's boxes, without the condition that records have it."""
+        of_boxes = self.boxes.masks.values()
         bare = [
             {name: those for name, those in masks.items() if name != self.having}
-            for masks in self.boxes.masks.values()
+            if self.having in masks
+            else masks
+            for masks in of_boxes
         ]
         return [masks for masks in bare if masks]
 
@@ -120,8 +124,8 @@ class MeasureHistory:
         """
         counts, shown = self.of_counts.within(domain), self.of_measure.within(domain)
         whole, told = self._bare(shown), self._told(counts, domain, finer)
-        secrets = {self.plain(box): self._amount(box) for box in self.of_measure.secrets_within(domain)}
-        published = {self.plain(box): self._amount(box) for box in shown}
+        secrets = self._amounts(self.of_measure.secrets_within(domain))
+        published = self._amounts(shown)
         records = {box: counts[box] for box in self._bare(told)}
         return MeasureBoxes(
             published,
@@ -139,7 +143,8 @@ class MeasureHistory:
     def marked(self, domain: Set[str], finer: bool) -> dict[Box, Box]:
         """Withheld counts within some variables by boxes of parts: everybody knows that none is empty."""
         hidden = self._told(self.of_counts.secrets_within(domain), domain, finer)
-        return {self.counted(box): box for box in hidden}
+        parts = hidden if self.of_everybody else map(self.counted, hidden)
+        return dict(zip(parts, hidden, strict=True))
 
     def cells(self, boxes: Set[Box]) -> set[int]:
         """The cells of the new tables that boxes, or parts of these, are."""
@@ -162,8 +167,10 @@ class MeasureHistory:
     def _told(self, counted: Iterable[Box], domain: Set[str], finer: bool) -> list[Box]:
         return list(counted) if finer else self.aligned(counted, domain)
 
-    def _amount(self, box: Box) -> Amount:
-        return self.earlier.get(box) or self.here[box]
+    def _amounts(self, boxes: Iterable[Box]) -> dict[Box, Amount]:
+        """What boxes have of the measure, by boxes without the condition that records have it."""
+        earlier, here = self.earlier, self.here
+        return {self.plain(box): earlier.get(box) or here[box] for box in boxes}
 
     def first_within(self, domain: Set[str], told: Iterable[Box], finer: bool = False) -> set[Box]:
         """Boxes within a domain, of some that are told first: of the measure, or counts where these count."""
@@ -172,15 +179,15 @@ class MeasureHistory:
 
     def aligned(self, counted: Iterable[Box], domain: Set[str]) -> list[Box]:
         """Boxes, of those within a domain, that cut nothing that the measure's boxes do not tell apart."""
-        boxes = list(counted)
-        masks = self.boxes.masks_within(domain)
-        parts = {name: classes(full, masks[name]) for name, full in self.codes(domain).items()}
+        own, counts = self.boxes.masks_within(domain), self.counts.masks_within(domain)
+        parts = {name: classes(full, own[name]) for name, full in self.codes(domain).items()}
         cutting = {
             (name, mask)
-            for name, mask in set(chain.from_iterable(boxes))
-            if name != self.having and not _is_union(mask, parts[name])
+            for name, those in parts.items()
+            for mask in counts[name] - own[name]
+            if not _is_union(mask, those)
         }
-        return [box for box in boxes if cutting.isdisjoint(box)]
+        return [box for box in counted if cutting.isdisjoint(box)] if cutting else list(counted)
 
 
 def telling_sums(

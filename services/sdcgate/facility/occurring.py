@@ -22,7 +22,7 @@ MOST_RECORDS = 1_000_000
 MOST_COMBINATIONS = 50_000
 KEPT, KEPT_SUMS = 16, 64
 """Sets of variables whose combinations are kept, and those of measures: those asked last."""
-COLUMNS, MEASURES, JOINT = 24, 8, 8
+COLUMNS, MEASURES, JOINT = 24, 16, 8
 """Codes of variables, values of measures, and joint codes, of all records that are kept: those asked last."""
 
 
@@ -68,17 +68,18 @@ class Occurring:
         dataset = self._engine.dataset(name, version)
         try:
             if units:
-                found, amounts = combinations(self._engine, dataset, variables, units)
+                found, counts = combinations(self._engine, dataset, variables, units)
+                amounts = counts.astype(np.float64)
             else:
                 records = self._joint_codes(name, version, variables)
-                codes = records.combinations.codes
-                found, amounts = _as_boxes_tell(dataset, variables, codes), records.summed()
+                found = _as_boxes_tell(dataset, variables, records.combinations.codes)
+                amounts = records.summed()
         except UnknownName:
             # Another version of the dataset has it.
             return None
         if len(amounts) > MOST_COMBINATIONS:
             return None
-        return Held(found, amounts.astype(np.float64))
+        return Held(found, amounts)
 
     def _summed(self, name: str, version: int, measure: str, variables: tuple[str, ...]) -> Measured | None:
         dataset = self._engine.dataset(name, version)

@@ -11,6 +11,7 @@ A joint audit is about some variables: it takes every box that restricts no othe
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from sdcgate.methods.tables.boxes import NOBODY, Box
@@ -38,12 +39,54 @@ class Counts(NamedTuple):
         return self if earlier is None else self._replace(told=self.told | earlier.told)
 
 
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Published boxes that restrict the same variables."""
+
+    counts: Mapping[Box, Counts] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def records(self) -> Mapping[Box, int]:
+        """The records of those of which they are told."""
+        return {box: counts.records for box, counts in self.counts.items() if counts.told & RECORDS}
+
+    @cached_property
+    def units(self) -> Mapping[Box, int]:
+        """The same of units."""
+        return {box: counts.units for box, counts in self.counts.items() if counts.told & UNITS}
+
+
+NOTHING_SHOWN = Shown()
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """Withheld boxes that restrict the same variables."""
+
+    boxes: Mapping[Box, None] = field(default_factory=dict, repr=False)
+    shown: Shown = field(default=NOTHING_SHOWN, repr=False)
+    """Published ones that restrict these."""
+
+    @cached_property
+    def of_records(self) -> list[Box]:
+        """Those whose records, or sum, never left."""
+        return [box for box in self.boxes if box not in self.shown.records]
+
+    @cached_property
+    def of_units(self) -> list[Box]:
+        """Those whose units never left."""
+        return [box for box in self.boxes if box not in self.shown.units]
+
+
+NOTHING_HIDDEN = Hidden()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class JointBoxes:
     """Published boxes with their counts, and withheld ones; never changed, `grown` gives another."""
 
-    published: Mapping[Variables, Mapping[Box, Counts]] = field(default_factory=dict, repr=False)
-    secret: Mapping[Variables, Mapping[Box, None]] = field(default_factory=dict, repr=False)
+    published: Mapping[Variables, Shown] = field(default_factory=dict, repr=False)
+    secret: Mapping[Variables, Hidden] = field(default_factory=dict, repr=False)
     """Withheld boxes; those that are published too are not secret, and `secrets_within` leaves them out."""
     masks: Mapping[Variables, Masks] = field(default_factory=dict, repr=False)
     """The masks on each variable, of all boxes that restrict the same variables."""
@@ -65,27 +108,31 @@ class JointBoxes:
             if count.told:
                 names = variables_of(box)
                 shown = counts.setdefault(names, {})
-                shown[box] = count.with_more(shown.get(box, left.get(names, {}).get(box)))
+                shown[box] = count.with_more(shown.get(box, self._shown(names).get(box)))
         withheld: dict[Variables, dict[Box, None]] = {}
         for box in secret:
             withheld.setdefault(variables_of(box), {})[box] = None
         for names, shown in counts.items():
-            left[names] = {**left.get(names, {}), **shown}
-        for names, hidden in withheld.items():
-            kept[names] = {**kept.get(names, {}), **hidden}
-        for names in {*counts, *withheld}:
+            left[names] = Shown({**self._shown(names), **shown})
+        for names in dict.fromkeys((*withheld, *counts)):
+            if hidden := {**kept.get(names, NOTHING_HIDDEN).boxes, **withheld.get(names, {})}:
+                kept[names] = Hidden(hidden, left.get(names, NOTHING_SHOWN))
             masks[names] = _with_masks(
                 masks.get(names, {}), (*counts.get(names, ()), *withheld.get(names, ()))
             )
         return JointBoxes(left, kept, masks, self.limits, self.combined)
 
+    def _shown(self, names: Variables) -> Mapping[Box, Counts]:
+        """The published boxes that restrict the same variables."""
+        return self.published.get(names, NOTHING_SHOWN).counts
+
     def cut_by(self, others: Iterable[Masks]) -> "JointBoxes":
         """With more masks, by the variables that they stand together on: which codes boxes tell apart."""
-        masks = {names: dict(those) for names, those in self.masks.items()}
+        masks = dict(self.masks)
         for one in others:
-            found = masks.setdefault(frozenset(one), {})
-            for name, those in one.items():
-                found[name] = found.get(name, frozenset()) | those
+            names = frozenset(one)
+            mine = masks.get(names)
+            masks[names] = one if mine is None else {name: mine[name] | those for name, those in one.items()}
         return replace(self, masks=masks)
 
     def limited(self, box: Box, units: int) -> "JointBoxes":
@@ -109,11 +156,12 @@ class JointBoxes:
 
     def withholding(self, boxes: Iterable[Box]) -> "JointBoxes":
         """With boxes as withheld and never published, whatever was noted of them."""
-        hidden = list(boxes)
-        left = {names: dict(shown) for names, shown in self.published.items()}
-        for box in hidden:
-            left.get(variables_of(box), {}).pop(box, None)
-        return replace(self, published=left).grown((), hidden)
+        hidden = dict.fromkeys(boxes)
+        left = {
+            names: Shown({box: counts for box, counts in self._shown(names).items() if box not in hidden})
+            for names in self.published.keys() & set(map(variables_of, hidden))
+        }
+        return replace(self, published={**self.published, **left}).grown((), hidden)
 
     def adding_up(self, varying: Set[str] | None, units: bool) -> "JointBoxes":
         """What tells of records, or of units: these add up over what does not vary within them.
@@ -128,46 +176,51 @@ class JointBoxes:
 
     def withheld(self, box: Box) -> bool:
         """Whether a box was ever withheld."""
-        return box in self.secret.get(variables_of(box), ())
+        return box in self.secret.get(variables_of(box), NOTHING_HIDDEN).boxes
+
+    def size(self, names: Variables) -> int:
+        """How many boxes restrict the same variables; those that were published and withheld count twice."""
+        hidden = self.secret.get(names, NOTHING_HIDDEN)
+        return len(self._shown(names)) + len(hidden.boxes)
 
     def within(self, variables: Set[str], units: bool = False) -> dict[Box, int]:
         """Published boxes that restrict no other variables, with their records or their units."""
-        told = UNITS if units else RECORDS
-        found = {
-            box: counts.units if units else counts.records
-            for names, boxes in self.published.items()
-            if names <= variables
-            for box, counts in boxes.items()
-            if counts.told & told
-        }
+        found: dict[Box, int] = {}
+        for names, shown in self.published.items():
+            if names <= variables:
+                found.update(shown.units if units else shown.records)
         found.pop(NOBODY, None)
         return found
 
     def told(self, box: Box) -> int:
         """What has been told of a box."""
-        counts = self.published.get(variables_of(box), {}).get(box)
+        counts = self._shown(variables_of(box)).get(box)
         return 0 if counts is None else counts.told
 
     def told_within(self, variables: Set[str]) -> dict[Box, int]:
         """Boxes that restrict no other variables, of which anything was told, with their records."""
         return {
             box: counts.records
-            for names, boxes in self.published.items()
+            for names, shown in self.published.items()
             if names <= variables
-            for box, counts in boxes.items()
+            for box, counts in shown.counts.items()
             if box != NOBODY
         }
 
     def without(self, variables: Set[str]) -> "JointBoxes":
         """The boxes that restrict none of some variables."""
-        if not variables:
+        if all(names.isdisjoint(variables) for names in self.masks):
             return self
         return JointBoxes(
-            {names: boxes for names, boxes in self.published.items() if not names & variables},
-            {names: boxes for names, boxes in self.secret.items() if not names & variables},
-            {names: masks for names, masks in self.masks.items() if not names & variables},
-            {box: most for box, most in self.limits.items() if not variables_of(box) & variables},
-            {told: one for told, one in self.combined.items() if not variables_together(one) & variables},
+            {names: shown for names, shown in self.published.items() if names.isdisjoint(variables)},
+            {names: hidden for names, hidden in self.secret.items() if names.isdisjoint(variables)},
+            {names: masks for names, masks in self.masks.items() if names.isdisjoint(variables)},
+            {box: most for box, most in self.limits.items() if variables_of(box).isdisjoint(variables)},
+            {
+                told: one
+                for told, one in self.combined.items()
+                if variables_together(one).isdisjoint(variables)
+            },
         )
 
     def limits_within(self, variables: Set[str]) -> dict[Box, int]:
@@ -184,12 +237,10 @@ class JointBoxes:
 
     def secrets_within(self, variables: Set[str], units: bool = False) -> list[Box]:
         """Withheld boxes that restrict no other variables, and whose records, or units, never left."""
-        told, found = UNITS if units else RECORDS, list[Box]()
-        for names, boxes in self.secret.items():
-            if names <= variables:
-                shown = self.published.get(names, {})
-                left = (box for box in boxes if box not in shown or not shown[box].told & told)
-                found.extend(box for box in left if box != NOBODY)
+        found: list[Box] = []
+        for names, hidden in self.secret.items():
+            if names <= variables and NOBODY not in hidden.boxes:
+                found += hidden.of_units if units else hidden.of_records
         return found
 
     def masks_within(self, variables: Set[str]) -> dict[str, frozenset[int]]:
@@ -213,4 +264,4 @@ def _with_masks(masks: Masks, boxes: Iterable[Box]) -> Masks:
 
 def variables_of(box: Box) -> Variables:
     """The variables that a box restricts."""
-    return frozenset(name for name, _ in box)
+    return frozenset(dict(box))

@@ -38,7 +38,7 @@ def _adding(first: Set[str], boxes: JointBoxes) -> list[tuple[Variables, int]]:
     """Variables that boxes restrict besides first ones, where they restrict one of these; and how many do."""
     together = Counter(map(variables_together, boxes.combined.values()))
     return [
-        (others, len(boxes.published.get(names, ())) + len(boxes.secret.get(names, ())) + together[names])
+        (others, boxes.size(names) + together[names])
         for names in boxes.masks.keys() | together.keys()
         if not names.isdisjoint(first) and (others := names - first)
     ]

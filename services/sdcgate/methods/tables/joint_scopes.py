@@ -14,7 +14,13 @@ from typing import Any
 
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection, is_inside
 from sdcgate.methods.tables.combined_sums import CombinedSum
-from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
+from sdcgate.methods.tables.joint_boxes import (
+    NOTHING_HIDDEN,
+    NOTHING_SHOWN,
+    JointBoxes,
+    Variables,
+    variables_of,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +96,10 @@ ByVariables = Mapping[Variables, list[Box]]
 def _by_variables(boxes: JointBoxes, domain: Variables) -> ByVariables:
     """All boxes by the variables that they restrict."""
     found = {
-        names: [*boxes.published.get(names, ()), *boxes.secret.get(names, ())]
+        names: [
+            *boxes.published.get(names, NOTHING_SHOWN).counts,
+            *boxes.secret.get(names, NOTHING_HIDDEN).boxes,
+        ]
         for names in boxes.masks
         if names and names <= domain and names != {NOBODY[0][0]}
     }
