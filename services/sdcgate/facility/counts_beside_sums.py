@@ -236,11 +236,14 @@ class _Look:
         if not close.any():
             return []
         secrets, close = self._only(secrets, close)
+        before = self._before(secrets, held, close)
+        self.note(secrets[place] for place in np.flatnonzero(before).tolist())
+        # What was narrow before is so now: where all were, nothing fresh is to blame.
+        if not (close & ~before).any():
+            return []
         system = self._system(secrets, held)
         now = count_bounds(system, self.required, self.deadline, close)
         self._settled(now.unproved)
-        before = self._before(secrets, held, now.narrow)
-        self.note(secrets[place] for place in np.flatnonzero(before).tolist())
         rows = [
             {box for row in told_by(now.found, place) if (box := system.published[row]) in self.fresh}
             for place in np.flatnonzero(now.narrow & ~before).tolist()
@@ -266,14 +269,12 @@ class _Look:
             return secrets, chosen
         return [secrets[place] for place in np.flatnonzero(chosen).tolist()], chosen[chosen]
 
-    def _before(self, secrets: list[Box], held: Held | None, narrow: BoolArray) -> BoolArray:
-        """Which of the narrow counts were so without anything fresh, shape (secrets,)."""
-        if not narrow.any():
-            return narrow
+    def _before(self, secrets: list[Box], held: Held | None, close: BoolArray) -> BoolArray:
+        """Which of the close counts were narrow without anything fresh, shape (secrets,)."""
         old = {box: amount for box, amount in self.found.published.items() if box not in self.fresh}
         system = joint_system(self._domain, old, secrets, self.found.full, room=ROOM, held=held)
         fresh = np.array([box in self.hidden for box in secrets], dtype=np.bool_)
-        before = count_bounds(system, self.required, self.deadline, narrow, fresh)
+        before = count_bounds(system, self.required, self.deadline, close, fresh)
         self._settled(before.unproved)
         return before.narrow
 

@@ -53,6 +53,7 @@ class MeasureHistory:
     """Full mask of every variable, that of having the measure among them."""
     of_everybody: bool
     """Whether no box is of the records only that have the measure."""
+    _cuts: dict[Variables, Set[tuple[str, int]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, quantity: str, of_measure: Leaving, of_counts: Leaving) -> "MeasureHistory":
@@ -179,15 +180,21 @@ class MeasureHistory:
 
     def aligned(self, counted: Iterable[Box], domain: Set[str]) -> list[Box]:
         """Boxes, of those within a domain, that cut nothing that the measure's boxes do not tell apart."""
-        own, counts = self.boxes.masks_within(domain), self.counts.masks_within(domain)
-        parts = {name: classes(full, own[name]) for name, full in self.codes(domain).items()}
-        cutting = {
-            (name, mask)
-            for name, those in parts.items()
-            for mask in counts[name] - own[name]
-            if not _is_union(mask, those)
-        }
+        names = frozenset(domain)
+        if names not in self._cuts:
+            self._cuts[names] = self._cutting(names)
+        cutting = self._cuts[names]
         return [box for box in counted if cutting.isdisjoint(box)] if cutting else list(counted)
+
+    def _cutting(self, domain: Variables) -> Set[tuple[str, int]]:
+        """Variables and masks of counts, within a domain, that cut what the measure's boxes do not."""
+        own, counts = self.boxes.masks_within(domain), self.counts.masks_within(domain)
+        return {
+            (name, mask)
+            for name, full in self.codes(domain).items()
+            for mask in counts[name] - own[name]
+            if not _is_union(mask, classes(full, own[name]))
+        }
 
 
 def telling_sums(
@@ -324,4 +331,4 @@ def domain_of_counts(
 
 def _is_union(mask: int, parts: Iterable[int]) -> bool:
     """Whether a mask cuts none of some parts."""
-    return all(part & mask in (0, part) for part in parts)
+    return all(not part & mask or not part & ~mask for part in parts)

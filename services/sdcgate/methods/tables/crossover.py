@@ -5,6 +5,7 @@ of a second as a rule, in which everything else in the process stands still.
 """
 
 import ctypes
+import threading
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -14,6 +15,8 @@ import numpy.typing as npt
 from sdcgate.methods.cells import FloatArray
 
 Whole = npt.NDArray[np.int32]
+_awake = threading.local()
+"""Of which thread it is known that it has solved something."""
 FOUND, BY_ROW, MAXIMISE = 0, 2, -1
 """HiGHS's names for: all went well; a matrix by rows; what is best is greatest."""
 
@@ -128,9 +131,12 @@ def _library() -> ctypes.CDLL | None:
 
 def _wake() -> None:
     """Solve something: crossover in a thread that has solved nothing ends the process (HiGHS 1.15)."""
+    if getattr(_awake, "yes", False):
+        return
     import highspy
 
     program = highspy.Highs()
     program.silent()
     program.addVar(0.0, 1.0)
     program.run()
+    _awake.yes = True

@@ -9,6 +9,7 @@ size less. One factorisation serves all secrets, and each end of each move is a 
 Amounts that are nothing stay so. So what is true is `raised` first for secrets that these moves leave open.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -161,7 +162,9 @@ def _among(sums: Sums, there: IntArray) -> scipy.sparse.csr_array:
 
 def _with_entries(sums: scipy.sparse.csr_array, entries: FloatArray) -> scipy.sparse.csr_array:
     """The same with other entries."""
-    return scipy.sparse.csr_array((entries, sums.indices, sums.indptr), shape=sums.shape)
+    found = copy(sums)
+    found.data = entries
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,10 +175,10 @@ class Metric:
     """Columns that may change."""
     weights: FloatArray = field(repr=False)
     """Of these: the square of a change counts as the inverse of its column's weight."""
-    inside: scipy.sparse.csr_array
-    """Which of them lie in known sums, each sum divided by its length."""
     known: scipy.sparse.csr_array
-    """The same, weighted: sums of relative changes."""
+    """Which of them lie in known sums, each sum divided by its length; weighted: sums of relative changes."""
+    turned: scipy.sparse.csc_array
+    """The same, not weighted, a row for each column."""
     lengths: FloatArray = field(repr=False)
     asked: scipy.sparse.csr_array
     """Which lie in secrets."""
@@ -196,13 +199,14 @@ class Metric:
         lengths = np.where(added > 0.0, np.sqrt(np.maximum(added, 0.0)), 1.0)
         inside = _with_entries(inside, inside.data * np.repeat(1.0 / lengths, np.diff(inside.indptr)))
         known, secret = (_with_entries(sums, sums.data * weights[sums.indices]) for sums in (inside, asked))
-        products = np.asarray((known @ inside.T).toarray(order="F"), dtype=np.float64)
+        turned = inside.T
+        products = np.asarray((known @ turned).toarray(order="F"), dtype=np.float64)
         products[np.diag_indices(len(products))] += SINGULAR
         try:
             factor = scipy.linalg.cholesky(products, lower=True, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
             return None
-        return cls(there, weights, inside, known, lengths, asked, secret, factor)
+        return cls(there, weights, known, turned, lengths, asked, secret, factor)
 
     def ways(self, places: IntArray, room: float) -> FloatArray:
         """Ways to move some secrets, a column each, as `projected`; shape (columns there, secrets)."""
@@ -235,7 +239,7 @@ class Metric:
 
     def _project(self, ways: FloatArray) -> None:
         right = self.known @ ways
-        ways -= self.inside.T @ scipy.linalg.cho_solve(
+        ways -= self.turned @ scipy.linalg.cho_solve(
             (self.factor, True), right, overwrite_b=True, check_finite=False
         )
 

@@ -9,7 +9,7 @@ boxes are one column, which is exact. A published zero empties all its atoms.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count
 from math import prod
 from types import MappingProxyType
 
@@ -245,14 +245,14 @@ class _Grid:
         from sdcgate.methods.tables.atom_loops import atoms_inside
 
         number = {name: place for place, name in enumerate(self._parts)}
-        lists = [np.arange(len(parts)) for parts in self._parts.values()]
+        lists = [[*range(len(parts))] for parts in self._parts.values()]
         lists += [self._inside(*pair) for pair in self._pairs]
         which = np.tile(np.arange(len(number)), (self._boxes, 1))
         variables = np.array([number[name] for name, _ in self._pairs], dtype=np.int64)
         which[self._box, variables[self._pair]] = len(number) + self._pair
-        starts = np.concatenate([[0], np.cumsum([len(parts) for parts in lists])]).astype(np.int64)
+        starts = np.cumsum([0, *map(len, lists)], dtype=np.int64)
         sizes = np.array([len(parts) for parts in self._parts.values()], dtype=np.int64)
-        parts = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
+        parts = np.fromiter(chain.from_iterable(lists), np.int64, int(starts[-1]))
         return atoms_inside(which, starts, parts, sizes)
 
     def atoms_of(self, combinations: Combinations) -> IntArray:
@@ -268,8 +268,8 @@ class _Grid:
             inside &= part[codes] >= 0
         return np.where(inside > 0, atoms, -1)
 
-    def _inside(self, name: str, mask: int) -> IntArray:
-        return np.flatnonzero([not part & ~mask for part in self._parts[name]])
+    def _inside(self, name: str, mask: int) -> list[int]:
+        return [place for place, part in enumerate(self._parts[name]) if not part & ~mask]
 
 
 def first_alike(rows: IntArray, atoms: IntArray, count: int) -> IntArray:
