@@ -1,9 +1,13 @@
-"""The loop behind `joint_system`: which atoms lie in boxes. Import it within functions (numba)."""
+"""The loops behind `joint_system`: which atoms lie in boxes, and which in the same.
+
+Import it within functions (numba).
+"""
 
 import numpy as np
 
 from sdcgate.methods.cells import IntArray
 from sdcgate.methods.compiling import compiled
+from sdcgate.methods.tables.splitmix import Words
 
 
 @compiled("UniTuple(int64[::1], 2)(int64[:, ::1], int64[::1], int64[::1], int64[::1])")
@@ -41,3 +45,26 @@ def atoms_inside(
         rows[first : first + count] = box
         found += count
     return rows, atoms
+
+
+@compiled("int64[::1](int64[::1], int64[::1], uint64[::1], int64)")
+def first_of_same(rows: IntArray, atoms: IntArray, words: Words, count: int) -> IntArray:
+    """For each atom the first one whose rows' words add up to the same, and -1 for those in no row."""
+    sums = np.zeros(count, dtype=np.uint64)
+    for entry in range(len(rows)):
+        sums[atoms[entry]] += words[rows[entry]]
+    size = 1
+    while size < 2 * count:
+        size *= 2
+    # Each sum stands in the first free place from its last bits on.
+    standing, found = np.full(size, -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    for atom in range(count):
+        if sums[atom] == 0:
+            continue
+        place = np.int64(sums[atom] & np.uint64(size - 1))
+        while standing[place] >= 0 and sums[standing[place]] != sums[atom]:
+            place = (place + 1) % size
+        if standing[place] < 0:
+            standing[place] = atom
+        found[atom] = standing[place]
+    return found

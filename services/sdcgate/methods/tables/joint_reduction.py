@@ -182,17 +182,9 @@ def _together(
 
 def _parts(links: _Links, columns: int) -> IntArray:
     """For each column the least column that it is linked with, shape (columns,)."""
-    part = np.arange(columns)
-    rows = len(links.fresh)
-    while True:
-        least = np.full(rows, columns)
-        np.minimum.at(least, links.rows, part[links.columns])
-        after = part.copy()
-        np.minimum.at(after, links.columns, least[links.rows])
-        after = after[after]
-        if np.array_equal(after, part):
-            return part
-        part = after
+    from sdcgate.methods.tables.subtraction_loops import linked
+
+    return linked(links.rows, links.columns, len(links.fresh), columns)
 
 
 def _of_columns(

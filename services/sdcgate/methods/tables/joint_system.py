@@ -277,10 +277,10 @@ def first_alike(rows: IntArray, atoms: IntArray, count: int) -> IntArray:
 
     Two atoms in different rows are taken for one if 64-bit sums of scrambled row numbers agree.
     """
-    sums = np.zeros(count, dtype=np.uint64)
-    np.add.at(sums, atoms, finalised((rows.astype(np.uint64) + np.uint64(1)) * GAMMA))
-    _, first, place = np.unique(sums, return_index=True, return_inverse=True)
-    return np.where(sums == 0, -1, first[place])
+    from sdcgate.methods.tables.atom_loops import first_of_same
+
+    numbers = np.arange(1, int(rows.max(initial=-1)) + 2, dtype=np.uint64)
+    return first_of_same(rows, atoms, finalised(numbers * GAMMA), count)
 
 
 def one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
