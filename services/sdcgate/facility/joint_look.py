@@ -274,7 +274,8 @@ class Look:
 
     def _floors(self, secrets: Sequence[Box]) -> FloatArray:
         """What secrets and those beside them are known to have at least."""
-        return np.array([*(self.floor for _ in secrets), *self.beside.values()], dtype=np.float64)
+        others = np.array([*self.beside.values()], dtype=np.float64)
+        return np.append(np.full(len(secrets), float(self.floor)), others)
 
     def _settled(self, found: JointIntervals) -> JointIntervals:
         """What was found, if it is everything and no time was short: another way leads to other prices."""

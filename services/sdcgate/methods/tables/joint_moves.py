@@ -167,6 +167,14 @@ def _with_entries(sums: scipy.sparse.csr_array, entries: FloatArray) -> scipy.sp
     return found
 
 
+def _products(sums: scipy.sparse.csr_array, weighted: scipy.sparse.csr_array) -> FloatArray:
+    """Products of weighted sums with sums, shape (sums, sums); of those above the diagonal nothing."""
+    from sdcgate.methods.tables.product_loops import products
+
+    starts, columns = sums.indptr.astype(np.int64), sums.indices.astype(np.int64)
+    return products(starts, columns, sums.data, weighted.data, sums.shape[1]).T
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Metric:
     """How far amounts go, relative to weights, and the changes of them that keep all known sums."""
@@ -199,14 +207,13 @@ class Metric:
         lengths = np.where(added > 0.0, np.sqrt(np.maximum(added, 0.0)), 1.0)
         inside = _with_entries(inside, inside.data * np.repeat(1.0 / lengths, np.diff(inside.indptr)))
         known, secret = (_with_entries(sums, sums.data * weights[sums.indices]) for sums in (inside, asked))
-        turned = inside.T
-        products = np.asarray((known @ turned).toarray(order="F"), dtype=np.float64)
-        products[np.diag_indices(len(products))] += SINGULAR
+        of_rows = _products(inside, known)
+        of_rows[np.diag_indices(len(of_rows))] += SINGULAR
         try:
-            factor = scipy.linalg.cholesky(products, lower=True, overwrite_a=True, check_finite=False)
+            factor = scipy.linalg.cholesky(of_rows, lower=True, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
             return None
-        return cls(there, weights, known, turned, lengths, asked, secret, factor)
+        return cls(there, weights, known, inside.T, lengths, asked, secret, factor)
 
     def ways(self, places: IntArray, room: float) -> FloatArray:
         """Ways to move some secrets, a column each, as `projected`; shape (columns there, secrets)."""

@@ -234,4 +234,5 @@ def _told_apart(rows: IntArray, factors: FloatArray) -> IntArray:
 def warm_up() -> None:
     """Load the compiled loops: call before a service says that it is ready to audit tables."""
     import sdcgate.methods.tables.atom_loops
+    import sdcgate.methods.tables.product_loops
     import sdcgate.methods.tables.subtraction_loops  # noqa: F401
