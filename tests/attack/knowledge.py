@@ -6,7 +6,7 @@ sum = mean x number is linear in both even where neither is known.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,6 +67,13 @@ class Knowledge:
         """He knows what everybody in a box has, so that their sum is so many times their number."""
         for bound, low, high in ((each - within, 0.0, np.inf), (each + within, -np.inf, 0.0)):
             self.rows.append(Row(((1.0, quantity, box), (-bound, COUNT, box)), low, high))
+
+    def tell_parts(
+        self, quantity: str, parts: Iterable[tuple[float, Box]], value: float, within: float
+    ) -> None:
+        """He knows a sum of boxes, each times a factor."""
+        terms = tuple((factor, quantity, box) for factor, box in parts)
+        self.rows.append(Row(terms, value - within, value + within))
 
     def _figure(self, heard: Heard, codes: tuple[str, ...], box: Box, figure: str, value: float) -> None:
         statistic, _, measure = figure.partition(":")

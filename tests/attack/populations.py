@@ -114,6 +114,20 @@ def drawn_in_four() -> World:
     return World(made, (Variable("town", towns), Variable("trade", tuple(DRAWN_IN_FOUR))))
 
 
+@cache
+def drawn_and_paid() -> World:
+    """The same with what people earn, and ten more of trade k3 in t1: one of these earns nearly all there."""
+    rng = np.random.default_rng(11)
+    few = drawn().records.query("town == 't1' and trade == 'k3'")
+    made = pd.concat([drawn().records, few.assign(id=few.id + "a"), few.assign(id=few.id + "b")])
+    made = made.reset_index(drop=True)
+    made["pay"] = np.round(rng.uniform(800, 2400, len(made)), 1)
+    those = made.index[(made.town == "t1") & (made.trade == "k3")]
+    made.loc[those, "pay"] = np.round(rng.uniform(20, 90, len(those)), 1)
+    made.loc[those[0], "pay"] = 19_000.0
+    return World(made, drawn().variables, ("pay",), least=0.0, most=20_000.0)
+
+
 WEEKS = tuple(str(week) for week in range(1, 31))
 
 

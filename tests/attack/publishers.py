@@ -356,6 +356,8 @@ def _figure(members: pd.DataFrame, figure: str) -> float | None:
         return float(members["id"].nunique() if statistic == "UNITS" else len(members))
     if statistic == "WEIGHTED_UNITS":
         return float(members["weight"].sum())
+    if statistic == "WEIGHTED_SUM":
+        return float((members["weight"] * members[measure]).sum())
     if measure:
         found = {"SUM": "sum", "MEAN": "mean", "MAX": "max"}[statistic]
         return float(getattr(members[measure].dropna(), found)())

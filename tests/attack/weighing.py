@@ -1,9 +1,10 @@
 """Attacks by sums of what everybody knows of everybody: weights, and measures that are variables."""
 
-from attack.claims import Claim, attack
+from attack.claims import SUM, Claim, attack
 from attack.hearing import Needs
 from attack.knowledge import WEIGHT
-from attack.populations import WEEKS, admitted, drawn, drawn_in_four
+from attack.magnitudes import total
+from attack.populations import WEEKS, admitted, drawn, drawn_and_paid, drawn_in_four
 from attack.publishers import Api
 from attack.subtracting import listen, number
 from attack.world import Box
@@ -37,6 +38,39 @@ def weights_of_towns(api: Api) -> Claim:
 def weights_of_four_towns(api: Api) -> Claim:
     """Three counts are withheld, and two equations leave a single solution in whole numbers."""
     return weighed(api, ("t1", "t2", "t3", "t4"), ("k1", "k2", "k3", "k4"))
+
+
+@attack(
+    "Weighted sums of towns",
+    drawn_and_paid,
+    total("pay", OF_TRADE),
+    of=SUM,
+    needs=Needs(4),
+    not_acro="it has no weighted sums",
+)
+def weighted_sums(api: Api) -> Claim:
+    """What a trade earns, with weights and without, are two equations of what its towns do."""
+    sums = {"figures": ["SUM:pay", "WEIGHTED_SUM:pay"]}
+    by_both = {"rows": ["town"], "columns": ["trade"]}
+    known = listen(api, by_both, {**by_both, "figures": ["SUM:pay"]})
+    by_trade = known.hear(api.ask(rows=["trade"], **sums))
+    by_town = api.ask(rows=["town"], figures=["UNITS", "WEIGHTED_UNITS"])
+    each = {}
+    for town in ("t1", "t2", "t3"):
+        people, weight = by_town.shown(town), by_town.shown(town, figure="WEIGHTED_UNITS")
+        if people is None or weight is None:
+            return known.value("pay", OF_TRADE)
+        each[town] = weight / people, 0.05 / people
+    off = max(rounding for _, rounding in each.values())
+    for trade in ("k1", "k2", "k3"):
+        paid, weighted = (
+            by_trade.shown(trade, figure="SUM:pay"),
+            by_trade.shown(trade, figure="WEIGHTED_SUM:pay"),
+        )
+        if paid is not None and weighted is not None:
+            parts = [(weight, {"town": (town,), "trade": (trade,)}) for town, (weight, _) in each.items()]
+            known.tell_parts("pay", parts, weighted, 0.05 + off * paid)
+    return known.value("pay", OF_TRADE)
 
 
 @attack("A week that is a measure as well", admitted, number(THIRD_WEEK), needs=Needs(2))

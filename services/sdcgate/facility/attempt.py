@@ -9,7 +9,7 @@ from sdcgate.engine.queries import Computed
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import as_if_published, having_variable, parted
 from sdcgate.facility.costs import costs
-from sdcgate.facility.decided_sums import beside_decided
+from sdcgate.facility.decided_sums import beside_decided, told_of
 from sdcgate.facility.differencing import TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.findings import (
@@ -110,8 +110,14 @@ class Attempt:
         if not counts.empty:
             tables = [quantity.table for quantity in self.new]
             beside = beside_deciding(self.plan.dataset, counts, tables)
-            beside = beside_decided(beside, self.known.quantities, decided)
-            self.known = replace(self.known, quantities={**self.known.quantities, COUNTS: beside})
+            quantities = {**self.known.quantities, COUNTS: beside}
+            self.known = replace(
+                self.known,
+                quantities={
+                    name: beside_decided(known, quantities, told_of(name, decided))
+                    for name, known in quantities.items()
+                },
+            )
         self.together = Together(self.plan, self.known, self.still_time, self.truth, decided)
         before = [self.known.of(quantity.quantity).withheld_before(quantity) for quantity in self.new]
         self.before = np.any(before, axis=0)
@@ -125,6 +131,8 @@ class Attempt:
         """Quantities that variables decide by which anything is told."""
         names = set(self.known.of(COUNTS).shapes.full).union(*(new.table.full for new in self.new))
         quantities = dict.fromkeys([*(new.quantity for new in self.new), *self.known.quantities])
+        if any(quantity.startswith(WEIGHTED_PREFIX) for quantity in quantities):
+            quantities[WEIGHTED_PREFIX] = None
         found = {quantity: self.truth.decided(quantity) for quantity in quantities if quantity != COUNTS}
         told = {
             quantity: [one for one in those if one.variables <= names] for quantity, those in found.items()

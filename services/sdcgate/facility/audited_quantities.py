@@ -7,14 +7,14 @@ from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
-from sdcgate.facility.decided_sums import beside_decided, cell_of, quantity_of
+from sdcgate.facility.decided_sums import beside_decided, cell_of, quantity_of, told_of
 from sdcgate.facility.decided_values import DecidedValues
 from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.occurring import combinations
 from sdcgate.facility.powers import power_words
-from sdcgate.facility.weights import bounds_of
+from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
 from sdcgate.facility.withheld_history import Withheld
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations
@@ -94,7 +94,7 @@ def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) 
 
 def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
     dataset, known = look.dataset, withheld.of(COUNTS)
-    beside = _beside_decided(look, beside_deciding(dataset, known), withheld)
+    beside = _beside_decided(look, COUNTS, beside_deciding(dataset, known), withheld)
     full, boxes = beside.shapes.full, beside.boxes.adding_up(dataset.varying, units)
     width, floor, atoms = policy.count_width, policy.count_floor, look.most_atoms
     found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring)
@@ -110,17 +110,15 @@ def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy
     )
 
 
-def _beside_decided(look: Look, counts: KnownQuantity, withheld: Withheld) -> KnownQuantity:
-    """With what sums tell of counts, as variables decide what is summed."""
+def _beside_decided(look: Look, of: str, known: KnownQuantity, withheld: Withheld) -> KnownQuantity:
+    """What is known of a quantity, with what others tell of it, as variables decide what is summed."""
     values, quantities = DecidedValues(look.engine), withheld.known.quantities
+    names = withheld.of(COUNTS).shapes.full.keys()
     decided = {
-        quantity: [
-            one for one in values.of(look.dataset, quantity) if one.variables <= counts.shapes.full.keys()
-        ]
-        for quantity in quantities
-        if quantity != COUNTS
+        quantity: [one for one in values.of(look.dataset, quantity) if one.variables <= names]
+        for quantity in {*quantities, WEIGHTED_PREFIX} - {COUNTS}
     }
-    return beside_decided(counts, quantities, decided)
+    return beside_decided(known, quantities, told_of(of, decided))
 
 
 def _published(box: Box, amount: float) -> AuditedBox:
@@ -132,7 +130,8 @@ def _published(box: Box, amount: float) -> AuditedBox:
 def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> AuditedQuantity:
     """What stands of a measure; without public bounds only what can be computed is told."""
     dataset = look.dataset
-    of_measure, bounds = withheld.of(quantity), bounds_of(dataset, quantity)
+    of_measure = _beside_decided(look, quantity, withheld.of(quantity), withheld)
+    bounds = bounds_of(dataset, quantity)
     history = MeasureHistory.of(
         quantity, Leaving(of_measure), Leaving(beside_deciding(dataset, withheld.of(COUNTS)))
     )

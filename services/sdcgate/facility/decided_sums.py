@@ -2,13 +2,15 @@
 
 Of 17 people in a trade 12 are of two towns whose people weigh 10 and 2.5, and 5 of one where they weigh 1.
 The trade's sum of weights is a second equation of the same counts, and where a table withholds two of them it
-tells both. So the joint audit of counts takes all such sums for what they are.
+tells both. So the joint audit of counts takes all such sums for what they are. In the same way weighted sums
+of a measure are equations of its sums.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
+from sdcgate.facility.knowledge import COUNTS, KnownQuantity, ReleasedTable
+from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
 from sdcgate.methods.tables.combined_sums import CombinedSum, Decided
 from sdcgate.methods.tables.joint_boxes import JointBoxes
@@ -20,19 +22,31 @@ SUM_OF = "sum of "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecidedTable:
-    """Sums about to leave, of a quantity that variables decide."""
+    """Sums about to leave of what variables decide: of counts, or weights of what is summed."""
 
     table: ReleasedTable = field(repr=False)
     decided: Decided
 
     def sums(self) -> Iterator[CombinedSum]:
-        """What they tell of counts."""
+        """What they tell of counts, or of the sums that are not weighted."""
         boxes = JointBoxes().grown(self.table.published(), ())
         return _sums(self.table.quantity, self.decided, boxes, dict(self.table.amounts()))
 
     def taking_nothing(self) -> "DecidedTable":
         """The same with cells as withheld that are taken for known."""
         return replace(self, table=self.table.taking_nothing())
+
+
+def told_of(quantity: str, decided: Mapping[str, Sequence[Decided]]) -> Mapping[str, Sequence[Decided]]:
+    """The quantities whose sums tell of another's, with what everybody has or weighs in them.
+
+    Of counts those that are decided; of a measure the same weighted, where weights are.
+    """
+    if quantity == COUNTS:
+        return decided
+    weights = decided.get(WEIGHTED_PREFIX, ())
+    plain = weights and not quantity.startswith(WEIGHTED_PREFIX)
+    return {f"{WEIGHTED_PREFIX}{quantity}": weights} if plain else {}
 
 
 def beside_decided(
@@ -43,9 +57,9 @@ def beside_decided(
     """Counts that have left, with what sums that left tell of them, where variables decide what is summed.
 
     Args:
-        counts: what has left of counts.
+        counts: what has left of counts; or of a measure's sums, of which weighted ones tell.
         quantities: what has left of everything.
-        decided: by what quantities are decided.
+        decided: by what quantities are decided (`told_of`).
     """
     full, boxes = dict(counts.shapes.full), counts.boxes
     sure = counts.boxes if counts.sure is None else counts.sure

@@ -11,11 +11,13 @@ from itertools import chain
 import numpy as np
 
 from sdcgate.facility.boxes import MEASURE_PRESENT, having_variable
+from sdcgate.facility.decided_sums import cell_of
 from sdcgate.facility.joint_look import Extent, Look, Wide, covering
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.powers import Bounds
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Masks, Variables
 from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
 from sdcgate.methods.tables.joint_scopes import Scope
@@ -135,7 +137,12 @@ class MeasureHistory:
             records,
             {self.plain(box): counts[box] for box in told if box not in records},
             only_sums={self.plain(box) for box in shown if box not in counts},
+            combined=[self._plainly(one) for one in self.boxes.combined_within(domain)],
         )
+
+    def _plainly(self, one: CombinedSum) -> CombinedSum:
+        """What is known of sums together, of boxes without the condition that records have the measure."""
+        return replace(one, parts=tuple((self.plain(box), factor) for box, factor in one.parts))
 
     def beside_counts(self, domain: Set[str], finer: bool) -> MeasureBoxes:
         """As `within`, with the withheld counts of those who have the measure, or of all."""
@@ -151,7 +158,7 @@ class MeasureHistory:
         """The cells of the new tables that boxes, or parts of these, are."""
         tables = (*self.of_measure.tables, *self.of_counts.tables)
         cells = {self.plain(box): cell for table in tables for cell, box in enumerate(table.boxes)}
-        return {cells[of_all_parts(box)] for box in boxes}
+        return {cells[self.plain(cell_of(of_all_parts(box)))] for box in boxes}
 
     def counted(self, box: Box) -> Box:
         """A box of counts as one of parts: those of who has the measure, or all."""
@@ -227,7 +234,7 @@ def telling_sums(
         JointlyUnproved: it cannot be told in time.
     """
     # What a table tells by itself its own proof knows.
-    nothing_before = of_measure.known.empty and of_counts.known.empty
+    nothing_before = of_measure.known.empty and of_counts.known.empty and not of_measure.decided
     if nothing_before or bounds == (None, None) or not of_measure.hides:
         return np.zeros(len(of_counts.tables[0].table), dtype=np.bool_)
     seen = {} if wide is None else wide
@@ -264,7 +271,8 @@ def _telling(
     asked_about = of_measure.variables if of_measure.tables else of_counts.variables
     domain, finer = history.domain(history.shared(asked_about), MOST_ATOMS)
     told = history.first_within(domain, of_measure.told_first | of_counts.told_first, finer)
-    if not told:
+    together = {one.told_by for one in history.boxes.combined_within(domain)} & of_measure.told_first
+    if not (told or together):
         return kept_back, hidden_sums
     boxes, codes = history.within(domain, finer), history.codes(domain)
     if not boxes.secrets:
@@ -272,7 +280,7 @@ def _telling(
     found = amounts(boxes, bounds, codes, share)
     beside = dict.fromkeys(sorted(history.marked(domain, finer)), floor * found.record) if floor else {}
     hidden = beside.keys() & set(map(history.counted, of_counts.withheld_first))
-    fresh = found.published.keys() & set(chain.from_iterable(map(in_all_parts, told)))
+    fresh = together | (found.published.keys() & set(chain.from_iterable(map(in_all_parts, told))))
     measured = extent.truth.measured(quantity, frozenset(codes))
     truth = None if measured is None else found.held(measured)
     look = Look(
@@ -287,7 +295,8 @@ def _telling(
         only,
         beside,
     )
-    scope = Scope(frozenset(codes) | {PART}, found.full, found.published, list(found.secrets))
+    names, secrets = frozenset(codes) | {PART}, list(found.secrets)
+    scope = Scope(names, found.full, found.published, secrets, combined=found.combined)
     blamed = look.noted(scope, of_measure.known.told, ("sums", share, only is None, *found.rest_on))
     kept_back[covering([history.cells(rows) for rows in blamed], first.records)] = True
     return kept_back, look.doubted(hidden_sums)

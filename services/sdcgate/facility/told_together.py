@@ -1,13 +1,13 @@
 """What a table tells together with all that has left: in the linear span, and by bounds over all tables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
-from sdcgate.facility.decided_sums import DecidedTable
+from sdcgate.facility.decided_sums import DecidedTable, told_of
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_audit import telling
@@ -98,10 +98,14 @@ class Together:
     def _leaving(self, left: Sequence[ReleasedTable]) -> dict[str, Leaving]:
         """What is about to leave and what has left, by quantity."""
         quantities = [*_quantities(left), *self.known.quantities]
-        found = {one: Leaving(self.known.of(one), _of(left, one)) for one in quantities}
-        sums = [DecidedTable(table, one) for table in left for one in self.decided.get(table.quantity, ())]
-        counts = left[0].quantity
-        return {**found, counts: replace(found[counts], decided=sums)} if sums else found
+        return {
+            one: Leaving(self.known.of(one), _of(left, one), self._told_of(one, left)) for one in quantities
+        }
+
+    def _told_of(self, quantity: str, left: Sequence[ReleasedTable]) -> list[DecidedTable]:
+        """Sums about to leave that tell of a quantity, as variables decide what is summed."""
+        telling = told_of(quantity, self.decided)
+        return [DecidedTable(table, one) for table in left for one in telling.get(table.quantity, ())]
 
     def _counts_telling(self, counts: Leaving, remaining: Callable[[], float]) -> BoolArray:
         varying = self.plan.dataset.varying

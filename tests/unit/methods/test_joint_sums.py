@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sdcgate.methods.tables.combinations import Combinations
+from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_intervals import joint_bounds
 from sdcgate.methods.tables.joint_sums import PART, ROOM, Amount, MeasureBoxes, Measured, amounts, as_array
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
-from three_variables import CODES, FULL, box, boxes, inside
+from three_variables import CODES, FULL, box, boxes, inside, with_factors
 
 SHARE = 0.25
 
@@ -20,7 +21,8 @@ def audited(known, bounds, measured=None):
     """Which withheld sums are told too closely; begun with what people have, where that is given."""
     found = amounts(known, bounds, FULL, SHARE)
     held = None if measured is None else found.held(measured)
-    system = joint_system({*FULL, PART}, found.published, found.secrets, found.full, room=ROOM, held=held)
+    how = {"room": ROOM, "held": held, "combined": found.combined}
+    system = joint_system({*FULL, PART}, found.published, found.secrets, found.full, **how)
     widths = as_array(found.widths, found.secrets)
     result = joint_bounds(system, widths, 0, Deadline(20.0))
     assert not result.unproved.any()
@@ -49,6 +51,8 @@ def room_for(secret, known, bounds):
         tell(of[cell], nothing, of[cell], records)
     for cell, records in known.having.items():
         tell(of[cell], nothing, nothing, records)
+    for one in known.combined:
+        tell(nothing, with_factors(one), nothing, one.total)
     if low:
         for cell, amount in known.secrets.items():
             tell(of[cell], nothing, nothing, amount.records)
@@ -119,6 +123,50 @@ def test_a_sum_is_narrow_exactly_where_another_program_bounds_it_more_closely_th
         width = max(SHARE * abs(one.total), 1e-6 * largest, 1e-7 * published[box()].total)
         room = room_for(cell, known, bounds)
         if abs(room - width) > 1e-6 * max(1.0, width):
+            assert told == (room < width), (room, width)
+
+
+FACTORS = st.sampled_from((1.0, 2.5, 4.0))
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 9.0), (-6.0, 9.0)])
+@settings(max_examples=60, deadline=None)
+@given(
+    values=VALUES,
+    shown=some_boxes(1, 6),
+    hidden=some_boxes(1, 4),
+    together=st.lists(st.lists(st.tuples(boxes(), FACTORS), min_size=1, max_size=3), min_size=1, max_size=4),
+)
+def test_so_it_is_where_sums_with_factors_have_left(bounds, values, shown, hidden, together):
+    totals, records = np.array([sum(few) for few in values]), np.array([len(few) for few in values])
+
+    def amount(cell):
+        return Amount(float(totals @ inside(cell)), int(records @ inside(cell)))
+
+    weighted = [
+        CombinedSum(
+            (("told", number + 1),),
+            tuple(parts),
+            float(sum(factor * (totals @ inside(cell)) for cell, factor in parts)),
+        )
+        for number, parts in enumerate(together)
+    ]
+    published = {cell: amount(cell) for cell in [*shown, box()]}
+    known = MeasureBoxes(
+        published,
+        {cell: amount(cell) for cell in hidden if cell not in published},
+        set(published),
+        combined=weighted,
+    )
+    narrow = audited(known, bounds)
+    everybody = Combinations(tuple(FULL), np.array(CODES))
+    truth = Measured(everybody, records, records, totals.astype(float))
+    assert audited(known, bounds, truth).tolist() == narrow.tolist()
+    largest = max([abs(one.total) for one in known.secrets.values()], default=0)
+    for told, (cell, one) in zip(narrow, known.secrets.items(), strict=True):
+        width = max(SHARE * abs(one.total), 1e-6 * largest, 1e-7 * published[box()].total)
+        room = room_for(cell, known, bounds)
+        if abs(room - width) > 1e-5 * max(1.0, width):
             assert told == (room < width), (room, width)
 
 

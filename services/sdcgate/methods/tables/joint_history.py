@@ -182,7 +182,10 @@ def audit_sums(
         found[domain] = parts(domain)
         within = found[domain]
         names = (domain - {having}) | {PART}
-        return _Looked(names, within.full, within.published, within.secrets, within.widths, room=ROOM)
+        secrets, together = within.secrets, within.combined
+        return _Looked(
+            names, within.full, within.published, secrets, within.widths, room=ROOM, combined=together
+        )
 
     firsts = {variables_of(box) | {having} for box in boxes.secrets_within(set(full))}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)

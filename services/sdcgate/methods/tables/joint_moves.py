@@ -203,7 +203,8 @@ class Metric:
         there = np.flatnonzero(amounts > 0)
         weights = amounts[there]
         inside, asked = (_among(sums, there) for sums in (system.known, system.secret))
-        added = np.asarray(_with_entries(inside, inside.data**2) @ weights, dtype=np.float64)
+        squares = inside if system.known.factors is None else _with_entries(inside, inside.data**2)
+        added = np.asarray(squares @ weights, dtype=np.float64)
         lengths = np.where(added > 0.0, np.sqrt(np.maximum(added, 0.0)), 1.0)
         inside = _with_entries(inside, inside.data * np.repeat(1.0 / lengths, np.diff(inside.indptr)))
         known, secret = (_with_entries(sums, sums.data * weights[sums.indices]) for sums in (inside, asked))

@@ -16,6 +16,7 @@ import numpy as np
 from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations, Held
+from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.intruder import WIDE_BOUND
 from sdcgate.methods.tables.problem import SMALLEST_WIDTH
 
@@ -61,6 +62,8 @@ class MeasureBoxes:
     """Boxes, of parts where these are asked for, whose records were withheld and never left."""
     only_sums: Set[Box] = frozenset()
     """Published boxes of which the sum has left, or follows, and not the count."""
+    combined: Sequence[CombinedSum] = ()
+    """What is known of sums of several boxes together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +93,8 @@ class Amounts:
     """What each secret is at least, by the least that single values are taken to be."""
     rest_on: tuple[float, float, float] = field(repr=False)
     """Least and greatest value and least width taken; while they are the same, what is told stays told."""
+    combined: tuple[CombinedSum, ...] = field(default=(), repr=False)
+    """What is known of several boxes of parts together."""
 
     @property
     def record(self) -> float:
@@ -134,7 +139,17 @@ def amounts(
         of_part(box, P): unit * max(share * abs(amount.total), least) for box, amount in boxes.secrets.items()
     }
     least_sums = {of_part(box, P): low * amount.records for box, amount in boxes.secrets.items()}
-    return Amounts(_with_parts(full), published, tuple(widths), widths, unit, least_sums, (low, high, least))
+    rest_on, combined = (low, high, least), tuple(_of_parts(one, low, high, scale) for one in boxes.combined)
+    return Amounts(_with_parts(full), published, tuple(widths), widths, unit, least_sums, rest_on, combined)
+
+
+def _of_parts(one: CombinedSum, low: float, high: float, scale: float) -> CombinedSum:
+    """What is known of sums together as what is known of parts: a sum is `high` each p and `low` each q."""
+    parts = [
+        (of_part(box, part), end * factor) for box, factor in one.parts for part, end in ((P, high), (Q, low))
+    ]
+    shown = tuple((box, factor) for box, factor in parts if factor)
+    return replace(one, parts=shown, total=scale * one.total, room=scale * one.room)
 
 
 def counts_beside(boxes: MeasureBoxes, bounds: tuple[float, float], full: Mapping[str, int]) -> Amounts:
