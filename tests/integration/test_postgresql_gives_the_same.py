@@ -59,6 +59,10 @@ def test_units_of_differences_and_unions_of_cells(engines, data):
         engines.agree(datasets, "region_facts", found, asked.measures, asked.ranks, asked.contributions)
     engines.agree(datasets, "occurring_codes", ["region", "measure:x", "job"])
     engines.agree(datasets, "occurring_codes", [])
+    for measure in ("x", "y", *([""] if datasets[0].weighted else [])):
+        engines.agree(datasets, "distinct_values", measure)
+        # A few records of many combinations: at times these decide what all of them have.
+        engines.agree(datasets, "decided_values", ["age", "job", "region"], measure)
 
 
 @FEW

@@ -55,6 +55,8 @@ def test_units_of_differences_and_unions_of_cells(engines, data):
     found = data.draw(regions())
     engines.agree(datasets, "region_facts", found, asked.measures, asked.ranks, asked.contributions)
     engines.agree(datasets, "occurring_codes", ["region", "measure:x", "job"])
+    engines.agree(datasets, "distinct_values", "x")
+    engines.agree(datasets, "decided_values", ["age", "job", "region"], "y")
 
 
 @FEW

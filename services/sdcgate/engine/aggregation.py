@@ -198,17 +198,6 @@ def counted_codes(dataset: Dataset, columns: Sequence[str], units: bool = False)
     return table.group_by(list(columns)).agg(count=count) if columns else table.agg(count=count)
 
 
-def value_ranges(dataset: Dataset, columns: Sequence[str], value: str) -> Any:
-    """Combinations of codes in some columns with the `least` and the `most` of another column of numbers.
-
-    And the `count` of the records that have it; combinations without any are left out.
-    """
-    table = snapshot_table(dataset)
-    numbers = table[value]
-    ranges = table.group_by(list(columns)).agg(least=numbers.min(), most=numbers.max(), count=numbers.count())
-    return ranges.filter(ranges["count"] > 0)
-
-
 def _with_missing_flags(table: Any, columns: Sequence[str]) -> Any:
     import ibis
 

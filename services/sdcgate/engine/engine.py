@@ -21,13 +21,13 @@ from sdcgate.engine.aggregation import (
     regions_projection,
     shape_of_query,
     statement,
-    value_ranges,
     view_name,
 )
 from sdcgate.engine.backends import open_backend
 from sdcgate.engine.changes import Changes, changes
 from sdcgate.engine.counted_units import Levels, counted, counting, together, unit_by_unit, varying
 from sdcgate.engine.dataset import Dataset, UnknownDataset
+from sdcgate.engine.decided_columns import decided_values, distinct_values
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem
 from sdcgate.engine.dialects import Dialect
 from sdcgate.engine.lineage import lineage_problem
@@ -308,26 +308,21 @@ class Engine:
         order = np.lexsort(table.T) if columns else np.zeros(1, dtype=np.int64)
         return table[order], rows["count"].to_numpy().astype(np.int64)[order]
 
+    def distinct_values(self, dataset: Dataset, measure: str = "") -> int:
+        """How many different values a measure, or the weight, has. Raises UnknownName, SnapshotDamaged."""
+        self._attach(dataset)
+        return distinct_values(self._database, dataset, measure)
+
     def decided_values(
         self, dataset: Dataset, variables: Sequence[str], measure: str = ""
     ) -> tuple[IntArray, FloatArray] | None:
-        """The values that a measure, or the weight, has by finest codes of variables, where these decide it.
+        """What records have of a measure, or weigh, by the codes of variables; None where these do not say.
 
-        The combinations that have any, (combinations, variables), and their values; None where records with
-        the same codes differ. Raises UnknownName, SnapshotDamaged.
+        Combinations of finest codes, (combinations, variables), and values. Raises UnknownName,
+        SnapshotDamaged.
         """
         self._attach(dataset)
-        columns = code_columns(dataset, variables)
-        value = dataset.measure_column(measure) if measure else "weight"
-        key = ("ranges", view_name(dataset), columns, value)
-        rows = self._database.run(self._database.compiled(key, lambda: value_ranges(dataset, columns, value)))
-        least, most = (rows[name].to_numpy().astype(np.int64) for name in ("least", "most"))
-        if np.any(least != most):
-            return None
-        codes = np.array([rows[column].to_numpy() for column in columns], dtype=np.int64)
-        scale = dataset.profiles[measure].scale if measure else 10.0**dataset.weight_decimals
-        order = np.lexsort(codes[::-1])
-        return codes.T[order], np.asarray(least[order] / scale, dtype=np.float64)
+        return decided_values(self._database, dataset, variables, measure)
 
     def finest_codes(self, dataset: Dataset, variable: str) -> IntArray:
         """The finest code of each record, in an array as narrow as it is stored.

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import combinations
+from math import prod
 
 import numpy as np
 
@@ -47,18 +48,24 @@ class DecidedValues:
         names = dict.fromkeys(
             dataset.variation[one.name].determined_by or one.name for one in dataset.descriptor.variables
         )
-        found = list(self._decided(dataset, quantity, ((name,) for name in names)))
-        if not found and quantity == WEIGHTED_PREFIX:
-            found = list(self._decided(dataset, quantity, combinations(names, 2)))
+        measure = "" if quantity == WEIGHTED_PREFIX else quantity
+        different = self._engine.distinct_values(dataset, measure)
+        if different < 2:
+            return ()
+        found = list(self._decided(dataset, measure, different, ((name,) for name in names)))
+        if not found and not measure:
+            found = list(self._decided(dataset, measure, different, combinations(names, 2)))
         return tuple(found)
 
     def _decided(
-        self, dataset: Dataset, quantity: str, tried: Iterable[tuple[str, ...]]
+        self, dataset: Dataset, measure: str, different: int, tried: Iterable[tuple[str, ...]]
     ) -> Iterator[Decided]:
-        measure = "" if quantity == WEIGHTED_PREFIX else quantity
         for variables in tried:
+            # Fewer combinations of codes than values decide nothing: most are settled without a scan.
+            if prod(dataset.occurring(name).bit_count() for name in variables) < different:
+                continue
             values = self._engine.decided_values(dataset, variables, measure)
-            if values is not None and dataset.n_records >= FEW * len(values[1]) and np.ptp(values[1]) > 0:
+            if values is not None and dataset.n_records >= FEW * len(values[1]):
                 full = {name: compressed(dataset, name, dataset.full_mask(name)) for name in variables}
                 yield Decided(_parts(dataset, variables, *values), full)
 
