@@ -101,7 +101,7 @@ class _Audit:
             width.floor,
             extent.deadline,
             wide=self.wide,
-            held=partial(extent.truth.held, units),
+            held=partial(extent.truth.held, units, needed=bool(boxes.combined)),
             only=only,
         )
         domain = joint_domain(names, boxes, leaving.full, extent.atoms)

@@ -23,8 +23,8 @@ from sdcgate.methods.tables.solver import Deadline
 class Truth(Protocol):
     """What people have in truth, by joint codes of variables; None where it is not known."""
 
-    def held(self, units: bool, variables: Variables) -> Held | None:
-        """In units or in records."""
+    def held(self, units: bool, variables: Variables, needed: bool = False) -> Held | None:
+        """In units or in records; `needed` where sums of what variables decide tell of these."""
 
     def measured(self, quantity: str, variables: Variables) -> Measured | None:
         """Of a measure."""
@@ -36,7 +36,7 @@ class Truth(Protocol):
 class Unknown:
     """Nothing is known of what people have in truth."""
 
-    def held(self, units: bool, variables: Variables) -> Held | None:  # noqa: ARG002
+    def held(self, units: bool, variables: Variables, needed: bool = False) -> Held | None:  # noqa: ARG002
         """Not known."""
         return None
 

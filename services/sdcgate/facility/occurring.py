@@ -32,6 +32,7 @@ class Occurring:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._kept = lru_cache(maxsize=KEPT)(self._counted)
+        self._kept_there = lru_cache(maxsize=KEPT)(self._counted_there)
         self._kept_sums = lru_cache(maxsize=KEPT_SUMS)(self._summed)
         self._joint_codes = lru_cache(maxsize=JOINT)(self._of_records)
         self._codes = lru_cache(maxsize=COLUMNS)(engine.finest_codes)
@@ -42,14 +43,16 @@ class Occurring:
         """What is true of a dataset."""
         return TruthOf(self, dataset)
 
-    def held(self, dataset: Dataset, units: bool, variables: Variables) -> Held | None:
+    def held(self, dataset: Dataset, units: bool, variables: Variables, needed: bool = False) -> Held | None:
         """How many records, or units, have each combination; None where counting them would cost too much.
 
-        Of units only variables may be asked that do not vary within them.
+        Of units only variables may be asked that do not vary within them. Where the number of records is
+        `needed` they are counted wherever they lie.
         """
-        if not self._cheap(dataset):
-            return None
-        return self._kept(dataset.name, dataset.version, units, tuple(sorted(variables)))
+        asked = dataset.name, dataset.version, tuple(sorted(variables))
+        if self._cheap(dataset):
+            return self._kept(*asked, units)
+        return self._kept_there(*asked) if needed and not units else None
 
     def measured(self, dataset: Dataset, measure: str, variables: Variables) -> Measured | None:
         """What they have of a measure; None where that would cost too much, or it is no plain measure."""
@@ -64,22 +67,28 @@ class Occurring:
     def _cheap(self, dataset: Dataset) -> bool:
         return dataset.n_records <= MOST_RECORDS and self._engine.embedded
 
-    def _counted(self, name: str, version: int, units: bool, variables: tuple[str, ...]) -> Held | None:
+    def _counted(self, name: str, version: int, variables: tuple[str, ...], units: bool) -> Held | None:
+        if units:
+            return self._counted_there(name, version, variables, units)
         dataset = self._engine.dataset(name, version)
         try:
-            if units:
-                found, counts = combinations(self._engine, dataset, variables, units)
-                amounts = counts.astype(np.float64)
-            else:
-                records = self._joint_codes(name, version, variables)
-                found = _as_boxes_tell(dataset, variables, records.combinations.codes)
-                amounts = records.summed()
+            records = self._joint_codes(name, version, variables)
         except UnknownName:
             # Another version of the dataset has it.
             return None
-        if len(amounts) > MOST_COMBINATIONS:
+        codes = records.combinations.codes
+        few = len(codes) <= MOST_COMBINATIONS
+        return Held(_as_boxes_tell(dataset, variables, codes), records.summed()) if few else None
+
+    def _counted_there(
+        self, name: str, version: int, variables: tuple[str, ...], units: bool = False
+    ) -> Held | None:
+        """Where the data lie."""
+        try:
+            found, amounts = combinations(self._engine, self._engine.dataset(name, version), variables, units)
+        except UnknownName:
             return None
-        return Held(found, amounts)
+        return Held(found, amounts.astype(np.float64)) if len(amounts) <= MOST_COMBINATIONS else None
 
     def _summed(self, name: str, version: int, measure: str, variables: tuple[str, ...]) -> Measured | None:
         dataset = self._engine.dataset(name, version)
@@ -109,9 +118,9 @@ class TruthOf:
     _occurring: Occurring
     _dataset: Dataset
 
-    def held(self, units: bool, variables: Variables) -> Held | None:
+    def held(self, units: bool, variables: Variables, needed: bool = False) -> Held | None:
         """In units or in records."""
-        return self._occurring.held(self._dataset, units, variables)
+        return self._occurring.held(self._dataset, units, variables, needed)
 
     def measured(self, quantity: str, variables: Variables) -> Measured | None:
         """Of a measure."""

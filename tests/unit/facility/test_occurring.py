@@ -56,11 +56,17 @@ def test_what_costs_more_than_it_saves_is_not_counted(house, monkeypatch):
     dataset = house.engine.dataset("randhie")
     seen = Occurring(house.engine)
     assert seen.held(dataset, False, frozenset({"a variable of another version"})) is None
-    monkeypatch.setattr(occurring, "MOST_COMBINATIONS", 6)
-    assert seen.held(dataset, False, frozenset({"site", "year"})) is None
+    with monkeypatch.context() as few:
+        few.setattr(occurring, "MOST_COMBINATIONS", 6)
+        assert seen.held(dataset, False, frozenset({"site", "year"})) is None
     assert seen.held(dataset, False, frozenset({"site"})) is not None
+    counts = counted(seen.held(dataset, False, frozenset({"site", "plan"})))
     monkeypatch.setattr(occurring, "MOST_RECORDS", dataset.n_records - 1)
     assert seen.held(dataset, False, frozenset({"site"})) is None
+    # What is needed is counted where it lies.
+    assert counted(seen.held(dataset, False, frozenset({"site", "plan"}), needed=True)) == counts
+    assert seen.held(dataset, True, frozenset({"site"}), needed=True) is None
+    assert seen.held(dataset, False, frozenset({"a variable of another version"}), needed=True) is None
 
 
 def test_the_joint_audit_of_a_table_begins_with_it(tmp_path, monkeypatch):

@@ -147,11 +147,12 @@ class JointBoxes:
         more = {one.told_by: one for one in sums}
         if not more:
             return self
-        masks = dict(self.masks)
+        boxes: dict[Variables, list[Box]] = {}
         for one in more.values():
             for box, _ in one.parts:
-                names = variables_of(box)
-                masks[names] = _with_masks(masks.get(names, {}), (box,))
+                boxes.setdefault(variables_of(box), []).append(box)
+        own = {names: _with_masks(self.masks.get(names, {}), those) for names, those in boxes.items()}
+        masks = {**self.masks, **own}
         return replace(self, masks=masks, combined={**self.combined, **more})
 
     def withholding(self, boxes: Iterable[Box]) -> "JointBoxes":
