@@ -34,18 +34,9 @@ def joint_bounds(
         question: what is asked of it; all secrets and all sums unless given. Secrets of which nothing fresh
             can tell anything are not looked at.
     """
-    asked = everything_of(system) if question is None else question
-    parts, row = by_factors(system)
-    return _bounds(parts, width, floor, deadline, replace(asked, fresh=asked.fresh[row]))
-
-
-def _bounds(
-    system: JointSystem,
-    width: float | FloatArray,
-    floor: int | FloatArray,
-    deadline: Deadline,
-    asked: Question,
-) -> JointIntervals:
+    whole = everything_of(system) if question is None else question
+    system, row = by_factors(system)
+    asked = replace(whole, fresh=whole.fresh[row])
     left = reduced(system, asked, floors=bool(np.any(np.asarray(floor) > 0)))
     if not left.possible:
         return _nothing_told(system, asked.asked)
