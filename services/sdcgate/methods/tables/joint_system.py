@@ -76,7 +76,6 @@ class JointSystem:
     """The column of each combination of which an amount was given, and -1 where it is in none."""
     slack: FloatArray = field(default_factory=_none, repr=False)
     """By how much the last sums, whose columns have factors, may be off; one number for each of these."""
-
     scales: FloatArray = field(default_factory=_none, repr=False)
     """By what these sums are divided."""
     same: IntArray = field(default_factory=_no_rows, repr=False)

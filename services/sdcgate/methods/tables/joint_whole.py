@@ -38,9 +38,8 @@ def by_factors(system: JointSystem) -> tuple[JointSystem, IntArray]:
     """The system with a sum of its own for all columns that have the same factor in a sum of the same.
 
     They are as what is true has them; where that is not given, or amounts are no whole numbers, the system
-    stays as it is. It is a little more
-    than sums with factors tell: nearly what they do in whole numbers, and no harder than plain sums are.
-    Returns for each of its sums, too, which of the system's it comes from.
+    stays as it is. It is a little more than sums with factors tell: nearly what they do in whole numbers, and
+    no harder than plain sums are. Returns for each of its sums, too, which of the system's it comes from.
     """
     known, held = system.known, system.held
     told = np.arange(len(system.counts)) >= system.plain
