@@ -247,7 +247,8 @@ def test_the_certificate_holds_and_the_ledger_keeps_what_left(house):
 
 def test_the_audit_of_the_ledger_proves_what_left_with_noise(tmp_path):
     house = with_census(tmp_path, PEOPLE)
-    house.ask(**CENSUS, rows=["region"], columns=["age"], figures=["UNITS", "SUM:income"])
+    answer = house.ask(**CENSUS, rows=["region"], columns=["age"], figures=["UNITS", "SUM:income"])
+    assert (verdict(answer), reasons(answer)) == ("RELEASED_PROTECTED", ["PERTURBED"])
     policies = Policies(house.ledger, load_policies(), "cell-key")
     audit = audit_source(house.ledger, house.engine, policies, "census", 20_000, 60.0)
     (noise,) = audit.noise
