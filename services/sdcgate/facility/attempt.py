@@ -9,7 +9,7 @@ from sdcgate.engine.queries import Computed
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import as_if_published, having_variable, parted
 from sdcgate.facility.costs import costs
-from sdcgate.facility.decided_sums import beside_decided, told_of
+from sdcgate.facility.decided_sums import beside_decided, in_play, told_of
 from sdcgate.facility.differencing import TooManyDifferences, unsafe_differences
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.findings import (
@@ -130,14 +130,8 @@ class Attempt:
     def _decided(self) -> dict[str, list[Decided]]:
         """Quantities that variables decide by which anything is told."""
         names = set(self.known.of(COUNTS).shapes.full).union(*(new.table.full for new in self.new))
-        quantities = dict.fromkeys([*(new.quantity for new in self.new), *self.known.quantities])
-        if any(quantity.startswith(WEIGHTED_PREFIX) for quantity in quantities):
-            quantities[WEIGHTED_PREFIX] = None
-        found = {quantity: self.truth.decided(quantity) for quantity in quantities if quantity != COUNTS}
-        told = {
-            quantity: [one for one in those if one.variables <= names] for quantity, those in found.items()
-        }
-        return {quantity: those for quantity, those in told.items() if those}
+        quantities = [*(new.quantity for new in self.new), *self.known.quantities]
+        return in_play(self.truth.decided, quantities, names)
 
     def _empty_beside_few(self) -> BoolArray:
         """Empty cells that would tell where the few of a withheld total are."""

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
-from sdcgate.facility.decided_sums import beside_decided, cell_of, quantity_of, told_of
+from sdcgate.facility.decided_sums import beside_decided, cell_of, in_play, quantity_of, told_of
 from sdcgate.facility.decided_values import DecidedValues
 from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.occurring import combinations
 from sdcgate.facility.powers import power_words
-from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
+from sdcgate.facility.weights import bounds_of
 from sdcgate.facility.withheld_history import Withheld
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations
@@ -74,6 +75,8 @@ class Look:
     dataset: Dataset
     most_atoms: int
     deadline: Deadline
+    values: DecidedValues
+    """Which variables decide weights and measures."""
 
     def occurring(self, variables: tuple[str, ...]) -> Combinations:
         """The joint codes that people have, as boxes tell them: by the codes that occur."""
@@ -112,12 +115,8 @@ def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy
 
 def _beside_decided(look: Look, of: str, known: KnownQuantity, withheld: Withheld) -> KnownQuantity:
     """What is known of a quantity, with what others tell of it, as variables decide what is summed."""
-    values, quantities = DecidedValues(look.engine), withheld.known.quantities
-    names = withheld.of(COUNTS).shapes.full.keys()
-    decided = {
-        quantity: [one for one in values.of(look.dataset, quantity) if one.variables <= names]
-        for quantity in {*quantities, WEIGHTED_PREFIX} - {COUNTS}
-    }
+    quantities, names = withheld.known.quantities, withheld.of(COUNTS).shapes.full.keys()
+    decided = in_play(partial(look.values.of, look.dataset), quantities, names)
     return beside_decided(known, quantities, told_of(of, decided))
 
 

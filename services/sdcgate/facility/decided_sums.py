@@ -6,7 +6,7 @@ tells both. So the joint audit of counts takes all such sums for what they are. 
 of a measure are equations of its sums.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity, ReleasedTable
@@ -35,6 +35,23 @@ class DecidedTable:
     def taking_nothing(self) -> "DecidedTable":
         """The same with cells as withheld that are taken for known."""
         return replace(self, table=self.table.taking_nothing())
+
+
+def in_play(
+    decided: Callable[[str], Sequence[Decided]], quantities: Iterable[str], names: Set[str]
+) -> dict[str, list[Decided]]:
+    """Of some quantities, and of weights where any is weighted, by which variables in play they are decided.
+
+    Args:
+        decided: by which variables a quantity is.
+        quantities: what has left, or is about to; counts are decided by nothing.
+        names: the variables that are in play: those of all that left, and of what is about to.
+    """
+    those = [quantity for quantity in dict.fromkeys(quantities) if quantity != COUNTS]
+    if any(quantity.startswith(WEIGHTED_PREFIX) for quantity in those):
+        those.append(WEIGHTED_PREFIX)
+    found = {quantity: [one for one in decided(quantity) if one.variables <= names] for quantity in those}
+    return {quantity: ways for quantity, ways in found.items() if ways}
 
 
 def told_of(quantity: str, decided: Mapping[str, Sequence[Decided]]) -> Mapping[str, Sequence[Decided]]:
@@ -71,8 +88,9 @@ def beside_decided(
         certain = certain and known.sure is None
         for one in those:
             full |= one.full
-            boxes = boxes.combining(_sums(quantity, one, known.boxes, known.amounts))
-            sure = sure.combining(_sums(quantity, one, known.surely().boxes, known.amounts))
+            told = [*_sums(quantity, one, known.boxes, known.amounts)]
+            surely = told if known.sure is None else _sums(quantity, one, known.sure, known.amounts)
+            boxes, sure = boxes.combining(told), sure.combining(surely)
     if boxes is counts.boxes:
         return counts
     return replace(

@@ -261,7 +261,7 @@ class Look:
         widths = self._widths(secrets)
         found = self._settled(joint_bounds(system, widths, floors, self.deadline, question))
         # What is only supposed to have been told is not given up.
-        return (found.narrow & ~found.supposed)[: len(secrets)]
+        return found.refuted[: len(secrets)]
 
     def _with_others(self, asked: BoolArray) -> BoolArray:
         """Flags of secrets and of those beside them, which are not asked for."""

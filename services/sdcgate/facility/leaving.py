@@ -28,7 +28,7 @@ class Leaving:
     tables: Sequence[ReleasedTable] = ()
     """Tables of the same cells; none where tables about to leave have nothing of the quantity."""
     decided: Sequence[DecidedTable] = ()
-    """Of counts: sums of the same cells that tell of them, as variables decide what is summed."""
+    """Sums of the same cells that tell of the quantity, as variables decide what is summed."""
     _within: dict[Variables, dict[Box, int]] = field(default_factory=dict, init=False, repr=False)
     _secrets: dict[Variables, list[Box]] = field(default_factory=dict, init=False, repr=False)
 

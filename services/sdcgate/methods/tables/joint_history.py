@@ -278,7 +278,7 @@ def _outweighs(new: AuditedBox, old: AuditedBox) -> bool:
 
 
 def _standing(found: JointIntervals, place: int, closed: bool) -> Standing:
-    if found.narrow[place] and not found.supposed[place]:
+    if found.refuted[place]:
         return Standing.REFUTED
     if found.unproved[place] or found.supposed[place]:
         return Standing.UNPROVED
@@ -300,7 +300,7 @@ def _refuted(
             above=terms_of(system, found.used[place][0]),
         )
         for place, box in enumerate(boxes)
-        if found.narrow[place] and not found.supposed[place]
+        if found.refuted[place]
     ]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.joint_system import JointSystem, Sums, first_alike, summed
+from sdcgate.methods.tables.joint_system import JointSystem, Sums, first_alike, numbered, summed
 
 TOLERANCE = 1e-6
 """A sum so close to nothing is nothing."""
@@ -200,7 +200,7 @@ def _of_columns(
     columns = np.concatenate([known.columns[shown], secret.columns[hidden & linking[secret.rows]]])
     if known.factors is not None:
         # Columns with other factors in a sum are not alike.
-        rows[: np.count_nonzero(shown)] = _told_apart(known.rows[shown], known.factors[shown])
+        rows[: np.count_nonzero(shown)], _ = numbered(known.rows[shown], known.factors[shown])
         rows[np.count_nonzero(shown) :] += len(known.rows)
     first = first_alike(rows, columns, known.shape[1])
     chosen = first == np.arange(known.shape[1])
@@ -223,12 +223,6 @@ def _of_columns(
         scales=system.scales[combined],
         same=system.same[combined],
     )
-
-
-def _told_apart(rows: IntArray, factors: FloatArray) -> IntArray:
-    """Numbers of entries that are the same where row and factor are, shape (entries,)."""
-    _, number = np.unique(np.column_stack([rows, factors]), axis=0, return_inverse=True)
-    return number.reshape(-1)
 
 
 def warm_up() -> None:

@@ -62,6 +62,11 @@ class JointIntervals:
     """For each narrow secret that is explained the prices of the known sums at both bounds, shape
     (2, known sums)."""
 
+    @property
+    def refuted(self) -> BoolArray:
+        """Narrow ones that are shown to be, shape (secrets,)."""
+        return self.narrow & ~self.supposed
+
 
 def rows_of(system: JointSystem, floor: FloatArray) -> Rows:
     """The known sums as rows of a program, and the secrets where any has a floor, shape (secrets,)."""
@@ -177,10 +182,9 @@ class Search:
         What known sums tell is narrow, whatever room they have: that stands for rounding only.
         """
         close = np.flatnonzero(self.close)
-        if self._explained is Explained.EACH or self._floored or len(close) <= MANY:
-            return
-        if len(self._system.slack):
-            # What sums with factors tell they tell up to their room.
+        # What sums with factors tell they tell up to their room.
+        alone = self._explained is Explained.EACH or self._floored or len(self._system.slack)
+        if alone or len(close) <= MANY:
             return
         found = alike(self._system)
         if found is None:

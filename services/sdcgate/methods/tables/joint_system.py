@@ -69,7 +69,7 @@ class JointSystem:
     room: float = 0.0
     """By how much known sums may be off; 0 where all are whole numbers."""
     limits: int = 0
-    """Of how many of the sums, the last ones, only a most is known."""
+    """Of how many of the sums without factors, the last ones, only a most is known."""
     held: FloatArray | None = field(default=None, repr=False)
     """The amounts that are true, shape (columns,), where they are given: a solution to begin with."""
     places: IntArray | None = field(default=None, repr=False)
@@ -223,6 +223,12 @@ def _with_lacking(
     limited = (rows >= exact) & (rows < exact + len(limits))
     inside = np.bincount(rows[limited] - exact, amounts[columns[limited]], len(limits))
     return np.concatenate([amounts, np.array([*limits.values()], dtype=np.float64) - inside])
+
+
+def numbered(rows: IntArray, factors: FloatArray) -> tuple[IntArray, IntArray]:
+    """Numbers of entries, the same where row and factor are, shape (entries,); and the row of each number."""
+    own, number = np.unique(np.column_stack([rows, factors]), axis=0, return_inverse=True)
+    return number.reshape(-1), own[:, 0].astype(np.int64)
 
 
 class _Grid:

@@ -13,7 +13,7 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.directions import directions
 from sdcgate.methods.tables.joint_moves import agrees
-from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, Sums
+from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, Sums, numbered
 from sdcgate.methods.tables.solver import INFINITY, Deadline, Program, Rows
 
 SWEEPS = 12
@@ -42,22 +42,19 @@ def by_factors(system: JointSystem) -> tuple[JointSystem, IntArray]:
     no harder than plain sums are. Returns for each of its sums, too, which of the system's it comes from.
     """
     known, held = system.known, system.held
-    told = np.arange(len(system.counts)) >= system.plain
-    told[system.plain :] = system.same >= 0
-    if known.factors is None or held is None or not (system.whole and told.any()):
+    if known.factors is None or held is None or not (system.whole and (system.same >= 0).any()):
         return system, np.arange(len(system.counts))
+    told = np.concatenate([np.zeros(system.plain, dtype=np.bool_), system.same >= 0])
     parted = told[known.rows]
-    own, part = np.unique(
-        np.column_stack([known.rows[parted], known.factors[parted]]), axis=0, return_inverse=True
-    )
+    part, own = numbered(known.rows[parted], known.factors[parted])
     kept = np.flatnonzero(~told)
     # Plain sums are the first, and those with factors that are left the last.
-    row = np.concatenate([kept[kept < system.plain], own[:, 0].astype(np.int64), kept[kept >= system.plain]])
+    row = np.concatenate([kept[kept < system.plain], own, kept[kept >= system.plain]])
     place = np.full(len(told), -1)
     place[row[: system.plain]] = np.arange(system.plain)
     place[row[system.plain + len(own) :]] = np.arange(system.plain + len(own), len(row))
     rows = np.where(parted, 0, place[known.rows])
-    rows[parted] = system.plain + part.reshape(-1)
+    rows[parted] = system.plain + part
     factors = np.where(parted, 1.0, known.factors)
     sums = Sums(rows, known.columns, (len(row), system.columns), factors)
     counts = system.counts[row]
