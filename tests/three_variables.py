@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from sdcgate.methods.tables.boxes import make_box
+from sdcgate.methods.tables.told_shares import Share
 
 FULL = {"age": 0b111, "sex": 0b11, "town": 0b111}
 CODES = list(product(range(3), range(2), range(3)))
@@ -61,3 +62,12 @@ def bounds(published, secret, floors=(), limits=None, combined=()):
         linprog(way * inside(secret), A_eq=known, b_eq=list(published.values()), **ends) for way in (1, -1)
     ]
     return found[0].fun, -found[1].fun if found[1].status == 0 else np.inf
+
+
+def ratios(pairs, numerators, denominators, half=1e-12):
+    """Shares, or means, of the boxes that have any, told up to half a unit of their last digit."""
+    for part, whole in pairs:
+        count = int(denominators @ inside(whole))
+        if count:
+            value = numerators @ inside(part) / count
+            yield Share(part, whole, value - half, value + half, count)

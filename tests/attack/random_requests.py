@@ -19,6 +19,8 @@ OTHERS = (Variable("age", ("y", "m", "o")), Variable("sex", ("f", "m")))
 JOB = Variable("job", ("j1", "j2"))
 WAVE = Variable("wave", ("w1", "w2"), varies=True)
 KINDS = ("MEAN", "TOTAL", "PROPORTION")
+EVERYTHING, RATIOS = (0.4, 0.3, 0.2, 0.1), (0.25, 0.15, 0.3, 0.3)
+"""How often a table has nothing beside counts, sums, means, and percentages."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,13 @@ def panel(seed: int) -> World:
     return _world(rng, pd.concat(waves, ignore_index=True), (REGION, *OTHERS, WAVE))
 
 
-def requests(world: World, seed: int) -> Iterator[Asked]:
+def requests(world: World, seed: int, mostly_ratios: bool = False) -> Iterator[Asked]:
     """Requests without end: one to three variables, up to two filters, counts, sums, means and shares.
 
-    Three in four tables are asked with totals, and as many with both counts.
+    Three in four tables are asked with totals, and as many with both counts; one in three with both where
+    most are to be means and percentages.
     """
+    with_both, kinds = (0.35, RATIOS) if mostly_ratios else (0.75, EVERYTHING)
     draw = random.Random(seed)
     while True:
         chosen = draw.sample(world.variables, draw.choice([1, 1, 2, 2, 2, 3]))
@@ -70,7 +74,8 @@ def requests(world: World, seed: int) -> Iterator[Asked]:
                 having = _some(draw, draw.choice([one for one in world.variables if one not in chosen]))
             yield Asked(dimensions, conditions, kind=kind, having=having)
         else:
-            yield Asked(dimensions, conditions, _figures(draw), margins=draw.random() < 0.75)
+            figures = _figures(draw, with_both, kinds)
+            yield Asked(dimensions, conditions, figures, margins=draw.random() < 0.75)
 
 
 def _world(rng: np.random.Generator, records: pd.DataFrame, variables: tuple[Variable, ...]) -> World:
@@ -101,9 +106,9 @@ def _some(draw: random.Random, variable: Variable) -> tuple[str, tuple[str, ...]
     return name, tuple(draw.sample(codes, draw.randint(1, len(codes) - 1)))
 
 
-def _figures(draw: random.Random) -> tuple[str, ...]:
+def _figures(draw: random.Random, with_both: float, weights: tuple[float, ...]) -> tuple[str, ...]:
     kinds = ["", f"SUM:{MEASURE}", f"MEAN:{MEASURE}", "TOTAL_PERCENT"]
-    (more,) = draw.choices(kinds, [0.4, 0.3, 0.2, 0.1])
+    (more,) = draw.choices(kinds, weights)
     both = ("UNITS", "RECORDS")
-    counts = both if draw.random() < 0.75 else draw.choice([both[:1], both[1:], () if more else both])
+    counts = both if draw.random() < with_both else draw.choice([both[:1], both[1:], () if more else both])
     return (*counts, *([more] if more else []))

@@ -93,6 +93,18 @@ def test_what_totals_of_statistics_told_is_reckoned_with_as_tables_leave(tmp_pat
     assert not learnt(tmp_path / "house", world, asked), fewest(tmp_path, world, asked)
 
 
+@pytest.mark.parametrize(
+    ("made", "seed", "mostly_ratios"),
+    [(census, 10_000, False), (census, 50_018, True), (panel, 50_010, True)],
+)
+def test_shares_and_means_tell_no_more_once_their_groups_are_counted(
+    tmp_path: Path, made: Made, seed: int, mostly_ratios: bool
+) -> None:
+    world = made(seed)
+    asked = list(islice(requests(world, seed, mostly_ratios), 40))
+    assert not learnt(tmp_path / "house", world, asked), fewest(tmp_path, world, asked)
+
+
 def test_random_requests_tell_nothing_more_beside_what_was_published_elsewhere(tmp_path: Path) -> None:
     world = census(5)
     asked = (one for one in requests(world, 5) if not one.kind)

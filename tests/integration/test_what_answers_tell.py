@@ -24,7 +24,7 @@ defaults:
   protection: {method: suppression, sum_width: 0.1, time_limit_ms: 15000, unproved: refer}
   output: {digits: 1, maximum_cells: 100000}
   differencing: {consequence: refuse}
-  statistics: {kinds: [MEAN], significant_digits: 3}
+  statistics: {kinds: [MEAN, PROPORTION], significant_digits: 3}
   models: {kinds: [LINEAR]}
 access_levels: {public: {}, licensed: {}, remote: {}, on-site: {}}
 """)
@@ -119,6 +119,87 @@ def test_statistics_and_models_show_no_figure_of_the_tables_beneath_them(panel):
     asked = model_request("income ~ C(region)", dataset="people")
     panel.facility.query_model(panel.researcher, asked, Pace(60.0))
     assert set(noted(panel)) == {PERHAPS}
+
+
+def shares(house, quantity="counts"):
+    """What the newest release tells of two of its boxes: part, whole, ends, and the records of the whole."""
+    *_, stored = house.ledger.releases("people")
+    table = next(one for one in left_of(stored).tables if one.quantity == quantity)
+    return [(one.part, one.whole, one.low, one.high, one.whole_records) for one in table.shares()]
+
+
+def region(*places):
+    return (("region", sum(1 << place for place in places)),)
+
+
+def test_percentages_tell_of_two_cells_together_what_their_rounding_leaves(panel):
+    panel.ask(dataset="people", rows=["region"], figures=["UNITS", "TOTAL_PERCENT"], margins=False)
+    assert shares(panel) == [
+        (region(0), (), pytest.approx(0.1935), pytest.approx(0.1945), 124),
+        (region(1), (), pytest.approx(0.3225), pytest.approx(0.3235), 124),
+        (region(2), (), pytest.approx(0.4835), pytest.approx(0.4845), 124),
+    ]
+
+
+def test_percentages_beside_the_records_that_they_are_of_tell_nothing_more(panel):
+    panel.ask(dataset="people", rows=["region"], figures=["RECORDS", "TOTAL_PERCENT"])
+    assert shares(panel) == []
+
+
+def test_of_a_withheld_cell_no_share_is_told(census):
+    census.ask(dataset="people", rows=["region"], figures=["TOTAL_PERCENT"])
+    assert noted(census)[0] == noted(census)[3] == "withheld"
+    assert {part for part, *_ in shares(census)} == {region(1), region(2)}
+
+
+def test_means_tell_of_a_sum_and_a_count_together_where_neither_is_told(panel):
+    panel.ask(dataset="people", rows=["region"], figures=["UNITS", "MEAN:income"], margins=False)
+    assert shares(panel, "income") == [
+        (region(0), region(0), pytest.approx(2.55), pytest.approx(2.65), 24),
+        (region(1), region(1), pytest.approx(2.75), pytest.approx(2.85), 40),
+        (region(2), region(2), pytest.approx(2.75), pytest.approx(2.85), 60),
+    ]
+    assert shares(panel) == []
+    panel.ask(dataset="people", rows=["region"], figures=["RECORDS", "MEAN:income"], margins=False)
+    assert shares(panel, "income") == []
+
+
+def asked_of_groups(kind, **more):
+    asked = facility_pb2.QueryStatisticRequest(dataset="people", kind=kind, **more)
+    asked.groups.add(variable="region")
+    return asked
+
+
+def test_statistics_of_groups_tell_of_two_cells_of_their_table_together(panel):
+    proportion = asked_of_groups(statistic_pb2.StatisticKind.STATISTIC_KIND_PROPORTION)
+    proportion.having.CopyFrom(facility_pb2.FilterRequest(variable="wave", codes=["w1"]))
+    panel.facility.query_statistic(panel.researcher, proportion, Pace(60.0))
+    ends = pytest.approx(0.4995), pytest.approx(0.5005)
+    assert shares(panel) == [
+        ((*region(place), ("wave", 1)), region(place), *ends, records)
+        for place, records in enumerate((24, 40, 60))
+    ]
+    mean = asked_of_groups(statistic_pb2.StatisticKind.STATISTIC_KIND_MEAN, measure="income")
+    panel.facility.query_statistic(panel.researcher, mean, Pace(60.0))
+    assert [one[2:] for one in shares(panel, "income")] == [
+        (pytest.approx(2.575), pytest.approx(2.585), 24),
+        (pytest.approx(2.845), pytest.approx(2.855), 40),
+        (pytest.approx(2.825), pytest.approx(2.835), 60),
+    ]
+
+
+def test_a_share_of_what_the_filter_leaves_out_tells_of_no_cell(panel):
+    proportion = asked_of_groups(statistic_pb2.StatisticKind.STATISTIC_KIND_PROPORTION)
+    proportion.having.CopyFrom(facility_pb2.FilterRequest(variable="wave", codes=["w1"]))
+    proportion.filter.add(variable="wave", codes=["w2"])
+    panel.facility.query_statistic(panel.researcher, proportion, Pace(60.0))
+    assert shares(panel) == []
+
+
+def test_a_group_that_a_statistic_withholds_has_no_share(census):
+    mean = asked_of_groups(statistic_pb2.StatisticKind.STATISTIC_KIND_MEAN, measure="income")
+    census.facility.query_statistic(census.researcher, mean, Pace(60.0))
+    assert {part for part, *_ in shares(census, "income")} == {region(1), region(2)}
 
 
 def test_of_an_answer_that_was_kept_without_it_what_it_told_is_doubted(census):

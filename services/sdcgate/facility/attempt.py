@@ -36,7 +36,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.ports import ProtectionService
 from sdcgate.facility.protection import Protected, as_before, make_problem, protect
-from sdcgate.facility.telling import told_figures
+from sdcgate.facility.telling import told_figures, told_ratios
 from sdcgate.facility.told_together import Together
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
@@ -359,7 +359,9 @@ class Attempt:
         totals that were not asked for, and do not follow, nothing is told.
         """
         secret, left = found.secret, list[ReleasedTable]()
-        for quantity, told_now in zip(self.new, self._told_figures(found.marked), strict=True):
+        figures_told = self._told_figures(found.marked)
+        ratios = told_ratios(self.plan, self.computed.axes, self.new, figures_told, found.marked)
+        for quantity, told_now, of_both in zip(self.new, figures_told, ratios, strict=True):
             before = secret & known[quantity.quantity]
             # Of records that follow persons do not, and nothing protects them: they count as perhaps told.
             persons = quantity.quantity == COUNTS and self.plan.dataset.varying is not None
@@ -367,7 +369,7 @@ class Attempt:
             states = np.where((figures != 0) | before, State.PUBLISHED, State.ABSENT)
             states[secret & ~before] = State.WITHHELD
             told = self._told(quantity.quantity, before)
-            left.append(replace(quantity.with_states(states), told=told, figures=figures))
+            left.append(replace(quantity.with_states(states), told=told, figures=figures, ratios=of_both))
         return left
 
     def _told(self, quantity: str, cells: BoolArray) -> Told:

@@ -23,13 +23,14 @@ from sdcgate.facility.leaving import Leaving
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
+from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.counts_beside_sums import (
     Required,
     close_counts,
     count_bounds,
     told_by_counts,
-    wide_in_all,
 )
+from sdcgate.methods.tables.counts_wide import wide_in_all
 from sdcgate.methods.tables.joint_boxes import Variables
 from sdcgate.methods.tables.joint_intervals import told_by
 from sdcgate.methods.tables.joint_reduction import Question
@@ -137,6 +138,10 @@ def _telling(
         # What was told for sure is mostly found here; what was perhaps told is known, and not asked for.
         if any(look.beside.measure.only is not None for look in together):
             _see_told(together, extent)
+        if len(together) > 1 and any(look.found.combined for look in together):
+            # What holds a count back with the means of one measure need not with those of another.
+            for look in together:
+                _see_wide([look])
     for look in asked:
         if blamed := look.blamed():
             which = [look.beside.history.cells(rows) for rows in blamed]
@@ -161,17 +166,19 @@ class _Beside:
         of_counts, marked = history.of_counts, history.marked(domain, self.finer)
         fresh = history.first_within(domain, one.leaving.told_first | of_counts.told_first, self.finer)
         boxes, codes = history.within(domain, self.finer), history.codes(domain)
-        if not (marked and boxes.published):
+        if not (marked and (boxes.published or boxes.combined)):
             return None
         found = counts_beside(replace(boxes, uncounted=marked.keys()), one.bounds, codes)
+        together = {told.told_by for told in found.combined} & one.leaving.told_first
         key = ("counts", width, one.only is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
         return _Look(
             self,
             found,
             {box: records for box, records in boxes.records.items() if box not in fresh},
+            [one for one in boxes.counted if all(of_all_parts(box) == box for box, _ in one.parts)],
             codes,
             one.asked(marked),
-            found.published.keys() & set(chain.from_iterable(map(in_all_parts, fresh))),
+            together | (found.published.keys() & set(chain.from_iterable(map(in_all_parts, fresh)))),
             marked.keys() & set(map(history.counted, of_counts.withheld_first)),
             Required(width.least, width.floor, found.record),
             extent.deadline,
@@ -188,6 +195,8 @@ class _Look:
     found: Amounts
     counts: Mapping[Box, int] = field(repr=False)
     """Counts that were told before, by boxes without parts."""
+    counted: Sequence[CombinedSum] = field(repr=False)
+    """What was told of several of them together."""
     codes: Mapping[str, int]
     """Full masks of the variables that are looked at."""
     asked: set[Box]
@@ -272,7 +281,9 @@ class _Look:
     def _before(self, secrets: list[Box], held: Held | None, close: BoolArray) -> BoolArray:
         """Which of the close counts were narrow without anything fresh, shape (secrets,)."""
         old = {box: amount for box, amount in self.found.published.items() if box not in self.fresh}
-        system = joint_system(self._domain, old, secrets, self.found.full, room=ROOM, held=held)
+        combined = [one for one in self.found.combined if one.told_by not in self.fresh]
+        full = self.found.full
+        system = joint_system(self._domain, old, secrets, full, room=ROOM, held=held, combined=combined)
         fresh = np.array([box in self.hidden for box in secrets], dtype=np.bool_)
         before = count_bounds(system, self.required, self.deadline, close, fresh)
         self._settled(before.unproved)
@@ -281,7 +292,16 @@ class _Look:
     def _system(self, secrets: Sequence[Box], held: Held | None) -> JointSystem:
         """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""
         found = self.found
-        return joint_system(self._domain, found.published, secrets, found.full, self.fresh, ROOM, held=held)
+        return joint_system(
+            self._domain,
+            found.published,
+            secrets,
+            found.full,
+            self.fresh,
+            ROOM,
+            held=held,
+            combined=found.combined,
+        )
 
     @property
     def _domain(self) -> Variables:
@@ -305,13 +325,11 @@ def _see_wide(looks: Sequence[_Look]) -> None:
 
     Measures that look at the same variables are asked at once.
     """
-    known = [(look, look.measured) for look in looks if look.measured is not None]
-    open_boxes = set[Box]().union(*(look.open() for look, _ in known))
-    if not open_boxes:
+    known = [(look, measured) for look in looks if (measured := look.measured) is not None and look.open()]
+    if not known:
         return
-    known = [(look, measured) for look, measured in known if look.open()]
-    first, boxes = known[0][0], sorted(set(map(of_all_parts, open_boxes)))
-    amounts = [(look.found, measured) for look, measured in known]
+    first, open_boxes = known[0][0], set[Box]().union(*(look.open() for look, _ in known))
+    boxes, amounts = sorted(set(map(of_all_parts, open_boxes))), [(one.found, truth) for one, truth in known]
     wide, agreeing = wide_in_all(amounts, boxes, first.codes, first.required, first.deadline)
     apart = {boxes[place] for place in np.flatnonzero(wide).tolist()}
     seen = {box for box in open_boxes if of_all_parts(box) in apart}
@@ -331,7 +349,10 @@ def _see_told(looks: Sequence[_Look], extent: Extent) -> None:
         return
     marked = [box for box in first.found.secrets if box not in first.hidden and of_all_parts(box) == box]
     held = extent.truth.held(False, frozenset(first.codes))
-    told = told_by_counts(old, boxes, marked, first.codes, first.required, first.deadline, held)
+    codes, required, deadline = first.codes, first.required, first.deadline
+    in_all = set.intersection(*({one.told_by for one in look.counted} for look in looks))
+    together = [one for one in first.counted if one.told_by in in_all]
+    told = told_by_counts(old, boxes, marked, codes, required, deadline, held, together)
     seen = {boxes[place] for place in np.flatnonzero(told).tolist()}
     for look in looks:
         look.note(seen.intersection(look.open()))

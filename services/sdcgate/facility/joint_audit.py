@@ -105,6 +105,7 @@ class _Audit:
             only=only,
         )
         domain = joint_domain(names, boxes, leaving.full, extent.atoms)
+        boxes = boxes.with_shares(domain, fresh)
         found = scopes(boxes, domain, leaving.full, _group(leaving.tables), fresh, units)
         required = (width, units, only is None)
         blamed = [rows for scope in found for rows in look.noted(scope, leaving.known.told, required)]

@@ -4,7 +4,7 @@ Published means are sums, as their counts have left; percentages are counts. Of 
 at that cut nothing finer than the measure's own boxes do.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -34,6 +34,7 @@ from sdcgate.methods.tables.joint_sums import (
     of_all_parts,
     of_part,
 )
+from sdcgate.methods.tables.told_shares import MOST_BESIDE_SUMS
 
 MOST_ATOMS = 600
 """Joint codes of the variables that are looked at together, beyond the table's own; each has three parts."""
@@ -126,6 +127,14 @@ class MeasureHistory:
         `finer`: with counts that cut what the measure's boxes do not tell apart, too.
         """
         counts, shown = self.of_counts.within(domain), self.of_measure.within(domain)
+        means, first = self.of_measure.boxes.shares_within(domain), self.of_counts.told_first
+        # The mean of those of whom it was known how many they are is their sum.
+        of_known = [one.part for one in means if one.part in counts and one.part not in first]
+        shown = {**shown, **dict.fromkeys(of_known, 0)} if of_known else shown
+        others = [one for one in means if one.part not in shown]
+        shares = self.of_counts.shares_within(domain)
+        if len(others) + len(shares) > MOST_BESIDE_SUMS:
+            others, shares = [], []
         whole, told = self._bare(shown), self._told(counts, domain, finer)
         secrets = self._amounts(self.of_measure.secrets_within(domain))
         published = self._amounts(shown)
@@ -137,8 +146,21 @@ class MeasureHistory:
             records,
             {self.plain(box): counts[box] for box in told if box not in records},
             only_sums={self.plain(box) for box in shown if box not in counts},
-            combined=[self._plainly(one) for one in self.boxes.combined_within(domain)],
+            combined=[
+                *map(self._plainly, self.boxes.combined_within(domain)),
+                *(self._plainly(mean.of_sums()) for mean in others),
+            ],
+            counted=list(self._counted_together(shares, domain, finer)),
         )
+
+    def _counted_together(
+        self, shares: Iterable[CombinedSum], domain: Set[str], finer: bool
+    ) -> Iterator[CombinedSum]:
+        """What is known of counts together as what is known of parts."""
+        for one in shares:
+            parts = [box for box, _ in one.parts]
+            if len(self._told(parts, domain, finer)) == len(parts):
+                yield replace(one, parts=tuple((self.counted(box), factor) for box, factor in one.parts))
 
     def _plainly(self, one: CombinedSum) -> CombinedSum:
         """What is known of sums together, of boxes without the condition that records have the measure."""

@@ -10,6 +10,7 @@ from sdcgate.facility.knowledge import Drawn, NoisyRelease, ReleasedTable, Told
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.released_equations import ReleasedEquations
+from sdcgate.facility.released_ratios import NO_RATIOS, Ratios
 from sdcgate.ledger.ledger import StoredRelease
 from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
@@ -69,6 +70,7 @@ def release_bytes(
                 doubted=part.told.doubted,
                 figures=b"" if part.figures is None else part.figures.astype(np.uint8).tobytes(),
                 everything=part.figures is None,
+                ratios=part.ratios.message(),
             )
     for table in noisy.tables if noisy is not None else ():
         release.noisy.add(
@@ -117,7 +119,10 @@ def _table(part: release_pb2.ReleasedBoxes) -> ReleasedTable:
     # Of answers that were recorded without it nobody knows what they told.
     if not part.figures:
         return released.perhaps()
-    return replace(released, figures=np.frombuffer(part.figures, dtype=np.uint8).astype(np.int64))
+    ratios = Ratios.kept(part.ratios) if part.HasField("ratios") else NO_RATIOS
+    return replace(
+        released, figures=np.frombuffer(part.figures, dtype=np.uint8).astype(np.int64), ratios=ratios
+    )
 
 
 def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:

@@ -9,6 +9,7 @@ import numpy as np
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.released_equations import ReleasedEquations
+from sdcgate.facility.released_ratios import NO_RATIOS, Ratios
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
@@ -18,6 +19,7 @@ from sdcgate.methods.tables.joint_sums import Amount
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
 from sdcgate.methods.tables.released_cells import ReleasedCells
 from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
+from sdcgate.methods.tables.told_shares import Share
 
 COUNTS = "counts"
 """The quantity of units, records and households."""
@@ -57,6 +59,8 @@ class ReleasedTable:
     told: Told = NOTHING_TOLD
     figures: IntArray | None = field(default=None, repr=False)
     """What the answer told of published cells, as flags of `joint_boxes`, shape (cells,); None: all of it."""
+    ratios: Ratios = field(default=NO_RATIOS, repr=False)
+    """What it told of two cells, or of a sum and a count, together."""
 
     def with_states(self, states: IntArray) -> "ReleasedTable":
         """The same cells in other states."""
@@ -106,6 +110,10 @@ class ReleasedTable:
         """Boxes of published cells with their records and units, and what the answer told of these."""
         shown = (self.table.states == State.PUBLISHED).tolist()
         return [cell for cell, published in zip(self.cells(), shown, strict=True) if published]
+
+    def shares(self) -> Iterator[Share]:
+        """What is known of two boxes together, or of a sum and a count."""
+        return self.ratios.shares(self.boxes, self.table.records)
 
     def cells(self) -> Iterator[tuple[Box, Counts]]:
         """Boxes of all cells with their records and units, and what the answer told of these."""
@@ -346,6 +354,7 @@ class KnownQuantity:
         if self.sure is not None or not known.certain:
             told = known.surely()
             sure = (self.boxes if self.sure is None else self.sure).grown(told.published(), told.withheld())
+            sure = sure.sharing(known.shares())
             doubted |= known.doubted()
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()

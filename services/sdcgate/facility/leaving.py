@@ -11,6 +11,7 @@ import numpy as np
 from sdcgate.facility.decided_sums import DecidedTable
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS, JointBoxes, Variables
 from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.span import SpanBudgetExceeded
@@ -29,6 +30,7 @@ class Leaving:
     """Tables of the same cells; none where tables about to leave have nothing of the quantity."""
     decided: Sequence[DecidedTable] = ()
     """Sums of the same cells that tell of the quantity, as variables decide what is summed."""
+    _shared: dict[Variables, JointBoxes] = field(default_factory=dict, init=False, repr=False)
     _within: dict[Variables, dict[Box, int]] = field(default_factory=dict, init=False, repr=False)
     _secrets: dict[Variables, list[Box]] = field(default_factory=dict, init=False, repr=False)
 
@@ -114,8 +116,19 @@ class Leaving:
         """Published boxes that restrict no other variables, with their records."""
         occurring = self.boxes.variables & variables
         if occurring not in self._within:
-            self._within[occurring] = self.boxes.within(occurring)
+            self._within[occurring] = self._beside_shares(occurring).within(occurring)
         return self._within[occurring]
+
+    def shares_within(self, variables: Set[str]) -> list[CombinedSum]:
+        """What shares tell of published boxes together, beside their records."""
+        boxes = self._beside_shares(self.boxes.variables & variables)
+        return [one for told, one in boxes.combined.items() if told not in self.boxes.combined]
+
+    def _beside_shares(self, variables: Variables) -> JointBoxes:
+        """The boxes with what shares tell within some variables."""
+        if variables not in self._shared:
+            self._shared[variables] = self.boxes.with_shares(variables, self.told_first)
+        return self._shared[variables]
 
     def secrets_within(self, variables: Set[str]) -> Sequence[Box]:
         """Withheld boxes that restrict no other variables, and whose records, or sum, never left."""

@@ -65,6 +65,7 @@ def limit_tells(
     held = partial(extent.truth.held, units)
     look = Look({limit.box}, frozenset(), lambda _: width.least, width.floor, extent.deadline, held=held)
     domain = joint_domain(names, limited, masks, extent.atoms)
+    limited = limited.with_shares(domain, look.fresh)
     try:
         found = scopes(limited, domain, masks, {}, look.fresh, units)
         return any(look.blamed(scope, set()) for scope in found)

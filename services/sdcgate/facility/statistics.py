@@ -35,6 +35,7 @@ from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_png import Font, rendered
 from sdcgate.facility.statistic_power_audit import UNPROVED, PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower, highest_power
+from sdcgate.facility.statistic_ratios import with_ratios
 from sdcgate.facility.statistic_records import Population, read_population
 from sdcgate.facility.statistic_suggestions import suggested
 from sdcgate.facility.statistic_sums import computed_by_sums, sums_suffice
@@ -192,7 +193,7 @@ class StatisticWay:
             outcome = self._powers_audited(hand, hand.computed, outcome, known, left)
         if hand.computed.percentiles is not None and outcome.withheld is not None:
             outcome = self._windows_audited(hand, hand.computed, outcome, known, left)
-        return replace(outcome, hexagons=self._hexagons(hand, outcome, left))
+        return replace(_with_ratios(hand, outcome), hexagons=self._hexagons(hand, outcome, left))
 
     def _windows_audited(
         self,
@@ -311,6 +312,16 @@ class StatisticWay:
         if not grids:
             return {}
         return self._room.run(bin_groups, hand.people, grids, rule.units, seconds=left())
+
+
+def _with_ratios(hand: StatisticInHand, outcome: StatisticOutcome) -> StatisticOutcome:
+    """With what its first figure tells of two cells of its table together, in the groups that show it."""
+    if hand.computed is None or outcome.withheld is None:
+        return outcome
+    values = hand.computed.figures[0].shown(outcome.assessment)
+    shown = np.isfinite(values) & ~outcome.withheld
+    released = with_ratios(hand.plan, hand.cells.table.axes, outcome.table.released, values, shown)
+    return replace(outcome, table=replace(outcome.table, released=released))
 
 
 def _of_nobody(table: Outcome) -> StatisticOutcome:

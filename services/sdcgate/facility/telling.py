@@ -6,8 +6,9 @@ What is noted as told too early could be told later of what is withheld first by
 
 Percentages tell counts, and those that they are shares of, perhaps: up to their rounding, and only together
 with one count. Means tell sums so, and what their groups count; sums may tell how many there are. That is
-reckoned with as known, and is news once it is shown. The total of a statistic is a sum that is told, where it
-is not rounded.
+reckoned with as known, and is news once it is shown. Beside what is told for sure, what they tell of both
+together is known as well (`told_ratios`). The total of a statistic is a sum that is told, where it is not
+rounded.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ import numpy as np
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.plan import PERCENTAGES, Plan
+from sdcgate.facility.released_ratios import NO_RATIOS, Ratios, one_each, together
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import Axis, BoolArray, IntArray, Relations, additive_relations, leaf_cells
 from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, RECORDS, SURELY, UNITS
@@ -57,6 +59,59 @@ def told_figures(
         nobody = (table.table.records == 0) & (told != 0)
         found.append(np.where(nobody, everything, told).astype(np.int64))
     return found
+
+
+def told_ratios(
+    plan: Plan,
+    axes: tuple[Axis, ...],
+    new: Sequence[ReleasedTable],
+    told: Sequence[IntArray],
+    marked: BoolArray,
+) -> list[Ratios]:
+    """What percentages and means tell of two cells, or of a sum and its count, together; of each quantity.
+
+    Args:
+        plan: the table as it was asked.
+        axes: its axes.
+        new: its quantities, counts first.
+        told: what the answer tells of each by itself (`told_figures`).
+        marked: cells that the answer marks as withheld, shape (cells,).
+    """
+    if plan.beneath:
+        return [NO_RATIOS] * len(new)
+    shown = ~marked if plan.margins else ~marked & leaf_cells(axes)
+    means = {one.measure for one in plan.figures if one.statistic == table_pb2.STATISTIC_MEAN}
+    found = []
+    for table, flags in zip(new, told, strict=True):
+        sure = (flags >> SURELY & RECORDS) != 0
+        if table is new[0]:
+            found.append(_percentages(plan, axes, table.table.records, sure, shown))
+        elif table.facts.measures and table.quantity in means:
+            found.append(_means(plan, table, shown & ~sure))
+        else:
+            found.append(NO_RATIOS)
+    return found
+
+
+def _percentages(
+    plan: Plan, axes: tuple[Axis, ...], records: IntArray, sure: BoolArray, shown: BoolArray
+) -> Ratios:
+    """Each percentage that is shown, but where both counts are told for sure."""
+    cells, half, found = np.arange(len(records)), 0.5 * 10.0 ** -(plan.layout.digits + 2), []
+    for wholes in denominators(axes, plan.layout):
+        base = records[wholes]
+        chosen = shown & (base > 0) & (wholes != cells) & ~(sure & sure[wholes])
+        shares = np.round(100.0 * records / np.maximum(base, 1), plan.layout.digits) / 100.0
+        found.append(one_each(cells, wholes, np.maximum(shares - half, 0.0), shares + half, chosen))
+    return together(found)
+
+
+def _means(plan: Plan, table: ReleasedTable, shown: BoolArray) -> Ratios:
+    """The mean of each of some cells."""
+    (measure,), records = table.facts.measures, table.table.records
+    cells, half = np.arange(len(records)), 0.5 * 10.0**-plan.layout.digits
+    means = np.round(measure.sums / np.maximum(records, 1), plan.layout.digits)
+    return one_each(cells, cells, means - half, means + half, shown & (records > 0) & np.isfinite(means))
 
 
 def _shown(

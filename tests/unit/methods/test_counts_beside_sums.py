@@ -12,8 +12,8 @@ from sdcgate.methods.tables.counts_beside_sums import (
     close_counts,
     count_bounds,
     told_by_counts,
-    wide_in_all,
 )
+from sdcgate.methods.tables.counts_wide import wide_in_all
 from sdcgate.methods.tables.joint_reduction import everything_of
 from sdcgate.methods.tables.joint_sums import (
     LACKING,
@@ -30,7 +30,7 @@ from sdcgate.methods.tables.joint_sums import (
 )
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
-from three_variables import CODES, FULL, box, boxes, inside
+from three_variables import CODES, FULL, box, boxes, inside, ratios, with_factors
 from three_variables import bounds as bounds_by_counts
 
 WIDTH = 3
@@ -40,7 +40,8 @@ def told(known, bounds, measured=None, floor=0):
     """Which uncounted boxes are told too closely, with the whole numbers that they lie between."""
     found = counts_beside(known, bounds, FULL)
     held = None if measured is None else found.held(measured)
-    system = joint_system({*FULL, PART}, found.published, found.secrets, found.full, room=ROOM, held=held)
+    of = {*FULL, PART}, found.published, found.secrets, found.full
+    system = joint_system(*of, room=ROOM, held=held, combined=found.combined)
     required, deadline = Required(WIDTH, floor, found.record), Deadline(20.0)
     close = close_counts(system, required, deadline, everything_of(system))
     bounds_of_close = count_bounds(system, required, deadline, close.narrow)
@@ -84,8 +85,17 @@ def between(secret, known, bounds, floor):
         tell(counted(cell), records)
     for cell, records in known.having.items():
         tell(np.concatenate([of(cell), nothing, nothing]), records)
+    nearly = [
+        (np.concatenate([-one.less * with_factors(one), with_factors(one), nothing]), one)
+        for one in known.combined
+    ]
+    nearly += [
+        (np.concatenate([with_factors(one), nothing, with_factors(one)]), one) for one in known.counted
+    ]
     within = np.block([[low * eye, -eye, zeros], [-high * eye, eye, zeros]])
-    most = [0.0] * len(within)
+    within = np.vstack([within, *(row for row, _ in nearly), *(-row for row, _ in nearly)])
+    most = [0.0] * 2 * len(CODES)
+    most += [one.total + one.room for _, one in nearly] + [one.room - one.total for _, one in nearly]
     somebody = [-counted(cell) for cell in known.uncounted] if floor else []
     ends = []
     for way in (1.0, -1.0):
@@ -120,9 +130,12 @@ def some_boxes(least, most):
     only_sums=some_boxes(0, 2),
     counted=some_boxes(0, 5),
     hidden=some_boxes(1, 4),
+    averaged=some_boxes(0, 2),
+    shared=st.lists(st.tuples(boxes(), boxes()), max_size=2, unique=True),
+    half=st.sampled_from((1e-12, 0.01, 0.1)),
 )
 def test_a_count_is_narrow_exactly_where_another_program_bounds_it_so_in_whole_numbers(
-    bounds, floor, values, lacking, shown, only_sums, counted, hidden
+    bounds, floor, values, lacking, shown, only_sums, counted, hidden, averaged, shared, half
 ):
     totals, records = np.array([sum(few) for few in values]), np.array([len(few) for few in values])
 
@@ -138,7 +151,15 @@ def test_a_count_is_narrow_exactly_where_another_program_bounds_it_so_in_whole_n
     }
     uncounted |= {of_part(cell, P | Q) for cell in hidden[:2] if records @ inside(cell) >= floor}
     known = MeasureBoxes(
-        published, {}, complete, everybody, having, uncounted, {c for c in only_sums if c not in shown}
+        published,
+        {},
+        complete,
+        everybody,
+        having,
+        uncounted,
+        {c for c in only_sums if c not in shown},
+        [mean.of_sums() for mean in ratios([(cell, cell) for cell in averaged], totals, records)],
+        [one.of_counts(everybody) for one in ratios(shared, records + lacking, records + lacking, half)],
     )
     truth = Measured(
         Combinations(tuple(FULL), np.array(CODES)), records + np.array(lacking), records, totals.astype(float)

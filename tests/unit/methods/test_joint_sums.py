@@ -12,7 +12,7 @@ from sdcgate.methods.tables.joint_intervals import joint_bounds
 from sdcgate.methods.tables.joint_sums import PART, ROOM, Amount, MeasureBoxes, Measured, amounts, as_array
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
-from three_variables import CODES, FULL, box, boxes, inside, with_factors
+from three_variables import CODES, FULL, box, boxes, inside, ratios, with_factors
 
 SHARE = 0.25
 
@@ -52,7 +52,9 @@ def room_for(secret, known, bounds):
     for cell, records in known.having.items():
         tell(of[cell], nothing, nothing, records)
     for one in known.combined:
-        tell(nothing, with_factors(one), nothing, one.total)
+        tell(-one.less * with_factors(one), with_factors(one), nothing, one.total)
+    for one in known.counted:
+        tell(with_factors(one), nothing, with_factors(one), one.total)
     if low:
         for cell, amount in known.secrets.items():
             tell(of[cell], nothing, nothing, amount.records)
@@ -149,8 +151,12 @@ FACTORS = st.sampled_from((1.0, 2.5, 4.0))
     shown=some_boxes(1, 6),
     hidden=some_boxes(1, 4),
     together=st.lists(st.lists(st.tuples(boxes(), FACTORS), min_size=1, max_size=3), min_size=1, max_size=4),
+    averaged=some_boxes(0, 2),
+    shared=st.lists(st.tuples(boxes(), boxes()), max_size=2, unique=True),
 )
-def test_so_it_is_where_sums_with_factors_have_left(bounds, values, shown, hidden, together):
+def test_so_it_is_where_sums_with_factors_shares_and_means_have_left(
+    bounds, values, shown, hidden, together, averaged, shared
+):
     totals, records, amount = amounts_of(values)
     weighted = [
         CombinedSum(
@@ -165,7 +171,11 @@ def test_so_it_is_where_sums_with_factors_have_left(bounds, values, shown, hidde
         published,
         {cell: amount(cell) for cell in hidden if cell not in published},
         set(published),
-        combined=weighted,
+        combined=[
+            *weighted,
+            *(mean.of_sums() for mean in ratios([(cell, cell) for cell in averaged], totals, records)),
+        ],
+        counted=[share.of_counts({}) for share in ratios(shared, records, records)],
     )
     truth = Measured(EVERYBODY, records, records, totals.astype(float))
     assert_as_by_scipy(known, bounds, truth, 1e-5)

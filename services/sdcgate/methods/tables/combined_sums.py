@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdcgate.methods.cells import FloatArray, IntArray
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box
 
 LEAST_ROOM, ROUNDING = 1e-7, 1e-12
@@ -30,6 +30,16 @@ class CombinedSum:
     """By how much the total may be off."""
     of: str = ""
     """What is summed, where everybody has the same factor in all sums of it; empty where nothing is."""
+    rounded: bool = False
+    """Whether its room is the rounding of a figure: then it is not looked at in whole numbers."""
+    less: float = 0.0
+    """Of sums of a measure: by how much each value counts less than it is."""
+
+    @property
+    def between(self) -> tuple[float, float] | None:
+        """Between what it says that a single box lies; None where it says more."""
+        one_box = self.rounded and len(self.parts) == 1 and self.parts[0][1] == 1.0
+        return (self.total - self.room, self.total + self.room) if one_box else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +71,8 @@ class Factored:
     """By what they were divided, shape (sums,)."""
     same: IntArray = field(repr=False)
     """A number from 0, the same for sums of the same; another one below 0 for each other sum; (sums,)."""
+    rounded: BoolArray = field(repr=False)
+    """Those that are rounded, shape (sums,)."""
 
 
 def variables_together(one: CombinedSum) -> frozenset[str]:
@@ -98,4 +110,5 @@ def factored(combined: Sequence[CombinedSum], parts: IntArray, columns: IntArray
     totals = np.array([one.total for one in combined], dtype=np.float64) / size
     rooms = np.array([one.room for one in combined], dtype=np.float64) / size
     slack = np.maximum(rooms, LEAST_ROOM + ROUNDING * np.abs(totals))
-    return Factored(rows, places[kept] % count, factors / size[rows], totals, slack, size, same)
+    rounded = np.array([one.rounded for one in combined], dtype=np.bool_)
+    return Factored(rows, places[kept] % count, factors / size[rows], totals, slack, size, same, rounded)

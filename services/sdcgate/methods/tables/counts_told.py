@@ -51,7 +51,15 @@ def counts_told(
 def _system(found: Amounts, full: Mapping[str, int], apart: bool) -> JointSystem:
     """All that is known; `apart`: with empty boxes as rows, so that what they tell is seen."""
     told_apart = found.published.keys() if apart else frozenset[Box]()
-    return joint_system({*full, PART}, found.published, found.secrets, found.full, told_apart, ROOM)
+    return joint_system(
+        {*full, PART},
+        found.published,
+        found.secrets,
+        found.full,
+        told_apart,
+        ROOM,
+        combined=found.combined,
+    )
 
 
 def _refuted(

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.combined_sums import CombinedSum, variables_together
+from sdcgate.methods.tables.told_shares import MOST, Share, of_the_smallest, settled
 
 Variables = frozenset[str]
 Masks = Mapping[str, frozenset[int]]
@@ -94,6 +95,8 @@ class JointBoxes:
     """Boxes of which it is known that they have so many units at most."""
     combined: Mapping[Box, CombinedSum] = field(default_factory=dict, repr=False)
     """What is known of the records of several boxes together, by what told it."""
+    shares: Mapping[Variables, Mapping[tuple[Box, Box], Share]] = field(default_factory=dict, repr=False)
+    """Shares that were told, and means, by all variables that their boxes restrict and by these boxes."""
 
     @property
     def variables(self) -> Variables:
@@ -120,7 +123,7 @@ class JointBoxes:
             masks[names] = _with_masks(
                 masks.get(names, {}), (*counts.get(names, ()), *withheld.get(names, ()))
             )
-        return JointBoxes(left, kept, masks, self.limits, self.combined)
+        return JointBoxes(left, kept, masks, self.limits, self.combined, self.shares)
 
     def _shown(self, names: Variables) -> Mapping[Box, Counts]:
         """The published boxes that restrict the same variables."""
@@ -151,9 +154,45 @@ class JointBoxes:
         for one in more.values():
             for box, _ in one.parts:
                 boxes.setdefault(variables_of(box), []).append(box)
+        return replace(self, masks=self._with_masks(boxes), combined={**self.combined, **more})
+
+    def sharing(self, shares: Iterable[Share]) -> "JointBoxes":
+        """With more shares that were told."""
+        more: dict[Variables, dict[tuple[Box, Box], Share]] = {}
+        boxes: dict[Variables, list[Box]] = {}
+        for one in shares:
+            names = variables_of(one.part), variables_of(one.whole)
+            more.setdefault(frozenset().union(*names), {})[one.part, one.whole] = one
+            for restricted, box in zip(names, (one.part, one.whole), strict=True):
+                boxes.setdefault(restricted, []).append(box)
+        if not more:
+            return self
+        grown = {names: {**self.shares.get(names, {}), **those} for names, those in more.items()}
+        return replace(self, masks=self._with_masks(boxes), shares={**self.shares, **grown})
+
+    def _with_masks(self, boxes: Mapping[Variables, Iterable[Box]]) -> Mapping[Variables, Masks]:
+        """The masks with those of more boxes, by the variables that these restrict."""
         own = {names: _with_masks(self.masks.get(names, {}), those) for names, those in boxes.items()}
-        masks = {**self.masks, **own}
-        return replace(self, masks=masks, combined={**self.combined, **more})
+        return {**self.masks, **own}
+
+    def with_shares(self, variables: Set[str], fresh: Set[Box]) -> "JointBoxes":
+        """With counts that shares tell within some variables, and what else these tell as sums of boxes.
+
+        What shares tell of counts that are fresh programs find.
+        """
+        shares = self.shares_within(variables)
+        if not shares:
+            return self
+        counts = {box: records for box, records in self.within(variables).items() if box not in fresh}
+        told, left = settled(counts, shares)
+        more = [(box, self._told_records(box, records)) for box, records in told.items()]
+        known, those = {**counts, **told}, of_the_smallest(left, MOST)
+        return replace(self.grown(more, ()), shares={}).combining(one.of_counts(known) for one in those)
+
+    def _told_records(self, box: Box, records: int) -> Counts:
+        """A box with its records, and what was told of its units."""
+        earlier = self._shown(variables_of(box)).get(box)
+        return Counts(records, 0 if earlier is None else earlier.units, RECORDS)
 
     def withholding(self, boxes: Iterable[Box]) -> "JointBoxes":
         """With boxes as withheld and never published, whatever was noted of them."""
@@ -173,7 +212,7 @@ class JointBoxes:
             return self
         if not units:
             return replace(self, limits={})
-        return replace(self.without(varying), combined={})
+        return replace(self.without(varying), combined={}, shares={})
 
     def withheld(self, box: Box) -> bool:
         """Whether a box was ever withheld."""
@@ -222,6 +261,7 @@ class JointBoxes:
                 for told, one in self.combined.items()
                 if variables_together(one).isdisjoint(variables)
             },
+            {names: those for names, those in self.shares.items() if names.isdisjoint(variables)},
         )
 
     def limits_within(self, variables: Set[str]) -> dict[Box, int]:
@@ -235,6 +275,10 @@ class JointBoxes:
     def combined_within(self, variables: Set[str]) -> list[CombinedSum]:
         """What is known of boxes together that restrict no other variables."""
         return [one for one in self.combined.values() if variables_together(one) <= variables]
+
+    def shares_within(self, variables: Set[str]) -> list[Share]:
+        """Shares that were told of boxes that restrict no other variables."""
+        return [one for names, those in self.shares.items() if names <= variables for one in those.values()]
 
     def secrets_within(self, variables: Set[str], units: bool = False) -> list[Box]:
         """Withheld boxes that restrict no other variables, and whose records, or units, never left."""

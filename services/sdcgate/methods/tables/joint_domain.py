@@ -37,6 +37,7 @@ def joint_domain(first: Set[str], boxes: JointBoxes, full: Mapping[str, int], mo
 def _adding(first: Set[str], boxes: JointBoxes) -> list[tuple[Variables, int]]:
     """Variables that boxes restrict besides first ones, where they restrict one of these; and how many do."""
     together = Counter(map(variables_together, boxes.combined.values()))
+    together.update({names: len(those) for names, those in boxes.shares.items()})
     return [
         (others, boxes.size(names) + together[names])
         for names in boxes.masks.keys() | together.keys()

@@ -222,6 +222,7 @@ def _of_columns(
         slack=system.slack[combined],
         scales=system.scales[combined],
         same=system.same[combined],
+        rounded=system.rounded[combined],
     )
 
 

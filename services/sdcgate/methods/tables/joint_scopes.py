@@ -3,8 +3,9 @@
 A group here is the box of a table's filters, whose own count has left. If every other box lies in it, apart
 from it or around it, what is known splits: inside, nothing tells more of what lies outside than the group's
 count does. So the boxes in the group are looked at by themselves, and of all others only those that restrict
-nothing but the filters' variables, if the rest lie in groups of their own whose counts left before. This is
-exact. Where it cannot be seen, or something is known of several boxes together, all are looked at together.
+nothing but the filters' variables, if the rest lie in groups of their own whose counts left before. What is
+known of several boxes together goes with them. This is exact. Where it cannot be seen all are looked at
+together.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -13,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection, is_inside
-from sdcgate.methods.tables.combined_sums import CombinedSum
+from sdcgate.methods.tables.combined_sums import CombinedSum, boxes_of
 from sdcgate.methods.tables.joint_boxes import (
     NOTHING_HIDDEN,
     NOTHING_SHOWN,
@@ -67,8 +68,6 @@ def scopes(
     published, secrets = boxes.within(domain, units), boxes.secrets_within(domain, units)
     limits, combined = boxes.limits_within(domain), boxes.combined_within(domain)
     whole = [Scope(domain, full, published, secrets, limits, combined)]
-    if combined:
-        return whole
     by_variables = _by_variables(boxes, domain)
     filters = {name: mask for name, mask in group.items() if name in domain and mask != full[name]}
     masks = _closed(filters, by_variables, full)
@@ -78,16 +77,31 @@ def scopes(
     inside, names = set(_inside(here, by_variables)), frozenset(masks)
     within = {box: count for box, count in published.items() if box in inside}
     limited = {box: most for box, most in limits.items() if box in inside}
+    told_here = [one for one in combined if all(is_inside(box, here) for box, _ in one.parts)]
+    told_around = boxes.combined_within(names)
+    apart = [one for one in combined if one not in told_here and one not in told_around]
+    if not all(_elsewhere(box, here, published, fresh) for box in boxes_of(apart)):
+        return whole
+    hidden = [box for box in secrets if box in inside]
     return [
-        Scope(domain, {**full, **masks}, within, [box for box in secrets if box in inside], limited),
+        Scope(domain, {**full, **masks}, within, hidden, limited, told_here),
         Scope(
             names,
             full,
             boxes.within(names, units),
             boxes.secrets_within(names, units),
             boxes.limits_within(names),
+            told_around,
         ),
     ]
+
+
+def _elsewhere(box: Box, here: Box, published: Mapping[Box, int], fresh: Set[Box]) -> bool:
+    """Whether a box lies in a group apart that left before."""
+    names = {name for name, _ in here}
+    group = tuple(pair for pair in box if pair[0] in names)
+    left_before = len(group) == len(here) and group in published and group not in fresh
+    return left_before and not _meet(group, here)
 
 
 ByVariables = Mapping[Variables, list[Box]]

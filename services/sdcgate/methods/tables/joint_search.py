@@ -298,7 +298,7 @@ class Search:
         """
         system = self._system
         asked = self._asked & ~self._narrow
-        if not (system.whole and len(system.slack) and asked.any()):
+        if not (system.whole and asked.any() and not system.rounded.all()):
             return
         rows = rows_of(system, self._floor)
         found = in_whole_numbers(system, rows, self._width, self._floor, asked, self._deadline)

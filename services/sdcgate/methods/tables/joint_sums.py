@@ -64,6 +64,8 @@ class MeasureBoxes:
     """Published boxes of which the sum has left, or follows, and not the count."""
     combined: Sequence[CombinedSum] = ()
     """What is known of sums of several boxes together."""
+    counted: Sequence[CombinedSum] = ()
+    """What is known of records of several boxes together, of parts where these are of who has the measure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,17 +141,22 @@ def amounts(
         of_part(box, P): unit * max(share * abs(amount.total), least) for box, amount in boxes.secrets.items()
     }
     least_sums = {of_part(box, P): low * amount.records for box, amount in boxes.secrets.items()}
-    rest_on, combined = (low, high, least), tuple(_of_parts(one, low, high, scale) for one in boxes.combined)
+    rest_on, combined = (low, high, least), _together(boxes, low, high, scale)
     return Amounts(_with_parts(full), published, tuple(widths), widths, unit, least_sums, rest_on, combined)
+
+
+def _together(boxes: MeasureBoxes, low: float, high: float, scale: float) -> tuple[CombinedSum, ...]:
+    """What is known of several boxes together as what is known of parts."""
+    of_records = (replace(one, total=scale * one.total, room=scale * one.room) for one in boxes.counted)
+    return (*(_of_parts(one, low, high, scale) for one in boxes.combined), *of_records)
 
 
 def _of_parts(one: CombinedSum, low: float, high: float, scale: float) -> CombinedSum:
     """What is known of sums together as what is known of parts: a sum is `high` each p and `low` each q."""
-    parts = [
-        (of_part(box, part), end * factor) for box, factor in one.parts for part, end in ((P, high), (Q, low))
-    ]
+    ends = ((P, high - one.less), (Q, low - one.less))
+    parts = [(of_part(box, part), end * factor) for box, factor in one.parts for part, end in ends]
     shown = tuple((box, factor) for box, factor in parts if factor)
-    return replace(one, parts=shown, total=scale * one.total, room=scale * one.room)
+    return replace(one, parts=shown, total=scale * one.total, room=scale * one.room, less=0.0)
 
 
 def counts_beside(boxes: MeasureBoxes, bounds: tuple[float, float], full: Mapping[str, int]) -> Amounts:
@@ -172,7 +179,8 @@ def counts_beside(boxes: MeasureBoxes, bounds: tuple[float, float], full: Mappin
     if low == 0.0:
         published |= {of_part(box, P): unit * boxes.published[box].total for box in sorted(boxes.only_sums)}
     asked = tuple(sorted(boxes.uncounted))
-    return Amounts(_with_parts(full), published, asked, {}, unit, {}, (low, high, 0.0))
+    combined = _together(boxes, low, high, scale)
+    return Amounts(_with_parts(full), published, asked, {}, unit, {}, (low, high, 0.0), combined)
 
 
 def _with_parts(full: Mapping[str, int]) -> dict[str, int]:
@@ -219,6 +227,7 @@ def _searched(boxes: MeasureBoxes, bounds: tuple[float | None, float | None]) ->
     """Bounds of single values within which sums are searched."""
     both = chain(boxes.published.values(), boxes.secrets.values())
     means = [abs(amount.total) / amount.records for amount in both if amount.records]
+    means += [abs(one.less) for one in boxes.combined]
     limit = WIDE_BOUND * (max(means, default=0.0) or 1.0)
     lower, upper = bounds
     low = -limit if lower is None else max(lower, -limit)

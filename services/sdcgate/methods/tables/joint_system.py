@@ -34,6 +34,10 @@ def _no_rows() -> IntArray:
     return np.zeros(0, dtype=np.int64)
 
 
+def _no_flags() -> BoolArray:
+    return np.zeros(0, dtype=np.bool_)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
     """Sums of columns, a row each: in row `rows[k]` stands column `columns[k]`."""
@@ -80,6 +84,8 @@ class JointSystem:
     """By what these sums are divided."""
     same: IntArray = field(default_factory=_no_rows, repr=False)
     """Numbers of these sums, from 0 where they are of the same: then a column's factor is the same in all."""
+    rounded: BoolArray = field(default_factory=_no_flags, repr=False)
+    """Which of these sums are rounded: they say nothing more in whole numbers."""
 
     @property
     def kinds(self) -> IntArray:
@@ -179,6 +185,71 @@ def _with_combined(
     """With sums of several boxes, where `parts` are the numbers of these, one sum's after the other's."""
     if not combined:
         return system
+    rounded = np.array([one.between is not None for one in combined], dtype=np.bool_)
+    if rounded.any():
+        of_part = np.repeat(np.arange(len(combined)), [len(one.parts) for one in combined])
+        number, single = np.where(rounded, np.cumsum(rounded), np.cumsum(~rounded)) - 1, rounded[of_part]
+        place = np.where(single, number[of_part], np.cumsum(~single) - 1)
+        inside = single[parts]
+        those = [one for one in combined if one.between is not None]
+        ends = np.array([one.between for one in those], dtype=np.float64)
+        names = [one.told_by for one in those]
+        system = with_bounds(system, names, ends, place[parts[inside]], columns[inside])
+        combined = [one for one in combined if one.between is None]
+        parts, columns = place[parts[~inside]], columns[~inside]
+    return _with_factors(system, combined, parts, columns) if combined else system
+
+
+def with_bounds(
+    system: JointSystem, names: Sequence[Box], ends: FloatArray, rows: IntArray, columns: IntArray
+) -> JointSystem:
+    """A system with boxes of which it is known between what they lie.
+
+    What a box lacks of the most, and has more than the least, are amounts by themselves that add up.
+
+    Args:
+        system: everything else that is known.
+        names: by what each is told.
+        ends: the least and the most of each, shape (boxes, 2).
+        rows: numbers of boxes, shape (entries,).
+        columns: the columns that lie in them, shape (entries,).
+    """
+    if system.whole:
+        ends = np.column_stack([np.ceil(ends[:, 0] - TOLERANCE), np.floor(ends[:, 1] + TOLERANCE)])
+    least, most = np.maximum(ends[:, 0], 0.0), ends[:, 1]
+    known, each, count = system.known, np.arange(len(names)), len(names)
+    # Those of which only a most is known stay the last.
+    first = system.plain - system.limits
+    lacking, beyond = known.shape[1] + each, known.shape[1] + count + each
+    of_limits = np.where(known.rows >= first, known.rows + 2 * count, known.rows)
+    new_rows = [first + rows, first + each, first + count + each, first + count + each]
+    factors = known.factors
+    if factors is not None:
+        factors = np.concatenate([factors, np.ones(len(rows) + 3 * count)])
+    sums = Sums(
+        np.concatenate([of_limits, *new_rows]),
+        np.concatenate([known.columns, columns, lacking, lacking, beyond]),
+        (known.shape[0] + 2 * count, known.shape[1] + 2 * count),
+        factors,
+    )
+    held = system.held
+    if held is not None:
+        inside = np.bincount(rows, held[columns], count)
+        held = np.concatenate([held, most - inside, inside - least])
+    secret = system.secret
+    return replace(
+        system,
+        published=(*system.published[:first], *names, *names, *system.published[first:]),
+        counts=np.insert(system.counts, first, np.concatenate([most, most - least])),
+        known=sums,
+        secret=Sums(secret.rows, secret.columns, (secret.shape[0], sums.shape[1])),
+        held=held,
+    )
+
+
+def _with_factors(
+    system: JointSystem, combined: Sequence[CombinedSum], parts: IntArray, columns: IntArray
+) -> JointSystem:
     found, known, first = factored(combined, parts, columns, system.columns), system.known, len(system.counts)
     sums = Sums(
         np.concatenate([known.rows, first + found.rows]),
@@ -194,6 +265,7 @@ def _with_combined(
         slack=found.slack,
         scales=found.scales,
         same=found.same,
+        rounded=found.rounded,
     )
 
 
@@ -227,8 +299,9 @@ def _with_lacking(
 
 def numbered(rows: IntArray, factors: FloatArray) -> tuple[IntArray, IntArray]:
     """Numbers of entries, the same where row and factor are, shape (entries,); and the row of each number."""
-    own, number = np.unique(np.column_stack([rows, factors]), axis=0, return_inverse=True)
-    return number.reshape(-1), own[:, 0].astype(np.int64)
+    different, factor = np.unique(factors, return_inverse=True)
+    own, number = np.unique(rows * len(different) + factor, return_inverse=True)
+    return number, own // max(len(different), 1)
 
 
 class _Grid:

@@ -73,6 +73,7 @@ def by_factors(system: JointSystem) -> tuple[JointSystem, IntArray]:
             slack=system.slack[left],
             scales=system.scales[left],
             same=system.same[left],
+            rounded=system.rounded[left],
         ),
         row,
     )
