@@ -42,12 +42,13 @@ class Ratios:
         """They as shares of boxes, where these are those of the cells and have so many records."""
         parts: list[list[Box]] = [[] for _ in self.wholes]
         for cell, number in zip(self.parts.tolist(), self.of.tolist(), strict=True):
-            parts[number].append(boxes[cell])
+            # A code that nobody has adds nobody.
+            if boxes[cell] != NOBODY:
+                parts[number].append(boxes[cell])
         columns = (self.wholes.tolist(), self.low.tolist(), self.high.tolist(), records[self.wholes].tolist())
         for those, whole, low, high, count in zip(parts, *columns, strict=True):
-            part = reduce(_union, those)
-            if NOBODY not in (part, boxes[whole]):
-                yield Share(part, boxes[whole], low, high, count)
+            if those and boxes[whole] != NOBODY:
+                yield Share(reduce(_union, those), boxes[whole], low, high, count)
 
     def message(self) -> release_pb2.ToldRatios | None:
         """As the ledger keeps them; None where there are none."""
