@@ -5,7 +5,7 @@ With bounds of single values on both sides sums bound counts as well: where the 
 each, or nearly so, and those in trade next to nothing, hardly anybody in the west is in trade.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -112,7 +112,7 @@ def telling_counts(
     if doubted is not None:
         for one in unsure:
             doubted.update(map(one.as_counted, told.get(one.quantity, ())))
-    before = of_counts.doubted
+    before = of_counts.unshared(of_counts.doubted)
     again = [
         one.in_doubt(only, before) for one in unsure if (only := told.get(one.quantity, set())) or before
     ]
@@ -170,6 +170,7 @@ class _Beside:
             return None
         found = counts_beside(replace(boxes, uncounted=marked.keys()), one.bounds, codes)
         together = {told.told_by for told in found.combined} & one.leaving.told_first
+        notes = {} if of_counts.boxes.shares else one.leaving.notes
         key = ("counts", width, one.only is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
         return _Look(
             self,
@@ -184,7 +185,8 @@ class _Beside:
             extent.deadline,
             extent.truth.measured(one.quantity, frozenset(codes)),
             key,
-            set(one.leaving.known.told.get(key, ())),
+            notes,
+            set(notes.get(key, ())),
             one.wide.setdefault(key, SeenWide()),
         )
 
@@ -207,6 +209,7 @@ class _Look:
     deadline: Deadline
     measured: Measured | None = field(repr=False)
     key: tuple[object, ...]
+    notes: dict[Hashable, frozenset[Box]] = field(repr=False)
     told: set[Box]
     """Counts that were too close before: they are not looked at any more. It grows."""
     wide: SeenWide
@@ -266,7 +269,7 @@ class _Look:
         """Note that counts are too close whatever happens to the new tables."""
         self.told.update(boxes)
         if self.told:
-            self.beside.measure.leaving.known.told[self.key] = frozenset(self.told)
+            self.notes[self.key] = frozenset(self.told)
 
     def _all(self) -> list[Box]:
         """Of what is told already nothing is known but its sums, or that it is not empty."""

@@ -78,7 +78,7 @@ class _Audit:
         if self.leaving.certain:
             return kept_back
         self.doubted.update(told)
-        only = told | self.leaving.doubted
+        only = self.leaving.unshared(told | self.leaving.doubted)
         if only and not kept_back.any():
             kept_back |= self._by(self.leaving.in_doubt, units, only)[0]
         return kept_back
@@ -108,7 +108,8 @@ class _Audit:
         boxes = boxes.with_shares(domain, fresh)
         found = scopes(boxes, domain, leaving.full, _group(leaving.tables), fresh, units)
         required = (width, units, only is None)
-        blamed = [rows for scope in found for rows in look.noted(scope, leaving.known.told, required)]
+        notes = leaving.notes
+        blamed = [rows for scope in found for rows in look.noted(scope, notes, required)]
         cells = {box: cell for new in leaving.tables for cell, box in enumerate(new.boxes)}
         records = leaving.tables[0].table.records
         kept_back = np.zeros(len(records), dtype=np.bool_)

@@ -266,7 +266,8 @@ def telling_sums(
     if doubted is not None:
         doubted.update(map(of_all_parts, told))
     having = having_variable(quantity)
-    only = told | {of_part(plain(box, having), P) for box in of_measure.doubted}
+    doubts = of_measure.unshared(of_measure.doubted)
+    only = told | {of_part(plain(box, having), P) for box in doubts}
     if only and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
         in_doubt = of_measure.in_doubt, of_counts.in_doubt
@@ -319,7 +320,8 @@ def _telling(
     )
     names, secrets = frozenset(codes) | {PART}, list(found.secrets)
     scope = Scope(names, found.full, found.published, secrets, combined=found.combined)
-    blamed = look.noted(scope, of_measure.known.told, ("sums", share, only is None, *found.rest_on))
+    notes = {} if of_counts.boxes.shares else of_measure.notes
+    blamed = look.noted(scope, notes, ("sums", share, only is None, *found.rest_on))
     kept_back[covering([history.cells(rows) for rows in blamed], first.records)] = True
     return kept_back, look.doubted(hidden_sums)
 

@@ -1,6 +1,6 @@
 """What is known of a quantity, and what tables that are about to leave add to it: each asked once."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -71,6 +71,21 @@ class Leaving:
             [new.taking_nothing() for new in self.tables],
             [sums.taking_nothing() for sums in self.decided],
         )
+
+    def unshared(self, boxes: Set[Box]) -> Set[Box]:
+        """Those of some boxes of which no share was told for sure: of the others it counts as taken for known.
+
+        A mark on such a cell hides nothing that was not shown, and what is hidden is proved as though it were.
+        """
+        return boxes - self.known.surely().boxes.shared(boxes)
+
+    @property
+    def notes(self) -> dict[Hashable, frozenset[Box]]:
+        """What is noted of the quantity as told; nothing that is to stay where shares are looked at.
+
+        Only some of these are, others as more come: what some told others may not.
+        """
+        return {} if self.boxes.shares else self.known.told
 
     @property
     def hides(self) -> bool:

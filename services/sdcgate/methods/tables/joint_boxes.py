@@ -280,6 +280,15 @@ class JointBoxes:
         """Shares that were told of boxes that restrict no other variables."""
         return [one for names, those in self.shares.items() if names <= variables for one in those.values()]
 
+    def shared(self, boxes: Iterable[Box]) -> set[Box]:
+        """Those of some boxes of which a share, or a mean, was told."""
+        parts: dict[Variables, set[Box]] = {}
+        for box in boxes:
+            parts.setdefault(variables_of(box), set()).add(box)
+        return {
+            part for names, those in parts.items() for part, _ in self.shares.get(names, {}) if part in those
+        }
+
     def secrets_within(self, variables: Set[str], units: bool = False) -> list[Box]:
         """Withheld boxes that restrict no other variables, and whose records, or units, never left."""
         found: list[Box] = []
