@@ -73,9 +73,9 @@ class Leaving:
         )
 
     def unshared(self, boxes: Set[Box]) -> Set[Box]:
-        """Those of some boxes of which no share was told for sure: of the others it counts as taken for known.
+        """Those of some boxes of which no share was told for sure: the others are taken for known.
 
-        A mark on such a cell hides nothing that was not shown, and what is hidden is proved as though it were.
+        A mark on such a cell hides nothing that was not shown; what is hidden is proved as though it were.
         """
         return boxes - self.known.surely().boxes.shared(boxes)
 

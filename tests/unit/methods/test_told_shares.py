@@ -162,6 +162,14 @@ def test_what_is_fresh_tells_nothing_before():
     assert boxes_with.with_shares(frozenset({"town"}), set()) is boxes_with
 
 
+def test_boxes_of_which_a_share_was_told_are_known_from_those_that_others_are_shares_of():
+    both = known({box(): 100}).sharing(
+        [Share(ILL, ANSWERING, 0.2, 0.3, 24), Share(ANSWERING, box(), 0.2, 0.3, 100)]
+    )
+    assert both.shared([ILL, ANSWERING, box(), box(age=1)]) == {ILL, ANSWERING}
+    assert known({box(): 100}).sharing([Share(ILL, ANSWERING, 0.2, 0.3, 24)]).shared([ANSWERING]) == set()
+
+
 def test_variables_of_shares_are_looked_at():
     counted = known({box(): 100, box(age=1): 30}).sharing([Share(ILL, ANSWERING, 0.2, 0.3, 24)])
     assert joint_domain({"town"}, counted, FULL, 5_000) == {"town", "sex"}
