@@ -10,7 +10,8 @@ from sdcgate.facility import joint_audit, joint_look
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
 from sdcgate.facility.knowledge import Told
 from sdcgate.facility.leaving import Leaving
-from sdcgate.methods.tables.joint_boxes import SURELY, UNITS
+from sdcgate.facility.released_ratios import Ratios
+from sdcgate.methods.tables.joint_boxes import RECORDS, SURELY, UNITS
 from sdcgate.methods.tables.solver import Deadline
 
 WIDTH = Width(least=3, floor=0)
@@ -246,3 +247,15 @@ def test_units_of_boxes_that_vary_within_a_unit_are_left_out():
     few = in_units(released({"region": (0b1000,)}))
     for varying in ({"sex"}, {"region"}):
         assert told(known, few, width=Width(least=4, floor=0), varying=frozenset(varying)) == []
+
+
+def test_where_shares_are_looked_at_nothing_is_noted_for_good_and_what_they_are_of_is_not_asked():
+    # Only some shares are looked at, others as more come: what these told a later audit may not see.
+    ratio = Ratios(np.array([0]), np.array([0]), np.array([4]), np.array([0.5]), np.array([0.6]))
+    shares = replace(released(BY_REGION, sex=WOMEN), figures=np.full(5, RECORDS), ratios=ratio)
+    leaving = Leaving(knowing(shares, released(BY_REGION, withheld=(0, 2))), [released(FEW)])
+    leaving.known.told["noted"] = frozenset()
+    assert leaving.notes is leaving.known.told
+    assert leaving.in_doubt.notes == {}
+    women = shares.boxes
+    assert leaving.unshared({women[0], women[1]}) == {women[1]}
