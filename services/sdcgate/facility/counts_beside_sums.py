@@ -170,7 +170,7 @@ class _Beside:
             return None
         found = counts_beside(replace(boxes, uncounted=marked.keys()), one.bounds, codes)
         together = {told.told_by for told in found.combined} & one.leaving.told_first
-        notes = {} if of_counts.boxes.shares else one.leaving.notes
+        notes = history.notes
         key = ("counts", width, one.only is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
         return _Look(
             self,

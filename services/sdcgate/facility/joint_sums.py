@@ -4,7 +4,7 @@ Published means are sums, as their counts have left; percentages are counts. Of 
 at that cut nothing finer than the measure's own boxes do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -77,6 +77,11 @@ class MeasureHistory:
     def counts(self) -> JointBoxes:
         """Boxes of counts."""
         return self.of_counts.boxes
+
+    @property
+    def notes(self) -> dict[Hashable, frozenset[Box]]:
+        """What is noted as told of the measure; nothing that is to stay where shares are looked at."""
+        return {} if self.of_counts.boxes.shares else self.of_measure.notes
 
     def plain(self, box: Box) -> Box:
         """A box without the condition that records have the measure: without it they add nothing to a sum."""
@@ -320,8 +325,7 @@ def _telling(
     )
     names, secrets = frozenset(codes) | {PART}, list(found.secrets)
     scope = Scope(names, found.full, found.published, secrets, combined=found.combined)
-    notes = {} if of_counts.boxes.shares else of_measure.notes
-    blamed = look.noted(scope, notes, ("sums", share, only is None, *found.rest_on))
+    blamed = look.noted(scope, history.notes, ("sums", share, only is None, *found.rest_on))
     kept_back[covering([history.cells(rows) for rows in blamed], first.records)] = True
     return kept_back, look.doubted(hidden_sums)
 

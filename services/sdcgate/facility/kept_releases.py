@@ -10,7 +10,7 @@ from sdcgate.facility.knowledge import Drawn, NoisyRelease, ReleasedTable, Told
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.released_equations import ReleasedEquations
-from sdcgate.facility.released_ratios import NO_RATIOS, Ratios
+from sdcgate.facility.released_ratios import Ratios
 from sdcgate.ledger.ledger import StoredRelease
 from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
@@ -119,10 +119,8 @@ def _table(part: release_pb2.ReleasedBoxes) -> ReleasedTable:
     # Of answers that were recorded without it nobody knows what they told.
     if not part.figures:
         return released.perhaps()
-    ratios = Ratios.kept(part.ratios) if part.HasField("ratios") else NO_RATIOS
-    return replace(
-        released, figures=np.frombuffer(part.figures, dtype=np.uint8).astype(np.int64), ratios=ratios
-    )
+    figures = np.frombuffer(part.figures, dtype=np.uint8).astype(np.int64)
+    return replace(released, figures=figures, ratios=Ratios.kept(part.ratios))
 
 
 def _noisy_table(part: release_pb2.NoisyBoxes) -> NoisyTable:

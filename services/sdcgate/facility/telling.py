@@ -40,7 +40,7 @@ def told_figures(
         new: its quantities, counts first.
         marked: cells that the answer marks as withheld, shape (cells,).
     """
-    asked = np.ones(len(marked), dtype=np.bool_) if plan.margins else leaf_cells(axes)
+    there = _shown_cells(plan, axes, marked)
     wholes = _shown_as_wholes(plan, axes)
     whole = new[0]
     # Where all cells are shown all of them tell the same.
@@ -48,7 +48,7 @@ def told_figures(
     found = []
     for table in new:
         shown, perhaps = _shown(plan, axes, table, whole)
-        told = np.where(asked & ~marked, shown << SURELY | shown | perhaps, 0)
+        told = np.where(there, shown << SURELY | shown | perhaps, 0)
         if totals is not None and len(totals):
             told = _with_totals(totals, len(axes), units_additive, told)
         if wholes is not None and table is whole:
@@ -79,7 +79,7 @@ def told_ratios(
     """
     if plan.beneath:
         return [NO_RATIOS] * len(new)
-    shown = ~marked if plan.margins else ~marked & leaf_cells(axes)
+    shown = _shown_cells(plan, axes, marked)
     means = {one.measure for one in plan.figures if one.statistic == table_pb2.STATISTIC_MEAN}
     found = []
     for table, flags in zip(new, told, strict=True):
@@ -91,6 +91,11 @@ def told_ratios(
         else:
             found.append(NO_RATIOS)
     return found
+
+
+def _shown_cells(plan: Plan, axes: tuple[Axis, ...], marked: BoolArray) -> BoolArray:
+    """Cells that were asked for, and are not marked as withheld, shape (cells,)."""
+    return ~marked if plan.margins else ~marked & leaf_cells(axes)
 
 
 def _percentages(

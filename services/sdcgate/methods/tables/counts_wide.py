@@ -87,7 +87,7 @@ def wide_in_all(
         if own.parts and own.between is not None
     }
     others = {of_all_parts(box) for one in measures for box in one.found.published} - set(known)
-    others |= {box for ((box, _),) in bounded}
+    others |= {one.box for one in bounded.values()}
     hidden, combined = [*boxes, *sorted(others)], [*with_factors.values()]
     shown = dict.fromkeys(known, 1.0)
     system = joint_system(frozenset(full), shown, hidden, full, room=ROOM, held=moving, combined=combined)
@@ -156,14 +156,11 @@ def _with_bounded(
         return system
     number, hides = {box: place for place, box in enumerate(hidden)}, system.secret
     secrets, moving, ends = [number[one.box] for one in bounded], _of_secrets(system), []
-    for one, secret in zip(bounded, secrets, strict=True):
-        inside = hides.columns[hides.rows == secret]
-        of_box = np.isin(places, inside)
+    inside = [hides.columns[hides.rows == secret] for secret in secrets]
+    for one, secret, columns in zip(bounded, secrets, inside, strict=True):
         parts = [part for part in range(PARTS) if one.parts >> part & 1]
-        fixed = record * one.measure.parts[of_box][:, parts].sum() - moving[secret]
+        fixed = record * one.measure.parts[np.isin(places, columns)][:, parts].sum() - moving[secret]
         ends.append((one.told.total - one.told.room - fixed, one.told.total + one.told.room - fixed))
-    # The columns of each, box after box.
-    chosen = [hides.columns[hides.rows == secret] for secret in secrets]
-    rows = np.repeat(np.arange(len(chosen)), [len(columns) for columns in chosen])
+    rows = np.repeat(np.arange(len(inside)), [len(columns) for columns in inside])
     names = [one.told.told_by for one in bounded]
-    return with_bounds(system, names, np.array(ends), rows, np.concatenate(chosen))
+    return with_bounds(system, names, np.array(ends), rows, np.concatenate(inside))

@@ -143,7 +143,10 @@ def joint_system(
     exact = [box for box, count in published.items() if count or box in told_apart]
     nothing = [box for box, count in published.items() if not (count or box in told_apart)]
     shown = [*exact, *limits]
-    grid = _Grid(domain, [*nothing, *shown, *secret, *boxes_of(combined)], full)
+    bounded = [(one, ends) for one in combined if (ends := one.between) is not None]
+    others = [one for one in combined if one.between is None]
+    parted = boxes_of([*(one for one, _ in bounded), *others])
+    grid = _Grid(domain, [*nothing, *shown, *secret, *parted], full)
     rows, atoms = grid.inside()
     of_nothing, empty = rows < len(nothing), np.zeros(grid.atoms, dtype=np.bool_)
     empty[atoms[of_nothing]] = True
@@ -175,29 +178,14 @@ def joint_system(
         people,
         places,
     )
-    parts = rows >= hidden
-    return _with_combined(system, combined, rows[parts] - hidden, columns[parts])
-
-
-def _with_combined(
-    system: JointSystem, combined: Sequence[CombinedSum], parts: IntArray, columns: IntArray
-) -> JointSystem:
-    """With sums of several boxes, where `parts` are the numbers of these, one sum's after the other's."""
-    if not combined:
-        return system
-    rounded = np.array([one.between is not None for one in combined], dtype=np.bool_)
-    if rounded.any():
-        of_part = np.repeat(np.arange(len(combined)), [len(one.parts) for one in combined])
-        number, single = np.where(rounded, np.cumsum(rounded), np.cumsum(~rounded)) - 1, rounded[of_part]
-        place = np.where(single, number[of_part], np.cumsum(~single) - 1)
-        inside = single[parts]
-        those = [one for one in combined if one.between is not None]
-        ends = np.array([one.between for one in those], dtype=np.float64)
-        names = [one.told_by for one in those]
-        system = with_bounds(system, names, ends, place[parts[inside]], columns[inside])
-        combined = [one for one in combined if one.between is None]
-        parts, columns = place[parts[~inside]], columns[~inside]
-    return _with_factors(system, combined, parts, columns) if combined else system
+    if bounded:
+        inside = (rows >= hidden) & (rows < hidden + len(bounded))
+        names, between = [one.told_by for one, _ in bounded], np.array([ends for _, ends in bounded])
+        system = with_bounds(system, names, between, rows[inside] - hidden, columns[inside])
+    if others:
+        inside = rows >= hidden + len(bounded)
+        system = _with_factors(system, others, rows[inside] - hidden - len(bounded), columns[inside])
+    return system
 
 
 def with_bounds(
@@ -250,6 +238,7 @@ def with_bounds(
 def _with_factors(
     system: JointSystem, combined: Sequence[CombinedSum], parts: IntArray, columns: IntArray
 ) -> JointSystem:
+    """With sums of several boxes, where `parts` are the numbers of these, one sum's after the other's."""
     found, known, first = factored(combined, parts, columns, system.columns), system.known, len(system.counts)
     sums = Sums(
         np.concatenate([known.rows, first + found.rows]),
