@@ -63,6 +63,11 @@ class OfMeasure:
     doubted: Set[Box] = frozenset()
     """Boxes of counts that are asked for as well."""
 
+    @property
+    def noted(self) -> bool:
+        """Whether it may be noted that something was told before."""
+        return bool(self.leaving.notes) or any(seen.told for seen in self.wide.values())
+
     def asked(self, marked: Mapping[Box, Box]) -> set[Box]:
         """Those that are asked for of withheld counts, by boxes of parts."""
         if self.only is None:
@@ -112,7 +117,7 @@ def telling_counts(
     if doubted is not None:
         for one in unsure:
             doubted.update(map(one.as_counted, told.get(one.quantity, ())))
-    before = of_counts.unshared(of_counts.doubted)
+    before = of_counts.doubted
     again = [
         one.in_doubt(only, before) for one in unsure if (only := told.get(one.quantity, set())) or before
     ]
@@ -161,10 +166,13 @@ class _Beside:
     """Whether counts may cut finer than the measure's boxes do."""
 
     def look(self, width: Width, extent: Extent) -> "_Look | None":
-        """What is to be asked; None where the measure tells nothing."""
+        """What is to be asked; None where the measure tells nothing, or nothing new."""
         one, history, domain = self.measure, self.history, self.names | {self.history.having}
         of_counts, marked = history.of_counts, history.marked(domain, self.finer)
         fresh = history.first_within(domain, one.leaving.told_first | of_counts.told_first, self.finer)
+        hidden = marked.keys() & set(map(history.counted, of_counts.withheld_first))
+        if not (fresh or hidden or one.noted or one.leaving.combined_first):
+            return None
         boxes, codes = history.within(domain, self.finer), history.codes(domain)
         if not (marked and (boxes.published or boxes.combined)):
             return None
@@ -172,6 +180,8 @@ class _Beside:
         together = {told.told_by for told in found.combined} & one.leaving.told_first
         notes = history.notes
         key = ("counts", width, one.only is None, found.rest_on, tuple(sorted(codes.items())), self.finer)
+        wide = one.wide.setdefault(key, SeenWide())
+        wide.told.update(notes.get(key, ()))
         return _Look(
             self,
             found,
@@ -180,14 +190,13 @@ class _Beside:
             codes,
             one.asked(marked),
             together | (found.published.keys() & set(chain.from_iterable(map(in_all_parts, fresh)))),
-            marked.keys() & set(map(history.counted, of_counts.withheld_first)),
+            hidden,
             Required(width.least, width.floor, found.record),
             extent.deadline,
             extent.truth.measured(one.quantity, frozenset(codes)),
             key,
             notes,
-            set(notes.get(key, ())),
-            one.wide.setdefault(key, SeenWide()),
+            wide,
         )
 
 
@@ -210,10 +219,13 @@ class _Look:
     measured: Measured | None = field(repr=False)
     key: tuple[object, ...]
     notes: dict[Hashable, frozenset[Box]] = field(repr=False)
-    told: set[Box]
-    """Counts that were too close before: they are not looked at any more. It grows."""
     wide: SeenWide
-    """Those that are seen to be far enough apart, which are not either."""
+    """Counts that are seen to be wide, or were told before: neither are looked at any more."""
+
+    @property
+    def told(self) -> set[Box]:
+        """Counts that were too close before; they grow."""
+        return self.wide.told
 
     @property
     def news(self) -> bool:

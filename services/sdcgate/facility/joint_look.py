@@ -64,6 +64,8 @@ class SeenWide:
     """They are not looked at any more."""
     wide: set[Box] = field(default_factory=set, repr=False)
     """Those that nothing at all does: the others could have been told before."""
+    told: set[Box] = field(default_factory=set, repr=False)
+    """Others that were told too closely before, whatever is about to leave: not looked at any more either."""
 
     def add(self, boxes: Set[Box]) -> None:
         """Note boxes that nothing at all tells too closely."""
@@ -145,8 +147,9 @@ class Look:
             JointlyUnproved: it cannot be told in time.
         """
         key = (required, scope.extent)
-        told = set(notes.get(key, ()))
         wide = self.wide.setdefault(key, SeenWide())
+        told = wide.told
+        told.update(notes.get(key, ()))
         found = self.blamed(scope, told, wide)
         if told:
             notes[key] = frozenset(told)

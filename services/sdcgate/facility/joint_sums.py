@@ -271,8 +271,7 @@ def telling_sums(
     if doubted is not None:
         doubted.update(map(of_all_parts, told))
     having = having_variable(quantity)
-    doubts = of_measure.unshared(of_measure.doubted)
-    only = told | {of_part(plain(box, having), P) for box in doubts}
+    only = told | {of_part(plain(box, having), P) for box in of_measure.doubted}
     if only and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
         in_doubt = of_measure.in_doubt, of_counts.in_doubt

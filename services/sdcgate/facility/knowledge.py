@@ -230,7 +230,11 @@ class KnownQuantity:
     sure: JointBoxes | None = None
     """The boxes with what was told of them for sure; None where all that has left told all its figures so."""
     doubted: frozenset[Box] = field(default=frozenset(), repr=False)
-    """Withheld boxes that were perhaps told before they were withheld, where not all was told for sure."""
+    """Withheld boxes that were perhaps told before they were, and of which no share was told for sure.
+
+    Others are taken for known: a mark on such a cell hides nothing that was not shown, and what is hidden is
+    proved as though it were.
+    """
     told: dict[Hashable, frozenset[Box]] = field(default_factory=dict, repr=False)
     """Withheld boxes that were found to be told too closely, by what was required and what was looked at
     together; noted as found.
@@ -354,8 +358,10 @@ class KnownQuantity:
         if self.sure is not None or not known.certain:
             told = known.surely()
             sure = (self.boxes if self.sure is None else self.sure).grown(told.published(), told.withheld())
-            sure = sure.sharing(known.shares())
-            doubted |= known.doubted()
+            shares = list(known.shares())
+            sure = sure.sharing(shares)
+            doubted -= {share.part for share in shares}
+            doubted |= sure.unshared(known.doubted())
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
         populations = known.populations()

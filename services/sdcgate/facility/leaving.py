@@ -73,11 +73,8 @@ class Leaving:
         )
 
     def unshared(self, boxes: Set[Box]) -> Set[Box]:
-        """Those of some boxes of which no share was told for sure: the others are taken for known.
-
-        A mark on such a cell hides nothing that was not shown; what is hidden is proved as though it were.
-        """
-        return boxes - self.known.surely().boxes.shared(boxes)
+        """Those of some boxes of which no share was told for sure: the others are taken for known."""
+        return self.known.surely().boxes.unshared(boxes)
 
     @property
     def notes(self) -> dict[Hashable, frozenset[Box]]:
@@ -96,8 +93,9 @@ class Leaving:
 
     @cached_property
     def doubted(self) -> Set[Box]:
-        """Withheld boxes that were perhaps told before, and those that tables take for known."""
-        return {*self.known.doubted, *chain.from_iterable(new.doubted() for new in self.tables)}
+        """Withheld boxes that were perhaps told before, and those that tables take for known; none shared."""
+        new = set(chain.from_iterable(table.doubted() for table in self.tables))
+        return self.known.doubted | self.unshared(new)
 
     @cached_property
     def withheld_first(self) -> Set[Box]:
@@ -110,7 +108,12 @@ class Leaving:
 
         That nobody is in a box is no news where nobody is in a larger one.
         """
-        return self._told_first(RECORDS) | (self.boxes.combined.keys() - self.known.boxes.combined.keys())
+        return self._told_first(RECORDS) | self.combined_first
+
+    @cached_property
+    def combined_first(self) -> Set[Box]:
+        """By what the tables tell of several boxes together that nothing told before."""
+        return self.boxes.combined.keys() - self.known.boxes.combined.keys()
 
     @cached_property
     def units_first(self) -> Set[Box]:

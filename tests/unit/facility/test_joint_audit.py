@@ -259,3 +259,14 @@ def test_where_shares_are_looked_at_nothing_is_noted_for_good_and_what_they_are_
     assert leaving.in_doubt.notes == {}
     women = shares.boxes
     assert leaving.unshared({women[0], women[1]}) == {women[1]}
+
+
+def test_a_box_in_doubt_of_which_a_share_is_told_before_or_later_is_taken_for_known():
+    ratio = Ratios(np.array([0]), np.array([0]), np.array([4]), np.array([0.5]), np.array([0.6]))
+    shares = replace(released(BY_REGION, sex=WOMEN), figures=np.full(5, RECORDS), ratios=ratio)
+    marked = replace(released(BY_REGION, withheld=(0, 2), sex=WOMEN), told=Told((0, 2)))
+    in_doubt = replace(marked, figures=np.full(5, RECORDS))
+    women = shares.boxes
+    for tables in ((shares, in_doubt), (in_doubt, shares)):
+        assert knowing(*tables).doubted == {women[2]}
+    assert knowing(in_doubt).doubted == {women[0], women[2]}

@@ -194,6 +194,17 @@ def test_a_domain_grows_by_what_adds_most_boxes_as_far_as_its_size_allows(most, 
     assert joint_domain({"age"}, known, FULL, most) == expected
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(boxes(), min_size=1, max_size=9, unique=True))
+def test_masks_with_one_variable_more_are_those_within_all_of_them(shown):
+    known = JointBoxes().grown([(cell, Counts(1, 1)) for cell in shown], [])
+    for name in FULL:
+        for others in ({}, {"age"}, {"age", "sex"}, set(FULL)):
+            fewer = set(others) - {name}
+            found = known.masks_with(known.masks_within(fewer), name)
+            assert found == known.masks_within(fewer | {name})
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     people=st.lists(st.integers(0, 9), min_size=18, max_size=18),

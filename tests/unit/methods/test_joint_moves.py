@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -168,6 +168,34 @@ def test_what_does_not_agree_with_what_is_known_is_left_aside():
     )
     assert (found.lowest.tolist(), found.highest.tolist()) == ([0.0], [18.0])
     assert found.narrow.tolist() == right.narrow.tolist() == [True]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.integers(-2, 6), min_size=18, max_size=18), SHOWN, HIDDEN, st.integers(2, 6))
+def test_begun_with_what_lies_beyond_a_bound_the_same_boxes_are_narrow(amounts, shown, hidden, width):
+    assume(all(np.array(amounts) @ inside(cell) >= 0 for cell in [*shown, box()]))
+    (begun, cold), _, _ = systems(amounts, shown, hidden)
+    for found in (joint_bounds, joint_intervals):
+        beyond, without = (found(one, width, 0, Deadline(10.0)) for one in (begun, cold))
+        assert beyond.narrow.tolist() == without.narrow.tolist()
+        assert beyond.unproved.tolist() == without.unproved.tolist()
+
+
+def test_what_lies_beyond_a_bound_but_keeps_to_all_sums_is_a_corner_to_begin_with(monkeypatch):
+    amounts = np.full(18, 3)
+    amounts[:2] = -1, 7
+    begun, begin_at = [], Program.begin_at
+
+    def noting(self, values, sums, lower, *others):
+        begun.append((values.min(), lower.min(), begin_at(self, values, sums, lower, *others)))
+        return begun[-1][-1]
+
+    monkeypatch.setattr(Program, "begin_at", noting)
+    (system, _), _, _ = systems(amounts, [box(age=1), box(town=1)], [box(age=1, sex=1)])
+    assert not agrees(system, system.held, np.zeros(1))
+    assert agrees(system, system.held, np.zeros(1), least=-1.0)
+    joint_bounds(system, 50, 0, Deadline(10.0))
+    assert begun == [(-1.0, -1.0, True)]
 
 
 def test_once_the_time_is_over_nothing_is_moved():

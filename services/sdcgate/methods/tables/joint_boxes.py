@@ -9,7 +9,7 @@ perhaps: that is reckoned with as known, and counts as news once it is shown.
 A joint audit is about some variables: it takes every box that restricts no others, whatever table it was in.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -280,14 +280,13 @@ class JointBoxes:
         """Shares that were told of boxes that restrict no other variables."""
         return [one for names, those in self.shares.items() if names <= variables for one in those.values()]
 
-    def shared(self, boxes: Iterable[Box]) -> set[Box]:
-        """Those of some boxes of which a share, or a mean, was told."""
-        parts: dict[Variables, set[Box]] = {}
+    def unshared(self, boxes: Iterable[Box]) -> set[Box]:
+        """Those of some boxes of which no share, and no mean, was told."""
+        by_variables: dict[Variables, set[Box]] = {}
         for box in boxes:
-            parts.setdefault(variables_of(box), set()).add(box)
-        return {
-            part for names, those in parts.items() for part, _ in self.shares.get(names, {}) if part in those
-        }
+            by_variables.setdefault(variables_of(box), set()).add(box)
+        shared = {part for names in by_variables for part, _ in self.shares.get(names, ())}
+        return set[Box]().union(*by_variables.values()) - shared
 
     def secrets_within(self, variables: Set[str], units: bool = False) -> list[Box]:
         """Withheld boxes that restrict no other variables, and whose records, or units, never left."""
@@ -299,9 +298,21 @@ class JointBoxes:
 
     def masks_within(self, variables: Set[str]) -> dict[str, frozenset[int]]:
         """The masks that boxes which restrict no other variables have on each of them."""
-        found = dict.fromkeys(variables, frozenset[int]())
+        return self._masks_of(dict.fromkeys(variables, frozenset[int]()), lambda names: names <= variables)
+
+    def masks_with(self, masks: Masks, name: str) -> dict[str, frozenset[int]]:
+        """Those within some variables, which are given, and one more."""
+        variables = {*masks, name}
+        return self._masks_of(
+            {**masks, name: frozenset[int]()}, lambda names: name in names and names <= variables
+        )
+
+    def _masks_of(
+        self, found: dict[str, frozenset[int]], chosen: Callable[[Variables], bool]
+    ) -> dict[str, frozenset[int]]:
+        """With the masks of boxes of chosen variables."""
         for names, masks in self.masks.items():
-            if names <= variables:
+            if chosen(names):
                 for name, those in masks.items():
                     found[name] |= those
         return found

@@ -11,7 +11,7 @@ from math import prod
 
 from sdcgate.methods.tables.boxes import divided
 from sdcgate.methods.tables.combined_sums import variables_together
-from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Masks, Variables
 
 
 def joint_domain(first: Set[str], boxes: JointBoxes, full: Mapping[str, int], most_atoms: int) -> Variables:
@@ -20,14 +20,16 @@ def joint_domain(first: Set[str], boxes: JointBoxes, full: Mapping[str, int], mo
     One after the other that comes which adds most boxes. `full` has the full mask of every variable. The
     first variables are taken whatever their size.
     """
-    domain = set(first)
-    if joint_atoms(domain, boxes, full) > most_atoms:
+    domain, masks = set(first), boxes.masks_within(first)
+    if _atoms(masks, full) > most_atoms:
         return frozenset(domain)
     adding = _adding(first, boxes)
     while candidates := _candidates(adding):
         name = min(candidates, key=lambda name: (-candidates[name], name))
-        if joint_atoms(domain | {name}, boxes, full) <= most_atoms:
+        larger = boxes.masks_with(masks, name)
+        if _atoms(larger, full) <= most_atoms:
             domain.add(name)
+            masks = larger
             adding = [(others - {name}, count) for others, count in adding if others != {name}]
         else:
             adding = [(others, count) for others, count in adding if name not in others]
@@ -57,8 +59,12 @@ def _candidates(adding: list[tuple[Variables, int]]) -> Counter[str]:
 
 def joint_atoms(domain: Set[str], boxes: JointBoxes, full: Mapping[str, int]) -> int:
     """How many joint codes of some variables their boxes tell apart."""
-    masks = boxes.masks_within(domain)
-    return prod(len(classes(full[name], masks[name])) for name in domain)
+    return _atoms(boxes.masks_within(domain), full)
+
+
+def _atoms(masks: Masks, full: Mapping[str, int]) -> int:
+    """How many joint codes masks tell apart, by variable."""
+    return prod(len(classes(full[name], those)) for name, those in masks.items())
 
 
 @lru_cache(maxsize=4096)

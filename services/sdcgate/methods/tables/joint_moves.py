@@ -47,12 +47,17 @@ class Moved:
     highest: FloatArray = field(repr=False)
 
 
-def agrees(system: JointSystem, amounts: FloatArray, floor: FloatArray) -> bool:
-    """Whether amounts, shape (columns,), keep to all that is known, and secrets to their floors."""
+def agrees(
+    system: JointSystem, amounts: FloatArray, floor: FloatArray, least: FloatArray | float = 0.0
+) -> bool:
+    """Whether amounts, shape (columns,), keep to all that is known, and secrets to their floors.
+
+    `least` is what amounts are at least, of all or of each.
+    """
     sums, secrets = system.known.of(amounts), system.secret.of(amounts)
-    least = min(amounts.min(initial=0.0), (secrets - floor)[floor > 0].min(initial=0.0))
+    below = min((amounts - least).min(initial=0.0), (secrets - floor)[floor > 0].min(initial=0.0))
     off = (np.abs(sums - system.counts) - system.rooms).max(initial=0.0)
-    return bool(least >= -FEASIBILITY and off <= FEASIBILITY)
+    return bool(below >= -FEASIBILITY and off <= FEASIBILITY)
 
 
 def moved(

@@ -132,7 +132,10 @@ class Search:
     def begin(self) -> None:
         """Begin with what is true, where it is given and agrees with what is known."""
         held = self._system.held
-        if held is None or not agrees(self._system, held, self._floor):
+        if held is None:
+            return
+        if not agrees(self._system, held, self._floor):
+            self._begin_beyond(held)
             return
         # Moves of counts leave so many open that most of a kind would be moved, each by itself.
         if self._system.whole:
@@ -154,6 +157,19 @@ class Search:
         if begun and not self._system.whole and not self._floored:
             self._keep_to_sums()
         self._program.loosen()
+
+    def _begin_beyond(self, held: FloatArray) -> None:
+        """Begin by a corner near what is true, where all that this lacks to be a solution is a bound.
+
+        From there it takes a few pivots to one that is.
+        """
+        least = np.minimum(self._least, held)
+        if agrees(self._system, held, self._floor, least):
+            sums = [self._system.known.of(held)]
+            if self._floored:
+                sums.append(self._system.secret.of(held))
+            self._program.begin_at(held, np.concatenate(sums), least, self._most, self._deadline)
+            self._program.loosen()
 
     @property
     def _explaining(self) -> bool:
