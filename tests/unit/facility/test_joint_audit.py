@@ -96,6 +96,21 @@ def test_what_was_too_close_before_is_noted_and_looked_at_no_more(monkeypatch):
     assert told(known, released({"region": (SOUTH | WEST,)}), width=CLOSE) == []
 
 
+def test_where_nothing_is_noted_for_good_a_table_is_still_asked_once_of_what_was_too_close_before(
+    monkeypatch,
+):
+    monkeypatch.setattr(Leaving, "notes", property(lambda _: {}))
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN)).grown(released(FEW))
+    wide, doubted, extent = {}, [set(), set()], Extent(5_000, Deadline(10.0))
+    west = released({"region": (WEST,)}).perhaps()
+    assert not telling(known, [west], CLOSE, extent, wide=wide, doubted=doubted[0]).any()
+    monkeypatch.setattr(joint_look, "joint_bounds", None)
+    assert not telling(known, [west], CLOSE, extent, wide=wide, doubted=doubted[1]).any()
+    assert doubted[0] == doubted[1]
+    assert len(doubted[0]) == 2
+    assert known.told == {}
+
+
 WOMEN_WEST_OR_NOWHERE = released({"region": (WEST | 0b1000,)}, sex=WOMEN)
 """Thirteen of them: with six people in no region 7 to 13 are in the west."""
 
