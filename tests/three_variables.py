@@ -64,10 +64,13 @@ def bounds(published, secret, floors=(), limits=None, combined=()):
     return found[0].fun, -found[1].fun if found[1].status == 0 else np.inf
 
 
-def ratios(pairs, numerators, denominators, half=1e-12):
-    """Shares, or means, of the boxes that have any, told up to half a unit of their last digit."""
+def ratios(pairs, numerators, denominators, half=1e-12, aside=0.0):
+    """Shares, or means, of the boxes that have any, told up to half a unit of their last digit.
+
+    What is true lies in the middle of what rounding leaves, or `aside` of it by that share of a half.
+    """
     for part, whole in pairs:
         count = int(denominators @ inside(whole))
         if count:
             value = numerators @ inside(part) / count
-            yield Share(part, whole, value - half, value + half, count)
+            yield Share(part, whole, value - half * (1.0 + aside), value + half * (1.0 - aside), count)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from house import build, model_request, people_descriptor
+from house import build, cells, model_request, people_descriptor
 from sdcgate.facility.kept_releases import left_of
 from sdcgate.facility.pace import Pace
 from sdcgate.methods.cells import State
@@ -141,6 +141,14 @@ def test_percentages_tell_of_two_cells_together_what_their_rounding_leaves(panel
     ]
 
 
+def test_a_percentage_that_is_halfway_tells_between_the_ends_of_what_is_shown(tmp_path):
+    # 23 / 80 is 28.75 exactly; as numbers are computed 28.7 is shown.
+    halfway = house_of(tmp_path, {"r1": 23, "r2": 20, "r3": 37})
+    shown = cells(halfway.ask(dataset="people", rows=["region"], figures=["TOTAL_PERCENT"], margins=False))
+    assert shown["r1",] == (28.7,)
+    assert shares(halfway)[0] == (region(0), (), pytest.approx(0.2865), pytest.approx(0.2875), 80)
+
+
 def test_percentages_beside_the_records_that_they_are_of_tell_nothing_more(panel):
     panel.ask(dataset="people", rows=["region"], figures=["RECORDS", "TOTAL_PERCENT"])
     assert shares(panel) == []
@@ -162,6 +170,29 @@ def test_means_tell_of_a_sum_and_a_count_together_where_neither_is_told(panel):
     assert shares(panel) == []
     panel.ask(dataset="people", rows=["region"], figures=["RECORDS", "MEAN:income"], margins=False)
     assert shares(panel, "income") == []
+
+
+def test_a_mean_beside_a_sum_tells_of_how_many_and_not_beside_both(panel):
+    panel.ask(dataset="people", rows=["region"], figures=["SUM:income", "MEAN:income"], margins=False)
+    assert noted(panel, "income")[:3] == [ALL_TOLD] * 3
+    assert [part for part, *_ in shares(panel, "income")] == [region(0), region(1), region(2)]
+    both = ["SUM:income", "MEAN:income", "RECORDS"]
+    panel.ask(dataset="people", rows=["region"], figures=both, margins=False)
+    assert shares(panel, "income") == []
+
+
+def test_a_mean_that_is_rounded_to_nearly_nothing_is_no_sum_beside_records(tmp_path):
+    # Eight of 250 have an income of one, the others none: 0.0 to a decimal.
+    people = [f"p{number},r1,{int(number < 8)}" for number in range(250)]
+    (tmp_path / "people.csv").write_text("\n".join(["id,region,income", *people]) + "\n")
+    poor = build(tmp_path, policies={"plain": POLICY}, policy="plain")
+    income = {"name": "income", "decimals": 0, "lower_bound": 0, "upper_bound": 10}
+    poor.engine.register(
+        people_descriptor({"region": ["r1"]}, [income], [], unit={"column": "id", "label": "person"})
+    )
+    poor.ask(dataset="people", rows=["region"], figures=["MEAN:income", "RECORDS"], margins=False)
+    assert noted(poor, "income")[0] == PERHAPS
+    assert shares(poor, "income") == [((), (), pytest.approx(-0.05), pytest.approx(0.05), 250)]
 
 
 def asked_of_groups(kind, **more):

@@ -117,7 +117,7 @@ def telling_counts(
     if doubted is not None:
         for one in unsure:
             doubted.update(map(one.as_counted, told.get(one.quantity, ())))
-    before = of_counts.doubted
+    before = of_counts.unshared(of_counts.doubted)
     again = [
         one.in_doubt(only, before) for one in unsure if (only := told.get(one.quantity, set())) or before
     ]

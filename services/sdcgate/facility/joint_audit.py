@@ -78,7 +78,9 @@ class _Audit:
         if self.leaving.certain:
             return kept_back
         self.doubted.update(told)
-        only = self.leaving.unshared(told) | self.leaving.doubted
+        only = told | self.leaving.doubted
+        if not units:
+            only = self.leaving.unshared(only)
         if only and not kept_back.any():
             kept_back |= self._by(self.leaving.in_doubt, units, only)[0]
         return kept_back

@@ -133,10 +133,10 @@ class MeasureHistory:
         """
         counts, shown = self.of_counts.within(domain), self.of_measure.within(domain)
         means, first = self.of_measure.boxes.shares_within(domain), self.of_counts.told_first
-        # The mean of those of whom it was known how many they are is their sum.
-        of_known = [one.part for one in means if one.part in counts and one.part not in first]
+        # The mean of those of whom it was known how many they are is their sum, but for its rounding.
+        of_known = [one.part for one in means if one.fine and one.part in counts and one.part not in first]
         shown = {**shown, **dict.fromkeys(of_known, 0)} if of_known else shown
-        others = [one for one in means if one.part not in shown]
+        others = [one for one in means if one.part not in shown or one.part not in counts]
         shares = self.of_counts.shares_within(domain)
         if len(others) + len(shares) > MOST_BESIDE_SUMS:
             others, shares = [], []
@@ -271,7 +271,7 @@ def telling_sums(
     if doubted is not None:
         doubted.update(map(of_all_parts, told))
     having = having_variable(quantity)
-    only = told | {of_part(plain(box, having), P) for box in of_measure.doubted}
+    only = told | {of_part(plain(box, having), P) for box in of_measure.unshared(of_measure.doubted)}
     if only and not kept_back.any():
         # What may have been told before is looked at again by what was for sure.
         in_doubt = of_measure.in_doubt, of_counts.in_doubt

@@ -230,10 +230,11 @@ class KnownQuantity:
     sure: JointBoxes | None = None
     """The boxes with what was told of them for sure; None where all that has left told all its figures so."""
     doubted: frozenset[Box] = field(default=frozenset(), repr=False)
-    """Withheld boxes that were perhaps told before they were, and of which no share was told for sure.
+    """Withheld boxes that were perhaps told before they were withheld, where not all was told for sure."""
+    shared: frozenset[Box] = field(default=frozenset(), repr=False)
+    """Boxes of which a share, or a mean, was told for sure, of records. They are taken for known.
 
-    Others are taken for known: a mark on such a cell hides nothing that was not shown, and what is hidden is
-    proved as though it were.
+    A mark on such a cell hides nothing that was not shown, and what is hidden is proved as though it were.
     """
     told: dict[Hashable, frozenset[Box]] = field(default_factory=dict, repr=False)
     """Withheld boxes that were found to be told too closely, by what was required and what was looked at
@@ -354,14 +355,14 @@ class KnownQuantity:
             self._add(span, known)
             # What this told, as a publication elsewhere may, no later table can be refused for.
             span.give_up_caught()
-        sure, doubted = None, self.doubted
+        sure, doubted, shared = None, self.doubted, self.shared
         if self.sure is not None or not known.certain:
             told = known.surely()
             sure = (self.boxes if self.sure is None else self.sure).grown(told.published(), told.withheld())
             shares = list(known.shares())
             sure = sure.sharing(shares)
-            doubted -= {share.part for share in shares}
-            doubted |= sure.unshared(known.doubted())
+            shared |= {share.part for share in shares}
+            doubted |= known.doubted()
         states = known.table.states
         withheld = np.flatnonzero(states == State.WITHHELD).tolist()
         populations = known.populations()
@@ -374,6 +375,7 @@ class KnownQuantity:
             self.shapes.grown(known.table),
             sure,
             doubted,
+            shared,
             dict(self.told),
         )
 

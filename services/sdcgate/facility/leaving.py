@@ -4,7 +4,6 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 
@@ -74,7 +73,7 @@ class Leaving:
 
     def unshared(self, boxes: Set[Box]) -> Set[Box]:
         """Those of some boxes of which no share was told for sure: the others are taken for known."""
-        return self.known.surely().boxes.unshared(boxes)
+        return boxes - self.known.shared
 
     @property
     def notes(self) -> dict[Hashable, frozenset[Box]]:
@@ -93,9 +92,8 @@ class Leaving:
 
     @cached_property
     def doubted(self) -> Set[Box]:
-        """Withheld boxes that were perhaps told before, and those that tables take for known; none shared."""
-        new = set(chain.from_iterable(table.doubted() for table in self.tables))
-        return self.known.doubted | self.unshared(new)
+        """Withheld boxes that were perhaps told before, and those that tables take for known."""
+        return self.known.doubted.union(*(table.doubted() for table in self.tables))
 
     @cached_property
     def withheld_first(self) -> Set[Box]:

@@ -32,7 +32,7 @@ def with_ratios(
         return released
     cells = np.arange(int(np.prod(shape_of(axes)))).reshape(shape_of(axes))
     groups = cells[tuple(slice(0, -1) for _ in plan.groups)].reshape(len(values), -1)
-    low, high = _ends(values, plan.policy.statistics.significant_digits)
+    low, high = rounding_ends(values, plan.policy.statistics.significant_digits)
     if plan.statistic is Statistic.MEAN:
         means = one_each(groups[:, 0], groups[:, 0], low, high, shown)
         return tuple(
@@ -56,9 +56,12 @@ def _shares(
     return Ratios(parts.reshape(-1), number, groups[which, -1], low[which], high[which])
 
 
-def _ends(values: FloatArray, digits: int) -> tuple[FloatArray, FloatArray]:
+def rounding_ends(values: FloatArray, digits: int) -> tuple[FloatArray, FloatArray]:
     """Between what values lie that are told with so many significant digits, shape (groups,) each."""
     told = np.array([significant(value, digits) for value in values.tolist()], dtype=np.float64)
     sizes = np.abs(np.where(np.isfinite(told) & (told != 0.0), told, 1.0))
-    half = np.where(told == 0.0, 0.0, 0.5 * 10.0 ** (np.floor(np.log10(sizes)) - digits + 1))
-    return told - half, told + half
+    power = 10.0 ** np.floor(np.log10(sizes))
+    outwards = np.where(told == 0.0, 0.0, 0.5 * power * 10.0 ** (1 - digits))
+    # Below a power of ten the last digit is worth a tenth.
+    inwards = np.where(np.isclose(sizes, power, rtol=1e-9, atol=0.0), outwards / 10.0, outwards)
+    return told - np.where(told < 0.0, outwards, inwards), told + np.where(told < 0.0, inwards, outwards)

@@ -22,6 +22,7 @@ from sdcgate.facility.released_ratios import NO_RATIOS, Ratios, one_each, togeth
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import Axis, BoolArray, IntArray, Relations, additive_relations, leaf_cells
 from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, RECORDS, SURELY, UNITS
+from sdcgate.methods.tables.told_shares import is_fine
 from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 OF_COUNTS = {table_pb2.STATISTIC_RECORDS: RECORDS, table_pb2.STATISTIC_UNITS: UNITS}
@@ -87,7 +88,9 @@ def told_ratios(
         if table is new[0]:
             found.append(_percentages(plan, axes, table.table.records, sure, shown))
         elif table.facts.measures and table.quantity in means:
-            found.append(_means(plan, table, shown & ~sure))
+            # Beside a sum a mean tells how many there are.
+            counted = ((told[0] >> SURELY & RECORDS) != 0) & (table.table.records is new[0].table.records)
+            found.append(_means(plan, table, shown & ~(sure & counted)))
         else:
             found.append(NO_RATIOS)
     return found
@@ -106,7 +109,7 @@ def _percentages(
     for wholes in denominators(axes, plan.layout):
         base = records[wholes]
         chosen = shown & (base > 0) & (wholes != cells) & ~(sure & sure[wholes])
-        shares = np.round(100.0 * records / np.maximum(base, 1), plan.layout.digits) / 100.0
+        shares = np.round(records / np.maximum(base, 1) * 100.0, plan.layout.digits) / 100.0
         found.append(one_each(cells, wholes, np.maximum(shares - half, 0.0), shares + half, chosen))
     return together(found)
 
@@ -114,9 +117,14 @@ def _percentages(
 def _means(plan: Plan, table: ReleasedTable, shown: BoolArray) -> Ratios:
     """The mean of each of some cells."""
     (measure,), records = table.facts.measures, table.table.records
-    cells, half = np.arange(len(records)), 0.5 * 10.0**-plan.layout.digits
+    cells, half = np.arange(len(records)), _half(plan)
     means = np.round(measure.sums / np.maximum(records, 1), plan.layout.digits)
     return one_each(cells, cells, means - half, means + half, shown & (records > 0) & np.isfinite(means))
+
+
+def _half(plan: Plan) -> float:
+    """By how much rounding changes a mean at most."""
+    return float(0.5 * 10.0**-plan.layout.digits)
 
 
 def _shown(
@@ -162,7 +170,7 @@ def _of_counts(plan: Plan) -> tuple[int, int]:
     return shown, 0 if only_counts else RECORDS if statistics <= {*OF_COUNTS, *PERCENTAGES} else PERHAPS
 
 
-def _of_sums(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[int, int]:
+def _of_sums(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[IntArray | int, int]:
     """What figures tell of a measure's sums, for sure and perhaps."""
     measure, weighted = (
         table.quantity.removeprefix(WEIGHTED_PREFIX),
@@ -176,7 +184,12 @@ def _of_sums(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[in
     mean = any(
         figure.statistic == table_pb2.STATISTIC_MEAN and figure.measure == measure for figure in plan.figures
     )
-    return (PERHAPS if sums or (mean and counted_too) else 0), PERHAPS
+    if sums or not (mean and counted_too):
+        return (PERHAPS if sums else 0), PERHAPS
+    (of_measure,) = table.facts.measures
+    half = _half(plan) * table.table.records.astype(np.float64)
+    fine = is_fine(half, np.abs(of_measure.sums))
+    return np.where(fine, PERHAPS, 0), PERHAPS
 
 
 def _with_totals(relations: Relations, axes: int, units_additive: bool, told: IntArray) -> IntArray:

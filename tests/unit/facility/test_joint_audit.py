@@ -282,6 +282,20 @@ def test_a_box_in_doubt_of_which_a_share_is_told_before_or_later_is_taken_for_kn
     marked = replace(released(BY_REGION, withheld=(0, 2), sex=WOMEN), told=Told((0, 2)))
     in_doubt = replace(marked, figures=np.full(5, RECORDS))
     women = shares.boxes
+    doubted = {women[0], women[2]}
     for tables in ((shares, in_doubt), (in_doubt, shares)):
-        assert knowing(*tables).doubted == {women[2]}
-    assert knowing(in_doubt).doubted == {women[0], women[2]}
+        assert Leaving(knowing(*tables)).doubted == doubted
+        assert Leaving(knowing(*tables)).unshared(doubted) == {women[2]}
+    assert Leaving(knowing(in_doubt)).unshared(doubted) == doubted
+
+
+def test_a_share_of_records_spares_no_units():
+    """With six people in no region, of thirteen women 7 to 13 are in the west."""
+    women = released(BY_REGION, sex=WOMEN)
+    percents = np.round(women.table.records[[2, 3]] / women.table.records[4], 2)
+    ratio = Ratios(np.array([2, 3]), np.array([0, 1]), np.array([4, 4]), percents - 0.005, percents + 0.005)
+    units = np.full(5, UNITS | UNITS << SURELY)
+    new = replace(released(BY_REGION, withheld=(2, 3), sex=WOMEN), figures=units)
+    for before in (women.perhaps(), replace(women.perhaps(), ratios=ratio)):
+        known = knowing(before, released(FEW))
+        assert told(known, new, width=CLOSE, varying=frozenset({"wave"})) == [1]

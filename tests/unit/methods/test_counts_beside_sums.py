@@ -30,6 +30,7 @@ from sdcgate.methods.tables.joint_sums import (
 )
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
+from sdcgate.methods.tables.told_shares import Share
 from three_variables import CODES, FULL, box, boxes, inside, ratios, with_factors
 from three_variables import bounds as bounds_by_counts
 
@@ -120,6 +121,39 @@ def some_boxes(least, most):
     return st.lists(boxes(), min_size=least, max_size=most, unique=True)
 
 
+def people_of(counts):
+    """So many people of some boxes, each of one code, all of whom have a 9."""
+    records = np.zeros(len(CODES))
+    for cell, count in counts.items():
+        records[np.flatnonzero(inside(cell))[0]] += count
+    return Measured(Combinations(tuple(FULL), np.array(CODES)), records, records, 9.0 * records)
+
+
+def test_all_that_shares_tell_of_one_count_holds_it():
+    town, two, three = box(town=1), box(town=3), box(town=4)
+    truth = people_of({town: 1_000, box(town=2): 1_000, three: 18_000})
+    counted = {two: 2_000, box(): 20_000}
+    shares = [Share(town, two, 0.4998, 0.5002, 2_000), Share(town, box(), 0.0495, 0.0505, 20_000)]
+    for told_first in (shares, shares[::-1]):
+        told_too = [share.of_counts(counted) for share in told_first]
+        known = MeasureBoxes({}, {}, set(), uncounted={town}, counted=told_too)
+        assert told(known, (0.0, 9.0), truth) == {town: (1_000.0, 1_000.0)}
+        assert seen_wide([(known, truth)], [(0.0, 9.0)], 0) == ([True], set())
+
+
+@pytest.mark.parametrize(("ends", "narrow"), [((0.5, 0.54), True), ((0.46, 0.5), False)])
+def test_what_rounding_leaves_is_not_left_to_it_twice(ends, narrow):
+    """Half of two towns' people are of the first, told as a little more or less than that."""
+    town, other = box(town=1), box(town=2)
+    truth = people_of({town: 100, other: 100})
+    share = Share(town, box(town=3), *ends, 200).of_counts({})
+    counts = {box(town=5): 100, other: 100}
+    known = MeasureBoxes({}, {}, set(), records=counts, uncounted={town}, counted=[share])
+    assert (town in told(known, (0.0, 9.0), truth)) == narrow
+    _, wide = seen_wide([(known, truth)], [(0.0, 9.0)], 0)
+    assert not (wide and narrow)
+
+
 @pytest.mark.parametrize("floor", [0, 1])
 @pytest.mark.parametrize("bounds", [(0.0, 9.0), (0.0, 90.0), (-6.0, 9.0), (-1.0, 9.0)])
 @settings(max_examples=40, deadline=None)
@@ -133,9 +167,10 @@ def some_boxes(least, most):
     averaged=some_boxes(0, 2),
     shared=st.lists(st.tuples(boxes(), boxes()), max_size=2, unique=True),
     half=st.sampled_from((1e-12, 0.01, 0.1)),
+    aside=st.sampled_from((-0.9, 0.0, 0.6)),
 )
 def test_a_count_is_narrow_exactly_where_another_program_bounds_it_so_in_whole_numbers(
-    bounds, floor, values, lacking, shown, only_sums, counted, hidden, averaged, shared, half
+    bounds, floor, values, lacking, shown, only_sums, counted, hidden, averaged, shared, half, aside
 ):
     totals, records = np.array([sum(few) for few in values]), np.array([len(few) for few in values])
 
@@ -159,7 +194,10 @@ def test_a_count_is_narrow_exactly_where_another_program_bounds_it_so_in_whole_n
         uncounted,
         {c for c in only_sums if c not in shown},
         [mean.of_sums() for mean in ratios([(cell, cell) for cell in averaged], totals, records)],
-        [one.of_counts(everybody) for one in ratios(shared, records + lacking, records + lacking, half)],
+        [
+            one.of_counts(everybody)
+            for one in ratios(shared, records + lacking, records + lacking, half, aside)
+        ],
     )
     truth = Measured(
         Combinations(tuple(FULL), np.array(CODES)), records + np.array(lacking), records, totals.astype(float)

@@ -162,13 +162,24 @@ def test_what_is_fresh_tells_nothing_before():
     assert boxes_with.with_shares(frozenset({"town"}), set()) is boxes_with
 
 
-def test_boxes_of_which_a_share_was_told_are_known_from_those_that_others_are_shares_of():
-    both = known({box(): 100}).sharing(
-        [Share(ILL, ANSWERING, 0.2, 0.3, 24), Share(ANSWERING, box(), 0.2, 0.3, 100)]
-    )
-    assert both.unshared([ILL, ANSWERING, box(), box(age=1)]) == {box(), box(age=1)}
-    one = known({box(): 100}).sharing([Share(ILL, ANSWERING, 0.2, 0.3, 24)])
-    assert one.unshared([ANSWERING, ILL]) == {ANSWERING}
+ENDS = st.tuples(st.floats(0.1, 0.2), st.floats(0.2, 0.4))
+
+
+@given(st.lists(ENDS, min_size=1, max_size=4))
+def test_of_what_several_figures_told_of_the_same_two_boxes_nothing_is_forgotten(told):
+    figures = [Share(ILL, ANSWERING, *ends, 24) for ends in told]
+    at_once, one_by_one = JointBoxes().sharing(figures), JointBoxes()
+    for figure in reversed(figures):
+        one_by_one = one_by_one.sharing([figure])
+    for found in (at_once, one_by_one):
+        (kept,) = found.shares_within(DOMAIN)
+        assert (kept.low, kept.high) == (max(low for low, _ in told), min(high for _, high in told))
+
+
+def test_of_figures_that_rounding_sets_apart_the_closer_one_is_kept():
+    close, loose = Share(ILL, ANSWERING, 0.2, 0.21, 24), Share(ILL, ANSWERING, 0.2101, 0.24, 24)
+    for figures in ((close, loose), (loose, close)):
+        assert JointBoxes().sharing(figures).shares_within(DOMAIN) == [close]
 
 
 def test_variables_of_shares_are_looked_at():

@@ -109,6 +109,11 @@ def factored(combined: Sequence[CombinedSum], parts: IntArray, columns: IntArray
     size = np.where(greatest > 0.0, greatest, 1.0)[same]
     totals = np.array([one.total for one in combined], dtype=np.float64) / size
     rooms = np.array([one.room for one in combined], dtype=np.float64) / size
-    slack = np.maximum(rooms, LEAST_ROOM + ROUNDING * np.abs(totals))
+    slack = np.maximum(rooms, least_slack(totals))
     rounded = np.array([one.rounded for one in combined], dtype=np.bool_)
     return Factored(rows, places[kept] % count, factors / size[rows], totals, slack, size, same, rounded)
+
+
+def least_slack(totals: FloatArray) -> FloatArray:
+    """By how much sums may be off at least, shape (sums,)."""
+    return LEAST_ROOM + ROUNDING * np.abs(totals)

@@ -13,7 +13,7 @@ import numpy as np
 from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
-from sdcgate.methods.tables.combined_sums import CombinedSum
+from sdcgate.methods.tables.combined_sums import CombinedSum, least_slack
 from sdcgate.methods.tables.counts_beside_sums import Required, floors_of
 from sdcgate.methods.tables.joint_intervals import joint_bounds
 from sdcgate.methods.tables.joint_reduction import everything_of
@@ -80,9 +80,11 @@ def wide_in_all(
         for sums in one.found.combined
     ]
     # What is known of records is so beside every measure.
-    with_factors = {own.parts: own for _, _, own in together if own.parts and own.between is None}
+    with_factors = {
+        (sums.told_by, own.parts): own for _, sums, own in together if own.parts and own.between is None
+    }
     bounded = {
-        own.parts: _Bounded(one, parts_of(sums.parts[0][0]), own)
+        (sums.told_by, own.parts): _Bounded(one, parts_of(sums.parts[0][0]), own)
         for one, sums, own in together
         if own.parts and own.between is not None
     }
@@ -94,8 +96,11 @@ def wide_in_all(
     agreeing = [one.inside and _agrees(system, hidden, one) for one in measures]
     if system.held is None or not any(agreeing):
         return np.zeros(len(boxes), dtype=np.bool_), agreeing
-    # With others as they are it keeps to every known sum if it keeps to what it has itself.
-    system = replace(system, counts=system.known.of(system.held))
+    # With others as they are it keeps to every known sum if it keeps to what it has itself. What rounding
+    # leaves what is true may have used up.
+    counts = system.known.of(system.held)
+    slack = least_slack(counts[system.plain :])
+    system = replace(system, counts=counts, slack=slack)
     system = _with_bounded(system, hidden, list(bounded.values()), required.record)
     asked = np.arange(len(hidden)) < len(boxes)
     floors = np.where(asked, np.minimum(floors_of(system, required), _of_secrets(system)), 0.0)

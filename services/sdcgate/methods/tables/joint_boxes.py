@@ -157,12 +157,15 @@ class JointBoxes:
         return replace(self, masks=self._with_masks(boxes), combined={**self.combined, **more})
 
     def sharing(self, shares: Iterable[Share]) -> "JointBoxes":
-        """With more shares that were told."""
+        """With more shares that were told; of the same two boxes all that was told of them."""
         more: dict[Variables, dict[tuple[Box, Box], Share]] = {}
         boxes: dict[Variables, list[Box]] = {}
         for one in shares:
             names = variables_of(one.part), variables_of(one.whole)
-            more.setdefault(frozenset().union(*names), {})[one.part, one.whole] = one
+            together, both = frozenset().union(*names), (one.part, one.whole)
+            those = more.setdefault(together, {})
+            earlier = those.get(both) or self.shares.get(together, {}).get(both)
+            those[both] = one if earlier is None else earlier.told_too(one)
             for restricted, box in zip(names, (one.part, one.whole), strict=True):
                 boxes.setdefault(restricted, []).append(box)
         if not more:
@@ -279,14 +282,6 @@ class JointBoxes:
     def shares_within(self, variables: Set[str]) -> list[Share]:
         """Shares that were told of boxes that restrict no other variables."""
         return [one for names, those in self.shares.items() if names <= variables for one in those.values()]
-
-    def unshared(self, boxes: Iterable[Box]) -> set[Box]:
-        """Those of some boxes of which no share, and no mean, was told."""
-        by_variables: dict[Variables, set[Box]] = {}
-        for box in boxes:
-            by_variables.setdefault(variables_of(box), set()).add(box)
-        shared = {part for names in by_variables for part, _ in self.shares.get(names, ())}
-        return set[Box]().union(*by_variables.values()) - shared
 
     def secrets_within(self, variables: Set[str], units: bool = False) -> list[Box]:
         """Withheld boxes that restrict no other variables, and whose records, or units, never left."""

@@ -7,14 +7,17 @@ so it is known of both together: part and whole are in a proportion, up to its r
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
+from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combined_sums import CombinedSum
 
 TOLERANCE = 1e-9
 """By how much computing may be off, for a number's size."""
+FINE = 0.02
+"""A mean that is told up to this share of it counts as told: policies want sums to be more uncertain."""
 MOST, MOST_BESIDE_SUMS = 40, 30
 """So many shares that leave more than one number are looked at together, those of the smallest groups; beside
 sums of a measure, and with its means, only where there are no more. Each is an equation by itself."""
@@ -45,9 +48,21 @@ class Share:
         return (self.low + self.high) / 2.0
 
     @property
+    def fine(self) -> bool:
+        """Whether so little is lost by rounding that a known whole tells the part."""
+        return bool(is_fine((self.high - self.low) / 2.0, abs(self.middle)))
+
+    @property
     def room(self) -> float:
         """By how much the part may be off that share of the whole, as large as the whole is in truth."""
         return (self.high - self.low) / 2.0 * self.whole_records
+
+    def told_too(self, other: "Share") -> "Share":
+        """What two figures of the same tell of it; the closer one where rounding sets them apart."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        if low > high:
+            return min(self, other, key=lambda one: one.high - one.low)
+        return replace(self, low=low, high=high)
 
     def of_counts(self, known: Mapping[Box, float]) -> CombinedSum:
         """The part less its share of the whole is nothing; where one of them is known, what the other is."""
@@ -65,6 +80,11 @@ class Share:
     def of_sums(self) -> CombinedSum:
         """What values are beyond the mean adds up to nothing."""
         return CombinedSum(self.name, ((self.part, 1.0),), 0.0, self.room, rounded=True, less=self.middle)
+
+
+def is_fine(half: FloatArray | float, values: FloatArray | float) -> BoolArray | bool:
+    """Whether a half of what rounding leaves is little beside values, none negative."""
+    return half <= FINE * values
 
 
 def of_the_smallest(shares: Iterable[Share], most: int) -> list[Share]:
