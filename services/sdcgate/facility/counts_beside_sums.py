@@ -7,6 +7,7 @@ each, or nearly so, and those in trade next to nothing, hardly anybody in the we
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -62,11 +63,6 @@ class OfMeasure:
     """Boxes of parts (`joint_sums`) that are asked for, where all is doubted that was not told for sure."""
     doubted: Set[Box] = frozenset()
     """Boxes of counts that are asked for as well."""
-
-    @property
-    def noted(self) -> bool:
-        """Whether it may be noted that something was told before."""
-        return bool(self.leaving.notes) or any(seen.told for seen in self.wide.values())
 
     def asked(self, marked: Mapping[Box, Box]) -> set[Box]:
         """Those that are asked for of withheld counts, by boxes of parts."""
@@ -136,8 +132,8 @@ def _telling(
     histories = [MeasureHistory.of(one.quantity, one.leaving, of_counts) for one in telling]
     within = domain_of_counts(histories, of_counts.variables, MOST_ATOMS)
     beside = [_Beside(one, history, *within) for one, history in zip(telling, histories, strict=True)]
-    looks = [look for one in beside if (look := one.look(width, extent)) is not None]
-    asked = [look for look in looks if look.news]
+    looks = [one.look(width, extent) for one in beside]
+    asked = [look for look in looks if look is not None and look.news]
     for together in _alike(asked):
         _see_wide(together)
         # What was told for sure is mostly found here; what was perhaps told is known, and not asked for.
@@ -152,10 +148,13 @@ def _telling(
             which = [look.beside.history.cells(rows) for rows in blamed]
             kept_back[covering(which, first.records)] = True
             break
-    return kept_back, {look.beside.measure.quantity: look.doubted() for look in looks}
+    return kept_back, {
+        one.measure.quantity: set(one.marked) if look is None else look.doubted()
+        for one, look in zip(beside, looks, strict=True)
+    }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Beside:
     """A measure beside counts, within some variables."""
 
@@ -165,13 +164,23 @@ class _Beside:
     finer: bool
     """Whether counts may cut finer than the measure's boxes do."""
 
+    @cached_property
+    def domain(self) -> Variables:
+        """The variables that are looked at, and whether records have the measure."""
+        return self.names | {self.history.having}
+
+    @cached_property
+    def marked(self) -> Mapping[Box, Box]:
+        """Withheld counts within them, by boxes of parts."""
+        return self.history.marked(self.domain, self.finer)
+
     def look(self, width: Width, extent: Extent) -> "_Look | None":
         """What is to be asked; None where the measure tells nothing, or nothing new."""
-        one, history, domain = self.measure, self.history, self.names | {self.history.having}
-        of_counts, marked = history.of_counts, history.marked(domain, self.finer)
+        one, history, domain, marked = self.measure, self.history, self.domain, self.marked
+        of_counts = history.of_counts
         fresh = history.first_within(domain, one.leaving.told_first | of_counts.told_first, self.finer)
         hidden = marked.keys() & set(map(history.counted, of_counts.withheld_first))
-        if not (fresh or hidden or one.noted or one.leaving.combined_first):
+        if not (fresh or hidden or one.leaving.combined_first):
             return None
         boxes, codes = history.within(domain, self.finer), history.codes(domain)
         if not (marked and (boxes.published or boxes.combined)):
@@ -237,8 +246,8 @@ class _Look:
         return self.asked - self.told - self.wide.settled
 
     def doubted(self) -> set[Box]:
-        """What was told before, and newly withheld counts of which that was not seen."""
-        return self.told | (self.hidden - self.wide.wide)
+        """Counts that are not seen to be wide, whatever was noted of them before."""
+        return self.asked - self.wide.wide
 
     def blamed(self) -> list[set[Box]]:
         """For counts that fresh boxes help to bound too closely these boxes."""

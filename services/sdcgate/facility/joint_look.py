@@ -130,8 +130,8 @@ class Look:
     """The withheld boxes that are asked for; all where it is None."""
     beside: Mapping[Box, float] = field(default_factory=dict, repr=False)
     """Other withheld boxes, not asked for, of which everybody knows that they have so much at least."""
-    told_before: set[Box] = field(default_factory=set, repr=False)
-    """Withheld boxes that were told too closely before, within any scope; it grows."""
+    open: set[Box] = field(default_factory=set, repr=False)
+    """Withheld boxes that are not seen to be uncertain enough within some scope; it grows."""
     seen_wide: set[Box] = field(default_factory=set, repr=False)
     """Those that are seen to be uncertain enough within some scope, whatever is known; it grows."""
 
@@ -153,16 +153,16 @@ class Look:
         found = self.blamed(scope, told, wide)
         if told:
             notes[key] = frozenset(told)
-        self.told_before.update(told)
+        self.open.update(box for box in scope.secrets if box not in wide.wide)
         self.seen_wide.update(wide.wide)
         return found
 
     def doubted(self, hidden: Set[Box]) -> set[Box]:
-        """What was told before, and those of some newly withheld boxes of which that was not asked.
+        """Boxes, some newly withheld ones among them, that may have been told before.
 
-        Where marks tell that somebody is there, all are asked; else those of which a fresh box may tell.
+        They are those that are not seen to be wide: which of these are noted as told must not count.
         """
-        return self.told_before | (hidden - self.seen_wide)
+        return self.open | (hidden - self.seen_wide)
 
     def blamed(self, scope: Scope, told: set[Box], wide: SeenWide | None = None) -> list[set[Box]]:
         """For withheld boxes that fresh ones help to bound too closely, one of those alike: these.

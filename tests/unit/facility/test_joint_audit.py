@@ -11,7 +11,7 @@ from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
 from sdcgate.facility.knowledge import Told
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.released_ratios import Ratios
-from sdcgate.methods.tables.joint_boxes import RECORDS, SURELY, UNITS
+from sdcgate.methods.tables.joint_boxes import EVERYTHING, RECORDS, SURELY, UNITS
 from sdcgate.methods.tables.solver import Deadline
 
 WIDTH = Width(least=3, floor=0)
@@ -202,6 +202,19 @@ def test_what_other_variables_tell_spares_no_table():
     told(known, released({"region": (NORTH,), "sex": (WOMEN, MEN)}), width=width, atoms=1)
     assert any(known.told.values())
     assert told(known, released({"region": (SOUTH | WEST,)}), width=width, atoms=1) == [0]
+
+
+def test_what_was_noted_as_perhaps_told_decides_nothing():
+    """The six in no region were perhaps told: once they are shown they tell of the women in the west."""
+    sure = replace(released(FEW), figures=np.array([EVERYTHING]))
+    other = replace(released({"region": (WEST,)}), figures=np.array([EVERYTHING]))
+    fresh, noting = (
+        knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN), released(FEW).perhaps()) for _ in range(2)
+    )
+    told(noting, other, width=CLOSE)
+    assert (len(fresh.told), len(noting.told)) == (0, 1)
+    for known in (fresh, noting):
+        assert told(known, sure, width=CLOSE) == [0]
 
 
 def test_what_is_found_on_trial_is_not_noted_for_what_left():
