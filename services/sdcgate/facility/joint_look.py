@@ -148,11 +148,10 @@ class Look:
         """
         key = (required, scope.extent)
         wide = self.wide.setdefault(key, SeenWide())
-        told = wide.told
-        told.update(notes.get(key, ()))
-        found = self.blamed(scope, told, wide)
-        if told:
-            notes[key] = frozenset(told)
+        wide.told.update(notes.get(key, ()))
+        found = self.blamed(scope, wide)
+        if wide.told:
+            notes[key] = frozenset(wide.told)
         self.open.update(box for box in scope.secrets if box not in wide.wide)
         self.seen_wide.update(wide.wide)
         return found
@@ -164,11 +163,11 @@ class Look:
         """
         return self.open | (hidden - self.seen_wide)
 
-    def blamed(self, scope: Scope, told: set[Box], wide: SeenWide | None = None) -> list[set[Box]]:
+    def blamed(self, scope: Scope, wide: SeenWide) -> list[set[Box]]:
         """For withheld boxes that fresh ones help to bound too closely, one of those alike: these.
 
-        `told` are boxes that were too close before, `wide` those that an earlier turn has seen far enough
-        apart: neither are looked at any more. Both grow.
+        `wide` are boxes that were too close before, or that an earlier turn has seen far enough apart:
+        neither are looked at any more. They grow.
 
         Raises:
             JointlyUnproved: it cannot be told in time.
@@ -177,9 +176,8 @@ class Look:
         if not (self.fresh & shown or ((self.floor or self.beside) and self.hidden)):
             return []
         # Of what is told already nothing is known but its sums, or that it is not empty.
-        secrets = [box for box in scope.secrets if self.floor or box not in told]
-        wide = SeenWide() if wide is None else wide
-        settled = told | wide.settled
+        secrets = [box for box in scope.secrets if self.floor or box not in wide.told]
+        settled = wide.told | wide.settled
         if self.only is not None:
             settled.update(box for box in secrets if box not in self.only)
         asked = np.array([box not in settled for box in secrets], dtype=np.bool_)
@@ -187,7 +185,7 @@ class Look:
         wide.note(secrets, asked & ~narrow, looked_at)
         if narrow.any():
             before |= self._before(scope, secrets, narrow & ~before)
-            told.update(secrets[place] for place in np.flatnonzero(before).tolist())
+            wide.told.update(secrets[place] for place in np.flatnonzero(before).tolist())
             narrow &= ~before
         if not narrow.any():
             return []

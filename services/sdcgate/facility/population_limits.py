@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 
-from sdcgate.facility.joint_look import Extent, JointlyUnproved, Look, Width
+from sdcgate.facility.joint_look import Extent, JointlyUnproved, Look, SeenWide, Width
 from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
 from sdcgate.methods.tables.joint_boxes import JointBoxes, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
@@ -68,7 +68,7 @@ def limit_tells(
     limited = limited.with_shares(domain, look.fresh)
     try:
         found = scopes(limited, domain, masks, {}, look.fresh, units)
-        return any(look.blamed(scope, set()) for scope in found)
+        return any(look.blamed(scope, SeenWide()) for scope in found)
     except JointlyUnproved:
         if extent.deadline.missed:
             raise

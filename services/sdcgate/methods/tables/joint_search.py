@@ -146,13 +146,8 @@ class Search:
             self._compare()
         if not self.close.any():
             return
-        sums = [self._system.known.of(held)]
-        if self._floored:
-            sums.append(self._system.secret.of(held))
         off = max(FEASIBILITY, EXACT * self._system.room)
-        begun = self._program.begin_at(
-            held, np.concatenate(sums), self._least, self._most, self._deadline, off
-        )
+        begun = self._begin_at(held, self._least, off)
         self._begun |= begun
         if begun and not self._system.whole and not self._floored:
             self._keep_to_sums()
@@ -165,11 +160,15 @@ class Search:
         """
         least = np.minimum(self._least, held)
         if agrees(self._system, held, self._floor, least):
-            sums = [self._system.known.of(held)]
-            if self._floored:
-                sums.append(self._system.secret.of(held))
-            self._program.begin_at(held, np.concatenate(sums), least, self._most, self._deadline)
+            self._begin_at(held, least, FEASIBILITY)
             self._program.loosen()
+
+    def _begin_at(self, held: FloatArray, least: FloatArray, off: float) -> bool:
+        """Begin at a corner near amounts, of columns that are at least so much; whether there is one."""
+        sums = [self._system.known.of(held)]
+        if self._floored:
+            sums.append(self._system.secret.of(held))
+        return self._program.begin_at(held, np.concatenate(sums), least, self._most, self._deadline, off)
 
     @property
     def _explaining(self) -> bool:
