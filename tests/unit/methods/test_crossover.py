@@ -1,5 +1,8 @@
 """Corners near solutions are found without holding up whatever else the process does."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import highspy
@@ -89,6 +92,52 @@ def test_arrays_that_highs_would_read_wrongly_are_refused():
     wide = Matrix(np.array([0, 3]), np.arange(3), np.ones(3))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="integers of 32 bits"):
         corner(wide, (one, one), (zeros, sevens), np.array([2.0, 3.0, 5.0]), 10.0)
+
+
+AGAIN_AND_AGAIN = """
+import threading
+import numpy as np
+from sdcgate.methods.tables.crossover import Matrix, corner
+wholes = lambda *numbers: np.array(numbers, dtype=np.int32)
+sums, bounds = np.array([3.0, 5.0]), (np.zeros(3), np.full(3, 10.0))
+def found():
+    one = Matrix(wholes(0, 2, 4), wholes(0, 1, 1, 2), np.ones(4))
+    return corner(one, (sums, sums), bounds, np.array([1.0, 2.0, 3.0]), 10.0).columns.tolist()
+answers = [found() for _ in range(3)]
+for _ in range(2):
+    thread = threading.Thread(target=lambda: answers.extend(found() for _ in range(3)))
+    thread.start()
+    thread.join()
+answers.append(found())
+assert answers == [answers[0]] * 10
+print("ten times the same")
+"""
+
+
+def test_nothing_that_was_given_back_is_read_from_one_corner_to_the_next():
+    """Memory that is given back is filled with rubbish here: to read it ends the process."""
+    filled = os.environ | {"MALLOC_PERTURB_": "165"}
+    done = subprocess.run(
+        [sys.executable, "-c", AGAIN_AND_AGAIN], env=filled, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "ten times the same"), done.stderr
+
+
+def test_a_thread_that_began_with_a_corner_solves_as_others_do():
+    """HiGHS refuses a program of one thread where the first was of more."""
+    rows, cells, sums = table(4)
+    bounds, found = (np.zeros(16), np.full(16, 1e3)), list[np.ndarray | None]()
+
+    def begin() -> None:
+        program = Program(rows, 16, primal=True)
+        program.begin_at(cells, sums, *bounds, Deadline(10))
+        found.append(program.maximise(np.ones(16), *bounds, Deadline(10)))
+
+    one = threading.Thread(target=begin)
+    one.start()
+    one.join()
+    assert found[0] is not None
+    assert found[0].sum() == pytest.approx(cells.sum())
 
 
 def table(size: int) -> tuple[Rows, np.ndarray, np.ndarray]:

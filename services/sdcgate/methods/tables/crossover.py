@@ -15,8 +15,8 @@ import numpy.typing as npt
 from sdcgate.methods.cells import FloatArray
 
 Whole = npt.NDArray[np.int32]
-_awake = threading.local()
-"""Of which thread it is known that it has solved something."""
+_own = threading.local()
+"""A thread's program of HiGHS, for all that is asked in it."""
 FOUND, BY_ROW, MAXIMISE = 0, 2, -1
 """HiGHS's names for: all went well; a matrix by rows; what is best is greatest."""
 
@@ -48,7 +48,7 @@ def corner(
     values: FloatArray,
     seconds: float,
 ) -> Corner | None:
-    """A feasible corner near a solution that need be none; None where none is found in so many seconds.
+    """A feasible corner near a solution that need be none; None where none is found.
 
     Args:
         matrix: the rows.
@@ -56,7 +56,7 @@ def corner(
             crossover writes where it must not (HiGHS 1.15).
         bounds: what each column is at least and at most, shape (columns,) each.
         values: the solution, shape (columns,).
-        seconds: when to give up.
+        seconds: when to give up. HiGHS 1.15 does not look at the clock within crossover.
 
     Raises ValueError for a row with two different ends.
     """
@@ -66,14 +66,13 @@ def corner(
     library = _library()
     if library is None:
         return None
-    _wake()
     found = Corner(np.zeros(len(values), dtype=np.int32), np.zeros(len(least), dtype=np.int32))
-    program = ctypes.c_void_p(library.Highs_create())
+    program = _program(library)
+    # The clock runs on from call to call.
+    until = ctypes.c_double(library.Highs_getRunTime(program) + seconds)
+    library.Highs_setDoubleOptionValue(program, b"time_limit", until)
+    size, rows, cost = len(values), len(least), np.zeros(len(values))
     try:
-        library.Highs_setBoolOptionValue(program, b"output_flag", 0)
-        library.Highs_setIntOptionValue(program, b"threads", 1)
-        library.Highs_setDoubleOptionValue(program, b"time_limit", ctypes.c_double(seconds))
-        size, rows, cost = len(values), len(least), np.zeros(len(values))
         passed = library.Highs_passLp(
             program,
             size,
@@ -96,7 +95,7 @@ def corner(
             return None
         return found
     finally:
-        library.Highs_destroy(program)
+        library.Highs_clearModel(program)
 
 
 def _doubles(array: FloatArray) -> ctypes.c_void_p:
@@ -119,8 +118,9 @@ def _library() -> ctypes.CDLL | None:
     try:
         library = ctypes.CDLL(_core.__file__)
         library.Highs_create.restype = ctypes.c_void_p
+        library.Highs_getRunTime.restype = ctypes.c_double
         known = all(
-            hasattr(library, f"Highs_{name}") for name in ("passLp", "crossover", "getBasis", "destroy")
+            hasattr(library, f"Highs_{name}") for name in ("passLp", "crossover", "getBasis", "clearModel")
         )
         # Other builds may have integers of 64 bits.
         same = known and library.Highs_getSizeofHighsInt(ctypes.c_void_p(None)) == np.dtype(np.int32).itemsize
@@ -129,14 +129,31 @@ def _library() -> ctypes.CDLL | None:
     return library if same else None
 
 
+def _program(library: ctypes.CDLL) -> ctypes.c_void_p:
+    """The thread's own program.
+
+    It is kept: with the first that is destroyed a thread loses what crossover reads in the next (HiGHS 1.15),
+    which then ends the process, or does not.
+    """
+    if not hasattr(_own, "program"):
+        _wake()
+        program = ctypes.c_void_p(library.Highs_create())
+        library.Highs_setBoolOptionValue(program, b"output_flag", 0)
+        library.Highs_setIntOptionValue(program, b"threads", 1)
+        _own.program = program
+    found: ctypes.c_void_p = _own.program
+    return found
+
+
 def _wake() -> None:
-    """Solve something: crossover in a thread that has solved nothing ends the process (HiGHS 1.15)."""
-    if getattr(_awake, "yes", False):
-        return
+    """Solve something: crossover in a thread that has solved nothing ends the process (HiGHS 1.15).
+
+    By one thread, as all other programs: a thread keeps to the number that it began with.
+    """
     import highspy
 
     program = highspy.Highs()
     program.silent()
+    program.setOptionValue("threads", 1)
     program.addVar(0.0, 1.0)
     program.run()
-    _awake.yes = True
