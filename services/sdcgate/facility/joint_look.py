@@ -66,6 +66,8 @@ class SeenWide:
     """Those that nothing at all does: the others could have been told before."""
     told: set[Box] = field(default_factory=set, repr=False)
     """Others that were told too closely before, whatever is about to leave: not looked at any more either."""
+    narrow: set[Box] = field(default_factory=set, repr=False)
+    """Others that were not, but that what an earlier turn was to leave told too closely."""
 
     def add(self, boxes: Set[Box]) -> None:
         """Note boxes that nothing at all tells too closely."""
@@ -181,17 +183,14 @@ class Look:
         if self.only is not None:
             settled.update(box for box in secrets if box not in self.only)
         asked = np.array([box not in settled for box in secrets], dtype=np.bool_)
-        narrow, before, looked_at = self._narrow(scope, secrets, asked)
-        wide.note(secrets, asked & ~narrow, looked_at)
-        if narrow.any():
-            before |= self._before(scope, secrets, narrow & ~before)
-            wide.told.update(secrets[place] for place in np.flatnonzero(before).tolist())
-            narrow &= ~before
+        again = asked & np.array([box in wide.narrow for box in secrets], dtype=np.bool_)
+        narrow = again | self._newly_narrow(scope, secrets, asked & ~again, wide)
         if not narrow.any():
             return []
         if not self.floor:
             # Others tell nothing; and prices must not rest on which of them were noted before.
-            secrets, narrow = [secrets[place] for place in np.flatnonzero(narrow).tolist()], narrow[narrow]
+            secrets, again = [secrets[place] for place in np.flatnonzero(narrow).tolist()], again[narrow]
+            narrow = narrow[narrow]
         system = self._system(scope, secrets)
         wanted, asked = Explained.ONE_OF_ALIKE, self._with_others(narrow)
         widths, floors = self._widths(secrets), self._floors(secrets)
@@ -200,10 +199,29 @@ class Look:
             {box for row in told_by(found, secret) if (box := system.published[row]) in self.fresh}
             for secret in sorted(found.used)
         ]
-        if not all(blamed) or np.count_nonzero(found.narrow) < np.count_nonzero(narrow):
+        apart = narrow & ~found.narrow[: len(secrets)]
+        if not all(blamed) or (apart & ~again).any():
+            if again.any():
+                # Fresh ones need not be why any more: that is found out from the beginning.
+                wide.narrow.clear()
+                return self.blamed(scope, wide)
             # It is the withholding that tells, as nothing withheld is empty: no cell can be kept back for it.
             raise JointlyUnproved
+        wide.add({secrets[place] for place in np.flatnonzero(apart).tolist()})
         return blamed
+
+    def _newly_narrow(
+        self, scope: Scope, secrets: Sequence[Box], asked: BoolArray, wide: SeenWide
+    ) -> BoolArray:
+        """Asked boxes that fresh ones help to bound too closely, shape (secrets,); what is found is noted."""
+        narrow, before, looked_at = self._narrow(scope, secrets, asked)
+        wide.note(secrets, asked & ~narrow, looked_at)
+        if narrow.any():
+            before |= self._before(scope, secrets, narrow & ~before)
+            wide.told.update(secrets[place] for place in np.flatnonzero(before).tolist())
+            narrow &= ~before
+            wide.narrow.update(secrets[place] for place in np.flatnonzero(narrow).tolist())
+        return narrow
 
     def _system(self, scope: Scope, secrets: Sequence[Box]) -> JointSystem:
         """All that is known; fresh empty boxes are sums as well, so that what they tell can be seen."""

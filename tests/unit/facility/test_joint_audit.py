@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from people_by_region import BY_REGION, MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
 from sdcgate.facility import joint_audit, joint_look
@@ -191,6 +193,56 @@ def test_a_table_that_withholds_more_than_in_its_turn_before_is_asked_only_of_wh
     of_turns = asked.copy()
     assert not telling(known, [second], width, extent).any()
     assert (of_turns, asked[len(of_turns) :]) == ([4, 1], [5])
+
+
+def turns(known, axes, withheld, width, wide, most=12):
+    """What each turn keeps back; each withholds that, too. `wide` is what turns know of each other."""
+    kept_back, states = [], set(withheld)
+    for _ in range(most):
+        new = released(axes, withheld=tuple(sorted(states)))
+        try:
+            more = telling(known, [new], width, Extent(5_000, Deadline(10.0)), wide=wide())
+        except JointlyUnproved:
+            return [*kept_back, "unproved"], states
+        if not more.any():
+            return kept_back, states
+        kept_back.append(np.flatnonzero(more).tolist())
+        states.update(kept_back[-1])
+    raise AssertionError("each turn withholds more")
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    st.sets(st.integers(0, 4), min_size=2, max_size=4),
+    st.sets(st.integers(0, 19), max_size=4),
+    st.sampled_from([WOMEN, MEN, WOMEN | MEN]),
+    st.integers(2, 30),
+    st.integers(0, 1),
+)
+def test_turns_that_know_of_each_other_keep_back_what_those_do_that_look_at_everything(
+    before, now, sex, least, floor
+):
+    known, width = knowing(released(BY_REGION, withheld=tuple(sorted(before)), sex=sex)), Width(least, floor)
+    wide = {}
+    of_turns, left = turns(known, BY_BOTH, now, width, lambda: wide)
+    assert turns(known, BY_BOTH, now, width, dict) == (of_turns, left)
+
+
+def test_what_an_earlier_turn_found_too_close_is_asked_at_once_by_which_cells(monkeypatch):
+    known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
+    axes, wide, asked = {"region": (0b1000, NORTH | SOUTH | WEST, 0b1111)}, {}, []
+    joint_bounds = joint_look.joint_bounds
+
+    def looked(system, width, floor, deadline, question=None):
+        asked.append(int(question.asked.sum()))
+        return joint_bounds(system, width, floor, deadline, question)
+
+    monkeypatch.setattr(joint_look, "joint_bounds", looked)
+    kept_back, _ = turns(known, axes, (), CLOSE, lambda: wide)
+    assert kept_back == [[0], [1]]
+    # Of both women's counts it is asked how close they are and were, and then only of what is kept back.
+    assert asked[:2] == [2, 2]
+    assert set(asked[2:]) == {1}
 
 
 def test_what_other_variables_tell_spares_no_table():
