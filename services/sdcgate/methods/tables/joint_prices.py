@@ -8,7 +8,10 @@ alone tell.
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray
-from sdcgate.methods.tables.joint_system import JointSystem
+from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem
+
+ROUNDING = 1e-12
+"""The share of what sums cost by which computing in floating point may be off."""
 
 
 def proved(
@@ -20,19 +23,23 @@ def proved(
         system: all that is known.
         secret: its position.
         prices: of the known sums, upwards and downwards, shape (2, known sums).
-        most: what each column is at most where no sum bounds it, shape (columns,).
+        most: what each column is at most where no sum bounds it, shape (columns,): of what is paid for but
+            for rounding.
         by: known sums that may be used, shape (known sums,); all unless given.
     """
     known = system.known
     used = np.ones(known.shape[0], dtype=np.bool_) if by is None else by
     # What sums with factors leave room for is not asked: without it bounds are no closer.
-    reach, inside = most.copy(), used[known.rows] & (known.rows < system.plain)
-    np.minimum.at(reach, known.columns[inside], (system.counts + system.rooms)[known.rows[inside]])
+    sums, inside = system.counts + system.rooms, used[known.rows] & (known.rows < system.plain)
+    reach = np.full(known.shape[1], np.inf)
+    np.minimum.at(reach, known.columns[inside], sums[known.rows[inside]])
+    unbounded = np.isinf(reach)
+    reach[unbounded] = most[unbounded]
     chosen = np.zeros(system.secret.shape[0])
     chosen[secret] = 1.0
     cost, ends = system.secret.spread(chosen), []
     for price, sign in zip(prices * used, (1.0, -1.0), strict=True):
-        unpaid = np.maximum(sign * cost - known.spread(price), 0.0)
-        end = price @ system.counts + system.rooms @ np.abs(price) + unpaid @ reach
-        ends.append(sign * float(end))
+        unpaid, size = np.maximum(sign * cost - known.spread(price), 0.0), np.abs(price)
+        end = price @ system.counts + system.rooms @ size + unpaid @ reach + ROUNDING * (size @ sums)
+        ends.append(sign * (np.inf if (unpaid[unbounded] > TOLERANCE).any() else float(end)))
     return ends[1], ends[0]
