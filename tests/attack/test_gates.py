@@ -95,7 +95,8 @@ def test_at_the_fewest_trials_chance_is_beyond_the_largest_area_one_time_in_twen
 
 CLOSED_ROW = {"attack": "a", "sdcgate": False, "open": "", "careless": True, "invalid": ""}
 SLOW = {"area": 0.5, "paired_area": 0.5, "succeeds": False, "invalid": ""}
-TIMES = {"careless": {"area": 0.7, "paired_area": 0.99}, "at once": SLOW}
+TIMES = {"careless": {"area": 0.7, "paired_area": 0.99}, "at once": SLOW, "in steps of 50 ms": SLOW}
+TOLD_APART = {"succeeds": True, "area": 0.56}
 STREAM = {
     "requests": 1000,
     "verdicts": {"RELEASED": 600, "REFUSED": 400},
@@ -111,6 +112,12 @@ def test_a_run_as_it_should_be_has_no_failures() -> None:
     assert gates.failures({"attacks": [CLOSED_ROW]}) == []
 
 
+def test_answers_that_leave_at_once_may_be_told_apart_by_a_stopwatch() -> None:
+    """What they take depends on what is withheld; steps of time are what hides it."""
+    at_once = dict.fromkeys(("at once", "at once, never asked before"), SLOW | TOLD_APART)
+    assert gates.failures(GOOD | {"waiting_times": TIMES | at_once}) == []
+
+
 @pytest.mark.parametrize(
     ("part", "changed", "told"),
     [
@@ -119,7 +126,7 @@ def test_a_run_as_it_should_be_has_no_failures() -> None:
         ("attacks", [CLOSED_ROW | {"invalid": "errors"}], "does not count"),
         ("attacks", [CLOSED_ROW | {"careless": False}], "careless"),
         ("attacks", [CLOSED_ROW | {"closed_by": "x", "when_closed": True}], "under x"),
-        ("waiting_times", TIMES | {"at once": SLOW | {"succeeds": True, "area": 0.56}}, "AUC 0.56"),
+        ("waiting_times", TIMES | {"in steps of 50 ms": SLOW | TOLD_APART}, "AUC 0.56"),
         ("waiting_times", TIMES | {"at once": SLOW | {"invalid": "errors"}}, "does not count"),
         ("waiting_times", TIMES | {"careless": {"area": 0.54, "paired_area": 0.6}}, "AUC 0.6 only"),
         ("ordinary_stream", STREAM | {"estimated_false_share_of_requests": 0.05}, "0.05 of the requests"),
