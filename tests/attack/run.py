@@ -39,6 +39,9 @@ from sdcgate.policy import loading  # noqa: E402
 from served_house import ServedHouse  # noqa: E402
 
 PAIRED = "Waiting times"
+STEP_MS = 250
+"""Steps of time under the paced policy: most answers come within one. Where steps are shorter than what
+answers take, each boundary among these tells of a few milliseconds."""
 LEAK, CARELESS_TRIALS = 0.02, 100
 """Seconds that a careless publisher takes for each withheld person: the stopwatch has to find him out."""
 
@@ -65,10 +68,10 @@ def two_replicas(postgresql: bool) -> Iterator[tuple[ServedHouse, ServedHouse]]:
 
 
 def paced() -> str:
-    """The bundled policy with answers at whole steps of 50 ms."""
+    """The bundled policy with answers at whole steps of time."""
     bundled = (Path(loading.__file__).parent / "bundled/israel-cbs.yaml").read_text()
     text = bundled.replace("name: israel-cbs", f"name: {timing.POLICY}", 1)
-    return text.replace("maximum_cells: 100000}", "maximum_cells: 100000, latency_step_ms: 50}", 1)
+    return text.replace("maximum_cells: 100000}", f"maximum_cells: 100000, latency_step_ms: {STEP_MS}}}", 1)
 
 
 def on_sdcgate(
@@ -111,7 +114,7 @@ def waiting_times(
         return first, second
 
     ways: dict[str, tuple[int, str, Callable[[int], tuple[Sdcgate, Sdcgate]]]] = {}
-    for policy, said in (("", "at once"), (timing.POLICY, "in steps of 50 ms")):
+    for policy, said in (("", "at once"), (timing.POLICY, f"in steps of {STEP_MS} ms")):
         same = asked(policy, "again")
         ways[said] = (trials, policy, lambda _, same=same: same)
         never = partial(lambda policy, trial: asked(policy, str(trial)), policy)

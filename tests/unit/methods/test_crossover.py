@@ -181,6 +181,11 @@ def test_other_threads_go_on_meanwhile(monkeypatch):
     assert turns >= 5
 
 
+def test_a_library_that_lacks_any_call_is_left_alone(monkeypatch):
+    monkeypatch.setattr(crossover, "CALLED", (*crossover.CALLED, "doesNothingLikeThat"))
+    assert crossover._library.__wrapped__() is None
+
+
 def test_without_the_c_interface_a_program_begins_from_nothing_and_finds_the_same(monkeypatch):
     assert crossover._library() is not None
     rows, cells, sums = table(8)

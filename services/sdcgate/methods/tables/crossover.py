@@ -17,6 +17,10 @@ from sdcgate.methods.cells import FloatArray
 Whole = npt.NDArray[np.int32]
 _own = threading.local()
 """A thread's program of HiGHS, for all that is asked in it."""
+CALLED = (
+    *("create", "passLp", "crossover", "getBasis", "clearModel", "getRunTime"),
+    *("setBoolOptionValue", "setIntOptionValue", "setDoubleOptionValue"),
+)
 FOUND, BY_ROW, MAXIMISE = 0, 2, -1
 """HiGHS's names for: all went well; a matrix by rows; what is best is greatest."""
 
@@ -119,9 +123,7 @@ def _library() -> ctypes.CDLL | None:
         library = ctypes.CDLL(_core.__file__)
         library.Highs_create.restype = ctypes.c_void_p
         library.Highs_getRunTime.restype = ctypes.c_double
-        known = all(
-            hasattr(library, f"Highs_{name}") for name in ("passLp", "crossover", "getBasis", "clearModel")
-        )
+        known = all(hasattr(library, f"Highs_{name}") for name in CALLED)
         # Other builds may have integers of 64 bits.
         same = known and library.Highs_getSizeofHighsInt(ctypes.c_void_p(None)) == np.dtype(np.int32).itemsize
     except (OSError, AttributeError):
