@@ -21,6 +21,7 @@ CALLED = (
     *("create", "passLp", "crossover", "getBasis", "clearModel", "getRunTime"),
     *("setBoolOptionValue", "setIntOptionValue", "setDoubleOptionValue"),
 )
+"""What a library must have of HiGHS's C interface."""
 FOUND, BY_ROW, MAXIMISE = 0, 2, -1
 """HiGHS's names for: all went well; a matrix by rows; what is best is greatest."""
 
