@@ -18,7 +18,7 @@ Whole = npt.NDArray[np.int32]
 _own = threading.local()
 """A thread's program of HiGHS, for all that is asked in it."""
 CALLED = (
-    *("create", "passLp", "crossover", "getBasis", "clearModel", "getRunTime"),
+    *("create", "passLp", "crossover", "getBasis", "clearModel"),
     *("setBoolOptionValue", "setIntOptionValue", "setDoubleOptionValue"),
 )
 """What a library must have of HiGHS's C interface."""
@@ -73,9 +73,7 @@ def corner(
         return None
     found = Corner(np.zeros(len(values), dtype=np.int32), np.zeros(len(least), dtype=np.int32))
     program = _program(library)
-    # The clock runs on from call to call.
-    until = ctypes.c_double(library.Highs_getRunTime(program) + seconds)
-    library.Highs_setDoubleOptionValue(program, b"time_limit", until)
+    library.Highs_setDoubleOptionValue(program, b"time_limit", ctypes.c_double(seconds))
     size, rows, cost = len(values), len(least), np.zeros(len(values))
     try:
         passed = library.Highs_passLp(
@@ -123,7 +121,6 @@ def _library() -> ctypes.CDLL | None:
     try:
         library = ctypes.CDLL(_core.__file__)
         library.Highs_create.restype = ctypes.c_void_p
-        library.Highs_getRunTime.restype = ctypes.c_double
         known = all(hasattr(library, f"Highs_{name}") for name in CALLED)
         # Other builds may have integers of 64 bits.
         same = known and library.Highs_getSizeofHighsInt(ctypes.c_void_p(None)) == np.dtype(np.int32).itemsize
