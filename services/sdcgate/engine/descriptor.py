@@ -196,6 +196,19 @@ class RegionalCode(_Declared):
     code: CodeText = ""
 
 
+class VariableCode(_Declared):
+    """A code of a variable's finest level."""
+
+    variable: str = ""
+    code: CodeText = ""
+
+
+class ExclusiveCodes(_Declared):
+    """Codes of yes-or-no variables of which everybody knows that no record has two."""
+
+    codes: tuple[VariableCode, ...] = ()
+
+
 class Municipality(_Declared):
     """A municipality of the target population, for rules on regions of a file that is released."""
 
@@ -243,6 +256,7 @@ class Descriptor(_Declared):
     access_level: str = ""
     municipalities: tuple[Municipality, ...] = ()
     scenarios: tuple[DeclaredScenario, ...] = ()
+    exclusive: tuple[ExclusiveCodes, ...] = ()
 
 
 def parse_descriptor(declared: Mapping[str, Any]) -> Descriptor:

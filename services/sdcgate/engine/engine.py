@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +52,7 @@ from sdcgate.engine.registration import Prepared, prepare
 from sdcgate.engine.release import release_file
 from sdcgate.engine.releases import TwoReleases
 from sdcgate.engine.snapshot import ReadColumn, SnapshotDamaged, same_content
+from sdcgate.engine.structural_zeros import structural_zeros
 from sdcgate.engine.table_plan import (
     TablePlan,
     cell_positions,
@@ -249,7 +250,9 @@ class Engine:
     def _computed(self, dataset: Dataset, query: CellQuery, plan: TablePlan, arrays: CellArrays) -> Computed:
         fill_totals(arrays, dataset, plan)
         facts = facts_of(arrays, dataset, query.measures, self._shape(dataset, query))
-        return Computed(plan.axes, with_cell_keys(facts, self._secret), not plan.varying)
+        impossible = structural_zeros(dataset, plan.axes, query.filters)
+        facts = replace(with_cell_keys(facts, self._secret), structural_zeros=impossible)
+        return Computed(plan.axes, facts, not plan.varying)
 
     def _shape(self, dataset: Dataset, query: CellQuery) -> Shape:
         return shape_of_query(

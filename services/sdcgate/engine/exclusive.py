@@ -2,16 +2,23 @@
 
 Who has all but one of them has the last one. Such variables are told as one that nobody declared, whose
 codes are the combinations that occur, so that the audit knows what everybody knows. Codes that share no
-record by mere chance are taken for excluding, too: that makes the audit more cautious, not less.
+record by mere chance are taken for excluding, too: that makes the audit more cautious, not less. That
+everybody knows it of some the steward may declare (`exclusive`); only then it tells nothing of anybody.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
+from sdcgate.engine.code_lists import LevelCodes, quoted
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX
 from sdcgate.engine.dependencies import Codes
+from sdcgate.engine.descriptor import Descriptor, DescriptorProblem
+from sdcgate.methods.cells import MISSING
 
+FEWEST = 2
+"""Codes that exclude each other, and codes of a yes-or-no variable."""
 AT_ONCE = 1 << 16
 """Records of which it is counted at once who shares what: whole numbers below 2^24 are exact in float32."""
 
@@ -21,18 +28,79 @@ Apart = Mapping[Node, Mapping[Node, float]]
 """Codes that share no record, and how many they would share by chance."""
 
 
-def exclusive_groups(columns: Mapping[str, Codes], missing: Mapping[str, int]) -> dict[str, Codes]:
+def check_exclusive(
+    descriptor: Descriptor, code_lists: Mapping[str, tuple[LevelCodes, ...]]
+) -> list[DescriptorProblem]:
+    """What is wrong with codes that are declared to exclude each other, before the data are looked at."""
+    found: list[DescriptorProblem] = []
+    taken: set[str] = set()
+    names = {variable.name for variable in descriptor.variables}
+    for position, group in enumerate(descriptor.exclusive):
+        path = f"exclusive[{position}].codes"
+        if len(group.codes) < FEWEST:
+            found.append(DescriptorProblem(path, "name two codes at least, each of another variable"))
+        for place, one in enumerate(group.codes):
+            codes = _finest(code_lists, one.variable)
+            wrong, where = "", "variable"
+            if one.variable not in names:
+                wrong = f"{one.variable!r} is no variable; they are {quoted(sorted(names))}"
+            elif one.variable in taken:
+                wrong = f"{one.variable!r} is named already: it excludes others by one of its codes"
+            elif codes and len(codes) != FEWEST:
+                wrong = f"{one.variable!r} has {len(codes)} codes: name variables that have two"
+            elif codes and one.code not in codes:
+                wrong, where = f"{one.code!r} is no code of {one.variable}; they are {quoted(codes)}", "code"
+            if wrong:
+                found.append(DescriptorProblem(f"{path}[{place}].{where}", wrong))
+            taken.add(one.variable)
+    return found
+
+
+def _finest(code_lists: Mapping[str, tuple[LevelCodes, ...]], variable: str) -> list[str]:
+    """The finest codes of a variable but missing; none where they are not known."""
+    return (
+        [code for code in code_lists[variable][0].codes if code != MISSING] if variable in code_lists else []
+    )
+
+
+def declared_exclusive(
+    descriptor: Descriptor,
+    code_lists: Mapping[str, tuple[LevelCodes, ...]],
+    columns: Mapping[str, Codes],
+    complain: Callable[[str, str], None],
+) -> list[list[Node]]:
+    """The codes of each declared group that do exclude each other; of others it is said how many have two."""
+    found = []
+    for position, group in enumerate(descriptor.exclusive):
+        if any(one.code not in _finest(code_lists, one.variable) for one in group.codes):
+            continue  # a problem of `check_exclusive`
+        nodes = [(one.variable, code_lists[one.variable][0].positions[one.code]) for one in group.codes]
+        for one, other in combinations(nodes, 2):
+            both = int(np.count_nonzero((columns[one[0]] == one[1]) & (columns[other[0]] == other[1])))
+            if both:
+                message = f"{one[0]} and {other[0]} do not exclude each other: {both} records have both codes"
+                complain(f"exclusive[{position}].codes", message)
+                break
+        else:
+            found.append(nodes)
+    return found
+
+
+def exclusive_groups(
+    columns: Mapping[str, Codes], missing: Mapping[str, int], declared: Sequence[Sequence[Node]] = ()
+) -> dict[str, Codes]:
     """One column for each group of variables of which two codes each never occur together.
 
     `columns` are positions of finest codes, a value a record, `missing` the position of each variable's
     `_U`. Only variables of which two codes occur beside `_U` are looked at; each is in one group at most,
-    in that where it is the least by chance.
+    in that where it is the least by chance. Codes that are `declared` to exclude each other stay together.
     """
     nodes = [node for name, codes in columns.items() for node in _yes_and_no(name, codes, missing[name])]
     apart = _apart(columns, nodes)
     groups, taken = {}, set[str]()
-    for node in sorted(apart, key=lambda one: (-max(apart[one].values()), one)):
-        names = sorted(name for name, _ in _clique(node, apart, taken))
+    each = sorted(apart, key=lambda one: (-max(apart[one].values()), one))
+    for first in (*declared, *([node] for node in each)):
+        names = sorted(name for name, _ in _clique(first, apart, taken))
         if len(names) > 1:
             taken.update(names)
             groups[f"{EXCLUSIVE_PREFIX}{'+'.join(names)}"] = _together([columns[name] for name in names])
@@ -62,12 +130,13 @@ def _apart(columns: Mapping[str, Codes], nodes: list[Node]) -> Apart:
     return apart
 
 
-def _clique(first: Node, apart: Apart, taken: set[str]) -> list[Node]:
-    """Codes of different variables that all exclude each other, beginning with one."""
-    if first[0] in taken:
+def _clique(first: Sequence[Node], apart: Apart, taken: set[str]) -> list[Node]:
+    """Codes of different variables that all exclude each other, beginning with some that do."""
+    clique = [node for node in first if node in apart and node[0] not in taken]
+    if not clique:
         return []
-    clique = [first]
-    open_ = {node for node in apart[first] if node[0] not in taken}
+    open_ = {node for node in apart[clique[0]] if node[0] not in taken}
+    open_.intersection_update(*(apart[node].keys() for node in clique))
     while open_:
         # The one that is the least by chance; names break ties, so that the same file gives the same groups.
         best = max(sorted(open_), key=lambda node: min(apart[node][one] for one in clique))

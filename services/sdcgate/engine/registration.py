@@ -21,6 +21,7 @@ from sdcgate.engine.data_files import (
 from sdcgate.engine.dataset import MeasureProfile, Variation, code_type, constant_weight, level_column
 from sdcgate.engine.descriptor import Descriptor, DescriptorInvalid, DescriptorProblem, Variable
 from sdcgate.engine.descriptor_checks import check_descriptor
+from sdcgate.engine.exclusive import check_exclusive
 from sdcgate.engine.municipalities import check_municipalities
 from sdcgate.engine.record_columns import RecordColumns
 from sdcgate.engine.record_keys import content_words, record_marks, unit_keys
@@ -61,6 +62,7 @@ def prepare(descriptor: Descriptor, data_root: Path, secret: bytes) -> Prepared:
     problems = check_descriptor(descriptor)
     code_lists = _code_lists(descriptor, data_root, problems)
     problems += check_municipalities(descriptor, code_lists)
+    problems += check_exclusive(descriptor, code_lists)
     table = _read(descriptor, data_root, problems)
     if table is None:
         raise DescriptorInvalid(tuple(problems))

@@ -11,7 +11,7 @@ from sdcgate.engine.code_lists import LevelCodes
 from sdcgate.engine.dataset import Variation, exclusive_column, level_column
 from sdcgate.engine.dependencies import Codes, dependencies
 from sdcgate.engine.descriptor import Descriptor
-from sdcgate.engine.exclusive import exclusive_groups
+from sdcgate.engine.exclusive import declared_exclusive, exclusive_groups
 from sdcgate.methods.risk.keys import group_keys
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -52,7 +52,8 @@ def variation_of(
         for position, variable in enumerate(descriptor.variables)
     }
     sizes = {name: len(code_lists[name][0].codes) for name in finest}
-    groups = exclusive_groups(finest, {name: size - 1 for name, size in sizes.items()})
+    declared = declared_exclusive(descriptor, code_lists, finest, complain)
+    groups = exclusive_groups(finest, {name: size - 1 for name, size in sizes.items()}, declared)
     sizes |= {name: int(codes.max()) + 1 for name, codes in groups.items()}
     decided = dependencies({**finest, **groups}, sizes)
     deciding = {one for one, _ in decided.values()}

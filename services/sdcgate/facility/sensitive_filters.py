@@ -4,14 +4,16 @@ What several conditions tell together, the whole variable tells: so a table unde
 showed the variable, and in whatever order and by whatever levels it is asked, the same lines are withheld.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import CellQuery, Computed, Condition
+from sdcgate.engine.structural_zeros import structural_zeros
 from sdcgate.facility.plan import Plan
-from sdcgate.methods.cells import MISSING, TOTAL, BoolArray, Facts, IntArray, shape_of
+from sdcgate.methods.cells import MISSING, TOTAL, Axis, BoolArray, Facts, IntArray, shape_of
 from sdcgate.methods.rules import Finding, ReasonCode
 from sdcgate.methods.tables.group_disclosure import group_disclosing
 from sdcgate.methods.tables.sensitivity import CLOSE
@@ -25,6 +27,8 @@ class Unfiltered:
     """Units of the cells without the conditions on variables that are no dimensions; None without any."""
     shown: tuple[tuple[Condition, Computed], ...] = field(repr=False)
     """Each condition with the table that shows its variable instead, the last dimension if it was none."""
+    known: BoolArray | None = field(default=None, repr=False)
+    """Cells of which everybody knows that who is in them fulfils these conditions; None where of none."""
 
 
 def unfiltered(plan: Plan, compute: Callable[[CellQuery], Computed]) -> Unfiltered:
@@ -43,7 +47,26 @@ def unfiltered(plan: Plan, compute: Callable[[CellQuery], Computed]) -> Unfilter
         bare = tuple(other for other in kept if other not in conditions)
         dimensions = (*plan.dimensions, *mine)
         shown += [(condition, table(dimensions, those)) for those in dict.fromkeys((kept, bare))]
-    return Unfiltered(table(plan.dimensions, others).facts.units if hidden else None, tuple(shown))
+    if not hidden:
+        return Unfiltered(None, tuple(shown))
+    whole = table(plan.dimensions, others)
+    known = _known_to_fulfil(plan.dataset, whole.axes, hidden, others)
+    return Unfiltered(whole.facts.units, tuple(shown), known)
+
+
+def _known_to_fulfil(
+    dataset: Dataset, axes: tuple[Axis, ...], conditions: Iterable[Condition], others: tuple[Condition, ...]
+) -> BoolArray | None:
+    """Cells whose codes exclude what conditions leave out, shape (cells,); None where nothing is declared."""
+    known = None
+    for one in conditions:
+        left_out = [code for code in dataset.level(one.variable, one.level).codes if code not in one.codes]
+        contrary = replace(one, codes=tuple(code for code in left_out if code != MISSING))
+        impossible = structural_zeros(dataset, axes, (*others, contrary))
+        if impossible is None:
+            return None
+        known = impossible if known is None else known & impossible
+    return known
 
 
 def sensitive_conditions(plan: Plan) -> tuple[Condition, ...]:
@@ -73,7 +96,7 @@ def group_disclosing_filters(plan: Plan, computed: Computed, without: Unfiltered
     rule = plan.policy.rules.group_disclosure
     if rule is None:
         return []
-    unsafe = _by_contrary(plan, computed.facts, without.units, rule.share)
+    unsafe = _by_contrary(plan, computed.facts, without, rule.share)
     for condition, table in without.shown:
         unsafe |= _by_line(computed, condition, table, rule.share)
     cells = np.flatnonzero(unsafe)
@@ -84,10 +107,11 @@ def group_disclosing_filters(plan: Plan, computed: Computed, without: Unfiltered
     ]
 
 
-def _by_contrary(plan: Plan, facts: Facts, units: IntArray | None, share: float) -> BoolArray:
-    """Cells that (nearly) all of the group are in, or are not in; shape (cells,)."""
+def _by_contrary(plan: Plan, facts: Facts, without: Unfiltered, share: float) -> BoolArray:
+    """Cells that (nearly) all of the group are in, or are not in, and not by necessity; shape (cells,)."""
+    units, nobody = without.units, np.zeros(len(facts), dtype=np.bool_)
     if units is None:
-        return np.zeros(len(facts), dtype=np.bool_)
+        return nobody
     harm_inside = harm_outside = False
     for condition in sensitive_conditions(plan):
         if not _is_dimension(plan, condition):
@@ -96,8 +120,10 @@ def _by_contrary(plan: Plan, facts: Facts, units: IntArray | None, share: float)
             harm_inside |= any(code not in harmless for code in condition.codes)
             harm_outside |= any(code not in harmless and code not in condition.codes for code in level.codes)
     least = share * units * (1 - CLOSE)
-    inside = (facts.units >= least) & harm_inside
-    outside = (units - facts.units >= least) & harm_outside
+    known_inside = nobody if without.known is None else without.known
+    known_outside = nobody if facts.structural_zeros is None else facts.structural_zeros
+    inside = (facts.units >= least) & harm_inside & ~known_inside
+    outside = (units - facts.units >= least) & harm_outside & ~known_outside
     unsafe: BoolArray = (units > 0) & (inside | outside)
     return unsafe
 
@@ -106,7 +132,8 @@ def _by_line(computed: Computed, condition: Condition, table: Computed, share: f
     """Cells in lines that a table discloses in which the condition's variable is shown, shape (cells,)."""
     place = next(p for p, axis in enumerate(table.axes) if axis.variable == condition.variable)
     judged = tuple(replace(axis, sensitive=p == place) for p, axis in enumerate(table.axes))
-    found = group_disclosing(judged, table.facts.units, share).reshape(shape_of(table.axes))
+    facts = table.facts
+    found = group_disclosing(judged, facts.units, share, facts.structural_zeros).reshape(shape_of(table.axes))
     lines = np.asarray(found.any(axis=place, keepdims=True))
     if len(table.axes) > len(computed.axes):
         lines, place = lines[..., 0], len(computed.axes)
