@@ -9,7 +9,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.facility.decided_sums import beside_decided, cell_of, in_play, quantity_of, told_of
-from sdcgate.facility.decided_values import DecidedValues
+from sdcgate.facility.joint_look import Truth
 from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.leaving import Leaving
@@ -75,8 +75,8 @@ class Look:
     dataset: Dataset
     most_atoms: int
     deadline: Deadline
-    values: DecidedValues
-    """Which variables decide weights and measures."""
+    truth: Truth
+    """What people have, to begin with, and which variables decide weights and measures."""
 
     def occurring(self, variables: tuple[str, ...]) -> Combinations:
         """The joint codes that people have, as boxes tell them: by the codes that occur."""
@@ -100,7 +100,8 @@ def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy
     beside = _beside_decided(look, COUNTS, beside_deciding(dataset, known), withheld)
     full, boxes = beside.shapes.full, beside.boxes.adding_up(dataset.varying, units)
     width, floor, atoms = policy.count_width, policy.count_floor, look.most_atoms
-    found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring)
+    held = partial(look.truth.held, units, needed=bool(boxes.combined))
+    found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring, held)
     computable = _computable([audited.box for audited in found], known)
     shown = known.boxes.adding_up(dataset.varying, units).within(full.keys(), units)
     published = [_published(box, shown[box]) for box in withheld.published_too(COUNTS) if box in shown]
@@ -116,7 +117,7 @@ def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy
 def _beside_decided(look: Look, of: str, known: KnownQuantity, withheld: Withheld) -> KnownQuantity:
     """What is known of a quantity, with what others tell of it, as variables decide what is summed."""
     quantities, names = withheld.known.quantities, withheld.of(COUNTS).shapes.full.keys()
-    decided = in_play(partial(look.values.of, look.dataset), quantities, names)
+    decided = in_play(look.truth.decided, quantities, names)
     return beside_decided(known, quantities, told_of(of, decided))
 
 
@@ -144,8 +145,16 @@ def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> Audite
             finer = history.may_cut_finer(domain, look.most_atoms)
             return amounts(history.within(domain, finer), bounds, history.codes(domain), share)
 
-        those, atoms = of_measure.boxes, look.most_atoms
-        found = audit_sums(those, history.full, history.having, parts, atoms, look.deadline, look.occurring)
+        found = audit_sums(
+            of_measure.boxes,
+            history.full,
+            history.having,
+            parts,
+            look.most_atoms,
+            look.deadline,
+            look.occurring,
+            partial(look.truth.measured, quantity),
+        )
     published = [
         _published(history.plain(box), of_measure.amounts[box].total)
         for box in withheld.published_too(quantity)
@@ -177,7 +186,8 @@ def _counts_beside(
         for domain, finer in _domains_of_counts(look, history):
             boxes = history.beside_counts(domain | {history.having}, finer)
             codes = history.codes(domain)
-            for one in counts_told(boxes, (low, high), codes, required, look.deadline):
+            measured = look.truth.measured(quantity, frozenset(codes))
+            for one in counts_told(boxes, (low, high), codes, required, look.deadline, measured):
                 box = history.as_counted(one.box)
                 if box not in told and found.get(box, one).standing <= one.standing:
                     found[box] = replace(one, box=box)

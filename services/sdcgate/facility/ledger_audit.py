@@ -13,11 +13,11 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.audited_quantities import AuditedQuantity, Look, audited_quantities
-from sdcgate.facility.decided_values import DecidedValues
 from sdcgate.facility.kept_releases import left_of
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.noise import Noise
+from sdcgate.facility.occurring import Occurring
 from sdcgate.facility.other_versions import Changed
 from sdcgate.facility.perturbing import NoisyTogether, mixed
 from sdcgate.facility.policies import Policies
@@ -102,7 +102,7 @@ def audit_source(
     Raises:
         UnknownDataset: it is not registered.
     """
-    deadline, values = Deadline(seconds), DecidedValues(engine)
+    deadline, occurring = Deadline(seconds), Occurring(engine)
     source = engine.dataset(name).source
     nothing = KnowledgeOfSources(ledger, np.random.default_rng()).nothing()
     lefts = [left_of(stored) for stored in ledger.releases(source)]
@@ -119,7 +119,7 @@ def audit_source(
     for at, version in enumerate(versions):
         history = _history(versions, at, changed, nothing)
         withheld.append(history.until())
-        look = Look(engine, version.dataset, most_atoms, deadline, values)
+        look = Look(engine, version.dataset, most_atoms, deadline, occurring.truth(version.dataset))
         found = audited_quantities(look, withheld[-1], policies.of(version.dataset))
         quantities += _with_publications(look, found, history, where, policies.of(version.dataset))
         if withheld[-1].known.noisy:

@@ -1,9 +1,14 @@
 """What stands of every box that was ever withheld, with the arithmetic where it is told."""
 
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_history import Standing, audit_history
 from sdcgate.methods.tables.solver import Deadline
-from three_variables import FULL, box
+from three_variables import CODES, FULL, box, boxes, inside
 
 
 def audited(published, secret, seconds=10.0, most=100):
@@ -81,3 +86,32 @@ def test_units_are_looked_at_where_they_are_asked_for():
     assert by_records.standing is Standing.REFUTED
     assert (by_records.lowest, by_records.highest) == (28.0, 40.0)
     assert (by_units.lowest, by_units.highest) == (25.0, 27.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    people=st.lists(st.integers(0, 6), min_size=18, max_size=18).filter(any),
+    shown=st.lists(boxes(), min_size=1, max_size=8, unique=True),
+    hidden=st.lists(boxes(), min_size=1, max_size=6, unique=True),
+    most=st.sampled_from([4, 100]),
+)
+def test_what_people_have_in_truth_helps_to_find_it_and_changes_nothing(people, shown, hidden, most):
+    counts = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
+    history = JointBoxes().grown(((cell, Counts(count, 0)) for cell, count in counts.items()), hidden)
+    asked = []
+
+    def held(variables):
+        asked.append(variables)
+        names = sorted(variables)
+        place = [list(FULL).index(name) for name in names]
+        codes = np.array(CODES)[:, place].reshape(len(CODES), len(names))
+        return Held(Combinations(tuple(names), codes), np.array(people, dtype=np.float64))
+
+    found, begun = (
+        audit_history(history, FULL, 3, 0, most, Deadline(10.0), held=truth)
+        for truth in (lambda _: None, held)
+    )
+    assert [(one.box, one.standing, one.lowest, one.highest) for one in begun] == [
+        (one.box, one.standing, one.lowest, one.highest) for one in found
+    ]
+    assert bool(asked) is bool(found)

@@ -1,6 +1,7 @@
 """What is shown over all variables at once: held against another program over every single code."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,9 +18,12 @@ def combinations(people):
     return Combinations(tuple(FULL), np.array(CODES)[np.array(people) > 0].reshape(-1, len(FULL)))
 
 
-def shown_wide(published, secret, people, limits=None, width=3, floor=0, seconds=10.0):
+def shown_wide(published, secret, people, limits=None, width=3, floor=0, seconds=10.0, held=None):
+    """`held` is how many are said to have each of the joint codes that somebody has, if anything is."""
     known = Everything(published, limits or {}, secret, np.full(len(secret), float(width)), floor)
-    return wide_over_everything(known, combinations(people), np.random.default_rng(1), Deadline(seconds))
+    amounts = None if held is None else np.array(held, dtype=np.float64)[np.array(people) > 0]
+    rng, until = np.random.default_rng(1), Deadline(seconds)
+    return wide_over_everything(known, combinations(people), rng, until, amounts)
 
 
 def apart(low, high):
@@ -32,15 +36,17 @@ def apart(low, high):
     shown=st.lists(boxes(), min_size=1, max_size=10, unique=True),
     hidden=st.lists(boxes(), min_size=1, max_size=7, unique=True),
     small=st.dictionaries(boxes(), st.integers(0, 3), max_size=3),
+    truth=st.sampled_from(["not known", "known", "wrong"]),
 )
 def test_only_what_another_program_finds_wide_is_shown_to_be_and_nearly_all_of_it(
-    people, shown, hidden, small
+    people, shown, hidden, small, truth
 ):
     published = {cell: int(np.array(people) @ inside(cell)) for cell in [*shown, box()]}
     limits = {cell: int(np.array(people) @ inside(cell)) + more for cell, more in small.items()}
     limits = {cell: most for cell, most in limits.items() if cell not in published}
     secret = [cell for cell in hidden if cell not in published]
-    found = shown_wide(published, secret, people, limits)
+    held = {"not known": None, "known": people, "wrong": [2 * many for many in people]}[truth]
+    found = shown_wide(published, secret, people, limits, held=held)
     expected = np.array([apart(*bounds(published, cell, limits=limits)) >= 3 for cell in secret], dtype=bool)
     assert not (found & ~expected).any()
     # Codes are taken from other people: all can be reached where half of the joint codes occur.
@@ -48,19 +54,22 @@ def test_only_what_another_program_finds_wide_is_shown_to_be_and_nearly_all_of_i
         assert found.tolist() == expected.tolist()
 
 
-def test_codes_that_nobody_has_are_taken_in_where_they_are_needed():
+@pytest.mark.parametrize("known", [False, True])
+def test_codes_that_nobody_has_are_taken_in_where_they_are_needed(known):
     # The only two who there are differ in everything: without others nothing could move.
     people = [0] * 18
     people[0], people[17] = 8, 8
-    published = {box(): 16, box(age=1): 8, box(sex=1): 8}
-    assert shown_wide(published, [box(age=1, sex=1)], people).tolist() == [True]
+    published, held = {box(): 16, box(age=1): 8, box(sex=1): 8}, people if known else None
+    assert shown_wide(published, [box(age=1, sex=1)], people, held=held).tolist() == [True]
 
 
-def test_what_a_published_zero_forbids_stays_forbidden():
+@pytest.mark.parametrize("known", [False, True])
+def test_what_a_published_zero_forbids_stays_forbidden(known):
     people = [0] * 18
     people[0], people[17] = 8, 8
     published = {box(): 16, box(age=1): 8, box(sex=1): 8, box(age=1, sex=2): 0}
-    assert shown_wide(published, [box(age=1, sex=1)], people).tolist() == [False]
+    held = people if known else None
+    assert shown_wide(published, [box(age=1, sex=1)], people, held=held).tolist() == [False]
 
 
 def test_what_is_known_not_to_be_empty_bounds_what_is_beside_it():
@@ -68,13 +77,15 @@ def test_what_is_known_not_to_be_empty_bounds_what_is_beside_it():
     people[0], people[3], people[6], people[9] = 2, 1, 1, 6
     published = {box(): 10, box(age=1): 3}
     secret = [box(age=1, sex=1), box(age=1, sex=2)]
-    assert shown_wide(published, secret, people, width=2, floor=0).all()
-    assert not shown_wide(published, secret, people, width=2, floor=1).any()
+    for held in (None, people):
+        assert shown_wide(published, secret, people, width=2, floor=0, held=held).all()
+        assert not shown_wide(published, secret, people, width=2, floor=1, held=held).any()
 
 
 def test_without_time_nothing_is_shown():
     published = {box(): 30}
-    assert not shown_wide(published, [box(age=1)], [1] * 18, seconds=0.0).any()
+    for held in (None, [1] * 18):
+        assert not shown_wide(published, [box(age=1)], [1] * 18, seconds=0.0, held=held).any()
 
 
 def test_a_history_is_proved_over_all_variables_where_few_do_not_settle_it():

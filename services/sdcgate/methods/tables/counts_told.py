@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.counts_beside_sums import CountBounds, Required, close_counts, count_bounds
 from sdcgate.methods.tables.joint_history import AuditedBox, Standing, terms_of
 from sdcgate.methods.tables.joint_reduction import everything_of
-from sdcgate.methods.tables.joint_sums import PART, ROOM, Amounts, MeasureBoxes, counts_beside
+from sdcgate.methods.tables.joint_sums import PART, ROOM, Amounts, MeasureBoxes, Measured, counts_beside
 from sdcgate.methods.tables.joint_system import JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
 
@@ -19,6 +20,7 @@ def counts_told(
     full: Mapping[str, int],
     required: tuple[int, int],
     deadline: Deadline,
+    measured: Measured | None = None,
 ) -> list[AuditedBox]:
     """The uncounted boxes that are refuted, with the arithmetic, and those that are unproved.
 
@@ -31,16 +33,18 @@ def counts_told(
         required: least distance of two values that each count must be able to have, and what everybody
             knows it to be at least.
         deadline: what is not settled by then is unproved.
+        measured: what people have of the measure in truth, by these variables; None where it is not known.
     """
     if not (boxes.uncounted and boxes.published):
         return []
     found = counts_beside(boxes, bounds, full)
     wanted = Required(*required, found.record)
-    system = _system(found, full, apart=False)
+    held = None if measured is None else found.held(measured)
+    system = _system(found, full, held, apart=False)
     close = close_counts(system, wanted, deadline, everything_of(system))
     left, told = close.unproved, []
     if close.narrow.any():
-        system = _system(found, full, apart=True)
+        system = _system(found, full, held, apart=True)
         exact = count_bounds(system, wanted, deadline, close.narrow)
         left = left | exact.unproved
         told = _refuted(found, system, exact, wanted, full)
@@ -48,7 +52,7 @@ def counts_told(
     return [*told, *(AuditedBox(box, Standing.UNPROVED, frozenset(full)) for box in unproved)]
 
 
-def _system(found: Amounts, full: Mapping[str, int], apart: bool) -> JointSystem:
+def _system(found: Amounts, full: Mapping[str, int], held: Held | None, apart: bool) -> JointSystem:
     """All that is known; `apart`: with empty boxes as rows, so that what they tell is seen."""
     told_apart = found.published.keys() if apart else frozenset[Box]()
     return joint_system(
@@ -58,6 +62,7 @@ def _system(found: Amounts, full: Mapping[str, int], apart: bool) -> JointSystem
         found.full,
         told_apart,
         ROOM,
+        held=held,
         combined=found.combined,
     )
 

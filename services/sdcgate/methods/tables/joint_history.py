@@ -13,13 +13,13 @@ import numpy as np
 
 from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.combinations import Combinations
+from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
 from sdcgate.methods.tables.joint_search import JointIntervals
-from sdcgate.methods.tables.joint_sums import PART, PARTS, ROOM, Amounts, as_array, of_all_parts
+from sdcgate.methods.tables.joint_sums import PART, PARTS, ROOM, Amounts, Measured, as_array, of_all_parts
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, joint_system
 from sdcgate.methods.tables.joint_witnesses import Everything, wide_over_everything
 from sdcgate.methods.tables.solver import Deadline
@@ -85,6 +85,8 @@ class _Looked:
     room: float = 0.0
     limits: Mapping[Box, float] = field(default_factory=dict, repr=False)
     combined: Sequence[CombinedSum] = field(default=(), repr=False)
+    held: Callable[[Variables], Held | None] = field(default=lambda _: None, repr=False)
+    """What people have in truth by joint codes of variables, where it is known."""
 
     def system(self, secrets: Sequence[Box], apart: bool = False) -> JointSystem:
         """The system of some secrets; `apart`: with empty boxes as rows, so that what they tell is seen."""
@@ -97,7 +99,8 @@ class _Looked:
             told_apart,
             self.room,
             self.limits,
-            combined=self.combined,
+            self.held(self.domain),
+            self.combined,
         )
 
     def widths(self, secrets: Sequence[Box]) -> float | FloatArray:
@@ -127,6 +130,7 @@ def audit_history(
     deadline: Deadline,
     units: bool = False,
     occurring: Occurring | None = None,
+    held: Callable[[Variables], Held | None] = lambda _: None,
 ) -> list[AuditedBox]:
     """What stands of each box whose count was withheld and never left.
 
@@ -139,13 +143,14 @@ def audit_history(
         deadline: what is not settled by then is unproved.
         units: look at units, which add up over these boxes, rather than at records.
         occurring: which joint codes of variables people have; nothing is looked at over all of them without.
+        held: what they have in truth by joint codes of variables, where it is known, to begin with.
     """
     secrets = boxes.secrets_within(set(full), units)
 
     def looked(domain: Variables) -> _Looked:
         published, within = boxes.within(domain, units), boxes.secrets_within(domain, units)
         limits, combined = boxes.limits_within(domain), boxes.combined_within(domain)
-        return _Looked(domain, full, published, within, width, floor, 0.0, limits, combined)
+        return _Looked(domain, full, published, within, width, floor, 0.0, limits, combined, held)
 
     firsts = {variables_of(box) for box in secrets}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
@@ -162,6 +167,7 @@ def audit_sums(
     most_atoms: int,
     deadline: Deadline,
     occurring: Occurring | None = None,
+    measured: Callable[[Variables], Measured | None] = lambda _: None,
 ) -> list[AuditedBox]:
     """What stands of each box of which a measure's sum was withheld and never left, its bounds as sums.
 
@@ -175,16 +181,27 @@ def audit_sums(
         most_atoms: joint codes that are looked at together; each has three parts.
         deadline: what is not settled by then is unproved.
         occurring: which joint codes of variables people have; nothing is looked at over all of them without.
+        measured: what they have of the measure in truth by joint codes of variables, where it is known.
     """
     found: dict[Variables, Amounts] = {}
 
     def looked(domain: Variables) -> _Looked:
         found[domain] = parts(domain)
         within = found[domain]
-        names = (domain - {having}) | {PART}
-        secrets, together = within.secrets, within.combined
+
+        def held(variables: Variables) -> Held | None:
+            truth = measured(variables - {PART})
+            return None if truth is None else within.held(truth)
+
         return _Looked(
-            names, within.full, within.published, secrets, within.widths, room=ROOM, combined=together
+            (domain - {having}) | {PART},
+            within.full,
+            within.published,
+            within.secrets,
+            within.widths,
+            room=ROOM,
+            combined=within.combined,
+            held=held,
         )
 
     firsts = {variables_of(box) | {having} for box in boxes.secrets_within(set(full))}
@@ -251,12 +268,17 @@ def _over_everything(
         return {}
     everything = look.everything(unsettled)
     names = frozenset[str]().union(*map(variables_of, (*look.published, *look.limits, *look.secrets)))
-    combinations = occurring(tuple(sorted(names - {PART})))
-    if PART in names:
-        combinations = combinations.with_codes(PART, PARTS)
+    held = look.held(names)
+    if held is not None:
+        combinations = held.combinations
+    else:
+        combinations = occurring(tuple(sorted(names - {PART})))
+        if PART in names:
+            combinations = combinations.with_codes(PART, PARTS)
     # Other quantities need time as well. The draws are for columns that may help, the same in every audit.
     half, rng = Deadline(deadline.left() / 2), np.random.default_rng(0)
-    wide = wide_over_everything(everything, combinations, rng, half)
+    amounts = None if held is None else held.amounts
+    wide = wide_over_everything(everything, combinations, rng, half, amounts)
     proved = [box for box, shown in zip(unsettled, wide, strict=True) if shown]
     return {box: AuditedBox(box, Standing.PROVED, look.domain) for box in proved}
 

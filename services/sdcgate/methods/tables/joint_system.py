@@ -348,8 +348,3 @@ def first_alike(rows: IntArray, atoms: IntArray, count: int) -> IntArray:
 
     numbers = np.arange(1, int(rows.max(initial=-1)) + 2, dtype=np.uint64)
     return first_of_same(rows, atoms, finalised(numbers * GAMMA), count)
-
-
-def one_of_each(rows: IntArray, atoms: IntArray, count: int) -> BoolArray:
-    """The first of all atoms that lie in the same rows, and none of those in no row; flags (count,)."""
-    return np.asarray(first_alike(rows, atoms, count) == np.arange(count))

@@ -16,9 +16,17 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.tables.boxes import Box, bits
 from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.directions import directions
-from sdcgate.methods.tables.joint_reduction import Subtracted, subtracted
+from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
+from sdcgate.methods.tables.joint_reduction import Subtracted, everything_of, subtracted
 from sdcgate.methods.tables.joint_search import rows_of
-from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, Sums, distance, one_of_each
+from sdcgate.methods.tables.joint_system import (
+    TOLERANCE,
+    JointSystem,
+    Sums,
+    distance,
+    first_alike,
+    summed,
+)
 from sdcgate.methods.tables.solver import Deadline, Program
 
 MOST_ENTRIES = 20_000_000
@@ -33,6 +41,8 @@ FEW = 10
 MOVED, CHANGED = 60, 40_000
 """Combinations tried as columns in a round: for each secret that is left, and beside."""
 MOST_NEW = 4_000
+PRICED = 20
+"""Secrets, of those that are narrow within some combinations, of which it is asked why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +65,11 @@ class Everything:
 
 
 def wide_over_everything(
-    known: Everything, occurring: Combinations, rng: np.random.Generator, deadline: Deadline
+    known: Everything,
+    occurring: Combinations,
+    rng: np.random.Generator,
+    deadline: Deadline,
+    held: FloatArray | None = None,
 ) -> BoolArray:
     """Secrets of which two complete tables show that they can be two values a width apart; (secrets,).
 
@@ -64,20 +78,25 @@ def wide_over_everything(
         occurring: the combinations that people have. Boxes may restrict these variables only.
         rng: draws the further combinations that are tried.
         deadline: what is not shown by then is not.
+        held: what has each of the combinations in truth, shape (combinations,), where it is known: with it
+            these are searched first.
     """
     search = _Search(known, deadline)
-    pool = search.possible(occurring)
+    pool, held = search.beginning(occurring, held)
     idle = 0
     for turn in range(ROUNDS):
-        system = search.system(pool)
+        system = search.system(pool, held)
         before = np.count_nonzero(search.open)
         if system is None or not before or deadline.over:
             break
-        prices = search.sweep(system, turn)
+        prices = search.sweep(system, turn) if held is None else search.settle(system.original, rng)
         if not prices:
             break
         own = pool.of(system.columns)
         pool = search.priced(own, prices, rng)
+        if system.original.held is not None:
+            held = np.zeros(len(pool.codes))
+            held[: len(own.codes)] = system.original.held[: len(own.codes)]
         nothing = np.count_nonzero(search.open) == before and len(pool.codes) == len(own.codes)
         idle = idle + 1 if nothing else 0
         if idle == IDLE:
@@ -113,41 +132,92 @@ class _Search:
         self._hidden = [*known.secrets, *known.withheld]
         self._lowest = np.full(len(known.secrets), np.inf)
         self._highest = np.full(len(known.secrets), -np.inf)
+        self._shown_wide = np.zeros(len(known.secrets), dtype=np.bool_)
 
     @property
     def open(self) -> BoolArray:
         """Secrets that have not been seen far enough apart, shape (secrets,)."""
         apart = distance(self._lowest, self._highest, self._known.room == 0.0)
-        close: BoolArray = apart < self._known.widths
+        close: BoolArray = (apart < self._known.widths) & ~self._shown_wide
         return close
+
+    def beginning(
+        self, pool: Combinations, held: FloatArray | None
+    ) -> tuple[Combinations, FloatArray | None]:
+        """The possible ones of some combinations, and what has each of these."""
+        codes, place = np.unique(pool.codes, axis=0, return_inverse=True)
+        amounts = (
+            None if held is None else np.bincount(place.reshape(-1), held, len(codes)).astype(np.float64)
+        )
+        pool = replace(pool, codes=codes)
+        possible = self._possible(pool)
+        return pool.of(possible), None if amounts is None else amounts[possible]
 
     def possible(self, pool: Combinations) -> Combinations:
         """Those that no published zero empties, each once."""
         pool = pool.of(np.unique(pool.codes, axis=0, return_index=True)[1])
+        return pool.of(self._possible(pool))
+
+    def _possible(self, pool: Combinations) -> BoolArray:
+        """Which of some combinations no published zero empties, shape (combinations,)."""
         empty = np.zeros(len(pool.codes), dtype=np.bool_)
         for box in self._empty:
             empty |= pool.inside(box)
-        return pool.of(~empty)
+        return ~empty
 
-    def system(self, pool: Combinations) -> _System | None:
-        """The program over some combinations; None where it is too large."""
+    def system(self, pool: Combinations, held: FloatArray | None = None) -> _System | None:
+        """The program over some combinations; None where it is too large. `held` is what has each."""
         rows, columns = pool.entries([*self._shown, *self._hidden])
         if len(rows) > MOST_ENTRIES:
             return None
-        chosen = one_of_each(rows, columns, len(pool.codes))
+        first = first_alike(rows, columns, len(pool.codes))
+        chosen = first == np.arange(len(first))
         kept, place = chosen[columns], np.cumsum(chosen) - 1
         rows, columns, size = rows[kept], place[columns[kept]], int(chosen.sum())
         shown, lacking = rows < len(self._shown), np.arange(len(self._known.limits))
-        first = len(self._shown) - len(lacking)
+        first_limit = len(self._shown) - len(lacking)
         # What a limited box lacks of the most that it may have is an amount by itself.
         sums = Sums(
-            np.concatenate([rows[shown], first + lacking]),
+            np.concatenate([rows[shown], first_limit + lacking]),
             np.concatenate([columns[shown], size + lacking]),
             (len(self._shown), size + len(lacking)),
         )
         hidden = Sums(rows[~shown] - len(self._shown), columns[~shown], (len(self._hidden), sums.shape[1]))
-        original = JointSystem(tuple(self._shown), self._amounts, sums, hidden, self._known.room)
+        people = None
+        if held is not None:
+            people = summed(held, np.where(first < 0, -1, place[first]), size)
+            limited = rows[shown] >= first_limit
+            inside = np.bincount(
+                rows[shown][limited] - first_limit, people[columns[shown][limited]], len(lacking)
+            )
+            people = np.concatenate([people, self._amounts[first_limit:] - inside])
+        original = JointSystem(tuple(self._shown), self._amounts, sums, hidden, self._known.room, held=people)
         return _System(subtracted(original), np.flatnonzero(chosen), original)
+
+    def settle(self, system: JointSystem, rng: np.random.Generator) -> list[_Prices]:
+        """Note which secrets are wide though nobody has other combinations; the prices by which some are not.
+
+        It begins with what is true.
+        """
+        others = np.zeros(len(self._known.withheld))
+        asked = np.concatenate([self.open, others > 0])
+        widths = np.concatenate([self._known.widths, others])
+        floors = np.full(len(asked), float(self._known.floor))
+        question = replace(everything_of(system), asked=asked)
+        found = joint_bounds(system, widths, floors, self._deadline, question)
+        wide = asked & ~(found.narrow | found.unproved | found.supposed)
+        self._shown_wide |= wide[: len(self.open)]
+        narrow = np.flatnonzero(found.narrow)
+        if not len(narrow):
+            return []
+        few = np.zeros_like(asked)
+        few[rng.permutation(narrow)[:PRICED]] = True
+        told = joint_intervals(system, widths, floors, self._deadline, few)
+        return [
+            _Prices(sign * (np.arange(len(asked)) == secret), prices)
+            for secret, both in told.used.items()
+            for sign, prices in zip((1.0, -1.0), both, strict=True)
+        ]
 
     def sweep(self, system: _System, turn: int) -> list[_Prices]:
         """Move what is open, up and down; the prices of each time. None where a program failed.
