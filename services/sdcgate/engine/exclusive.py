@@ -8,6 +8,7 @@ everybody knows it of some the steward may declare (`exclusive`); only then it t
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 
@@ -72,7 +73,9 @@ def declared_exclusive(
     """The codes of each declared group that do exclude each other; of others it is said how many have two."""
     found = []
     for position, group in enumerate(descriptor.exclusive):
-        if any(one.code not in _finest(code_lists, one.variable) for one in group.codes):
+        variables = [one.variable for one in group.codes]
+        known = all(one.code in _finest(code_lists, one.variable) for one in group.codes)
+        if not known or len({*variables}) < len(variables):
             continue  # a problem of `check_exclusive`
         nodes = [(one.variable, code_lists[one.variable][0].positions[one.code]) for one in group.codes]
         for one, other in combinations(nodes, 2):
@@ -87,23 +90,36 @@ def declared_exclusive(
 
 
 def exclusive_groups(
-    columns: Mapping[str, Codes], missing: Mapping[str, int], declared: Sequence[Sequence[Node]] = ()
+    columns: Mapping[str, Codes],
+    missing: Mapping[str, int],
+    declared: Sequence[Sequence[Node]] = (),
+    decided_by: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Codes]:
     """One column for each group of variables of which two codes each never occur together.
 
-    `columns` are positions of finest codes, a value a record, `missing` the position of each variable's
-    `_U`. Only variables of which two codes occur beside `_U` are looked at; each is in one group at most,
-    in that where it is the least by chance. Codes that are `declared` to exclude each other stay together.
+    Args:
+        columns: positions of finest codes, a value a record.
+        missing: the position of each variable's `_U`. Beside declared ones only variables of which two
+            codes occur beside it are looked at; each is in one group at most, in that where it is the least
+            by chance.
+        declared: codes that exclude each other as everybody knows: they stay together.
+        decided_by: by which other variable variables are decided. The column of a declared group tells that
+            one as well, or it would not be what decides them.
     """
     nodes = [node for name, codes in columns.items() for node in _yes_and_no(name, codes, missing[name])]
+    known = {node for group in declared for node in group}
+    nodes += sorted(known.difference(nodes))
     apart = _apart(columns, nodes)
     groups, taken = {}, set[str]()
     each = sorted(apart, key=lambda one: (-max(apart[one].values()), one))
     for first in (*declared, *([node] for node in each)):
-        names = sorted(name for name, _ in _clique(first, apart, taken))
+        clique = _clique(first, apart, taken)
+        names = sorted(name for name, _ in clique)
         if len(names) > 1:
             taken.update(names)
-            groups[f"{EXCLUSIVE_PREFIX}{'+'.join(names)}"] = _together([columns[name] for name in names])
+            told = {decided_by.get(name, name) for name, _ in clique} if known.intersection(clique) else names
+            of_all = [columns[name] for name in sorted({*names, *told})]
+            groups[f"{EXCLUSIVE_PREFIX}{'+'.join(names)}"] = _together(of_all)
     return groups
 
 

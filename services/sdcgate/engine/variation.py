@@ -53,7 +53,9 @@ def variation_of(
     }
     sizes = {name: len(code_lists[name][0].codes) for name in finest}
     declared = declared_exclusive(descriptor, code_lists, finest, complain)
-    groups = exclusive_groups(finest, {name: size - 1 for name, size in sizes.items()}, declared)
+    missing = {name: size - 1 for name, size in sizes.items()}
+    decided_by = {name: one for name, (one, _) in dependencies(finest, sizes).items()} if declared else {}
+    groups = exclusive_groups(finest, missing, declared, decided_by)
     sizes |= {name: int(codes.max()) + 1 for name, codes in groups.items()}
     decided = dependencies({**finest, **groups}, sizes)
     deciding = {one for one, _ in decided.values()}

@@ -332,7 +332,9 @@ class Attempt:
     def _problem(self, known: Mapping[str, BoolArray]) -> Problem:
         """What is to be protected, and what an intruder knows of it."""
         sums = {q.quantity: self.known.of(q.quantity).released_sums(q.table) for q in reversed(self.new)}
-        seen = {quantity: cells | self.empty for quantity, cells in known.items()}
+        # Who knows which codes go together knows of these, too, whatever the table shows.
+        nobody = self.empty | [box == NOBODY for box in self.new[0].boxes]
+        seen = {quantity: cells | nobody for quantity, cells in known.items()}
         axes = self.computed.axes
         kind = CostKind[self.plan.policy.protection_costs.upper()]
         own = cell_costs(kind, axes, self.facts, self.unsafe | self.before)

@@ -109,7 +109,7 @@ class Judge:
         findings = [*judgement.findings, *group_disclosing_filters(plan, computed.table, computed.unfiltered)]
         watcher().judged(plan.dataset.name, judgement.risk)
         group = facts.records if computed.unfiltered.units is None else computed.unfiltered.units
-        empty = empty_codes(computed.table.axes, group)
+        empty = empty_codes(computed.table.axes, group, facts.structural_zeros)
         pulse()
         if plan.policy.cell_keys is not None:
             noise = Noise.of(plan.policy.cell_keys)
@@ -186,7 +186,7 @@ class Judge:
         """What would be decided about a table as one of an earlier version, by the rules of its cells."""
         table = self._engine.compute(plan.dataset, _cells(plan))
         judgement = self._assess(table.axes, table.facts, cell_rules(applicable(plan)), 0, None, remaining())
-        empty = empty_codes(table.axes, table.facts.records)
+        empty = empty_codes(table.axes, table.facts.records, table.facts.structural_zeros)
         own = Attempt(
             plan,
             table,

@@ -119,10 +119,13 @@ def sum_levels(facts: Facts, findings: Sequence[Finding], prefix: str = "") -> t
     return upper, lower
 
 
-def empty_codes(axes: tuple[Axis, ...], counts: IntArray) -> BoolArray:
+def empty_codes(
+    axes: tuple[Axis, ...], counts: IntArray, structural_zeros: BoolArray | None = None
+) -> BoolArray:
     """Cells of codes that nobody in the table has: they stay zeros that everybody sees, shape (cells,).
 
-    That nobody has a sensitive code tells something of everybody; that nobody's is missing does not.
+    That nobody has a sensitive code tells something of everybody; that nobody's is missing does not, nor that
+    nobody has codes that exclude each other (`structural_zeros`).
     """
     shape = shape_of(axes)
     counts = counts.reshape(shape)
@@ -133,7 +136,7 @@ def empty_codes(axes: tuple[Axis, ...], counts: IntArray) -> BoolArray:
         if axis_here.sensitive:
             nobody &= np.array([code == MISSING for code in axis_here.codes])
         empty |= nobody.reshape([-1 if axis == position else 1 for axis in range(len(axes))])
-    return empty.reshape(-1)
+    return empty.reshape(-1) if structural_zeros is None else empty.reshape(-1) | structural_zeros
 
 
 def protect(

@@ -160,6 +160,13 @@ def test_records_that_have_two_of_them_are_counted(tmp_path):
     assert found == ["exclusive[0].codes: good and poor do not exclude each other: 2 records have both codes"]
 
 
+def test_a_variable_that_is_named_twice_is_told_of_once(tmp_path):
+    twice = [{"codes": [{"variable": "good", "code": "y"}, {"variable": "good", "code": "y"}]}]
+    assert problems(tmp_path, twice) == [
+        "exclusive[0].codes[1].variable: 'good' is named already: it excludes others by one of its codes"
+    ]
+
+
 def test_variables_of_more_codes_are_none_of_yes_and_no(tmp_path):
     (tmp_path / "towns.csv").write_text(
         "town,mill\n" + "\n".join(f"t{n % 3},{'yn'[n % 2]}" for n in range(60))

@@ -88,6 +88,18 @@ def test_without_time_nothing_is_shown():
         assert not shown_wide(published, [box(age=1)], [1] * 18, seconds=0.0, held=held).any()
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_of_codes_that_lie_in_no_box_nothing_is_shown(known):
+    people = [0] * 18
+    people[0] = 4
+    held = people if known else None
+    assert shown_wide({}, [box(age=2)], people, held=held).tolist() == [False]
+    assert shown_wide({box(): 0}, [box(age=2)], people, held=held).tolist() == [False]
+    assert shown_wide({box(): 4}, [box(age=2)], [0] * 18, held=[0] * 18 if known else None).tolist() == [
+        False
+    ]
+
+
 def test_a_history_is_proved_over_all_variables_where_few_do_not_settle_it():
     people = [2] * 18
     published = {

@@ -87,7 +87,7 @@ def wide_over_everything(
     for turn in range(ROUNDS):
         system = search.system(pool, held)
         before = np.count_nonzero(search.open)
-        if system is None or not before or deadline.over:
+        if system is None or not len(system.columns) or not before or deadline.over:
             break
         prices = search.sweep(system, turn) if held is None else search.settle(system.original, rng)
         if not prices:
@@ -199,9 +199,13 @@ class _Search:
 
         It begins with what is true.
         """
-        others = np.zeros(len(self._known.withheld))
-        asked = np.concatenate([self.open, others > 0])
-        widths = np.concatenate([self._known.widths, others])
+        others = len(self._known.withheld)
+        asked = np.append(self.open, np.zeros(others, dtype=np.bool_))
+        widths = np.append(self._known.widths, np.zeros(others))
+        somebody = np.bincount(system.secret.rows, minlength=len(asked)) > 0
+        if self._known.floor > 0 and not somebody.all():
+            # Nobody can be in a box that everybody knows not to be empty.
+            return []
         floors = np.full(len(asked), float(self._known.floor))
         question = replace(everything_of(system), asked=asked)
         found = joint_bounds(system, widths, floors, self._deadline, question)
