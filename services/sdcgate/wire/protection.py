@@ -198,6 +198,10 @@ def _problem(
     )
     if known is None or absent is None or known_sums is None or _told(problems, path):
         return None
+    if facts.structural_zeros is not None:
+        # That nobody can be in a cell everybody knows.
+        known = known | facts.structural_zeros
+        known_measures = None if known_measures is None else known_measures | facts.structural_zeros
     upper, lower = levels or (None, None)
     if not given.counted:
         # What nobody gave stands still, so that only sums have to be protected.

@@ -68,6 +68,20 @@ def test_a_proved_pattern_passes_the_audit(stub):
     assert stub.AuditTable(request).proof == pb.PROOF_PROVED
 
 
+@pytest.mark.parametrize(
+    ("impossible", "proof"), [([], pb.PROOF_PROVED), ([0], pb.PROOF_REFUTED)], ids=["anybody", "nobody"]
+)
+def test_a_cell_that_nobody_can_be_in_hides_no_other(stub, impossible, proof):
+    flags = tuple(Axis(name, name, ("y", "n", "_T"), (2, 2, -1)) for name in ("good", "poor"))
+    counts, nothing = np.array([0, 20, 20, 30, 40, 70, 30, 60, 90]), np.zeros(9, dtype=np.bool_)
+    facts = Facts(units=counts, records=counts, structural_zeros=np.isin(np.arange(9), impossible))
+    changes = {"axes": flags, "facts": facts, "zeros_withheld": True, "known": nothing, "absent": nothing}
+    problem = problem_to_message(replace(PROBLEM, **changes))
+    answer = stub.AuditTable(pb.AuditTableRequest(problem=problem, withheld=[0, 1, 3, 4], time_limit_ms=5000))
+    assert answer.proof == proof
+    assert list(answer.unprotected) == ([0, 1, 3, 4] if impossible else [])
+
+
 def test_a_search_that_the_time_ended_says_so(stub, monkeypatch):
     assert not protected(stub).out_of_time
     seconds_a_look(monkeypatch, 1.0)

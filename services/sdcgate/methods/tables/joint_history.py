@@ -99,7 +99,8 @@ class _Looked:
             told_apart,
             self.room,
             self.limits,
-            self.held(self.domain),
+            # From nothing the arithmetic comes out short; from what is true it wanders.
+            None if apart else self.held(self.domain),
             self.combined,
         )
 
