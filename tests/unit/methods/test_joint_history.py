@@ -4,9 +4,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdcgate.methods.tables import joint_history
 from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
 from sdcgate.methods.tables.joint_history import Standing, audit_history
+from sdcgate.methods.tables.joint_intervals import joint_intervals
 from sdcgate.methods.tables.solver import Deadline
 from three_variables import CODES, FULL, box, boxes, inside
 
@@ -76,6 +78,26 @@ def test_without_time_everything_is_unproved():
 
 def test_a_box_that_left_later_is_withheld_no_more():
     assert audited({box(): 30, box(age=1): 28}, [box(age=1)]) == {}
+
+
+def test_a_refuted_box_is_explained_once_however_many_variables_it_is_looked_at_with(monkeypatch):
+    explained = []
+
+    def counting(system, *rest):
+        explained.append(system.secret.shape[0])
+        return joint_intervals(system, *rest)
+
+    monkeypatch.setattr(joint_history, "joint_intervals", counting)
+    published = {box(): 90, box(age=1): 50, box(age=4): 38, box(sex=1): 40, box(town=1): 30}
+    hidden = [box(age=2), box(age=1, sex=1), box(age=1, town=1)]
+    found = audited(published, hidden, most=4)
+    assert found[box(age=2)].standing is Standing.REFUTED
+    assert found[box(age=2)].variables == {"age"}
+    assert {found[one].variables for one in hidden[1:]} == {
+        frozenset({"age", "sex"}),
+        frozenset({"age", "town"}),
+    }
+    assert explained == [1]
 
 
 def test_units_are_looked_at_where_they_are_asked_for():

@@ -247,7 +247,8 @@ def _standings(
         told = [
             AuditedBox(box, _standing(found, place, closed), look.domain) for place, box in enumerate(secrets)
         ]
-        refuted = [audited.box for audited in told if audited.standing is Standing.REFUTED]
+        explained = {box for box, audited in standing.items() if audited.above or audited.below}
+        refuted = [one.box for one in told if one.standing is Standing.REFUTED and one.box not in explained]
         if refuted:
             system = look.system(refuted, apart=True)
             again = joint_intervals(system, look.widths(refuted), look.floor, deadline)
