@@ -78,8 +78,8 @@ def wide_over_everything(
         occurring: the combinations that people have. Boxes may restrict these variables only.
         rng: draws the further combinations that are tried.
         deadline: what is not shown by then is not.
-        held: what has each of the combinations in truth, shape (combinations,), where it is known: with it
-            these are searched first.
+        held: what has each of the combinations in truth, shape (combinations,), where it is known: a search
+            begins with it then, and tells secrets one by one; else all are moved at once.
     """
     search = _Search(known, deadline)
     pool, held = search.beginning(occurring, held)
@@ -95,6 +95,7 @@ def wide_over_everything(
         own = pool.of(system.columns)
         pool = search.priced(own, prices, rng)
         if system.original.held is not None:
+            # Of its columns the combinations come first; of those that are new nobody has any.
             held = np.zeros(len(pool.codes))
             held[: len(own.codes)] = system.original.held[: len(own.codes)]
         nothing = np.count_nonzero(search.open) == before and len(pool.codes) == len(own.codes)
