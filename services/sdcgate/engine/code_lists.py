@@ -62,6 +62,11 @@ class LevelCodes:
         """Positions of the codes to which a mask's finest codes belong; -1 has all of these."""
         return list(map(int, np.unique(self._places[bits(mask, len(self.members))])))
 
+    @property
+    def valid(self) -> Mapping[str, int]:
+        """Positions of the codes, the one that means missing not among them."""
+        return {code: position for code, position in self.positions.items() if code != self.codes[-1]}
+
     def mask_of_codes(self, positions: Iterable[int]) -> int:
         """The mask of several codes together."""
         chosen = np.zeros(len(self.codes), dtype=np.bool_)

@@ -16,7 +16,6 @@ from sdcgate.engine.code_lists import LevelCodes, quoted
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX
 from sdcgate.engine.dependencies import Codes
 from sdcgate.engine.descriptor import Descriptor, DescriptorProblem
-from sdcgate.methods.cells import MISSING
 
 FEWEST = 2
 """Codes that exclude each other, and codes of a yes-or-no variable."""
@@ -41,7 +40,7 @@ def check_exclusive(
         if len(group.codes) < FEWEST:
             found.append(DescriptorProblem(path, "name two codes at least, each of another variable"))
         for place, one in enumerate(group.codes):
-            codes = _finest(code_lists, one.variable)
+            codes = [*code_lists[one.variable][0].valid] if one.variable in code_lists else []
             wrong, where = "", "variable"
             if one.variable not in names:
                 wrong = f"{one.variable!r} is no variable; they are {quoted(sorted(names))}"
@@ -57,13 +56,6 @@ def check_exclusive(
     return found
 
 
-def _finest(code_lists: Mapping[str, tuple[LevelCodes, ...]], variable: str) -> list[str]:
-    """The finest codes of a variable but missing; none where they are not known."""
-    return (
-        [code for code in code_lists[variable][0].codes if code != MISSING] if variable in code_lists else []
-    )
-
-
 def declared_exclusive(
     descriptor: Descriptor,
     code_lists: Mapping[str, tuple[LevelCodes, ...]],
@@ -73,11 +65,11 @@ def declared_exclusive(
     """The codes of each declared group that do exclude each other; of others it is said how many have two."""
     found = []
     for position, group in enumerate(descriptor.exclusive):
-        variables = [one.variable for one in group.codes]
-        known = all(one.code in _finest(code_lists, one.variable) for one in group.codes)
-        if not known or len({*variables}) < len(variables):
+        finest = {one.variable: code_lists[one.variable][0] for one in group.codes if one.variable in columns}
+        known = all(one.variable in finest and one.code in finest[one.variable].valid for one in group.codes)
+        if not known or len(finest) < len(group.codes):
             continue  # a problem of `check_exclusive`
-        nodes = [(one.variable, code_lists[one.variable][0].positions[one.code]) for one in group.codes]
+        nodes = [(one.variable, finest[one.variable].positions[one.code]) for one in group.codes]
         for one, other in combinations(nodes, 2):
             both = int(np.count_nonzero((columns[one[0]] == one[1]) & (columns[other[0]] == other[1])))
             if both:

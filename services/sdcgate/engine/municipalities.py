@@ -33,7 +33,7 @@ def check_municipalities(
             if code.variable not in regional:
                 message = f"{code.variable!r} is no variable that is declared regional"
                 found.append(DescriptorProblem(f"{where}.variable", message))
-            elif code.variable in code_lists and code.code not in _finest(code_lists, code.variable):
+            elif code.variable in code_lists and code.code not in code_lists[code.variable][0].valid:
                 message = f"is no code of the finest level of {code.variable}"
                 found.append(DescriptorProblem(f"{where}.code", message))
         if len(found) > _SHOWN:
@@ -66,9 +66,3 @@ def municipality_arrays(
 
 def _variables(places: tuple[Municipality, ...]) -> list[str]:
     return sorted({code.variable for place in places for code in place.codes})
-
-
-def _finest(code_lists: Mapping[str, tuple[LevelCodes, ...]], variable: str) -> Mapping[str, int]:
-    """Positions of the finest level's codes, the one that means missing not among them."""
-    level = code_lists[variable][0]
-    return {code: position for code, position in level.positions.items() if code != level.codes[-1]}

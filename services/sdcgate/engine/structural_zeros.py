@@ -10,6 +10,7 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Condition
+from sdcgate.engine.table_plan import allowed_masks
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, shape_of
 
 
@@ -23,32 +24,21 @@ def structural_zeros(
     declared = dataset.descriptor.exclusive
     if not declared:
         return None
-    conditions, shape = _conditions(dataset, filters), shape_of(axes)
+    allowed, shape = allowed_masks(dataset, filters), shape_of(axes)
     found = np.zeros(shape, dtype=np.bool_)
     for group in declared:
         taken = np.zeros(shape, dtype=np.int64)
         for one in group.codes:
-            taken += _takes(
-                dataset, axes, conditions, one.variable, dataset.mask(one.variable, "", [one.code])
-            )
+            taken += _takes(dataset, axes, allowed, one.variable, dataset.mask(one.variable, "", [one.code]))
         found |= taken > 1
     return found.reshape(-1)
 
 
-def _conditions(dataset: Dataset, filters: Sequence[Condition]) -> dict[str, int]:
-    """What all conditions leave of each variable that they are on."""
-    found: dict[str, int] = {}
-    for one in filters:
-        mask = dataset.mask(one.variable, one.level, one.codes)
-        found[one.variable] = found.get(one.variable, mask) & mask
-    return found
-
-
 def _takes(
-    dataset: Dataset, axes: tuple[Axis, ...], conditions: Mapping[str, int], variable: str, code: int
+    dataset: Dataset, axes: tuple[Axis, ...], allowed: Mapping[str, int], variable: str, code: int
 ) -> BoolArray:
     """Cells that leave a variable one code, to be broadcast over the axes."""
-    condition = conditions.get(variable, dataset.full_mask(variable))
+    condition = allowed.get(variable, dataset.full_mask(variable))
     for place, axis in enumerate(axes):
         if axis.variable == variable:
             level = dataset.level(variable, axis.level)

@@ -51,12 +51,18 @@ def plan_conditions(
     return tuple(sorted(conditions))
 
 
-def plan_table(dataset: Dataset, query: CellQuery) -> TablePlan:
-    """The plan of a table. Raises UnknownName, ValueError for a variable that is a dimension twice."""
+def allowed_masks(dataset: Dataset, filters: Sequence[Condition]) -> dict[str, int]:
+    """The finest codes that all conditions leave of each variable that they are on. Raises UnknownName."""
     allowed: dict[str, int] = {}
-    for condition in query.filters:
+    for condition in filters:
         mask = dataset.mask(condition.variable, condition.level, condition.codes)
         allowed[condition.variable] = allowed.get(condition.variable, mask) & mask
+    return allowed
+
+
+def plan_table(dataset: Dataset, query: CellQuery) -> TablePlan:
+    """The plan of a table. Raises UnknownName, ValueError for a variable that is a dimension twice."""
+    allowed = allowed_masks(dataset, query.filters)
     axes: list[Axis] = []
     columns: list[tuple[str, int]] = []
     kept: list[tuple[int, ...]] = []

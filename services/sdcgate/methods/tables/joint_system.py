@@ -165,7 +165,7 @@ def joint_system(
     people, places = None, None
     if held is not None:
         places = _columns(grid.atoms_of(held.combinations), first, column)
-        people = _with_lacking(summed(held.amounts, places, size), rows, columns, len(exact), limits)
+        people = with_lacking(summed(held.amounts, places, size), rows, columns, len(exact), limits)
     size += len(limits)
     withheld = ~known & (rows < hidden)
     system = JointSystem(
@@ -277,7 +277,7 @@ def summed(amounts: FloatArray, places: IntArray, columns: int) -> FloatArray:
     return np.bincount(places[inside], amounts[inside], columns).astype(np.float64)
 
 
-def _with_lacking(
+def with_lacking(
     amounts: FloatArray, rows: IntArray, columns: IntArray, exact: int, limits: Mapping[Box, float]
 ) -> FloatArray:
     """Amounts of columns, and what limited boxes, the rows after the exact ones, lack of the most."""

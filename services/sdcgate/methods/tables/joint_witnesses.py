@@ -26,6 +26,7 @@ from sdcgate.methods.tables.joint_system import (
     distance,
     first_alike,
     summed,
+    with_lacking,
 )
 from sdcgate.methods.tables.solver import Deadline, Program
 
@@ -82,7 +83,7 @@ def wide_over_everything(
             begins with it then, and tells secrets one by one; else all are moved at once.
     """
     search = _Search(known, deadline)
-    pool, held = search.beginning(occurring, held)
+    pool, held = search.possible(occurring, held)
     idle = 0
     for turn in range(ROUNDS):
         system = search.system(pool, held)
@@ -142,29 +143,17 @@ class _Search:
         close: BoolArray = (apart < self._known.widths) & ~self._shown_wide
         return close
 
-    def beginning(
-        self, pool: Combinations, held: FloatArray | None
+    def possible(
+        self, pool: Combinations, held: FloatArray | None = None
     ) -> tuple[Combinations, FloatArray | None]:
-        """The possible ones of some combinations, and what has each of these."""
+        """Those that no published zero empties, each once, and what has each of these."""
         codes, place = np.unique(pool.codes, axis=0, return_inverse=True)
-        amounts = (
-            None if held is None else np.bincount(place.reshape(-1), held, len(codes)).astype(np.float64)
-        )
-        pool = replace(pool, codes=codes)
-        possible = self._possible(pool)
-        return pool.of(possible), None if amounts is None else amounts[possible]
-
-    def possible(self, pool: Combinations) -> Combinations:
-        """Those that no published zero empties, each once."""
-        pool = pool.of(np.unique(pool.codes, axis=0, return_index=True)[1])
-        return pool.of(self._possible(pool))
-
-    def _possible(self, pool: Combinations) -> BoolArray:
-        """Which of some combinations no published zero empties, shape (combinations,)."""
-        empty = np.zeros(len(pool.codes), dtype=np.bool_)
+        pool, possible = replace(pool, codes=codes), np.ones(len(codes), dtype=np.bool_)
         for box in self._empty:
-            empty |= pool.inside(box)
-        return ~empty
+            possible &= ~pool.inside(box)
+        if held is None:
+            return pool.of(possible), None
+        return pool.of(possible), summed(held, place.reshape(-1), len(codes))[possible]
 
     def system(self, pool: Combinations, held: FloatArray | None = None) -> _System | None:
         """The program over some combinations; None where it is too large. `held` is what has each."""
@@ -187,11 +176,8 @@ class _Search:
         people = None
         if held is not None:
             people = summed(held, np.where(first < 0, -1, place[first]), size)
-            limited = rows[shown] >= first_limit
-            inside = np.bincount(
-                rows[shown][limited] - first_limit, people[columns[shown][limited]], len(lacking)
-            )
-            people = np.concatenate([people, self._amounts[first_limit:] - inside])
+            limits = self._known.limits
+            people = with_lacking(people, rows[shown], columns[shown], first_limit, limits)
         original = JointSystem(tuple(self._shown), self._amounts, sums, hidden, self._known.room, held=people)
         return _System(subtracted(original), np.flatnonzero(chosen), original)
 
@@ -275,7 +261,7 @@ class _Search:
 
     def priced(self, pool: Combinations, prices: Sequence[_Prices], rng: np.random.Generator) -> Combinations:
         """The combinations and more of them, by which secrets may be moved further."""
-        tried = self.possible(self._tried(pool, rng))
+        tried, _ = self.possible(self._tried(pool, rng))
         # What each would add to what a program moved, less what it takes from what is known.
         worth = np.zeros((len(prices), len(tried.codes)))
         for place, box in enumerate(self._shown):
