@@ -12,12 +12,17 @@ FULL = {"region": 0b1111, "sex": 0b111}
 PEOPLE = np.array([[31, 17, 2], [5, 23, 1], [11, 13, 3], [2, 3, 1]])
 
 
-def released(axes: dict[str, tuple[int, ...]], withheld: tuple[int, ...] = (), **fixed: int) -> ReleasedTable:
+def released(
+    axes: dict[str, tuple[int, ...]],
+    withheld: tuple[int, ...] = (),
+    people: np.ndarray = PEOPLE,
+    **fixed: int,
+) -> ReleasedTable:
     """A table of people: masks of the codes on its axes, positions of withheld cells, filters."""
     masks = [axes.get(name, (fixed.get(name, full),)) for name, full in FULL.items()]
     inside = [[[mask >> code & 1 for code in range(full.bit_length())] for mask in each]
               for each, full in zip(masks, FULL.values(), strict=True)]  # fmt: skip
-    counts = np.einsum("ac,bd,cd->ab", *map(np.array, inside), PEOPLE).reshape(-1)
+    counts = np.einsum("ac,bd,cd->ab", *map(np.array, inside), people).reshape(-1)
     states = np.full(len(counts), State.PUBLISHED, dtype=np.int64)
     states[list(withheld)] = State.WITHHELD
     table = BoxTable(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sdcgate.facility.nobody import Nobody
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.released_equations import ReleasedEquations
@@ -13,7 +14,6 @@ from sdcgate.facility.released_ratios import NO_RATIOS, Ratios
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.tables.boxes import Box, BoxTable
 from sdcgate.methods.tables.covering import covered_by_cells
-from sdcgate.methods.tables.empty_boxes import within_empty
 from sdcgate.methods.tables.joint_boxes import EVERYTHING, PERHAPS, SURELY, Counts, JointBoxes
 from sdcgate.methods.tables.joint_sums import Amount
 from sdcgate.methods.tables.noisy_boxes import NoisyTable
@@ -127,6 +127,15 @@ class ReleasedTable:
         cells = zip(self.boxes, self.table.states.tolist(), strict=True)
         return [box for box, state in cells if state == State.WITHHELD]
 
+    def telling_of_nobody(self) -> list[Box]:
+        """Boxes of published cells of which it was told that nobody is in them."""
+        return [box for box, counts in self.published() if counts.told and not counts.records]
+
+    def hiding_nobody(self) -> list[Box]:
+        """Boxes of withheld cells that nobody is in."""
+        cells = zip(self.boxes, self.table.states.tolist(), self.table.records.tolist(), strict=True)
+        return [box for box, state, records in cells if state == State.WITHHELD and not records]
+
     def amounts(self) -> Iterator[tuple[Box, Amount]]:
         """Boxes of published and withheld cells with their sums of the measure; none of counts."""
         for measure in self.facts.measures:
@@ -236,6 +245,8 @@ class KnownQuantity:
 
     A mark on such a cell hides nothing that was not shown, and what is hidden is proved as though it were.
     """
+    nobody: Nobody = field(default_factory=Nobody, repr=False)
+    """Boxes that nobody is in."""
     told: dict[Hashable, frozenset[Box]] = field(default_factory=dict, repr=False)
     """Withheld boxes that were found to be told too closely, by what was required and what was looked at
     together; noted as found.
@@ -251,7 +262,9 @@ class KnownQuantity:
 
     def surely(self) -> "KnownQuantity":
         """The same with what was told for sure of boxes; its span is as it was, and so are its notes."""
-        return self if self.sure is None else replace(self, boxes=self.sure, sure=None)
+        if self.sure is None:
+            return self
+        return replace(self, boxes=self.sure, sure=None, nobody=self.nobody.surely())
 
     def withheld_before(self, new: ReleasedTable) -> BoolArray:
         """Cells of a table that were withheld once, in any shape, and never published; shape (cells,).
@@ -280,10 +293,12 @@ class KnownQuantity:
             span.add_table(new.table, empty)
         return span.contains_cells(new.table)
 
-    def empty_cells(self, table: BoxTable) -> BoolArray:
-        """Cells of a table that lie within a box that was published to have nobody, shape (cells,)."""
-        published = self.boxes.within(set(table.variables()))
-        return within_empty(table, [box for box, records in published.items() if records == 0])
+    def empty_cells(self, new: ReleasedTable) -> BoolArray:
+        """Cells of a table that nobody is in, as follows from what was published so, shape (cells,)."""
+        found, full = np.zeros(len(new.boxes), dtype=np.bool_), {**self.shapes.full, **new.table.full}
+        for cell in np.flatnonzero(new.table.records == 0).tolist():
+            found[cell] = self.nobody.follows(new.boxes[cell], full)
+        return found
 
     def with_tables(self, tables: Iterable[ReleasedTable], pulse: Callable[[], None]) -> Span:
         """The span together with more tables, on trial.
@@ -355,10 +370,11 @@ class KnownQuantity:
             self._add(span, known)
             # What this told, as a publication elsewhere may, no later table can be refused for.
             span.give_up_caught()
-        sure, doubted, shared = None, self.doubted, self.shared
+        sure, doubted, shared, surely = None, self.doubted, self.shared, known.surely()
         if self.sure is not None or not known.certain:
-            told = known.surely()
-            sure = (self.boxes if self.sure is None else self.sure).grown(told.published(), told.withheld())
+            sure = (self.boxes if self.sure is None else self.sure).grown(
+                surely.published(), surely.withheld()
+            )
             shares = list(known.shares())
             sure = sure.sharing(shares)
             shared |= {share.part for share in shares}
@@ -376,6 +392,7 @@ class KnownQuantity:
             sure,
             doubted,
             shared,
+            self.nobody.grown(known.telling_of_nobody(), surely.telling_of_nobody(), surely.hiding_nobody()),
             dict(self.told),
         )
 

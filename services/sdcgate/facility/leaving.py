@@ -159,9 +159,7 @@ class Leaving:
         return [
             (box, counts.told)
             for new in self.tables
-            for (box, counts), nobody in zip(
-                new.cells(), self.known.empty_cells(new.table).tolist(), strict=True
-            )
+            for (box, counts), nobody in zip(new.cells(), self.known.empty_cells(new).tolist(), strict=True)
             if counts.told and not nobody
         ]
 

@@ -8,6 +8,7 @@ import numpy as np
 from sdcgate.facility.atoms import reveals_unsafe_atom
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
 from sdcgate.facility.decided_sums import DecidedTable, told_of
+from sdcgate.facility.emptying import emptying
 from sdcgate.facility.implied_measures import known_by_others
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.joint_audit import telling
@@ -56,7 +57,7 @@ class Together:
             if quantity.quantity in known:
                 continue
             known[quantity.quantity] = before.published.among(quantity.boxes)
-            empty = left.of(new[0].quantity).empty_cells(quantity.table)
+            empty = left.of(new[0].quantity).empty_cells(quantity)
             known[quantity.quantity] |= empty
             if not before.empty:
                 known[quantity.quantity] |= before.derivable(quantity, self.still_time, empty)
@@ -82,9 +83,11 @@ class Together:
         """Cells without which no withheld count or sum is told too closely by all that has left."""
         leaving = self._leaving(left)
         counts = leaving[left[0].quantity]
+        more = self._emptying(counts)
         # What counts tell and what sums of each measure do are systems by themselves. They are asked one
         # after the other: little of the work is a solver's, and threads would begin what is not needed.
-        more = self._counts_telling(counts, remaining)
+        if not more.any():
+            more = self._counts_telling(counts, remaining)
         if not more.any():
             more = self._counts_told_by_sums(left, leaving, remaining)
         if more.any():
@@ -106,6 +109,14 @@ class Together:
         """Sums about to leave that tell of a quantity, as variables decide what is summed."""
         telling = told_of(quantity, self.decided)
         return [DecidedTable(table, one) for table in left for one in telling.get(table.quantity, ())]
+
+    def _emptying(self, counts: Leaving) -> BoolArray:
+        """Empty cells by which a withheld box is seen to be empty, over whatever variables."""
+        more = emptying(counts)
+        if not (more.any() or counts.certain):
+            # What may have been told before is looked at again by what was for sure.
+            more = emptying(counts.in_doubt)
+        return more
 
     def _counts_telling(self, counts: Leaving, remaining: Callable[[], float]) -> BoolArray:
         varying = self.plan.dataset.varying
