@@ -1,16 +1,17 @@
 """What stands of the counts and sums that were withheld of one version of a dataset, quantity by quantity."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.beside_deciding import beside_deciding
-from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
+from sdcgate.facility.boxes import MEASURE_PRESENT, expanded, having_variable
 from sdcgate.facility.decided_sums import beside_decided, cell_of, in_play, quantity_of, told_of
 from sdcgate.facility.joint_look import Truth
-from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts
+from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts, plain
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.occurring import combinations
@@ -20,6 +21,7 @@ from sdcgate.facility.withheld_history import Withheld
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.counts_told import counts_told
+from sdcgate.methods.tables.empty_boxes import CoverUndecided
 from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_history import AuditedBox, Standing, Term, audit_history, audit_sums
 from sdcgate.methods.tables.joint_sums import LACKING, PART, Amounts, P, Q, amounts, of_all_parts
@@ -97,21 +99,45 @@ def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) 
 
 def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
     dataset, known = look.dataset, withheld.of(COUNTS)
-    beside = _beside_decided(look, COUNTS, beside_deciding(dataset, known), withheld)
-    full, boxes = beside.shapes.full, beside.boxes.adding_up(dataset.varying, units)
+    found = _of_counts(look, units, withheld, policy, known)
+    if doubtful := _doubtful(found, known.sure is None):
+        surely = withheld.surely(COUNTS)
+        found = _instead(found, _of_counts(look, units, withheld, policy, surely, doubtful))
+    shown = known.boxes.adding_up(dataset.varying, units).within(known.shapes.full.keys(), units)
+    published = [_published(box, shown[box]) for box in withheld.published_too(COUNTS) if box in shown]
+    name = "units" if units else "records"
+    return AuditedQuantity(dataset, name, policy.count_width, len(shown), (*found, *published))
+
+
+def _of_counts(
+    look: Look,
+    units: bool,
+    withheld: Withheld,
+    policy: EffectivePolicy,
+    known: KnownQuantity,
+    only: Set[Box] | None = None,
+) -> list[AuditedBox]:
+    """What stands of withheld counts, or of some, by what is known of counts."""
+    beside = _beside_decided(look, COUNTS, beside_deciding(look.dataset, known), withheld)
+    full, boxes = beside.shapes.full, beside.boxes.adding_up(look.dataset.varying, units)
     width, floor, atoms = policy.count_width, policy.count_floor, look.most_atoms
     held = partial(look.truth.held, units, needed=bool(boxes.combined))
-    found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring, held)
+    found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring, held, only)
     computable = _computable([audited.box for audited in found], known)
-    shown = known.boxes.adding_up(dataset.varying, units).within(full.keys(), units)
-    published = [_published(box, shown[box]) for box in withheld.published_too(COUNTS) if box in shown]
-    return AuditedQuantity(
-        dataset,
-        "units" if units else "records",
-        policy.count_width,
-        len(shown),
-        (*_with_computable(found, computable, known), *published),
-    )
+    return [*_with_computable(_with_covered(found, beside), computable, known)]
+
+
+def _doubtful(found: Sequence[AuditedBox], certain: bool) -> set[Box]:
+    """Boxes that are not proved by what was perhaps told, where not all was told for sure."""
+    if certain:
+        return set()
+    return {one.box for one in found if one.standing in (Standing.REFUTED, Standing.UNPROVED)}
+
+
+def _instead(found: Sequence[AuditedBox], again: Sequence[AuditedBox]) -> list[AuditedBox]:
+    """What stands of boxes, of those that were looked at again what was found then."""
+    by_box = {one.box: one for one in again}
+    return [by_box.get(one.box, one) for one in found]
 
 
 def _beside_decided(look: Look, of: str, known: KnownQuantity, withheld: Withheld) -> KnownQuantity:
@@ -129,12 +155,40 @@ def _published(box: Box, amount: float) -> AuditedBox:
 
 def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> AuditedQuantity:
     """What stands of a measure; without public bounds only what can be computed is told."""
-    dataset = look.dataset
-    of_measure = _beside_decided(look, quantity, withheld.of(quantity), withheld)
-    bounds = bounds_of(dataset, quantity)
-    history = MeasureHistory.of(
-        quantity, Leaving(of_measure), Leaving(beside_deciding(dataset, withheld.of(COUNTS)))
+    known, of_counts = withheld.of(quantity), withheld.of(COUNTS)
+    found = _of_sums(look, quantity, withheld, share, (known, of_counts))
+    if doubtful := _doubtful(found, known.sure is None and of_counts.sure is None):
+        surely = withheld.surely(quantity), withheld.surely(COUNTS)
+        found = _instead(found, _of_sums(look, quantity, withheld, share, surely, doubtful))
+    having, bounds = having_variable(quantity), bounds_of(look.dataset, quantity)
+    published = [
+        _published(plain(box, having), known.amounts[box].total) for box in withheld.published_too(quantity)
+    ]
+    return AuditedQuantity(
+        look.dataset,
+        power_words(quantity),
+        share,
+        len(known.boxes.within({*known.shapes.full, having})),
+        (*found, *published),
+        {P: "" if bounds[0] == 0 else ABOVE, Q: BELOW, P | Q: BOTH},
+        of_sums=True,
     )
+
+
+def _of_sums(
+    look: Look,
+    quantity: str,
+    withheld: Withheld,
+    share: float,
+    known: tuple[KnownQuantity, KnownQuantity],
+    only: Set[Box] | None = None,
+) -> list[AuditedBox]:
+    """What stands of withheld sums, or of some, by what is known of the measure and of counts."""
+    dataset = look.dataset
+    of_measure = _beside_decided(look, quantity, known[0], withheld)
+    bounds = bounds_of(dataset, quantity)
+    of_counts = Leaving(beside_deciding(dataset, known[1]))
+    history = MeasureHistory.of(quantity, Leaving(of_measure), of_counts)
     hidden = of_measure.boxes.secrets_within(set(history.full))
     computable = {history.plain(box) for box in _computable(hidden, of_measure)}
     if bounds == (None, None):
@@ -154,20 +208,9 @@ def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> Audite
             look.deadline,
             look.occurring,
             partial(look.truth.measured, quantity),
+            only,
         )
-    published = [
-        _published(history.plain(box), of_measure.amounts[box].total)
-        for box in withheld.published_too(quantity)
-    ]
-    return AuditedQuantity(
-        dataset,
-        power_words(quantity),
-        share,
-        len(of_measure.boxes.within(history.full.keys())),
-        (*_with_computable(found, computable, of_measure), *published),
-        {P: "" if bounds[0] == 0 else ABOVE, Q: BELOW, P | Q: BOTH},
-        of_sums=True,
-    )
+    return [*_with_computable(found, computable, of_measure)]
 
 
 def _counts_beside(
@@ -177,20 +220,11 @@ def _counts_beside(
 
     All others, and those `told` by counts alone, are as the audit of counts says.
     """
-    dataset, counts = look.dataset, beside_deciding(look.dataset, withheld.of(COUNTS))
-    history = MeasureHistory.of(quantity, Leaving(withheld.of(quantity)), Leaving(counts))
-    low, high = bounds_of(dataset, quantity)
-    found: dict[Box, AuditedBox] = {}
-    if low is not None and high is not None:
-        required = policy.count_width, policy.count_floor
-        for domain, finer in _domains_of_counts(look, history):
-            boxes = history.beside_counts(domain | {history.having}, finer)
-            codes = history.codes(domain)
-            measured = look.truth.measured(quantity, frozenset(codes))
-            for one in counts_told(boxes, (low, high), codes, required, look.deadline, measured):
-                box = history.as_counted(one.box)
-                if box not in told and found.get(box, one).standing <= one.standing:
-                    found[box] = replace(one, box=box)
+    known, counts = withheld.of(quantity), withheld.of(COUNTS)
+    found = _of_counts_beside(look, quantity, policy, (known, counts), told)
+    if doubtful := _doubtful(found, known.sure is None and counts.sure is None):
+        surely = withheld.surely(quantity), withheld.surely(COUNTS)
+        found = _of_counts_beside(look, quantity, policy, surely, told, doubtful)
     words = power_words(quantity)
     said = {
         P: f"{words} {ABOVE}",
@@ -199,18 +233,49 @@ def _counts_beside(
         LACKING: f"no {words}: ",
     }
     return AuditedQuantity(
-        dataset,
+        look.dataset,
         f"records beside {words}",
         policy.count_width,
         len(counts.boxes.within(counts.shapes.full.keys())),
-        tuple(found.values()),
+        tuple(found),
         said,
     )
 
 
-def _domains_of_counts(look: Look, history: MeasureHistory) -> list[tuple[Variables, bool]]:
+def _of_counts_beside(
+    look: Look,
+    quantity: str,
+    policy: EffectivePolicy,
+    known: tuple[KnownQuantity, KnownQuantity],
+    told: Set[Box],
+    only: Set[Box] | None = None,
+) -> list[AuditedBox]:
+    """The same by what is known of the measure and of counts, of all of them or of some."""
+    of_measure, of_counts = known
+    counts = beside_deciding(look.dataset, of_counts)
+    history = MeasureHistory.of(quantity, Leaving(of_measure), Leaving(counts))
+    low, high = bounds_of(look.dataset, quantity)
+    if low is None or high is None:
+        return []
+    required, found = (policy.count_width, policy.count_floor), dict[Box, AuditedBox]()
+    for domain, finer in _domains_of_counts(look, history, only):
+        boxes = history.beside_counts(domain | {history.having}, finer)
+        codes = history.codes(domain)
+        measured = look.truth.measured(quantity, frozenset(codes))
+        asked = None if only is None else set(map(history.counted, only))
+        for one in counts_told(boxes, (low, high), codes, required, look.deadline, measured, asked):
+            box = history.as_counted(one.box)
+            if box not in told and found.get(box, one).standing <= one.standing:
+                found[box] = replace(one, box=box)
+    return [*found.values()]
+
+
+def _domains_of_counts(
+    look: Look, history: MeasureHistory, only: Set[Box] | None
+) -> list[tuple[Variables, bool]]:
     """The variables to look at together for each set that withheld counts have, the fewest first."""
-    firsts = {variables_of(box) for box in history.counts.secrets_within(set(history.full))}
+    hidden = history.counts.secrets_within(set(history.full)) if only is None else only
+    firsts = set(map(variables_of, hidden))
     ordered = sorted(firsts, key=lambda names: (len(names), sorted(names)))
     return list(dict.fromkeys(domain_of_counts([history], names, look.most_atoms) for names in ordered))
 
@@ -225,12 +290,30 @@ def _computable(boxes: Sequence[Box], known: KnownQuantity) -> set[Box]:
 
 
 def _with_computable(
-    found: Sequence[AuditedBox], computable: Set[Box], known: KnownQuantity
+    found: Iterable[AuditedBox], computable: Set[Box], known: KnownQuantity
 ) -> Iterator[AuditedBox]:
     """What can be computed is refuted."""
     for audited in found:
         if audited.box in computable and audited.standing is not Standing.REFUTED:
             yield AuditedBox(audited.box, Standing.REFUTED, frozenset(known.shapes.full))
+        else:
+            yield audited
+
+
+def _with_covered(found: Sequence[AuditedBox], known: KnownQuantity) -> Iterator[AuditedBox]:
+    """What empty boxes cover is refuted by them, whatever variables they have."""
+    index, full, hidden = known.nobody.told, known.shapes.full, set(known.nobody.withheld.boxes)
+    # Those that are only taken for known were withheld.
+    left = sum(1 << place for place, box in enumerate(index.boxes) if known.boxes.told(box))
+    for audited in found:
+        covering = 0
+        if audited.box in hidden and audited.standing is not Standing.REFUTED:
+            with suppress(CoverUndecided):
+                covering = index.covering(audited.box, full, left)
+        if covering:
+            nothing = tuple(Term(1.0, box, 0.0) for box in index.chosen(covering))
+            names = frozenset[str]().union(*(variables_of(term.box) for term in nothing))
+            yield AuditedBox(audited.box, Standing.REFUTED, names, above=nothing)
         else:
             yield audited
 

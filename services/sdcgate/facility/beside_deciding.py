@@ -31,7 +31,9 @@ def beside_deciding(dataset: Dataset, counts: KnownQuantity, new: Iterable[BoxTa
     if not empty:
         return counts
     sure = None if counts.sure is None else counts.sure.grown(empty, ())
-    return replace(counts, boxes=counts.boxes.grown(empty, ()), sure=sure)
+    nobody = [box for box, _ in empty]
+    told = counts.nobody.grown(nobody, nobody, ())
+    return replace(counts, boxes=counts.boxes.grown(empty, ()), sure=sure, nobody=told)
 
 
 def _impossible(dataset: Dataset, name: str) -> Iterator[Box]:

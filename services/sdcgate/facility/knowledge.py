@@ -127,6 +127,11 @@ class ReleasedTable:
         cells = zip(self.boxes, self.table.states.tolist(), strict=True)
         return [box for box, state in cells if state == State.WITHHELD]
 
+    def telling(self, figures: int) -> BoolArray:
+        """Published cells of which one of some figures was told, shape (cells,)."""
+        published: BoolArray = self.table.states == State.PUBLISHED
+        return published if self.figures is None else published & ((self.figures & figures) > 0)
+
     def telling_of_nobody(self) -> list[Box]:
         """Boxes of published cells of which it was told that nobody is in them."""
         return [box for box, counts in self.published() if counts.told and not counts.records]

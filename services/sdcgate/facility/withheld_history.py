@@ -5,6 +5,7 @@ there, though the answer withheld them. Here they are withheld, and if anything 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from sdcgate.facility.kept_releases import Left
@@ -12,6 +13,8 @@ from sdcgate.facility.knowledge import Knowledge, KnownQuantity, ReleasedTable
 from sdcgate.facility.known_sources import with_event
 from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import NOBODY, Box
+from sdcgate.methods.tables.joint_boxes import RECORDS
+from sdcgate.methods.tables.span import SpanBudgetExceeded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +41,11 @@ class WithheldHistory:
         for event in events:
             known = with_event(known, event)
         shown: dict[str, set[Box]] = {}
+        tables: dict[str, list[ReleasedTable]] = {}
         for table in _tables(events):
             shown.setdefault(table.quantity, set()).update(truly_published(table))
-        return Withheld(known, self.withheld, shown)
+            tables.setdefault(table.quantity, []).append(table)
+        return Withheld(known, self.withheld, shown, tables, self.nothing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,12 +55,26 @@ class Withheld:
     known: Knowledge = field(repr=False)
     withheld: Mapping[str, Set[Box]] = field(repr=False)
     shown: Mapping[str, Set[Box]] = field(repr=False)
+    tables: Mapping[str, Sequence[ReleasedTable]] = field(repr=False)
+    """All of them, by quantity."""
+    nothing: Knowledge = field(repr=False)
 
     def of(self, quantity: str) -> KnownQuantity:
-        """What was known of a quantity, with boxes as withheld that nothing published."""
+        """What was known of a quantity, or perhaps known, with boxes as withheld that nothing published."""
         known = self.known.of(quantity)
-        hidden = sorted(self.withheld.get(quantity, set()) - self.shown.get(quantity, set()))
-        return replace(known, boxes=known.boxes.withholding(hidden))
+        return replace(known, boxes=known.boxes.withholding(self._hidden(quantity)))
+
+    def surely(self, quantity: str) -> KnownQuantity:
+        """What was known of a quantity for sure, and all that can be computed from that."""
+        known, span = self.known.of(quantity).surely(), self.nothing.of(quantity).span.copy()
+        with suppress(SpanBudgetExceeded):
+            # A span that could not take a table in says so whenever it is asked.
+            for table in map(ReleasedTable.surely, self.tables.get(quantity, ())):
+                span.add_table(table.table, table.telling(RECORDS))
+        return replace(known, span=span, boxes=known.boxes.withholding(self._hidden(quantity)))
+
+    def _hidden(self, quantity: str) -> list[Box]:
+        return sorted(self.withheld.get(quantity, set()) - self.shown.get(quantity, set()))
 
     def published_too(self, quantity: str) -> list[Box]:
         """Boxes of a quantity that were withheld and published, be it before or after."""

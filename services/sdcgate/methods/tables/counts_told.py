@@ -1,6 +1,7 @@
 """Withheld counts that a measure's sums tell too closely beside counts, in the audit of a whole history."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ def counts_told(
     required: tuple[int, int],
     deadline: Deadline,
     measured: Measured | None = None,
+    only: Set[Box] | None = None,
 ) -> list[AuditedBox]:
     """The uncounted boxes that are refuted, with the arithmetic, and those that are unproved.
 
@@ -34,6 +36,7 @@ def counts_told(
             knows it to be at least.
         deadline: what is not settled by then is unproved.
         measured: what people have of the measure in truth, by these variables; None where it is not known.
+        only: the uncounted boxes that are asked for; all where it is None.
     """
     if not (boxes.uncounted and boxes.published):
         return []
@@ -41,7 +44,8 @@ def counts_told(
     wanted = Required(*required, found.record)
     held = None if measured is None else found.held(measured)
     system = _system(found, full, held, apart=False)
-    close = close_counts(system, wanted, deadline, everything_of(system))
+    asked = np.array([only is None or box in only for box in found.secrets], dtype=np.bool_)
+    close = close_counts(system, wanted, deadline, replace(everything_of(system), asked=asked))
     left, told = close.unproved, []
     if close.narrow.any():
         # From nothing the arithmetic comes out short; from what is true it wanders.

@@ -5,7 +5,7 @@ with the sums that bound it; proved; wide within the variables looked at; or unp
 some variables is looked at once more over all of them (`joint_witnesses`), which proves and cannot refute.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -18,6 +18,7 @@ from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
+from sdcgate.methods.tables.joint_reduction import everything_of
 from sdcgate.methods.tables.joint_search import JointIntervals
 from sdcgate.methods.tables.joint_sums import PART, PARTS, ROOM, Amounts, Measured, as_array, of_all_parts
 from sdcgate.methods.tables.joint_system import TOLERANCE, JointSystem, joint_system
@@ -80,6 +81,8 @@ class _Looked:
     full: Mapping[str, int]
     published: Mapping[Box, float] = field(repr=False)
     secrets: Sequence[Box] = field(repr=False)
+    asked: Sequence[Box] = field(repr=False)
+    """Those that are asked for; what is none of the secrets any more is told."""
     width: float | Mapping[Box, float] = field(repr=False)
     floor: int = 0
     room: float = 0.0
@@ -132,6 +135,7 @@ def audit_history(
     units: bool = False,
     occurring: Occurring | None = None,
     held: Callable[[Variables], Held | None] = lambda _: None,
+    only: Set[Box] | None = None,
 ) -> list[AuditedBox]:
     """What stands of each box whose count was withheld and never left.
 
@@ -145,13 +149,16 @@ def audit_history(
         units: look at units, which add up over these boxes, rather than at records.
         occurring: which joint codes of variables people have; nothing is looked at over all of them without.
         held: what they have in truth by joint codes of variables, where it is known, to begin with.
+        only: the boxes that are asked for; all where it is None.
     """
-    secrets = boxes.secrets_within(set(full), units)
+    secrets = [box for box in boxes.secrets_within(set(full), units) if only is None or box in only]
 
     def looked(domain: Variables) -> _Looked:
-        published, within = boxes.within(domain, units), boxes.secrets_within(domain, units)
-        limits, combined = boxes.limits_within(domain), boxes.combined_within(domain)
-        return _Looked(domain, full, published, within, width, floor, 0.0, limits, combined, held)
+        shown = boxes.with_shares(domain, frozenset())
+        published, within = shown.within(domain, units), shown.secrets_within(domain, units)
+        limits, combined = shown.limits_within(domain), shown.combined_within(domain)
+        asked = [box for box in secrets if variables_of(box) <= domain]
+        return _Looked(domain, full, published, within, asked, width, floor, 0.0, limits, combined, held)
 
     firsts = {variables_of(box) for box in secrets}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
@@ -169,6 +176,7 @@ def audit_sums(
     deadline: Deadline,
     occurring: Occurring | None = None,
     measured: Callable[[Variables], Measured | None] = lambda _: None,
+    only: Set[Box] | None = None,
 ) -> list[AuditedBox]:
     """What stands of each box of which a measure's sum was withheld and never left, its bounds as sums.
 
@@ -183,6 +191,8 @@ def audit_sums(
         deadline: what is not settled by then is unproved.
         occurring: which joint codes of variables people have; nothing is looked at over all of them without.
         measured: what they have of the measure in truth by joint codes of variables, where it is known.
+        only: the boxes that are asked for, without the condition that records have the measure; all where
+            it is None.
     """
     found: dict[Variables, Amounts] = {}
 
@@ -199,13 +209,16 @@ def audit_sums(
             within.full,
             within.published,
             within.secrets,
+            [box for box in within.secrets if only is None or of_all_parts(box) in only],
             within.widths,
             room=ROOM,
             combined=within.combined,
             held=held,
         )
 
-    firsts = {variables_of(box) | {having} for box in boxes.secrets_within(set(full))}
+    hidden = [variables_of(box) | {having} for box in boxes.secrets_within(set(full))]
+    plain = [] if only is None else [variables_of(box) | {having} for box in only]
+    firsts = set(hidden if only is None else plain)
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
     if occurring is not None:
         standing |= _over_everything(looked(frozenset(full)), standing, occurring, deadline)
@@ -241,14 +254,11 @@ def _standings(
     standing: dict[Box, AuditedBox] = {}
     for domain in domains:
         look = looked(domain)
-        width, secrets = look.widths(look.secrets), look.secrets
-        found = joint_bounds(look.system(secrets), width, look.floor, deadline)
         closed = all(names <= domain or not names & domain for names in boxes.masks)
-        told = [
-            AuditedBox(box, _standing(found, place, closed), look.domain) for place, box in enumerate(secrets)
-        ]
+        told = [*_within(look, closed, deadline)]
         explained = {box for box, audited in standing.items() if audited.above or audited.below}
-        refuted = [one.box for one in told if one.standing is Standing.REFUTED and one.box not in explained]
+        left = {one.box for one in told if one.standing is Standing.REFUTED} - explained
+        refuted = [box for box in look.secrets if box in left]
         if refuted:
             system = look.system(refuted, apart=True)
             again = joint_intervals(system, look.widths(refuted), look.floor, deadline)
@@ -260,11 +270,25 @@ def _standings(
     return standing
 
 
+def _within(look: _Looked, closed: bool, deadline: Deadline) -> Iterator[AuditedBox]:
+    """What stands of the boxes that are asked for; `closed`: no box has others of these variables."""
+    system, asked, secrets = look.system(look.secrets), set(look.asked), set(look.secrets)
+    flags = np.array([box in asked for box in look.secrets], dtype=np.bool_)
+    question = replace(everything_of(system), asked=flags)
+    found = joint_bounds(system, look.widths(look.secrets), look.floor, deadline, question)
+    for place in np.flatnonzero(flags).tolist():
+        yield AuditedBox(look.secrets[place], _standing(found, place, closed), look.domain)
+    # A share tells them.
+    yield from (AuditedBox(box, Standing.REFUTED, look.domain) for box in look.asked if box not in secrets)
+
+
 def _over_everything(
     look: _Looked, standing: Mapping[Box, AuditedBox], occurring: Occurring, deadline: Deadline
 ) -> dict[Box, AuditedBox]:
     """Boxes that are shown to be wide whatever is combined, of those of which it is not settled."""
-    unsettled = [box for box in look.secrets if standing[box].standing in (Standing.WIDE, Standing.UNPROVED)]
+    open_ones = (Standing.WIDE, Standing.UNPROVED)
+    asked = set(look.asked)
+    unsettled = [box for box in look.secrets if box in asked and standing[box].standing in open_ones]
     if not unsettled or look.combined or deadline.over:
         # What is known of several boxes together is in no witness.
         return {}
