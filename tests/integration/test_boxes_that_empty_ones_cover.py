@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from house import House, build, cells, people_descriptor
+from sdcgate.cli.ledger_audit import describe
+from sdcgate.facility.ledger_audit import audit_source
+from sdcgate.facility.policies import Policies
 from sdcgate.facility.told_together import Together
+from sdcgate.methods.tables.joint_history import Standing
 from sdcgate.policy.loading import BUNDLED, load_policies
 
 CODES = {"region": "abcd", "school": "nps", "job": "uvwx", "band": "12345"}
@@ -57,4 +61,13 @@ def test_no_withheld_cell_is_covered_by_empty_ones(tmp_path, seed):
 
 def test_they_would_be_where_nobody_looks_beyond_the_variables_of_programs(tmp_path, monkeypatch):
     monkeypatch.setattr(Together, "_emptying", lambda _, counts: np.zeros(len(counts.tables[0].boxes), bool))
-    assert len(session(registered(tmp_path, 23), 23)) == 5
+    house = registered(tmp_path, 23)
+    assert len(session(house, 23)) == 5
+    policies = Policies(house.ledger, load_policies(tmp_path / "policies"), "israel-cbs")
+    audit = audit_source(house.ledger, house.engine, policies, "people", 100, 60.0)
+    (records,) = [one for one in audit.quantities if one.quantity == "records"]
+    assert records.of(Standing.REFUTED) == 5
+    said = describe(audit)
+    assert "REFUTED: band 5, region d lies between 0 and 0" not in said
+    assert "REFUTED: job u, region b lies between 0 and 0" in said
+    assert "at most  0 = 0, with 3 empty ones" in said

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from attack.told_figures import POLICY
 from home_panel import HERS, HOLDINGS, HOUSEHOLDS, Panel
 from house import House, build, cells, people_descriptor, verdict
 from installation import TEXT
@@ -13,7 +14,7 @@ from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
 from sdcgate.ledger.credentials import Caller, Role
 from sdcgate.methods.tables.joint_history import Standing
-from sdcgate.policy.loading import load_policies
+from sdcgate.policy.loading import load_policies, parse_policy
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
@@ -218,3 +219,15 @@ def test_what_a_publication_of_the_next_version_tells_of_the_one_before_is_said(
     found = standings(audited(panel.house), "records", version=1)
     assert Standing.ELSEWHERE in found
     assert Standing.REFUTED not in found
+
+
+def test_a_history_that_shows_no_variable_whole_is_audited(tmp_path):
+    """The number of everybody is withheld beside the one woman: nothing is known of any joint code."""
+    lines = [f"{'f' if n == 0 else 'm'},{n % 2},{'y' if n % 3 else 'n'}" for n in range(77)]
+    (tmp_path / "people.csv").write_text("\n".join(["s,r,a", *lines]))
+    house = build(tmp_path, policies={"tiny": parse_policy(POLICY)}, policy="tiny")
+    house.engine.register(people_descriptor({"s": "fm", "r": "01", "a": "yn"}))
+    assert verdict(house.ask(dataset="people", rows=["r"], s=["m"])) == "RELEASED"
+    assert verdict(house.ask(dataset="people", rows=["a"])) == "RELEASED_PROTECTED"
+    policies = Policies(house.ledger, {"tiny": parse_policy(POLICY)}, "tiny")
+    assert audit_source(house.ledger, house.engine, policies, "people", 20_000, 60.0).proved

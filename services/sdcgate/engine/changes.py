@@ -33,7 +33,7 @@ class Changes:
     sign: IntArray = field(repr=False)
     """WAS or IS, shape (records,)."""
     units: int = field(repr=False)
-    _columns: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+    _columns: dict[tuple[str, str], FloatArray] = field(default_factory=dict, repr=False)
     _homes: list[IntArray] = field(default_factory=list, repr=False)
     """The households of the units as they were and as they are, once they were looked up."""
 
@@ -142,22 +142,27 @@ class Changes:
         """What each record adds to the difference of a figure, in whole numbers, shape (records,)."""
         parts = self.sign.astype(np.float64)
         if measure:
-            parts = parts * np.nan_to_num(self._column(self.datasets[1].measure_column(measure)))
+            parts = parts * np.nan_to_num(self._measure(measure))
         return parts * self._column("weight") if weighted and self.datasets[1].weighted else parts
 
-    def _column(self, name: str) -> FloatArray:
-        if name not in self._columns:
-            sides = [read(name)[rows] for read, rows in zip(self.reads, self.rows, strict=True)]
-            self._columns[name] = np.concatenate(sides).astype(np.float64)
-        return self._columns[name]
+    def _measure(self, measure: str) -> FloatArray:
+        was, is_now = (dataset.measure_column(measure) for dataset in self.datasets)
+        return self._column(was, is_now)
+
+    def _column(self, was: str, is_now: str = "") -> FloatArray:
+        """A column of both sides; the same may have another name in the newer one."""
+        names = was, is_now or was
+        if names not in self._columns:
+            sides = [read(name)[rows] for read, name, rows in zip(self.reads, names, self.rows, strict=True)]
+            self._columns[names] = np.concatenate(sides).astype(np.float64)
+        return self._columns[names]
 
     def _codes(self, variable: str) -> IntArray:
         """Finest codes of a variable, or 0 where a measure is there and 1 where it is missing."""
-        newest = self.datasets[1]
         if variable.startswith(MEASURE_PREFIX):
-            column = newest.measure_column(variable.removeprefix(MEASURE_PREFIX))
-            return np.isnan(self._column(column)).astype(np.int64)
-        return self._column(newest.column(variable)).astype(np.int64)
+            return np.isnan(self._measure(variable.removeprefix(MEASURE_PREFIX))).astype(np.int64)
+        was, is_now = (dataset.column(variable) for dataset in self.datasets)
+        return self._column(was, is_now).astype(np.int64)
 
 
 def _homes(unit: IntArray, sign: IntArray, home: IntArray, units: int) -> list[IntArray]:

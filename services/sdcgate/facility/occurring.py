@@ -144,4 +144,4 @@ def _as_boxes_tell(dataset: Dataset, variables: tuple[str, ...], codes: IntArray
         np.searchsorted(occurring_places(dataset, name), codes[:, column])
         for column, name in enumerate(variables)
     ]
-    return Combinations(variables, np.array(places, dtype=np.int64).reshape(len(variables), -1).T)
+    return Combinations(variables, np.array(places, dtype=np.int64).reshape(len(variables), len(codes)).T)

@@ -11,7 +11,7 @@ as far as three things hold together (docs/methods/versions.md):
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -246,9 +246,8 @@ class OtherVersions:
             names |= {name for one in known.quantities.values() for name in one.shapes.full}
         for version in others:
             other = datasets.find(self._engine, plan.dataset.name, version)
-            for name in names & plan.dataset.variation.keys():
-                if not same_codes(plan.dataset, other, name):
-                    return False
+            if not same_codes(plan.dataset, other, names):
+                return False
         return True
 
     def _known_of(self, dataset: Dataset, sequence: int, still_time: Callable[[], None]) -> Knowledge | None:
@@ -270,16 +269,29 @@ class OtherVersions:
         return replace(known, sequence=sequence)
 
 
-def same_codes(one: Dataset, other: Dataset, name: str) -> bool:
-    """Whether a variable has the same codes occurring in two versions, following from the same others."""
-    first, second = one.variation.get(name), other.variation.get(name)
-    if first is None or second is None:
-        return False
-    return (first.occurring, first.determined_by, first.decided) == (
-        second.occurring,
-        second.determined_by,
-        second.decided,
+def same_codes(one: Dataset, other: Dataset, names: Set[str]) -> bool:
+    """Whether variables have the same codes occurring in two versions, following from the same others.
+
+    What stands for several variables must tell the same of the same ones. Names of no variable of either
+    version, as of who has a measure, mean the same in all.
+    """
+    return all(
+        _codes(one, name) == _codes(other, name)
+        for name in names & (one.variation.keys() | other.variation.keys())
     )
+
+
+def _codes(dataset: Dataset, name: str) -> object:
+    """What the codes of a variable are: None where there is no such variable."""
+    if name not in dataset.variation:
+        return None
+    own = dataset.variation[name]
+    followed = {
+        member: variation.decided
+        for member, variation in dataset.variation.items()
+        if name in dataset.exclusive and variation.determined_by == name
+    }
+    return own.occurring, own.determined_by, own.decided, followed
 
 
 def _figure(quantity: str) -> tuple[str, bool]:

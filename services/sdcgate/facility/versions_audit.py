@@ -95,8 +95,7 @@ def changes_between(engine: Engine, one: VersionLeft, other: VersionLeft) -> Cha
         return None
     changes = engine.changes(*((first, second) if first.version < second.version else (second, first)))
     names = {name for left in (one, other) for table in left.tables() for name in table.table.full}
-    known = names & first.variation.keys()
-    if changes is None or not all(same_codes(first, second, name) for name in known):
+    if changes is None or not same_codes(first, second, names):
         return None
     return Changed(first, changes)
 

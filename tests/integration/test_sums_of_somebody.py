@@ -1,0 +1,102 @@
+"""That somebody is in every withheld cell bounds sums: also of a table that then shows nothing new."""
+
+from attack.told_figures import POLICY
+from house import build, people_descriptor, reasons, verdict
+from sdcgate.policy.loading import parse_policy
+
+PEOPLE = {
+    ("_", "_", "r2"): (19,),
+    ("_", "n", "r2"): (4,),
+    ("_", "y", "r4"): (6,),
+    ("n", "_", "r4"): (6,),
+    ("n", "n", "r1"): (17,),
+    ("n", "n", "r2"): (13, 17, 11, 12, 8, 18, 14, 10, 8),
+    ("n", "n", "r3"): (5, 8, 18, 13, 6, 10, 18),
+    ("n", "n", "r4"): (0,),
+    ("n", "y", "r1"): (20,),
+    ("n", "y", "r2"): (5,),
+    ("n", "y", "r3"): (1, 8, 13, 19),
+    ("n", "y", "r4"): (20,),
+    ("y", "_", "r3"): (18, 1, 6, 15),
+    ("y", "n", "_"): (0, 8),
+    ("y", "n", "r1"): (18, 17),
+    ("y", "n", "r2"): (0, 17, 15, 16, 11, 20, 19, 13, 7, 19, 16, 13, 9, 16, 8, 5, 17, 15, 7, 12, 7, 20, 20),
+    ("y", "n", "r3"): (
+        9,
+        11,
+        20,
+        20,
+        4,
+        13,
+        10,
+        14,
+        12,
+        5,
+        16,
+        15,
+        11,
+        13,
+        2,
+        4,
+        8,
+        9,
+        1,
+        1,
+        8,
+        20,
+        6,
+        19,
+        12,
+        9,
+        7,
+        18,
+        3,
+        7,
+        4,
+        19,
+        4,
+        8,
+        19,
+        4,
+        5,
+        9,
+        11,
+        13,
+        16,
+        8,
+        18,
+        1,
+        20,
+        8,
+        16,
+        9,
+        14,
+        9,
+        20,
+    ),
+    ("y", "n", "r4"): (5, 12, 12, 2, 8),
+}
+"""Values by good and fair health, never both, and region."""
+
+
+def test_a_table_whose_withheld_cells_bound_a_sum_by_being_somebody_does_not_leave(tmp_path):
+    """At most four people in good health, each with 20 at most, did not say whether it is fair."""
+    lines = [
+        f"{good},{fair},{region},{value}".replace("_", "")
+        for (good, fair, region), values in PEOPLE.items()
+        for value in values
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(["good,fair,region,x", *lines]))
+    house = build(tmp_path, policies={"tiny": parse_policy(POLICY)}, policy="tiny")
+    measure = {"name": "x", "decimals": 2, "lower_bound": 0, "upper_bound": 20}
+    codes = {"good": "yn", "fair": "yn", "region": ("r1", "r2", "r3", "r4")}
+    house.engine.register(people_descriptor(codes, [measure]))
+    asked = [
+        {"rows": ["good"], "columns": ["region"], "figures": ["UNITS", "RECORDS", "SUM:x"], "fair": ["y"]},
+        {"rows": ["fair"], "figures": ["UNITS", "RECORDS"]},
+        {"rows": ["good"], "figures": ["UNITS", "SUM:x"]},
+        {"rows": ["good"], "columns": ["fair"], "figures": ["RECORDS", "SUM:x"]},
+    ]
+    *before, last = [house.ask(dataset="people", **one) for one in asked]
+    assert [verdict(one) for one in before] == ["RELEASED_PROTECTED"] * 3
+    assert (verdict(last), reasons(last)) == ("REFERRED", ["UNPROVED"])
