@@ -1,7 +1,14 @@
 """That somebody is in every withheld cell bounds sums: also of a table that then shows nothing new."""
 
+import numpy as np
+import pytest
+
 from attack.told_figures import POLICY
 from house import build, people_descriptor, reasons, verdict
+from sdcgate.facility.ledger_audit import audit_source
+from sdcgate.facility.policies import Policies
+from sdcgate.facility.told_together import Together
+from sdcgate.methods.tables.joint_history import Standing
 from sdcgate.policy.loading import parse_policy
 
 PEOPLE = {
@@ -79,24 +86,49 @@ PEOPLE = {
 """Values by good and fair health, never both, and region."""
 
 
-def test_a_table_whose_withheld_cells_bound_a_sum_by_being_somebody_does_not_leave(tmp_path):
-    """At most four people in good health, each with 20 at most, did not say whether it is fair."""
+ASKED = [
+    {"rows": ["good"], "columns": ["region"], "figures": ["UNITS", "RECORDS", "SUM:x"], "fair": ["y"]},
+    {"rows": ["fair"], "figures": ["UNITS", "RECORDS"]},
+    {"rows": ["good"], "figures": ["UNITS", "SUM:x"]},
+    {"rows": ["good"], "columns": ["fair"], "figures": ["RECORDS", "SUM:x"]},
+]
+POLICIES = {"tiny": parse_policy(POLICY)}
+
+
+@pytest.fixture
+def house(tmp_path):
     lines = [
         f"{good},{fair},{region},{value}".replace("_", "")
         for (good, fair, region), values in PEOPLE.items()
         for value in values
     ]
     (tmp_path / "people.csv").write_text("\n".join(["good,fair,region,x", *lines]))
-    house = build(tmp_path, policies={"tiny": parse_policy(POLICY)}, policy="tiny")
+    house = build(tmp_path, policies=POLICIES, policy="tiny")
     measure = {"name": "x", "decimals": 2, "lower_bound": 0, "upper_bound": 20}
     codes = {"good": "yn", "fair": "yn", "region": ("r1", "r2", "r3", "r4")}
     house.engine.register(people_descriptor(codes, [measure]))
-    asked = [
-        {"rows": ["good"], "columns": ["region"], "figures": ["UNITS", "RECORDS", "SUM:x"], "fair": ["y"]},
-        {"rows": ["fair"], "figures": ["UNITS", "RECORDS"]},
-        {"rows": ["good"], "figures": ["UNITS", "SUM:x"]},
-        {"rows": ["good"], "columns": ["fair"], "figures": ["RECORDS", "SUM:x"]},
-    ]
-    *before, last = [house.ask(dataset="people", **one) for one in asked]
+    return house
+
+
+def test_a_table_whose_withheld_cells_bound_a_sum_by_being_somebody_does_not_leave(house):
+    """At most four people in good health, each with 20 at most, did not say whether it is fair."""
+    *before, last = [house.ask(dataset="people", **one) for one in ASKED]
     assert [verdict(one) for one in before] == ["RELEASED_PROTECTED"] * 3
     assert (verdict(last), reasons(last)) == ("REFERRED", ["UNPROVED"])
+
+
+def test_had_it_left_the_ledgers_audit_would_refute_the_sum(house, monkeypatch):
+    def nothing(_, quantity, sums, counts, remaining):
+        return np.zeros(len(counts.tables[0].boxes), dtype=bool)
+
+    monkeypatch.setattr(Together, "_sums_telling", nothing)
+    answers = [house.ask(dataset="people", **one) for one in ASKED]
+    assert [verdict(one) for one in answers] == ["RELEASED_PROTECTED"] * 4
+    audit = audit_source(
+        house.ledger, house.engine, Policies(house.ledger, POLICIES, "tiny"), "people", 500, 60.0
+    )
+    (sums,) = [one for one in audit.quantities if one.quantity == "x"]
+    (told,) = [cell for cell in sums.cells if cell.standing is Standing.REFUTED]
+    # As SciPy's programs over every joint code say.
+    assert (told.lowest, told.highest) == pytest.approx((886, 966))
+    assert 966 - 886 < sums.width * 926

@@ -93,7 +93,7 @@ def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) 
     measures = sorted(quantity for quantity in withheld.known.quantities if quantity != COUNTS)
     told = {cell.box for cell in found[0].cells if cell.standing is Standing.REFUTED}
     beside = [_counts_beside(look, quantity, withheld, policy, told) for quantity in measures]
-    found += [_sums(look, quantity, withheld, policy.sum_width) for quantity in measures]
+    found += [_sums(look, quantity, withheld, policy) for quantity in measures]
     return [*found, *(one for one in beside if one.cells)]
 
 
@@ -153,13 +153,13 @@ def _published(box: Box, amount: float) -> AuditedBox:
     return AuditedBox(box, Standing.REFUTED, variables_of(box), amount, amount, itself, itself)
 
 
-def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> AuditedQuantity:
+def _sums(look: Look, quantity: str, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
     """What stands of a measure; without public bounds only what can be computed is told."""
     known, of_counts = withheld.of(quantity), withheld.of(COUNTS)
-    found = _of_sums(look, quantity, withheld, share, (known, of_counts))
+    found = _of_sums(look, quantity, withheld, policy, (known, of_counts))
     if doubtful := _doubtful(found, known.sure is None and of_counts.sure is None):
         surely = withheld.surely(quantity), withheld.surely(COUNTS)
-        found = _instead(found, _of_sums(look, quantity, withheld, share, surely, doubtful))
+        found = _instead(found, _of_sums(look, quantity, withheld, policy, surely, doubtful))
     having, bounds = having_variable(quantity), bounds_of(look.dataset, quantity)
     published = [
         _published(plain(box, having), known.amounts[box].total) for box in withheld.published_too(quantity)
@@ -167,7 +167,7 @@ def _sums(look: Look, quantity: str, withheld: Withheld, share: float) -> Audite
     return AuditedQuantity(
         look.dataset,
         power_words(quantity),
-        share,
+        policy.sum_width,
         len(known.boxes.within({*known.shapes.full, having})),
         (*found, *published),
         {P: "" if bounds[0] == 0 else ABOVE, Q: BELOW, P | Q: BOTH},
@@ -179,7 +179,7 @@ def _of_sums(
     look: Look,
     quantity: str,
     withheld: Withheld,
-    share: float,
+    policy: EffectivePolicy,
     known: tuple[KnownQuantity, KnownQuantity],
     only: Set[Box] | None = None,
 ) -> list[AuditedBox]:
@@ -197,7 +197,12 @@ def _of_sums(
 
         def parts(domain: Variables) -> Amounts:
             finer = history.may_cut_finer(domain, look.most_atoms)
-            return amounts(history.within(domain, finer), bounds, history.codes(domain), share)
+            within, share = history.within(domain, finer), policy.sum_width
+            return amounts(within, bounds, history.codes(domain), share)
+
+        def somebody(domain: Variables) -> Iterable[Box]:
+            finer = history.may_cut_finer(domain, look.most_atoms)
+            return sorted(history.marked(domain, finer)) if policy.count_floor else ()
 
         found = audit_sums(
             of_measure.boxes,
@@ -209,6 +214,7 @@ def _of_sums(
             look.occurring,
             partial(look.truth.measured, quantity),
             only,
+            somebody,
         )
     return [*_with_computable(found, computable, of_measure)]
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from sdcgate.methods.cells import FloatArray
+from sdcgate.methods.cells import BoolArray, FloatArray
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.combined_sums import CombinedSum
@@ -90,14 +90,19 @@ class _Looked:
     combined: Sequence[CombinedSum] = field(default=(), repr=False)
     held: Callable[[Variables], Held | None] = field(default=lambda _: None, repr=False)
     """What people have in truth by joint codes of variables, where it is known."""
+    beside: Mapping[Box, float] = field(default_factory=dict, repr=False)
+    """Other withheld boxes, of which everybody knows that they have so much at least."""
 
     def system(self, secrets: Sequence[Box], apart: bool = False) -> JointSystem:
-        """The system of some secrets; `apart`: with empty boxes as rows, so that what they tell is seen."""
+        """The system of some secrets and of those beside them.
+
+        `apart`: with empty boxes as rows, so that what they tell is seen.
+        """
         told_apart = self.published.keys() if apart else frozenset[Box]()
         return joint_system(
             self.domain,
             self.published,
-            secrets,
+            [*secrets, *self.beside],
             self.full,
             told_apart,
             self.room,
@@ -107,20 +112,32 @@ class _Looked:
             self.combined,
         )
 
-    def widths(self, secrets: Sequence[Box]) -> float | FloatArray:
-        """How far apart two values of each must be able to lie."""
-        return as_array(self.width, secrets) if isinstance(self.width, Mapping) else self.width
+    def widths(self, secrets: Sequence[Box]) -> FloatArray:
+        """How far apart two values of each must be able to lie, and then of those beside them."""
+        own = as_array(self.width, secrets) if isinstance(self.width, Mapping) else self.width
+        return np.append(np.broadcast_to(own, (len(secrets),)), np.zeros(len(self.beside)))
+
+    def floors(self, secrets: Sequence[Box]) -> FloatArray:
+        """What everybody knows each to have at least, and then those beside them."""
+        others = np.array([*self.beside.values()], dtype=np.float64)
+        return np.append(np.full(len(secrets), float(self.floor)), others)
+
+    def asking(self, secrets: Sequence[Box], asked: Set[Box]) -> BoolArray:
+        """Which secrets are asked for, and of those beside them none."""
+        own = np.array([box in asked for box in secrets], dtype=np.bool_)
+        return np.append(own, np.zeros(len(self.beside), dtype=np.bool_))
 
     def everything(self, secrets: Sequence[Box]) -> Everything:
         """What is known of some secrets, where these variables are all that there are."""
         asked = set(secrets)
+        others = [box for box in self.secrets if box not in asked]
         return Everything(
             self.published,
             self.limits,
             secrets,
-            np.broadcast_to(np.asarray(self.widths(secrets), dtype=np.float64), (len(secrets),)),
-            self.floor,
-            [box for box in self.secrets if box not in asked],
+            self.widths(secrets)[: len(secrets)],
+            self.floors([*secrets, *others]),
+            [*others, *self.beside],
             self.room,
         )
 
@@ -177,6 +194,7 @@ def audit_sums(
     occurring: Occurring | None = None,
     measured: Callable[[Variables], Measured | None] = lambda _: None,
     only: Set[Box] | None = None,
+    somebody: Callable[[Variables], Iterable[Box]] = lambda _: (),
 ) -> list[AuditedBox]:
     """What stands of each box of which a measure's sum was withheld and never left, its bounds as sums.
 
@@ -193,6 +211,7 @@ def audit_sums(
         measured: what they have of the measure in truth by joint codes of variables, where it is known.
         only: the boxes that are asked for, without the condition that records have the measure; all where
             it is None.
+        somebody: withheld boxes of parts within some variables in which everybody knows somebody to be.
     """
     found: dict[Variables, Amounts] = {}
 
@@ -214,6 +233,7 @@ def audit_sums(
             room=ROOM,
             combined=within.combined,
             held=held,
+            beside=dict.fromkeys(somebody(domain), within.record),
         )
 
     hidden = [variables_of(box) | {having} for box in boxes.secrets_within(set(full))]
@@ -261,7 +281,8 @@ def _standings(
         refuted = [box for box in look.secrets if box in left]
         if refuted:
             system = look.system(refuted, apart=True)
-            again = joint_intervals(system, look.widths(refuted), look.floor, deadline)
+            asked = look.asking(refuted, left)
+            again = joint_intervals(system, look.widths(refuted), look.floors(refuted), deadline, asked)
             told += _refuted(refuted, system, again, look.domain)
         for audited in told:
             before = standing.get(audited.box)
@@ -272,10 +293,11 @@ def _standings(
 
 def _within(look: _Looked, closed: bool, deadline: Deadline) -> Iterator[AuditedBox]:
     """What stands of the boxes that are asked for; `closed`: no box has others of these variables."""
-    system, asked, secrets = look.system(look.secrets), set(look.asked), set(look.secrets)
-    flags = np.array([box in asked for box in look.secrets], dtype=np.bool_)
+    system, secrets = look.system(look.secrets), set(look.secrets)
+    flags = look.asking(look.secrets, set(look.asked))
     question = replace(everything_of(system), asked=flags)
-    found = joint_bounds(system, look.widths(look.secrets), look.floor, deadline, question)
+    widths, floors = look.widths(look.secrets), look.floors(look.secrets)
+    found = joint_bounds(system, widths, floors, deadline, question)
     for place in np.flatnonzero(flags).tolist():
         yield AuditedBox(look.secrets[place], _standing(found, place, closed), look.domain)
     # A share tells them.

@@ -57,8 +57,8 @@ class Everything:
     secrets: Sequence[Box] = field(repr=False)
     widths: FloatArray = field(repr=False)
     """How far apart two values of each secret must be able to lie, shape (secrets,)."""
-    floor: float = 0.0
-    """What everybody knows every withheld box to have at least, those that are not among the secrets too."""
+    floor: float | FloatArray = 0.0
+    """What everybody knows withheld boxes to have at least, all or each, those that are no secrets last."""
     withheld: Sequence[Box] = ()
     """These others."""
     room: float = 0.0
@@ -132,6 +132,7 @@ class _Search:
         amounts = [amount for amount in known.published.values() if amount]
         self._amounts = np.array([*amounts, *known.limits.values()], dtype=np.float64)
         self._hidden = [*known.secrets, *known.withheld]
+        self._floors = np.broadcast_to(np.asarray(known.floor, dtype=np.float64), (len(self._hidden),))
         self._lowest = np.full(len(known.secrets), np.inf)
         self._highest = np.full(len(known.secrets), -np.inf)
         self._shown_wide = np.zeros(len(known.secrets), dtype=np.bool_)
@@ -190,12 +191,11 @@ class _Search:
         asked = np.append(self.open, np.zeros(others, dtype=np.bool_))
         widths = np.append(self._known.widths, np.zeros(others))
         somebody = np.bincount(system.secret.rows, minlength=len(asked)) > 0
-        if self._known.floor > 0 and not somebody.all():
+        if (self._floors[~somebody] > 0).any():
             # Nobody can be in a box that everybody knows not to be empty.
             return []
-        floors = np.full(len(asked), float(self._known.floor))
         question = replace(everything_of(system), asked=asked)
-        found = joint_bounds(system, widths, floors, self._deadline, question)
+        found = joint_bounds(system, widths, self._floors, self._deadline, question)
         wide = asked & ~(found.narrow | found.unproved | found.supposed)
         self._shown_wide |= wide[: len(self.open)]
         narrow = np.flatnonzero(found.narrow)
@@ -203,7 +203,7 @@ class _Search:
             return []
         few = np.zeros_like(asked)
         few[rng.permutation(narrow)[:PRICED]] = True
-        told = joint_intervals(system, widths, floors, self._deadline, few)
+        told = joint_intervals(system, widths, self._floors, self._deadline, few)
         return [
             _Prices(sign * (np.arange(len(asked)) == secret), prices)
             for secret, both in told.used.items()
@@ -216,8 +216,7 @@ class _Search:
         What a program says counts only if it keeps to all that is known.
         """
         smaller = system.subtracted.system
-        floors = np.full(len(self._hidden), self._known.floor)
-        program = Program(rows_of(smaller, floors), smaller.columns, primal=True)
+        program = Program(rows_of(smaller, self._floors), smaller.columns, primal=True)
         least = np.zeros(smaller.columns)
         # Known sums are to bound the columns, so that their prices tell what does; others lie far away.
         far = 10.0 * (self._amounts.max(initial=1.0) + self._known.widths.max(initial=0.0))
@@ -249,7 +248,7 @@ class _Search:
 
     def _agrees(self, system: JointSystem, values: FloatArray) -> bool:
         """Whether a solution keeps to all that is known."""
-        least = min(values.min(initial=0.0), (system.secret.of(values) - self._known.floor).min(initial=0.0))
+        least = min(values.min(initial=0.0), (system.secret.of(values) - self._floors).min(initial=0.0))
         off = np.abs(system.known.of(values) - system.counts).max(initial=0.0)
         return bool(least >= -TOLERANCE and off <= TOLERANCE + self._known.room)
 
