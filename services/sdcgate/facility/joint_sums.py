@@ -299,8 +299,7 @@ def _telling(
     domain, finer = history.domain(history.shared(asked_about), MOST_ATOMS)
     told = history.first_within(domain, of_measure.told_first | of_counts.told_first, finer)
     together = {one.told_by for one in history.boxes.combined_within(domain)} & of_measure.told_first
-    # Somebody is in what is withheld now: that bounds sums as well.
-    if not (told or together or (floor and of_counts.withheld_first)):
+    if not (told or together):
         return kept_back, hidden_sums
     boxes, codes = history.within(domain, finer), history.codes(domain)
     if not boxes.secrets:
