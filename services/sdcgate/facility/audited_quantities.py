@@ -189,7 +189,11 @@ def _of_sums(
     bounds = bounds_of(dataset, quantity)
     of_counts = Leaving(beside_deciding(dataset, known[1]))
     history = MeasureHistory.of(quantity, Leaving(of_measure), of_counts)
-    hidden = of_measure.boxes.secrets_within(set(history.full))
+    hidden = [
+        box
+        for box in of_measure.boxes.secrets_within(set(history.full))
+        if only is None or history.plain(box) in only
+    ]
     computable = {history.plain(box) for box in _computable(hidden, of_measure)}
     if bounds == (None, None):
         found = [AuditedBox(history.plain(box), Standing.NOT_COMPUTABLE, variables_of(box)) for box in hidden]
@@ -264,11 +268,11 @@ def _of_counts_beside(
     if low is None or high is None:
         return []
     required, found = (policy.count_width, policy.count_floor), dict[Box, AuditedBox]()
+    asked = None if only is None else set(map(history.counted, only))
     for domain, finer in _domains_of_counts(look, history, only):
         boxes = history.beside_counts(domain | {history.having}, finer)
         codes = history.codes(domain)
         measured = look.truth.measured(quantity, frozenset(codes))
-        asked = None if only is None else set(map(history.counted, only))
         for one in counts_told(boxes, (low, high), codes, required, look.deadline, measured, asked):
             box = history.as_counted(one.box)
             if box not in told and found.get(box, one).standing <= one.standing:
@@ -310,7 +314,7 @@ def _with_covered(found: Sequence[AuditedBox], known: KnownQuantity) -> Iterator
     """What empty boxes cover is refuted by them, whatever variables they have."""
     index, full, hidden = known.nobody.told, known.shapes.full, set(known.nobody.withheld.boxes)
     # Those that are only taken for known were withheld.
-    left = sum(1 << place for place, box in enumerate(index.boxes) if known.boxes.told(box))
+    left = index.flags({box for box in index.boxes if known.boxes.told(box)})
     for audited in found:
         covering = 0
         if audited.box in hidden and audited.standing is not Standing.REFUTED:

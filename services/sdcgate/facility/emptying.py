@@ -26,12 +26,13 @@ def emptying(leaving: Leaving) -> BoolArray:
     """
     records = leaving.tables[0].table.records
     kept_back = np.zeros(len(records), dtype=np.bool_)
-    cells = _fresh(leaving)
-    hidden = _hidden(leaving, list(cells)) if cells else []
+    told = _told(leaving)
+    hidden = _hidden(leaving, told) if told else []
     if not hidden:
         return kept_back
+    cells = {box: cell for new in leaving.tables for cell, box in enumerate(new.boxes)}
     before = leaving.known.nobody.told
-    index = before.grown(cells)
+    index = before.grown(told)
     fresh = index.everything & ~before.everything
     try:
         hidden = [box for box in hidden if not before.covering(box, leaving.full)]
@@ -39,30 +40,23 @@ def emptying(leaving: Leaving) -> BoolArray:
         while blamed := _blamed(index, hidden, leaving.full, left, fresh):
             chosen = covering([{cells[box] for box in boxes} for boxes in blamed], records)
             kept_back[chosen] = True
-            left &= ~sum(1 << place for place, box in enumerate(index.boxes) if cells.get(box) in chosen)
+            left &= ~index.flags({box for box in told if cells[box] in chosen})
     except CoverUndecided as error:
         raise JointlyUnproved from error
     return kept_back
 
 
-def _fresh(leaving: Leaving) -> dict[Box, int]:
-    """The boxes of the tables of which it is told first that nobody is in them, with their cells."""
-    news = leaving.told_first | leaving.units_first
-    return {
-        box: cell
-        for new in leaving.tables
-        for cell, (box, counts) in enumerate(new.cells())
-        if box in news and counts.told and not counts.records and box != NOBODY
-    }
+def _told(leaving: Leaving) -> list[Box]:
+    """The boxes of the tables of which it is told first that nobody is in them."""
+    news = (leaving.told_first | leaving.units_first) - {NOBODY}
+    return [box for new in leaving.tables for box in new.telling_of_nobody() if box in news]
 
 
-def _hidden(leaving: Leaving, fresh: Sequence[Box]) -> list[Box]:
-    """Withheld boxes that nobody is in, and that fresh ones meet."""
-    index = leaving.known.nobody.withheld.grown(
-        box for new in leaving.tables for box in new.hiding_nobody() if box != NOBODY
-    )
+def _hidden(leaving: Leaving, told: Sequence[Box]) -> list[Box]:
+    """Withheld boxes that nobody is in, and that some boxes meet."""
+    index = leaving.known.nobody.withheld.grown(box for new in leaving.tables for box in new.hiding_nobody())
     meeting = 0
-    for box in fresh:
+    for box in told:
         meeting |= index.meeting(box)
     found = index.chosen(meeting)
     return [box for box in found if leaving.boxes.withheld(box) and not leaving.boxes.told(box)]

@@ -129,7 +129,7 @@ class ReleasedTable:
 
     def telling(self, figures: int) -> BoolArray:
         """Published cells of which one of some figures was told, shape (cells,)."""
-        published: BoolArray = self.table.states == State.PUBLISHED
+        published = self.table.of_state(State.PUBLISHED)
         return published if self.figures is None else published & ((self.figures & figures) > 0)
 
     def telling_of_nobody(self) -> list[Box]:

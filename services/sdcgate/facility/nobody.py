@@ -19,12 +19,8 @@ class Nobody:
     """Those that an answer withheld."""
 
     def grown(self, told: Iterable[Box], sure: Iterable[Box], withheld: Iterable[Box]) -> "Nobody":
-        """With more boxes; that nobody is in nobody's box tells nothing."""
-        return Nobody(
-            self.told.grown(box for box in told if box != NOBODY),
-            self.sure.grown(box for box in sure if box != NOBODY),
-            self.withheld.grown(box for box in withheld if box != NOBODY),
-        )
+        """With more boxes."""
+        return Nobody(self.told.grown(told), self.sure.grown(sure), self.withheld.grown(withheld))
 
     def surely(self) -> "Nobody":
         """The same with what was told for sure."""

@@ -14,7 +14,7 @@ from sdcgate.facility.known_sources import with_event
 from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.joint_boxes import RECORDS
-from sdcgate.methods.tables.span import SpanBudgetExceeded
+from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +58,7 @@ class Withheld:
     tables: Mapping[str, Sequence[ReleasedTable]] = field(repr=False)
     """All of them, by quantity."""
     nothing: Knowledge = field(repr=False)
+    _sure: dict[str, KnownQuantity] = field(default_factory=dict, init=False, repr=False)
 
     def of(self, quantity: str) -> KnownQuantity:
         """What was known of a quantity, or perhaps known, with boxes as withheld that nothing published."""
@@ -66,12 +67,19 @@ class Withheld:
 
     def surely(self, quantity: str) -> KnownQuantity:
         """What was known of a quantity for sure, and all that can be computed from that."""
-        known, span = self.known.of(quantity).surely(), self.nothing.of(quantity).span.copy()
+        if quantity not in self._sure:
+            known = self.known.of(quantity).surely()
+            boxes = known.boxes.withholding(self._hidden(quantity))
+            self._sure[quantity] = replace(known, span=self._sure_span(quantity), boxes=boxes)
+        return self._sure[quantity]
+
+    def _sure_span(self, quantity: str) -> Span:
+        span = self.nothing.of(quantity).span.copy()
         with suppress(SpanBudgetExceeded):
             # A span that could not take a table in says so whenever it is asked.
             for table in map(ReleasedTable.surely, self.tables.get(quantity, ())):
                 span.add_table(table.table, table.telling(RECORDS))
-        return replace(known, span=span, boxes=known.boxes.withholding(self._hidden(quantity)))
+        return span
 
     def _hidden(self, quantity: str) -> list[Box]:
         return sorted(self.withheld.get(quantity, set()) - self.shown.get(quantity, set()))

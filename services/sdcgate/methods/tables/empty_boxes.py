@@ -7,12 +7,12 @@ meets one of them, as it is found out whether clauses leave a point (splitting: 
 Communications of the ACM 5, 1962).
 """
 
-from collections.abc import ItemsView, Iterable, Mapping
+from collections.abc import Container, ItemsView, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
-from sdcgate.methods.tables.boxes import Box, divided
+from sdcgate.methods.tables.boxes import NOBODY, Box, divided
 
 MOST_PARTS = 2_000
 """Parts of one box that are looked at; of ordinary boxes it takes a few dozen."""
@@ -36,8 +36,8 @@ class BoxIndex:
     """What was found of whether all of them cover a box."""
 
     def grown(self, boxes: Iterable[Box]) -> "BoxIndex":
-        """With more boxes, each once."""
-        known = set(self.boxes)
+        """With more boxes, each once; nobody's box is none."""
+        known = {*self.boxes, NOBODY}
         more = [box for box in dict.fromkeys(boxes) if box not in known]
         if not more:
             return self
@@ -52,6 +52,10 @@ class BoxIndex:
     def everything(self) -> int:
         """All of them."""
         return (1 << len(self.boxes)) - 1
+
+    def flags(self, boxes: Container[Box]) -> int:
+        """Those that are among some boxes."""
+        return sum(1 << place for place, box in enumerate(self.boxes) if box in boxes)
 
     def chosen(self, flags: int) -> list[Box]:
         """Some of them."""

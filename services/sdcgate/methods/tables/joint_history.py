@@ -236,9 +236,8 @@ def audit_sums(
             beside=dict.fromkeys(somebody(domain), within.record),
         )
 
-    hidden = [variables_of(box) | {having} for box in boxes.secrets_within(set(full))]
-    plain = [] if only is None else [variables_of(box) | {having} for box in only]
-    firsts = set(hidden if only is None else plain)
+    hidden = boxes.secrets_within(set(full)) if only is None else only
+    firsts = {variables_of(box) | {having} for box in hidden}
     standing = _standings(_domains(firsts, boxes, full, most_atoms), looked, boxes, deadline)
     if occurring is not None:
         standing |= _over_everything(looked(frozenset(full)), standing, occurring, deadline)
