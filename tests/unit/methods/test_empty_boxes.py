@@ -75,6 +75,29 @@ def test_boxes_cover_another_if_they_have_all_its_joint_codes(box, others):
     assert not found or not atoms(box).difference(*map(atoms, index.chosen(found)))
 
 
+@settings(max_examples=200, deadline=None)
+@given(boxes, st.lists(st.lists(boxes, max_size=4), max_size=4))
+def test_what_was_seen_of_a_box_before_changes_nothing_of_what_is_found(box, more):
+    index, others = BoxIndex(), []
+    for news in more:
+        index, others = index.grown(news), [*others, *news]
+        afresh = BoxIndex().grown(others)
+        assert index.covering(box, WHOLE) == afresh.covering(box, WHOLE)
+        old = afresh.everything >> len(afresh.boxes) // 2
+        assert index.covering(box, WHOLE, among=old) == afresh.covering(box, WHOLE, among=old)
+
+
+def test_a_part_that_no_empty_box_met_is_looked_at_first(monkeypatch):
+    by_sex = [empty(region=SOUTH, sex=mask) for mask in (WOMEN, MEN)]
+    first = BoxIndex().grown(by_sex)
+    assert not first.covering(empty(region=SOUTH), FULL)
+    later = first.grown([empty(region=NORTH, sex=WOMEN), empty(region=WEST)])
+    monkeypatch.setattr(empty_boxes, "MOST_PARTS", 1)
+    assert not later.covering(empty(region=SOUTH), FULL)
+    monkeypatch.undo()
+    assert later.grown([empty(sex=0b100)]).covering(empty(region=SOUTH), FULL)
+
+
 @settings(max_examples=100, deadline=None)
 @given(boxes, st.lists(boxes, max_size=5), st.lists(boxes, max_size=5))
 def test_only_some_may_be_looked_at_and_some_are_taken_rather(box, first, later):

@@ -32,6 +32,8 @@ class BoxIndex:
     boxes: tuple[Box, ...] = ()
     _having: Mapping[str, Mapping[int, int]] = field(default_factory=dict, repr=False)
     """Those that have a mask on a variable."""
+    _outside: dict[Box, Box] = field(default_factory=dict, repr=False)
+    """Of boxes that were not covered a part that none met; it grows, and those that are grown from it have it."""
     _covered: dict[Box, bool] = field(default_factory=dict, init=False, repr=False)
     """What was found of whether all of them cover a box."""
 
@@ -46,7 +48,7 @@ class BoxIndex:
             for name, mask in box:
                 those = having.setdefault(name, {})
                 those[mask] = those.get(mask, 0) | 1 << place
-        return BoxIndex((*self.boxes, *more), having)
+        return BoxIndex((*self.boxes, *more), having, self._outside)
 
     @property
     def everything(self) -> int:
@@ -80,7 +82,24 @@ class BoxIndex:
         Raises:
             CoverUndecided: it takes too many parts to tell.
         """
-        return _Splitting(self, full, rather).covering(dict(box), self.meeting(box, among)) or 0
+        if (part := self._outside.get(box)) is not None and self._leaves(part, box, full, among):
+            return 0
+        search = _Splitting(self, full, rather)
+        found = search.covering(dict(box), self.meeting(box, among))
+        if found is None:
+            self._outside[box] = search.outside
+        return found or 0
+
+    def _leaves(self, part: Box, box: Box, full: Mapping[str, int], among: int | None) -> bool:
+        """Whether boxes do not contain all of a part of a box: what few have come to since is soon seen."""
+        search = _Splitting(self, full)
+        try:
+            left = search.covering(dict(part), self.meeting(part, among)) is None
+        except CoverUndecided:
+            return False
+        if left:
+            self._outside[box] = search.outside
+        return left
 
     def covers(self, box: Box, full: Mapping[str, int]) -> bool:
         """Whether boxes contain all of a box, together; not where it takes too many parts to tell."""
@@ -115,8 +134,10 @@ class _Splitting:
 
     index: BoxIndex
     full: Mapping[str, int]
-    rather: int
+    rather: int = 0
     parts: int = 0
+    outside: Box = ()
+    """A part that none meets, where there is one."""
 
     def covering(self, region: Mapping[str, int], meeting: int) -> int | None:
         """Boxes, of those meeting a region, that contain all of it together; None where they do not."""
@@ -124,6 +145,7 @@ class _Splitting:
         if self.parts > MOST_PARTS:
             raise CoverUndecided
         if not meeting:
+            self.outside = tuple(sorted(region.items()))
             return None
         cutting = self.index.cutting(region, self.full, meeting)
         containing = meeting & ~_union(cutting.values())
