@@ -33,7 +33,7 @@ class BoxIndex:
     _having: Mapping[str, Mapping[int, int]] = field(default_factory=dict, repr=False)
     """Those that have a mask on a variable."""
     _outside: dict[Box, Box] = field(default_factory=dict, repr=False)
-    """Of boxes that were not covered a part that none met; it grows, and those that are grown from it have it."""
+    """Of boxes that were not covered a part that none met; it grows, and what is grown from these has it."""
     _covered: dict[Box, bool] = field(default_factory=dict, init=False, repr=False)
     """What was found of whether all of them cover a box."""
 
