@@ -30,8 +30,9 @@ def audit(
 ) -> None:
     """Say of every cell ever withheld what all releases of its source together tell of it.
 
-    Proved, refuted with the arithmetic, wide within the variables looked at, or unproved. Where a cell is
-    refuted its figure is printed: the output is confidential. Ends with an error where anything is refuted.
+    Proved, refuted with the arithmetic, told before it was withheld, wide within the variables looked at, or
+    unproved. Where a cell is told its figure is printed: the output is confidential. Ends with an error where
+    anything is refuted.
     """
     from sdcgate.cli.ledger_place import opened_where_it_lies
     from sdcgate.cli.policies import own_folder
@@ -84,8 +85,8 @@ def _of_version(audited: "AuditedQuantity", every: bool) -> list[str]:
         f"{audited.of(Standing.UNPROVED)} unproved{_others(audited)}",
     ]
     for cell in sorted(audited.cells, key=lambda cell: -cell.standing):
-        if cell.standing is Standing.REFUTED:
-            lines += _refuted(audited, cell)
+        if cell.standing in (Standing.REFUTED, Standing.TOLD_BEFORE):
+            lines += _told(audited, cell)
         elif cell.standing is Standing.ELSEWHERE:
             where = audited.elsewhere[cell.box]
             lines.append(f"  KNOWN FROM ELSEWHERE: {audited.words(cell.box)}, since it was entered: {where}")
@@ -99,7 +100,9 @@ def _others(audited: "AuditedQuantity") -> str:
     from sdcgate.methods.tables.joint_history import Standing
 
     bare, known = audited.of(Standing.NOT_COMPUTABLE), audited.of(Standing.ELSEWHERE)
+    before = audited.of(Standing.TOLD_BEFORE)
     said = f", {bare} not computable and of no bounds, so that nothing more is proved" if bare else ""
+    said += f", {before} told before they were withheld" if before else ""
     return said + (f", {known} known from elsewhere" if known else "")
 
 
@@ -151,12 +154,13 @@ def _within(cell: "AuditedBox") -> str:
     return f" (within {', '.join(sorted(cell.variables))})" if cell.standing.name == "WIDE" else ""
 
 
-def _refuted(audited: "AuditedQuantity", cell: "AuditedBox") -> list[str]:
-    words = audited.words(cell.box)
+def _told(audited: "AuditedQuantity", cell: "AuditedBox") -> list[str]:
+    refuted = cell.standing.name == "REFUTED"
+    what = f"{'REFUTED' if refuted else 'TOLD BEFORE IT WAS WITHHELD'}: {audited.words(cell.box)}"
     if not (cell.below or cell.above):
-        return [f"  REFUTED: {words} can be computed from what has left"]
+        return [f"  {what} can be computed from what has left"]
     return [
-        f"  REFUTED: {words} lies between {_bound(cell.lowest)} and {_bound(cell.highest)}",
+        f"  {what} lies between {_bound(cell.lowest)} and {_bound(cell.highest)}",
         f"    at least {_sum(audited, cell.below)}",
         f"    at most  {_sum(audited, cell.above)}",
     ]

@@ -1,6 +1,6 @@
 """What stands of the counts and sums that were withheld of one version of a dataset, quantity by quantity."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,6 +40,8 @@ class AuditedQuantity:
     dataset: Dataset
     quantity: str
     """`records`, `units`, the measure, or a power of it: `income^2`."""
+    marked: str
+    """Of which quantity answers withheld the cells: counts, or the measure."""
     width: float
     """Least distance of two values that a withheld count must be able to have; of sums a share of each."""
     published: int
@@ -68,6 +70,11 @@ class AuditedQuantity:
         part = self.parts.get(dict(box).get(PART, whole), "")
         return f"{part}{self.words(of_all_parts(box))}"
 
+    def standing(self, boxes: Set[Box], standing: Standing) -> "AuditedQuantity":
+        """The same where some cells are of another standing."""
+        cells = (replace(cell, standing=standing) if cell.box in boxes else cell for cell in self.cells)
+        return replace(self, cells=tuple(cells))
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -79,10 +86,25 @@ class Look:
     deadline: Deadline
     truth: Truth
     """What people have, to begin with, and which variables decide weights and measures."""
+    only: Mapping[str, Set[Box]] | None = field(default=None, repr=False)
+    """The boxes of which no more is asked than whether they are told, by audited quantity; else None."""
+    marks: bool = True
+    """Whether it is known of withheld boxes that they are: none is empty, where zeros are published."""
 
-    def occurring(self, variables: tuple[str, ...]) -> Combinations:
+    def floor(self, policy: EffectivePolicy) -> int:
+        """What everybody knows a withheld count to be at least."""
+        return policy.count_floor if self.marks else 0
+
+    def asked(self, name: str) -> Set[Box] | None:
+        """The boxes of an audited quantity that are asked for; all where it is None."""
+        return None if self.only is None else self.only.get(name, frozenset())
+
+    @property
+    def occurring(self) -> "Callable[[tuple[str, ...]], Combinations] | None":
         """The joint codes that people have, as boxes tell them: by the codes that occur."""
-        return combinations(self.engine, self.dataset, variables)[0]
+        if self.only is not None:
+            return None
+        return lambda variables: combinations(self.engine, self.dataset, variables)[0]
 
 
 def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) -> list[AuditedQuantity]:
@@ -98,15 +120,19 @@ def audited_quantities(look: Look, withheld: Withheld, policy: EffectivePolicy) 
 
 
 def _counts(look: Look, units: bool, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
-    dataset, known = look.dataset, withheld.of(COUNTS)
-    found = _of_counts(look, units, withheld, policy, known)
+    name = "units" if units else "records"
+    dataset, known, only = look.dataset, withheld.of(COUNTS), look.asked(name)
+    found = _of_counts(look, units, withheld, policy, known, only)
     if doubtful := _doubtful(found, known.sure is None):
         surely = withheld.surely(COUNTS)
         found = _instead(found, _of_counts(look, units, withheld, policy, surely, doubtful))
     shown = known.boxes.adding_up(dataset.varying, units).within(known.shapes.full.keys(), units)
-    published = [_published(box, shown[box]) for box in withheld.published_too(COUNTS) if box in shown]
-    name = "units" if units else "records"
-    return AuditedQuantity(dataset, name, policy.count_width, len(shown), (*found, *published))
+    published = [
+        _published(box, shown[box])
+        for box in withheld.published_too(COUNTS)
+        if box in shown and (only is None or box in only)
+    ]
+    return AuditedQuantity(dataset, name, COUNTS, policy.count_width, len(shown), (*found, *published))
 
 
 def _of_counts(
@@ -120,7 +146,7 @@ def _of_counts(
     """What stands of withheld counts, or of some, by what is known of counts."""
     beside = _beside_decided(look, COUNTS, beside_deciding(look.dataset, known), withheld)
     full, boxes = beside.shapes.full, beside.boxes.adding_up(look.dataset.varying, units)
-    width, floor, atoms = policy.count_width, policy.count_floor, look.most_atoms
+    width, floor, atoms = policy.count_width, look.floor(policy), look.most_atoms
     held = partial(look.truth.held, units, needed=bool(boxes.combined))
     found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring, held, only)
     computable = _computable([audited.box for audited in found], known)
@@ -155,18 +181,21 @@ def _published(box: Box, amount: float) -> AuditedBox:
 
 def _sums(look: Look, quantity: str, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
     """What stands of a measure; without public bounds only what can be computed is told."""
-    known, of_counts = withheld.of(quantity), withheld.of(COUNTS)
-    found = _of_sums(look, quantity, withheld, policy, (known, of_counts))
+    known, of_counts, only = withheld.of(quantity), withheld.of(COUNTS), look.asked(power_words(quantity))
+    found = _of_sums(look, quantity, withheld, policy, (known, of_counts), only)
     if doubtful := _doubtful(found, known.sure is None and of_counts.sure is None):
         surely = withheld.surely(quantity), withheld.surely(COUNTS)
         found = _instead(found, _of_sums(look, quantity, withheld, policy, surely, doubtful))
     having, bounds = having_variable(quantity), bounds_of(look.dataset, quantity)
     published = [
-        _published(plain(box, having), known.amounts[box].total) for box in withheld.published_too(quantity)
+        _published(plain(box, having), known.amounts[box].total)
+        for box in withheld.published_too(quantity)
+        if only is None or plain(box, having) in only
     ]
     return AuditedQuantity(
         look.dataset,
         power_words(quantity),
+        quantity,
         policy.sum_width,
         len(known.boxes.within({*known.shapes.full, having})),
         (*found, *published),
@@ -206,7 +235,7 @@ def _of_sums(
 
         def somebody(domain: Variables) -> Iterable[Box]:
             finer = history.may_cut_finer(domain, look.most_atoms)
-            return sorted(history.marked(domain, finer)) if policy.count_floor else ()
+            return sorted(history.marked(domain, finer)) if look.floor(policy) else ()
 
         found = audit_sums(
             of_measure.boxes,
@@ -230,12 +259,13 @@ def _counts_beside(
 
     All others, and those `told` by counts alone, are as the audit of counts says.
     """
-    known, counts = withheld.of(quantity), withheld.of(COUNTS)
-    found = _of_counts_beside(look, quantity, policy, (known, counts), told)
+    words = power_words(quantity)
+    name = f"records beside {words}"
+    known, counts, only = withheld.of(quantity), withheld.of(COUNTS), look.asked(name)
+    found = _of_counts_beside(look, quantity, policy, (known, counts), told, only)
     if doubtful := _doubtful(found, known.sure is None and counts.sure is None):
         surely = withheld.surely(quantity), withheld.surely(COUNTS)
         found = _of_counts_beside(look, quantity, policy, surely, told, doubtful)
-    words = power_words(quantity)
     said = {
         P: f"{words} {ABOVE}",
         Q: f"{words} {BELOW}",
@@ -244,7 +274,8 @@ def _counts_beside(
     }
     return AuditedQuantity(
         look.dataset,
-        f"records beside {words}",
+        name,
+        COUNTS,
         policy.count_width,
         len(counts.boxes.within(counts.shapes.full.keys())),
         tuple(found),
@@ -267,7 +298,7 @@ def _of_counts_beside(
     low, high = bounds_of(look.dataset, quantity)
     if low is None or high is None:
         return []
-    required, found = (policy.count_width, policy.count_floor), dict[Box, AuditedBox]()
+    required, found = (policy.count_width, look.floor(policy)), dict[Box, AuditedBox]()
     asked = None if only is None else set(map(history.counted, only))
     for domain, finer in _domains_of_counts(look, history, only):
         boxes = history.beside_counts(domain | {history.having}, finer)

@@ -3,7 +3,7 @@
 It holds withheld figures where they can be worked out: for the steward, on the machine of the ledger.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations, permutations
@@ -13,6 +13,8 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.audited_quantities import AuditedQuantity, Look, audited_quantities
+from sdcgate.facility.boxes import having_variable
+from sdcgate.facility.joint_sums import plain
 from sdcgate.facility.kept_releases import left_of
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.known_sources import KnowledgeOfSources
@@ -28,10 +30,9 @@ from sdcgate.facility.versions_audit import (
     changes_between,
     unchanged,
 )
-from sdcgate.facility.withheld_history import WithheldHistory, told_elsewhere
+from sdcgate.facility.withheld_history import Named, Withheld, WithheldHistory, told_before, told_elsewhere
 from sdcgate.ledger.errors import ContentRemoved
 from sdcgate.ledger.ledger import Ledger
-from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.joint_history import Standing
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.policy.effective import EffectivePolicy
@@ -73,7 +74,7 @@ class SourceAudit:
 
     @property
     def refuted(self) -> bool:
-        """Whether anything withheld is told."""
+        """Whether anything withheld is told that was not before it was withheld."""
         of_figures = any(one.of(Standing.REFUTED) for one in self.quantities)
         return of_figures or any(one.of(Standing.REFUTED) for one in self.versions)
 
@@ -118,10 +119,10 @@ def audit_source(
     quantities, noise, withheld = [], [], []
     for at, version in enumerate(versions):
         history = _history(versions, at, changed, nothing)
-        withheld.append(history.until())
+        withheld.append(history.everything)
         look = Look(engine, version.dataset, most_atoms, deadline, occurring.truth(version.dataset))
         found = audited_quantities(look, withheld[-1], policies.of(version.dataset))
-        quantities += _with_publications(look, found, history, where, policies.of(version.dataset))
+        quantities += _with_history(look, found, history, where, policies.of(version.dataset))
         if withheld[-1].known.noisy:
             noise.append(_noise(engine, version.dataset, withheld[-1].known, policies))
     pairs = tuple(
@@ -166,37 +167,51 @@ def _published_where(ledger: Ledger, query: str) -> str:
     return "" if stored is None else release_pb2.DecisionRecord.FromString(stored.confidential).published
 
 
-def _with_publications(
+def _with_history(
     look: Look,
     found: list[AuditedQuantity],
     history: WithheldHistory,
     where: Callable[[str], str],
     policy: EffectivePolicy,
 ) -> list[AuditedQuantity]:
-    """What is refuted is known from elsewhere where a publication was the first to tell it."""
+    """What is refuted may have been told by a publication first, or before anything withheld it."""
+
+    def told(known: Withheld, boxes: Set[Named], marks: bool = True) -> set[Named]:
+        only = {name: {box for of, box in boxes if of == name} for name, _ in boxes}
+        return _refuted(audited_quantities(replace(look, only=only, marks=marks), known, policy))
+
     refuted = _refuted(found)
     publications = [event for event in history.events if where(event.query)] if refuted else []
-    by = told_elsewhere(
-        history, publications, lambda known: _refuted(audited_quantities(look, known, policy)), refuted
-    )
-    return [
-        _known(one, {box: where(left.query) for (q, box), left in by.items() if q == one.quantity})
-        for one in found
-    ]
+    elsewhere = told_elsewhere(history, publications, told, refuted)
+    first = _withheld_first(found, history)
+    left = {box: first[box] for box in first.keys() & refuted - elsewhere.keys()}
+    # What was withheld only later is a box like any other until then.
+    before = told_before(history, partial(told, marks=False), left)
+    known = []
+    for one in found:
+        by = {box: where(event.query) for (name, box), event in elsewhere.items() if name == one.quantity}
+        early = {box for name, box in before if name == one.quantity}
+        audited = one.standing(by.keys(), Standing.ELSEWHERE).standing(early, Standing.TOLD_BEFORE)
+        known.append(replace(audited, elsewhere=by))
+    return known
 
 
-def _refuted(found: Sequence[AuditedQuantity]) -> set[tuple[str, Box]]:
+def _refuted(found: Sequence[AuditedQuantity]) -> set[Named]:
     return {
         (one.quantity, cell.box) for one in found for cell in one.cells if cell.standing is Standing.REFUTED
     }
 
 
-def _known(audited: AuditedQuantity, elsewhere: Mapping[Box, str]) -> AuditedQuantity:
-    cells = tuple(
-        replace(cell, standing=Standing.ELSEWHERE) if cell.box in elsewhere else cell
-        for cell in audited.cells
-    )
-    return replace(audited, cells=cells, elsewhere=elsewhere)
+def _withheld_first(found: Sequence[AuditedQuantity], history: WithheldHistory) -> dict[Named, int]:
+    """The sequence of the answer that withheld each box first."""
+    first: dict[Named, int] = {}
+    for one in found:
+        # Cells of a measure are of those who have it, with that condition or without.
+        having = having_variable(one.marked)
+        for box, sequence in history.withheld.get(one.marked, {}).items():
+            name = one.quantity, plain(box, having)
+            first[name] = min(sequence, first.get(name, sequence))
+    return first
 
 
 def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policies: Policies) -> AuditedNoise:

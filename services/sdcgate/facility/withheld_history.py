@@ -4,7 +4,7 @@ What the road notes of a release serves the next answers: cells that were known 
 there, though the answer withheld them. Here they are withheld, and if anything tells them it is said what.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +14,7 @@ from sdcgate.facility.known_sources import with_event
 from sdcgate.methods.cells import State
 from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.joint_boxes import RECORDS
+from sdcgate.methods.tables.joint_sums import Amount
 from sdcgate.methods.tables.span import Span, SpanBudgetExceeded
 
 
@@ -23,58 +24,92 @@ class WithheldHistory:
 
     events: Sequence[Left] = field(repr=False)
     nothing: Knowledge = field(repr=False)
-    withheld: Mapping[str, Set[Box]] = field(repr=False)
-    """Boxes that an answer withheld, by quantity: such as break a rule themselves where they were known."""
+    withheld: Mapping[str, Mapping[Box, int]] = field(repr=False)
+    """Boxes that an answer withheld, by quantity: such as break a rule themselves where they were known.
+
+    With the sequence of the first answer that did.
+    """
+    amounts: Mapping[str, Mapping[Box, Amount]] = field(repr=False)
+    """What boxes have of each measure."""
+    nobody: Mapping[str, Set[Box]] = field(repr=False)
+    """Those of the withheld ones that nobody is in."""
 
     @classmethod
     def of(cls, events: Sequence[Left], nothing: Knowledge) -> "WithheldHistory":
         """The history of some events."""
-        withheld: dict[str, set[Box]] = {}
-        for table in _tables(events):
-            withheld.setdefault(table.quantity, set()).update(_withheld(table))
-        return cls(events, nothing, withheld)
-
-    def until(self, sequence: int | None = None) -> "Withheld":
-        """What is known up to a sequence, that included; of everything where it is None."""
-        events = [one for one in self.events if sequence is None or one.sequence <= sequence]
-        known = self.nothing
+        withheld: dict[str, dict[Box, int]] = {}
+        amounts: dict[str, dict[Box, Amount]] = {}
+        nobody: dict[str, set[Box]] = {}
         for event in events:
-            known = with_event(known, event)
-        shown: dict[str, set[Box]] = {}
-        tables: dict[str, list[ReleasedTable]] = {}
-        for table in _tables(events):
-            shown.setdefault(table.quantity, set()).update(truly_published(table))
-            tables.setdefault(table.quantity, []).append(table)
-        return Withheld(known, self.withheld, shown, tables, self.nothing)
+            for table in event.tables:
+                amounts.setdefault(table.quantity, {}).update(table.amounts())
+                nobody.setdefault(table.quantity, set()).update(table.surely().hiding_nobody())
+                marked = withheld.setdefault(table.quantity, {})
+                for box in _withheld(table):
+                    marked.setdefault(box, event.sequence)
+        return cls(events, nothing, withheld, amounts, nobody)
+
+    def marked(self, quantity: str) -> Set[Box]:
+        """Boxes of which an answer withheld a quantity."""
+        return self.withheld.get(quantity, {}).keys()
+
+    @property
+    def everything(self) -> "Withheld":
+        """What is known of all of it."""
+        return self.until(max((event.sequence for event in self.events), default=0))
+
+    def until(self, sequence: int) -> "Withheld":
+        """What is known up to a sequence, that included."""
+        ((_, known),) = self.moments([sequence])
+        return known
+
+    def moments(self, sequences: Iterable[int]) -> "Iterator[tuple[int, Withheld]]":
+        """What is known up to each of some sequences, in their order."""
+        waiting = list(self.events)[::-1]
+        left, known = list[Left](), self.nothing
+        for sequence in sorted(set(sequences)):
+            while waiting and waiting[-1].sequence <= sequence:
+                left.append(waiting.pop())
+                known = with_event(known, left[-1])
+            shown: dict[str, set[Box]] = {}
+            tables: dict[str, list[ReleasedTable]] = {}
+            for table in _tables(left):
+                shown.setdefault(table.quantity, set()).update(truly_published(table))
+                tables.setdefault(table.quantity, []).append(table)
+            yield sequence, Withheld(self, known, shown, tables)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Withheld:
     """What was known at some moment, and which of the boxes that were ever withheld had been published."""
 
+    history: WithheldHistory = field(repr=False)
     known: Knowledge = field(repr=False)
-    withheld: Mapping[str, Set[Box]] = field(repr=False)
     shown: Mapping[str, Set[Box]] = field(repr=False)
     tables: Mapping[str, Sequence[ReleasedTable]] = field(repr=False)
-    """All of them, by quantity."""
-    nothing: Knowledge = field(repr=False)
+    """Those that had left, by quantity."""
     _sure: dict[str, KnownQuantity] = field(default_factory=dict, init=False, repr=False)
 
     def of(self, quantity: str) -> KnownQuantity:
         """What was known of a quantity, or perhaps known, with boxes as withheld that nothing published."""
-        known = self.known.of(quantity)
-        return replace(known, boxes=known.boxes.withholding(self._hidden(quantity)))
+        return self._withholding(quantity, self.known.of(quantity))
 
     def surely(self, quantity: str) -> KnownQuantity:
         """What was known of a quantity for sure, and all that can be computed from that."""
         if quantity not in self._sure:
-            known = self.known.of(quantity).surely()
-            boxes = known.boxes.withholding(self._hidden(quantity))
-            self._sure[quantity] = replace(known, span=self._sure_span(quantity), boxes=boxes)
+            known = self._withholding(quantity, self.known.of(quantity).surely())
+            self._sure[quantity] = replace(known, span=self._sure_span(quantity))
         return self._sure[quantity]
 
+    def _withholding(self, quantity: str, known: KnownQuantity) -> KnownQuantity:
+        """What is known with boxes as withheld that nothing published, such as were withheld later too."""
+        amounts = {**self.history.amounts.get(quantity, {}), **known.amounts}
+        nobody = known.nobody.grown((), (), sorted(self.history.nobody.get(quantity, set())))
+        boxes = known.boxes.withholding(self._hidden(quantity))
+        return replace(known, boxes=boxes, amounts=amounts, nobody=nobody)
+
     def _sure_span(self, quantity: str) -> Span:
-        span = self.nothing.of(quantity).span.copy()
+        span = self.history.nothing.of(quantity).span.copy()
         with suppress(SpanBudgetExceeded):
             # A span that could not take a table in says so whenever it is asked.
             for table in map(ReleasedTable.surely, self.tables.get(quantity, ())):
@@ -82,38 +117,45 @@ class Withheld:
         return span
 
     def _hidden(self, quantity: str) -> list[Box]:
-        return sorted(self.withheld.get(quantity, set()) - self.shown.get(quantity, set()))
+        return sorted(self.history.marked(quantity) - self.shown.get(quantity, set()))
 
     def published_too(self, quantity: str) -> list[Box]:
         """Boxes of a quantity that were withheld and published, be it before or after."""
-        return sorted(self.withheld.get(quantity, set()) & self.shown.get(quantity, set()))
+        return sorted(self.history.marked(quantity) & self.shown.get(quantity, set()))
 
 
 Named = tuple[str, Box]
 """A box of a quantity."""
+TellsOf = Callable[[Withheld, Set[Named]], Set[Named]]
+"""Of some boxes those that are told too closely by what is known."""
 
 
 def told_elsewhere(
     history: WithheldHistory,
     publications: Iterable[Left],
-    told: Callable[[Withheld], Set[Named]],
+    told: TellsOf,
     boxes: Set[Named],
 ) -> dict[Named, Left]:
-    """Of some boxes those that a publication elsewhere was the first to tell, with that publication.
-
-    `told` says which boxes of which quantities are told too closely by what is known.
-    """
+    """Of some boxes those that a publication elsewhere was the first to tell, with that publication."""
     found: dict[Named, Left] = {}
     waiting = set(boxes)
     for publication in publications:
         if not waiting:
             break
         # What releases told before it they told by themselves, or with publications that were known then.
-        waiting -= told(history.until(publication.sequence - 1))
-        now = waiting & told(history.until(publication.sequence))
+        waiting -= told(history.until(publication.sequence - 1), waiting)
+        now = waiting & told(history.until(publication.sequence), waiting)
         found |= dict.fromkeys(now, publication)
         waiting -= now
     return found
+
+
+def told_before(history: WithheldHistory, told: TellsOf, first: Mapping[Named, int]) -> set[Named]:
+    """Of some boxes, by the sequence of the answer that withheld each first, those that were told by then."""
+    by_answer: dict[int, set[Named]] = {}
+    for box, sequence in first.items():
+        by_answer.setdefault(sequence - 1, set()).add(box)
+    return {box for moment, known in history.moments(by_answer) for box in told(known, by_answer[moment])}
 
 
 def truly_published(table: ReleasedTable) -> list[Box]:

@@ -119,7 +119,7 @@ def test_an_audit_names_the_variables_that_it_stands_for(tmp_path):
     house = rated(tmp_path, {"good": 140, "fair": 130, "poor": 80, "excellent": 150})
     ((name, _),) = (box := told(house, poor=["y"]))
     assert name.startswith(EXCLUSIVE_PREFIX)
-    audited = AuditedQuantity(house.engine.dataset("ratings"), "records", 10, 0, ())
+    audited = AuditedQuantity(house.engine.dataset("ratings"), "records", "records", 10, 0, ())
     assert audited.words(box) == "good n with fair n with poor y"
 
 

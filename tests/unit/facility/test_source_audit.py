@@ -9,7 +9,7 @@ from sdcgate.methods.tables.joint_history import AuditedBox, Standing
 
 def of_one_cell(standing):
     cell = AuditedBox((("region", 1),), standing, frozenset({"region"}))
-    return AuditedQuantity(None, "records", 10, 5, (cell,))
+    return AuditedQuantity(None, "records", "records", 10, 5, (cell,))
 
 
 @pytest.mark.parametrize("standing", list(Standing))

@@ -42,7 +42,9 @@ class Standing(IntEnum):
     """It could not be told in time."""
     ELSEWHERE = 4
     """It is known: a publication elsewhere told it, and until then nothing that left did."""
-    REFUTED = 5
+    TOLD_BEFORE = 5
+    """It is told more closely than the width, and was before anything withheld it."""
+    REFUTED = 6
     """It is told more closely than the width."""
 
 
