@@ -263,9 +263,11 @@ class _Look:
             np.array([box in self.hidden for box in secrets], dtype=np.bool_),
         )
         found = close_counts(system, self.required, self.deadline, question)
+        # What was told before is so for ever: who asks again need not find it out again.
+        self.note(secrets[place] for place in np.flatnonzero(found.told_before).tolist())
         self._settled(found.unproved)
-        close = found.narrow
-        self.wide.note(secrets, asked & ~close, found.looked_at)
+        close = found.narrow & ~found.told_before
+        self.wide.note(secrets, asked & ~found.narrow, found.looked_at)
         if not close.any():
             return []
         secrets, close = self._only(secrets, close)
@@ -275,11 +277,11 @@ class _Look:
         if not (close & ~before).any():
             return []
         system = self._system(secrets, held)
-        now = count_bounds(system, self.required, self.deadline, close)
+        now = count_bounds(system, self.required, self.deadline, close & ~before)
         self._settled(now.unproved)
         rows = [
-            {box for row in told_by(now.found, place) if (box := system.published[row]) in self.fresh}
-            for place in np.flatnonzero(now.narrow & ~before).tolist()
+            {box for row in told_by(now, place) if (box := system.published[row]) in self.fresh}
+            for place in np.flatnonzero(now.narrow).tolist()
         ]
         if not all(rows):
             # It is the withholding that tells, as nothing withheld is empty.

@@ -289,7 +289,8 @@ class StatisticWay:
         occupied = computed.facts.table.units > 0
         if not occupied.any():
             return _of_nobody(table)
-        withheld = ~shown & occupied
+        # Of a withheld cell nobody may see that it is empty.
+        withheld = ~shown & (occupied | hidden)
         if not shown.any():
             told = {finding.rule for finding in _of_shown_groups(found, hidden) if finding.cells}
             codes = tuple(sorted(told | ({own.rule} if hidden.any() else set())))

@@ -9,8 +9,9 @@ from income_by_region import NOWHERE, knowing, of_income
 from people_by_region import BY_REGION, NORTH, SOUTH, WEST, WOMEN
 from sdcgate.facility import counts_beside_sums
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
-from sdcgate.facility.joint_look import Extent, Width
+from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
 from sdcgate.facility.leaving import Leaving
+from sdcgate.methods.tables.joint_sums import of_all_parts
 from sdcgate.methods.tables.solver import Deadline
 
 CLOSE = Width(least=7, floor=0)
@@ -44,6 +45,22 @@ def test_what_counts_alone_told_before_is_asked_of_no_measure(monkeypatch):
     assert told(known, of_income({"region": (SOUTH, WEST)})) == []
     # Once for each measure as though all was told, and never by what was for sure.
     assert len(asked) == 2
+
+
+def test_what_was_told_before_is_noted_though_the_time_is_over_for_the_rest(monkeypatch):
+    """Who asks the same again, or the next about the same variables, need not find it out once more."""
+    known, close_counts = knowing(WOMEN_BY_REGION, of_income(NOWHERE)), counts_beside_sums.close_counts
+
+    def late(*of):
+        found = close_counts(*of)
+        assert found.told_before.any()
+        return replace(found, unproved=np.ones_like(found.narrow))
+
+    monkeypatch.setattr(counts_beside_sums, "close_counts", late)
+    with pytest.raises(JointlyUnproved):
+        told(known, of_income({"region": (SOUTH, WEST)}))
+    (noted,) = known.of("income").told.values()
+    assert {of_all_parts(box) for box in noted} == {WOMEN_BY_REGION[1].boxes[2], WOMEN_BY_REGION[1].boxes[3]}
 
 
 def test_what_a_new_count_tells_was_not_told_before():

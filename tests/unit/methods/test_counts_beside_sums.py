@@ -28,7 +28,7 @@ from sdcgate.methods.tables.joint_sums import (
     of_all_parts,
     of_part,
 )
-from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.joint_system import Counted, joint_system
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.told_shares import Share
 from three_variables import CODES, FULL, box, boxes, inside, ratios, with_factors
@@ -45,14 +45,16 @@ def told(known, bounds, measured=None, floor=0):
     system = joint_system(*of, room=ROOM, held=held, combined=found.combined)
     required, deadline = Required(WIDTH, floor, found.record), Deadline(20.0)
     close = close_counts(system, required, deadline, everything_of(system))
-    bounds_of_close = count_bounds(system, required, deadline, close.narrow)
+    explained = count_bounds(system, required, deadline, close.narrow)
     assert not close.unproved.any()
-    assert not bounds_of_close.unproved.any()
-    least, greatest = required.whole(bounds_of_close.found.lowest, bounds_of_close.found.highest)
+    assert not explained.unproved.any()
+    # What is close is so by its very bounds, be they found with reasons or without.
+    assert (explained.narrow == close.narrow).all()
+    least, greatest = Counted(found.record).whole(explained.lowest, explained.highest)
     return {
         secret: (least[place], greatest[place])
         for place, secret in enumerate(found.secrets)
-        if bounds_of_close.narrow[place]
+        if explained.narrow[place]
     }
 
 

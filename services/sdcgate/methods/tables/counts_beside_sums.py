@@ -5,12 +5,11 @@ amounts of their own, as shares of a person. Frechet's bounds of each add up to 
 people: ten who have the most and ten who have the least have nobody in common. Asked is the count of each
 withheld box in the system of a measure's parts.
 
-Amounts there are no whole numbers, but the count is one: it lies between the bounds rounded inwards. So what
-is no more than a record wider than required is looked at by its very bounds.
+Amounts there are no whole numbers, but the count is one: it lies between the bounds rounded inwards.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,22 +20,8 @@ from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
 from sdcgate.methods.tables.joint_reduction import Question, everything_of
 from sdcgate.methods.tables.joint_search import Explained, JointIntervals
-from sdcgate.methods.tables.joint_system import JointSystem, joint_system
+from sdcgate.methods.tables.joint_system import Counted, JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
-
-TOLERANCE = 1e-5
-"""A bound so close to a whole number of records, in records, is that number: sums have a little room."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CountBounds:
-    """Which counts lie, as whole numbers, less than a width apart; each in the order of the secrets."""
-
-    narrow: BoolArray = field(repr=False)
-    unproved: BoolArray = field(repr=False)
-    """What could not be told in time."""
-    found: JointIntervals = field(repr=False)
-    """The bounds of narrow ones and the prices of the sums that they follow from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +35,17 @@ class Required:
     record: float
 
     @property
-    def surely(self) -> float:
-        """Amounts so far apart hold whole numbers that are a width apart, however they are rounded."""
-        return (self.width + 1) * self.record
-
-    def whole(self, lowest: FloatArray, highest: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The least and the greatest whole number of records between bounds."""
-        least = np.ceil(lowest / self.record - TOLERANCE) + 0.0
-        return least, np.floor(highest / self.record + TOLERANCE)
+    def amount(self) -> float:
+        """The width as an amount."""
+        return self.width * self.record
 
 
 def close_counts(
     system: JointSystem, required: Required, deadline: Deadline, question: Question
 ) -> JointIntervals:
-    """Counts that may be narrow, as they are not seen to be a record wider, and those not settled in time."""
-    return joint_bounds(system, required.surely, floors_of(system, required), deadline, question)
+    """Counts that are told too closely, and those not settled in time."""
+    system = replace(system, counted=Counted(required.record))
+    return joint_bounds(system, required.amount, floors_of(system, required), deadline, question)
 
 
 def told_by_counts(
@@ -104,8 +85,8 @@ def count_bounds(
     deadline: Deadline,
     asked: BoolArray,
     fresh: BoolArray | None = None,
-) -> CountBounds:
-    """What is narrow in whole numbers, of counts that may be, shape (secrets,).
+) -> JointIntervals:
+    """By what counts are told too closely.
 
     Args:
         system: everything that is known jointly.
@@ -117,10 +98,8 @@ def count_bounds(
     floors = floors_of(system, required)
     if fresh is not None:
         floors[fresh] = 0.0
-    found = joint_intervals(system, required.surely, floors, deadline, asked, Explained.EACH)
-    least, greatest = required.whole(found.lowest, found.highest)
-    narrow = found.narrow & (greatest - least < required.width)
-    return CountBounds(narrow, found.unproved, found)
+    system = replace(system, counted=Counted(required.record))
+    return joint_intervals(system, required.amount, floors, deadline, asked, Explained.EACH)
 
 
 def floors_of(system: JointSystem, required: Required) -> FloatArray:

@@ -7,11 +7,12 @@ import numpy as np
 
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
-from sdcgate.methods.tables.counts_beside_sums import CountBounds, Required, close_counts, count_bounds
+from sdcgate.methods.tables.counts_beside_sums import Required, close_counts, count_bounds
 from sdcgate.methods.tables.joint_history import AuditedBox, Standing, terms_of
 from sdcgate.methods.tables.joint_reduction import everything_of
+from sdcgate.methods.tables.joint_search import JointIntervals
 from sdcgate.methods.tables.joint_sums import PART, ROOM, Amounts, MeasureBoxes, Measured, counts_beside
-from sdcgate.methods.tables.joint_system import JointSystem, joint_system
+from sdcgate.methods.tables.joint_system import Counted, JointSystem, joint_system
 from sdcgate.methods.tables.solver import Deadline
 
 
@@ -73,9 +74,9 @@ def _system(found: Amounts, full: Mapping[str, int], held: Held | None, apart: b
 
 
 def _refuted(
-    found: Amounts, system: JointSystem, exact: CountBounds, wanted: Required, full: Mapping[str, int]
+    found: Amounts, system: JointSystem, exact: JointIntervals, wanted: Required, full: Mapping[str, int]
 ) -> list[AuditedBox]:
-    least, greatest = wanted.whole(exact.found.lowest, exact.found.highest)
+    least, greatest = Counted(wanted.record).whole(exact.lowest, exact.highest)
     return [
         AuditedBox(
             found.secrets[place],
@@ -83,8 +84,8 @@ def _refuted(
             frozenset(full),
             float(least[place]),
             float(greatest[place]),
-            below=terms_of(system, -exact.found.used[place][1], wanted.record),
-            above=terms_of(system, exact.found.used[place][0], wanted.record),
+            below=terms_of(system, -exact.used[place][1], wanted.record),
+            above=terms_of(system, exact.used[place][0], wanted.record),
         )
         for place in np.flatnonzero(exact.narrow).tolist()
     ]

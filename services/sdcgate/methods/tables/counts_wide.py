@@ -18,7 +18,7 @@ from sdcgate.methods.tables.counts_beside_sums import Required, floors_of
 from sdcgate.methods.tables.joint_intervals import joint_bounds
 from sdcgate.methods.tables.joint_reduction import everything_of
 from sdcgate.methods.tables.joint_sums import PARTS, ROOM, Amounts, Measured, of_all_parts, parts_of
-from sdcgate.methods.tables.joint_system import JointSystem, joint_system, summed, with_bounds
+from sdcgate.methods.tables.joint_system import Counted, JointSystem, joint_system, summed, with_bounds
 from sdcgate.methods.tables.solver import FEASIBILITY, Deadline
 
 
@@ -102,10 +102,12 @@ def wide_in_all(
     slack = least_slack(counts[system.plain :])
     system = replace(system, counts=counts, slack=slack)
     system = _with_bounded(system, hidden, list(bounded.values()), required.record)
+    # What is moved is no whole number of records, and with what is not it is one.
+    system = replace(system, counted=Counted(required.record, -_of_secrets(system)))
     asked = np.arange(len(hidden)) < len(boxes)
     floors = np.where(asked, np.minimum(floors_of(system, required), _of_secrets(system)), 0.0)
     question = replace(everything_of(system), asked=asked)
-    bounds = joint_bounds(system, required.surely, floors, deadline, question)
+    bounds = joint_bounds(system, required.amount, floors, deadline, question)
     return (~bounds.narrow & ~bounds.unproved)[: len(boxes)], agreeing
 
 

@@ -42,7 +42,11 @@ def joint_bounds(
         return _nothing_told(system, asked.asked)
     searched = np.bincount(left.system.secret.rows, minlength=len(left.sure)) > 0
     least = np.where(searched, floor - left.sure, 0.0)
-    found = _searched(left.system, width, least, deadline, left.touched, Explained.NONE, ~left.fresh)
+    counted = system.counted
+    if counted is not None:
+        counted = replace(counted, beside=counted.beside + left.sure)
+    smaller = replace(left.system, counted=counted)
+    found = _searched(smaller, width, least, deadline, left.touched, Explained.NONE, ~left.fresh)
     lowest, highest = found.lowest + left.sure, found.highest + left.sure
     before = found.told_before & ~left.fresh_secrets
     return replace(found, told_before=before, lowest=lowest, highest=highest, looked_at=left.touched, used={})

@@ -17,7 +17,7 @@ import scipy.linalg
 import scipy.sparse
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.tables.joint_system import JointSystem, Sums, distance
+from sdcgate.methods.tables.joint_system import JointSystem, Sums
 from sdcgate.methods.tables.solver import FEASIBILITY, Deadline
 from sdcgate.methods.tables.splitmix import finalised
 
@@ -91,7 +91,7 @@ def moved(
     left = left[np.argsort(finalised(left.astype(np.uint64)))]
     while len(left) and not until.over:
         position.note(metric.ways(left[:AT_ONCE], position.room), found)
-        apart = distance(found.lowest, found.highest, system.whole)
+        apart = system.apart(found.lowest, found.highest)
         left = left[AT_ONCE:]
         left = left[(apart < enough)[left]]
     return found

@@ -117,7 +117,7 @@ class Search:
     @property
     def close(self) -> BoolArray:
         """Asked secrets that have not been seen far enough apart."""
-        apart = distance(self._lowest, self._highest, self._system.whole)
+        apart = self._system.apart(self._lowest, self._highest)
         close: BoolArray = self._asked & (apart < self._width) & ~self._narrow
         return close
 
@@ -220,12 +220,14 @@ class Search:
         close = np.flatnonzero(self.close)
         return [int(secret) for secret in close[np.argsort(~self._first[close], kind="stable")]]
 
-    def _tell(self, secret: int, prices: FloatArray, apart: float) -> None:
-        """Note that a secret is narrow, its values at most so far apart; and those that are alike."""
+    def _tell(self, secret: int, prices: FloatArray, ends: tuple[float, float]) -> None:
+        """Note that a secret is narrow, as it lies between ends, and those that are alike."""
         self._narrow[secret] = True
         self._used[secret] = prices
         if self._old is not None:
-            self._told_before[secret] = self._apart_by(secret, prices, self._old) < self._width[secret]
+            before = self._proved(secret, prices, self._old)
+            self._told_before[secret] = self._is_close(secret, before)
+        apart = float(distance(np.array(ends[0]), np.array(ends[1]), self._system.whole))
         beside = self._size / self._size[secret]
         with_it = (self._kind == self._kind[secret]) & self.close & (beside * apart < self._width)
         if self._system.whole:
@@ -245,8 +247,9 @@ class Search:
             prices = self._apart(secret)
             if prices is None:
                 break
-            if self.close[secret] and (apart := self._apart_by(secret, prices)) < self._width[secret]:
-                self._tell(secret, prices, apart)
+            ends = self._proved(secret, prices)
+            if self.close[secret] and self._is_close(secret, ends):
+                self._tell(secret, prices, ends)
         self._exact = False
 
     def sweep_all(self) -> None:
@@ -302,8 +305,7 @@ class Search:
         """Tell whether one secret is wide or narrow; False where that failed."""
         prices = self._apart(secret)
         if prices is not None and self.close[secret]:
-            apart = distance(self._lowest, self._highest, self._system.whole)[secret]
-            self._tell(secret, prices, float(apart))
+            self._tell(secret, prices, (float(self._lowest[secret]), float(self._highest[secret])))
         return prices is not None
 
     def keep_to_whole_numbers(self) -> None:
@@ -345,10 +347,14 @@ class Search:
             prices[place] = self._program.prices[: len(self._system.counts)]
         return prices
 
-    def _apart_by(self, secret: int, prices: FloatArray, by: BoolArray | None = None) -> float:
-        """How far apart a secret's values are at most, by prices of known sums, or of some of them."""
-        least, greatest = proved(self._system, secret, prices, self._most, by)
-        return float(distance(np.array(least), np.array(greatest), self._system.whole))
+    def _proved(self, secret: int, prices: FloatArray, by: BoolArray | None = None) -> tuple[float, float]:
+        """Between what a secret must lie, by prices of known sums, or of some of them."""
+        return proved(self._system, secret, prices, self._most, by)
+
+    def _is_close(self, secret: int, ends: tuple[float, float]) -> bool:
+        """Whether what lies between ends is not as far apart as a secret's values must be."""
+        least, greatest = (np.full(self.secrets, end) for end in ends)
+        return bool(self._system.apart(least, greatest)[secret] < self._width[secret])
 
     @property
     def _floored(self) -> bool:

@@ -24,6 +24,8 @@ from sdcgate.methods.tables.splitmix import GAMMA, finalised
 
 TOLERANCE = 1e-6
 """A bound so close to a whole number is that number."""
+COUNT_TOLERANCE = 1e-5
+"""The same, in records, where amounts are parts of records: their sums have a little room."""
 
 
 def _none() -> FloatArray:
@@ -86,6 +88,8 @@ class JointSystem:
     """Numbers of these sums, from 0 where they are of the same: then a column's factor is the same in all."""
     rounded: BoolArray = field(default_factory=_no_flags, repr=False)
     """Which of these sums are rounded: they say nothing more in whole numbers."""
+    counted: "Counted | None" = None
+    """How secrets are counted in whole numbers, where amounts are none; None where they are not."""
 
     @property
     def kinds(self) -> IntArray:
@@ -114,6 +118,31 @@ class JointSystem:
     def whole(self) -> bool:
         """Whether amounts are whole numbers."""
         return self.room == 0.0
+
+    def apart(self, lowest: FloatArray, highest: FloatArray) -> FloatArray:
+        """How far apart secrets can be that lie between bounds, shape (secrets,) each.
+
+        In whole numbers where amounts, or secrets, are.
+        """
+        if self.counted is None:
+            return distance(lowest, highest, self.whole)
+        least, greatest = self.counted.whole(lowest, highest)
+        return self.counted.record * (greatest - least)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """Secrets that are numbers of records, where amounts are parts of records."""
+
+    record: float
+    """What a record is of amounts."""
+    beside: FloatArray | float = field(default=0.0, repr=False)
+    """What secrets have besides their columns, of all or of each: with it they are whole records."""
+
+    def whole(self, lowest: FloatArray, highest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the greatest whole number of records between bounds."""
+        least = np.ceil((lowest + self.beside) / self.record - COUNT_TOLERANCE) + 0.0
+        return least, np.floor((highest + self.beside) / self.record + COUNT_TOLERANCE)
 
 
 def joint_system(
