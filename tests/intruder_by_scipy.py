@@ -9,14 +9,14 @@ from sdcgate.methods.cells import TOTAL, cell_codes
 FAR = 1e5
 
 
-def table_equations(axes):
-    """All sums of a flat table: each total along one axis is the sum of the axis's other codes."""
+def table_equations(axes, along=None):
+    """All sums of a flat table: each total along one axis, of some, is the sum of the axis's other codes."""
     codes = cell_codes(axes)
     lookup = {tuple(cell): position for position, cell in enumerate(codes.T)}
     rows = []
     for cell, position in lookup.items():
         for place, axis in enumerate(axes):
-            if axis.codes[cell[place]] == TOTAL:
+            if axis.codes[cell[place]] == TOTAL and (along is None or place in along):
                 row = np.zeros(len(lookup))
                 row[position] = -1
                 for code in range(len(axis.codes) - 1):
@@ -44,14 +44,16 @@ class Intruder:
             row = np.zeros(cells)
             row[known] = 1
             equations = np.vstack([equations, row])
+        varying = set() if problem.units_additive else problem.varying_axes
+        varying = set(range(len(problem.axes))) if varying is None else varying
+        of_units = table_equations(problem.axes, set(range(len(problem.axes))) - varying)
         for block, x in enumerate(true):
-            if block != 1 or problem.units_additive:
-                self._put({block: equations}, equations @ x, equations @ x)
+            add_up = equations if block != 1 or problem.units_additive else of_units
+            self._put({block: add_up}, add_up @ x, add_up @ x)
         each = np.eye(cells)
         self._put({0: each, 1: -each}, np.zeros(cells), np.full(cells, np.inf))
         self._put({1: problem.records_per_unit * each, 0: -each}, np.zeros(cells), np.full(cells, np.inf))
-        if not problem.units_additive:
-            self._units_of_parts(table_equations(problem.axes))
+        self._units_of_parts(table_equations(problem.axes, varying))
         for number, measure in enumerate(facts.measures):
             # All records of the tests' tables that are attacked have their measures.
             assert np.array_equal(measure.valid_records, facts.records)

@@ -91,7 +91,9 @@ def own_problem(
         zeros_withheld: Whether empty cells may be withheld; if not, everybody knows that a withheld one is
             not empty.
         records_per_unit: Most records that one unit can have.
-        units_additive: Whether the units of parts add up to those of their total.
+        units_additive: Whether the units of parts add up to those of their total. Where they do not, name in
+            `varying_dimensions` the positions of the dimensions that vary within a unit: they add up along
+            the others.
         more: `known`, `absent`, `known_sums`, `known_measures`, `costs`, `costs_by`, as in `GET
             /openapi.json`;
             `sum_levels`, see `own_levels`; `published_ratios`, see `own_ratios`; `cell_bounds`; for audits

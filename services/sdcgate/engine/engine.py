@@ -252,7 +252,7 @@ class Engine:
         facts = facts_of(arrays, dataset, query.measures, self._shape(dataset, query))
         impossible = structural_zeros(dataset, plan.axes, query.filters)
         facts = replace(with_cell_keys(facts, self._secret), structural_zeros=impossible)
-        return Computed(plan.axes, facts, not plan.varying)
+        return Computed(plan.axes, facts, plan.varying)
 
     def _shape(self, dataset: Dataset, query: CellQuery) -> Shape:
         return shape_of_query(

@@ -79,10 +79,15 @@ class Region:
 class Computed:
     """The cells of a table, row-major, every axis with `_U` (unless filtered out) and `_T` last.
 
-    `units_additive` is False where a dimension takes several codes within one unit: then the units of a
-    total are fewer than the sum of its parts.
+    `varying` are the positions of the axes that take several codes within one unit: along these the units of
+    a total are fewer than the sum of its parts.
     """
 
     axes: tuple[Axis, ...]
     facts: Facts
-    units_additive: bool
+    varying: frozenset[int]
+
+    @property
+    def units_additive(self) -> bool:
+        """Whether the units of all totals are the sum of those of their parts."""
+        return not self.varying

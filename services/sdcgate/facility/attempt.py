@@ -313,8 +313,7 @@ class Attempt:
 
     def _told_figures(self, marked: BoolArray) -> list[IntArray]:
         """What the answer tells of each quantity, with these cells marked; see `telling`."""
-        axes, additive = self.computed.axes, self.computed.units_additive
-        return told_figures(self.plan, axes, additive, self.new, marked)
+        return told_figures(self.plan, self.computed.axes, self.computed.varying, self.new, marked)
 
     def _marked_before(self) -> BoolArray:
         """Cells that were withheld before, and of which that tells nothing new.

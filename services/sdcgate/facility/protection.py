@@ -83,6 +83,7 @@ def make_problem(
         axes=computed.axes,
         facts=facts,
         units_additive=computed.units_additive,
+        varying_axes=computed.varying,
         count_width=policy.count_width,
         sum_width=policy.sum_width,
         zeros_withheld=policy.zeros_withheld,

@@ -11,7 +11,7 @@ together is known as well (`told_ratios`). The total of a statistic is a sum tha
 rounded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -30,14 +30,18 @@ SUMS = (table_pb2.STATISTIC_SUM, table_pb2.STATISTIC_WEIGHTED_SUM)
 
 
 def told_figures(
-    plan: Plan, axes: tuple[Axis, ...], units_additive: bool, new: Sequence[ReleasedTable], marked: BoolArray
+    plan: Plan,
+    axes: tuple[Axis, ...],
+    varying: Collection[int],
+    new: Sequence[ReleasedTable],
+    marked: BoolArray,
 ) -> list[IntArray]:
     """What an answer tells of each quantity of a table's cells, as flags of `joint_boxes`, (cells,) each.
 
     Args:
         plan: the table as it was asked.
         axes: its axes.
-        units_additive: whether units of its totals follow from those of its cells.
+        varying: positions of the axes along which units of totals do not follow from those of cells.
         new: its quantities, counts first.
         marked: cells that the answer marks as withheld, shape (cells,).
     """
@@ -45,13 +49,13 @@ def told_figures(
     wholes = _shown_as_wholes(plan, axes)
     whole = new[0]
     # Where all cells are shown all of them tell the same.
-    totals = None if plan.margins and not marked.any() else additive_relations(axes)
+    totals = [] if plan.margins and not marked.any() else _totals(axes, varying)
     found = []
     for table in new:
         shown, perhaps = _shown(plan, axes, table, whole)
         told = np.where(there, shown << SURELY | shown | perhaps, 0)
-        if totals is not None and len(totals):
-            told = _with_totals(totals, len(axes), units_additive, told)
+        if totals:
+            told = _with_totals(totals, len(axes), told)
         if wholes is not None and table is whole:
             # What is marked for the sake of a share counts as told, as what it is a share of does.
             told |= np.where(marked | wholes, RECORDS if plan.dataset.varying is not None else PERHAPS, 0)
@@ -192,11 +196,19 @@ def _of_sums(plan: Plan, table: ReleasedTable, whole: ReleasedTable) -> tuple[In
     return np.where(fine, PERHAPS, 0), PERHAPS
 
 
-def _with_totals(relations: Relations, axes: int, units_additive: bool, told: IntArray) -> IntArray:
+def _totals(axes: tuple[Axis, ...], varying: Collection[int]) -> list[tuple[Relations, int]]:
+    """What adds up along axes, and the figures of which totals follow from those of their cells."""
+    others = [position for position in range(len(axes)) if position not in varying]
+    both = [(others, ~0), (varying, ~(UNITS | UNITS << SURELY))]
+    found = [(additive_relations(axes, along), figures) for along, figures in both]
+    return [(relations, figures) for relations, figures in found if len(relations)]
+
+
+def _with_totals(totals: Sequence[tuple[Relations, int]], axes: int, told: IntArray) -> IntArray:
     """With totals that follow as all that they are made of is told, along so many axes, shape (cells,)."""
-    adding = ~0 if units_additive else ~(UNITS | UNITS << SURELY)
     told = told.copy()
     for _ in range(axes):
-        parts = np.bitwise_and.reduceat(told[relations.children], relations.offsets[:-1]) & adding
-        np.bitwise_or.at(told, relations.parents, parts)
+        for relations, figures in totals:
+            parts = np.bitwise_and.reduceat(told[relations.children], relations.offsets[:-1]) & figures
+            np.bitwise_or.at(told, relations.parents, parts)
     return told

@@ -4,6 +4,7 @@ A table's cells are the full product of its axes' codes, row-major: the last axi
 that has a total carries it as its last code, `_T`; `_U` is missing and stands before it.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
@@ -102,15 +103,17 @@ class Relations:
         return self.children[self.offsets[relation] : self.offsets[relation + 1]]
 
 
-def additive_relations(axes: tuple[Axis, ...]) -> Relations:
+def additive_relations(axes: tuple[Axis, ...], along: Container[int] | None = None) -> Relations:
     """All sums of a table along one axis at a time: for each parent code and each cell of the other axes.
 
-    Sums along several axes follow from these.
+    Sums along several axes follow from these. `along` are positions of axes; all of them unless given.
     """
     grid = np.arange(number_of_cells(axes), dtype=np.int64).reshape(shape_of(axes))
     parents: list[IntArray] = []
     groups: list[IntArray] = []
     for position, axis in enumerate(axes):
+        if along is not None and position not in along:
+            continue
         lines = np.moveaxis(grid, position, 0).reshape(len(axis.codes), -1)
         for parent, parts in axis.parts():
             parents.append(lines[parent])

@@ -40,6 +40,7 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
         dimensions=axes_to_messages(problem.axes),
         facts=facts_to_message(problem.facts),
         units_additive=problem.units_additive,
+        varying_dimensions=() if problem.units_additive else sorted(problem.varying_axes or ()),
         count_width=problem.count_width,
         sum_width=problem.sum_width,
         zeros_withheld=problem.zeros_withheld,
@@ -189,6 +190,7 @@ def _problem(
         problems.found.extend(facts_problems(error, message.facts, order, path))
         return None
     measures = [measure.name for measure in given.facts.measures]
+    varying = problems.of(_varying_axes, message, path)
     known_measures = problems.of(_known_measures, message, measures, count, order, path)
     known_sums = problems.of(_known_sums_from_messages, message, measures, count, order, path)
     levels = problems.of(_levels_from_messages, message, measures, count, order, path)
@@ -212,6 +214,7 @@ def _problem(
             axes=axes,
             facts=given.facts,
             units_additive=given.units_additive,
+            varying_axes=varying,
             count_width=message.count_width,
             sum_width=message.sum_width,
             zeros_withheld=message.zeros_withheld,
@@ -314,6 +317,20 @@ def _levels_from_messages(
     if found:
         raise InvalidMessageError(found)
     return sides
+
+
+def _varying_axes(message: protection_pb2.ProtectionProblem, path: str) -> frozenset[int] | None:
+    """Positions of the axes that vary within a unit; None where it is not said which do."""
+    where, found = f"{path}.varying_dimensions", list[FieldProblem]()
+    if message.units_additive and message.varying_dimensions:
+        found.append(FieldProblem(where, "must be empty where units_additive: nothing varies within a unit"))
+    for place, position in enumerate(message.varying_dimensions):
+        if position >= len(message.dimensions):
+            text = f"must be the position of a dimension, 0 to {len(message.dimensions) - 1}"
+            found.append(FieldProblem(f"{where}[{place}]", text))
+    if found:
+        raise InvalidMessageError(found)
+    return frozenset(message.varying_dimensions) or None
 
 
 def _listed_by_measure(problem: Problem) -> list[protection_pb2.KnownMeasure]:

@@ -199,6 +199,7 @@ def tables(draw, varying, with_values):
         axes,
         table(axes, places, units, values, {"cost": (0.0, upper)}),
         units_additive=not varying,
+        varying_axes=draw(st.sampled_from([None, frozenset({len(sizes) - 1})])) if varying else None,
         records_per_unit=most,
         count_width=draw(st.integers(1, 2)),
         zeros_withheld=draw(st.booleans()),

@@ -153,6 +153,29 @@ def test_a_panel_without_records_is_told_that_they_lack(stub):
     assert told == {"problem.facts": "has units that do not add up: give its records, too"}
 
 
+def test_dimensions_that_vary_within_a_unit_are_positions_where_units_do_not_add_up(stub):
+    told = wrong(stub.ProtectTable, protect(line(varying_dimensions=[0, 3])))
+    assert told == {
+        "problem.varying_dimensions": "must be empty where units_additive: nothing varies within a unit",
+        "problem.varying_dimensions[1]": "must be the position of a dimension, 0 to 0",
+    }
+
+
+def test_units_are_held_to_add_up_along_dimensions_that_do_not_vary_within_a_unit(stub):
+    years = table_pb2.Dimension(variable="year", codes=["1", "2", "_T"])
+    said = {"dimensions": [*LINE, years], "units_additive": False, "records_per_unit": 2}
+    # Of all regions 70 in both years, where those of the three are 15, 25 and 33.
+    panel = line((10, 12, 15, 20, 20, 25, 30, 28, 33, 60, 60, 70), **said)
+    panel.facts.records.extend((10, 12, 22, 20, 20, 40, 30, 28, 58, 60, 60, 120))
+    assert stub.ProtectTable(protect(panel)).proof == pb.PROOF_PROVED
+    panel.varying_dimensions.append(1)
+    told = wrong(stub.ProtectTable, protect(panel))
+    assert told.keys() == {"problem.facts.units"}
+    assert "are said to add up" in told["problem.facts.units"]
+    panel.facts.units[11] = 73
+    assert stub.ProtectTable(protect(panel)).proof == pb.PROOF_PROVED
+
+
 def test_a_width_that_no_pattern_can_have_is_told_with_the_cell(stub):
     found = stub.ProtectTable(protect(line(count_width=3000, known=[3]), unsafe=[1, 0]))
     assert found.proof == pb.PROOF_REFUTED

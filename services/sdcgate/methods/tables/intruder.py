@@ -253,8 +253,7 @@ class Possibilities:
         """Everything that sums must add up to or agree with, and between what it lies."""
         rows = Rows()
         for quantity in self.quantities:
-            if quantity != UNITS or self.problem.units_additive:
-                self._add_up(rows, self._equations(quantity), self.block(quantity).start)
+            self._add_up(rows, self.problem.equations_of(quantity), self.block(quantity).start)
         self._as_published(rows)
         matrix = np.zeros((rows.count, len(self.quantities) * self.size))
         for lines, columns, values in zip(rows.rows, rows.columns, rows.values, strict=True):
@@ -264,22 +263,16 @@ class Possibilities:
     def _constraints(self) -> Rows:
         rows = Rows()
         for quantity in self.quantities:
-            if quantity != UNITS or self.problem.units_additive:
-                self._add_up(rows, self._equations(quantity), self.block(quantity).start)
+            self._add_up(rows, self.problem.equations_of(quantity), self.block(quantity).start)
         if UNITS in self.quantities:
             self._units_within_records(rows)
-            if not self.problem.units_additive:
-                self._units_within_parts(rows)
+            self._units_within_parts(rows)
         if RECORDS in self.quantities:
             for quantity in self.quantities:
                 if quantity >= SUMS:
                     self._sums_within_bounds(rows, quantity - SUMS)
         self._as_published(rows)
         return rows
-
-    def _equations(self, quantity: int) -> Equations:
-        """What must add up in a quantity."""
-        return self.problem.equations if quantity < SUMS else self.problem.sum_equations[quantity - SUMS]
 
     def _add_up(self, rows: Rows, equations: Equations, offset: int) -> None:
         """Deviations cancel out in every equation."""
@@ -330,8 +323,8 @@ class Possibilities:
         rows.put(first + each, unit_columns, -float(most))
 
     def _units_within_parts(self, rows: Rows) -> None:
-        """max(parts) <= parent <= sum(parts) for units that do not add up."""
-        relations, units = self.problem.relations, self.problem.facts.units
+        """max(parts) <= parent <= sum(parts) where units do not add up."""
+        relations, units = self.problem.unit_bounds, self.problem.facts.units
         if len(relations) == 0:
             return
         sizes = np.diff(relations.offsets)

@@ -238,14 +238,11 @@ class _Known:
         """All of it, as far as something in it is hidden."""
         problem = self._problem
         for quantity in self._quantities:
-            if quantity != UNITS or problem.units_additive:
-                equations = problem.equations if quantity < SUMS else problem.sum_equations[quantity - SUMS]
-                yield from self._sums(quantity, equations)
+            yield from self._sums(quantity, problem.equations_of(quantity))
             yield from self._floors(quantity) if quantity < SUMS else self._values(quantity)
         if UNITS in self._quantities:
             yield from self._units_and_records()
-            if not problem.units_additive:
-                yield from self._parts_of_units()
+            yield from self._parts_of_units()
         yield from self._told()
 
     def _told(self) -> Iterator[Statement]:
@@ -331,7 +328,7 @@ class _Known:
             yield from self._statement(Kind.UNITS_AND_RECORDS, Sense.AT_MOST, many)
 
     def _parts_of_units(self) -> Iterator[Statement]:
-        relations = self._problem.relations
+        relations = self._problem.unit_bounds
         for number in range(len(relations)):
             total = Term(int(relations.parents[number]), UNITS, 1.0)
             parts = [Term(int(cell), UNITS, -1.0) for cell in relations.parts(number)]

@@ -27,6 +27,7 @@ from sdcgate.methods.positions import FactProblem, FactsError
 from sdcgate.methods.tables.published_checks import contradicted, misread, told_twice
 from sdcgate.methods.tables.published_figures import Published, blurred, bounded_cells
 from sdcgate.methods.tables.published_rows import Told, told_by
+from sdcgate.methods.tables.quantities import SUMS, UNITS
 
 SMALLEST_WIDTH = 1e-6
 """Least width of a withheld sum, as a share of the largest sum that is not known."""
@@ -89,7 +90,9 @@ class Problem:
     absolute value apart, and if it can be as much more and less than it is as `upper_levels` and
     `lower_levels` say, shape (measures, cells), where they are given; of what is known nothing is required.
     Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
-    one unless `zeros_withheld`. Cells of several tables have `joint_relations` in place of axes. Everybody
+    one unless `zeros_withheld`. Where units do not add up they do along all axes but the `varying_axes`, the
+    positions of those along which a unit may be in several cells; along none unless given. Cells of several
+    tables have `joint_relations` in place of axes, and their units add up everywhere or nowhere. Everybody
     knows what is `published` of cells, withheld or not: ratios, rounded values, bounds of single cells.
 
     Raises FactsError, naming all that is wrong, if shapes do not fit or the facts contradict what everybody
@@ -113,13 +116,20 @@ class Problem:
     lower_levels: FloatArray | None = field(default=None, repr=False)
     joint_relations: Relations | None = field(default=None, repr=False)
     published: tuple[Published, ...] = field(default=(), repr=False)
+    varying_axes: frozenset[int] | None = None
     told: Told = field(init=False, repr=False)
     """What is published, as rows."""
     blurred: BoolArray = field(init=False, repr=False)
     """What is known rounded where it is shown: records, units, each measure; shape (2 + measures, cells)."""
     relations: Relations = field(init=False, repr=False)
     equations: Equations = field(init=False, repr=False)
-    """What must add up in counts."""
+    """What must add up in counts of records."""
+    unit_relations: Relations = field(init=False, repr=False)
+    """The relations along which units add up."""
+    unit_equations: Equations = field(init=False, repr=False)
+    """What must add up in units: these, and where they are all, the sums that are known from elsewhere."""
+    unit_bounds: Relations = field(init=False, repr=False)
+    """The others: these totals have no fewer units than any part, and no more than all parts."""
     sum_equations: tuple[Equations, ...] = field(init=False, repr=False)
     """What must add up in the sums of each measure."""
     units_follow: bool = field(init=False, repr=False)
@@ -133,6 +143,11 @@ class Problem:
         object.__setattr__(self, "relations", relations)
         counts = _equations(relations, self.known_sums)
         object.__setattr__(self, "equations", counts)
+        adding, bounded = self._relations_of_units(relations)
+        known_too = self.known_sums if self.units_additive else ()
+        object.__setattr__(self, "unit_relations", adding)
+        object.__setattr__(self, "unit_equations", _equations(adding, known_too))
+        object.__setattr__(self, "unit_bounds", bounded)
         of_measures = (
             (counts,) * len(self.facts.measures)
             if self.known_measure_sums is None
@@ -148,6 +163,22 @@ class Problem:
         problems = list(_contradictions(self))
         if problems:
             raise FactsError(problems)
+
+    def _relations_of_units(self, relations: Relations) -> tuple[Relations, Relations]:
+        """The relations along which units add up, and the others."""
+        nothing = additive_relations((), ())
+        if self.units_additive:
+            return relations, nothing
+        if self.varying_axes is None or self.joint_relations is not None:
+            return nothing, relations
+        others = frozenset(range(len(self.axes))) - self.varying_axes
+        return additive_relations(self.axes, others), additive_relations(self.axes, self.varying_axes)
+
+    def equations_of(self, quantity: int) -> Equations:
+        """What must add up in a quantity: records, units, then the measures."""
+        if quantity >= SUMS:
+            return self.sum_equations[quantity - SUMS]
+        return self.unit_equations if quantity == UNITS else self.equations
 
     @property
     def prices(self) -> FloatArray:
@@ -313,13 +344,11 @@ def _contradictions(problem: Problem) -> Iterator[FactProblem]:
     many = ~implausible & ~outside & (records > float(problem.records_per_unit) * units)
     yield from _where("facts.records", many, "must be at most records_per_unit * units")
     if not (implausible.any() or many.any()):
-        if problem.units_additive:
-            wrong = _broken(problem, units)
-            yield from _where("facts.units", wrong, f"are said to add up, and {SUM_OF_PARTS}")
-        else:
-            wrong = _beyond_parts(problem, units)
-            message = "must lie between the largest part and the sum of the parts where a code has parts"
-            yield from _where("facts.units", wrong, message)
+        wrong = _not_sums(problem.unit_relations, problem.unit_equations, units)
+        yield from _where("facts.units", wrong, f"are said to add up, and {SUM_OF_PARTS}")
+        wrong = _beyond_parts(problem.unit_bounds, units)
+        message = "must lie between the largest part and the sum of the parts where a code has parts"
+        yield from _where("facts.units", wrong, message)
     for place in range(len(problem.facts.measures)):
         yield from _contradicted_bounds(problem, place)
     yield from contradicted(problem.published, problem.facts, problem.units_follow)
@@ -394,9 +423,8 @@ def _not_sums(relations: Relations, equations: Equations, values: FloatArray | I
     return broken
 
 
-def _beyond_parts(problem: Problem, units: IntArray) -> BoolArray:
+def _beyond_parts(relations: Relations, units: IntArray) -> BoolArray:
     """Totals with fewer units than a part or more than all parts, shape (cells,)."""
-    relations = problem.relations
     beyond = np.zeros(len(units), dtype=np.bool_)
     if len(relations):
         parts, starts = units[relations.children], relations.offsets[:-1]
@@ -407,16 +435,18 @@ def _beyond_parts(problem: Problem, units: IntArray) -> BoolArray:
 
 
 def units_agree(problem: Problem, units: IntArray) -> BoolArray:
-    """Whether max(parts) <= parent <= sum(parts) holds everywhere; (tables, cells) to (tables,).
+    """Whether units add up, or max(parts) <= parent <= sum(parts), as they do; (tables, cells) to (tables,).
 
     These bounds hold for distinct units whatever varies within a unit.
     """
-    relations = problem.relations
+    agree: BoolArray
+    agree = np.all(problem.unit_equations.residuals(units - problem.facts.units) == 0, axis=1)
+    relations = problem.unit_bounds
     if len(relations) == 0:
-        return np.ones(len(units), dtype=np.bool_)
+        return agree
     parts, starts = units[:, relations.children], relations.offsets[:-1]
     parents = units[:, relations.parents]
     above = np.maximum.reduceat(parts, starts, axis=1) <= parents
     below = parents <= np.add.reduceat(parts, starts, axis=1)
-    agree: BoolArray = np.all(above & below, axis=1)
+    agree &= np.all(above & below, axis=1)
     return agree

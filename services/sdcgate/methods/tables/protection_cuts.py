@@ -53,7 +53,7 @@ class Attacker:
         self._above, self._below = (ends[self.cells] / scale for ends in _reach(problem, unsafe, quantity))
         self.needs = tuple(need[self.cells] / scale for need in _requirements(problem, quantity))
         """Width, and levels above and below, shape (free cells,) each."""
-        of = problem.equations if quantity < SUMS else problem.sum_equations[quantity - SUMS]
+        of = problem.equations_of(quantity)
         place = np.full(len(problem.facts), -1, dtype=np.int64)
         place[self.cells] = np.arange(len(self.cells))
         kept = place[of.cells] >= 0
@@ -211,9 +211,9 @@ class Attacker:
 
 
 def attackers(problem: Problem, unsafe: BoolArray, candidates: BoolArray) -> list[Attacker]:
-    """Those of every quantity that has to be proved and adds up."""
+    """Those of every quantity that has to be proved and adds up, be it along some axes."""
     sums = range(SUMS, SUMS + len(problem.facts.measures))
-    own_units = problem.units_additive and not problem.units_follow
+    own_units = len(problem.unit_equations) > 0 and not problem.units_follow
     quantities = (RECORDS, *((UNITS,) if own_units else ()), *sums)
     found = [Attacker(problem, unsafe, candidates, quantity) for quantity in quantities]
     return [one for one in found if any(need.any() for need in one.needs)]

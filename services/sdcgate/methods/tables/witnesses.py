@@ -187,8 +187,6 @@ def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray
     agree &= np.all((units <= records) & (records <= problem.records_per_unit * units), axis=1)
     if problem.units_follow:
         agree &= np.all(units == records, axis=1)
-    elif problem.units_additive:
-        agree &= np.all(problem.equations.residuals(units - problem.facts.units) == 0, axis=1)
     else:
         agree &= units_agree(problem, units)
     for measure in range(len(problem.facts.measures)):
