@@ -160,6 +160,8 @@ def why_shown(case: Case, facts: CellFacts, old: str) -> str:
         return "empty"
     if "negative" in old:
         return "negative"
+    if "missing" in old and facts.lacking >= int(case.rules.get("units", 10)):
+        return "missing"
     return "share" if case.normalize else UNEXPLAINED
 
 

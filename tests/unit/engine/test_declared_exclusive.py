@@ -14,6 +14,7 @@ from sdcgate.engine.queries import CellQuery, Condition
 from sdcgate.facility.ledger_audit import audit_source
 from sdcgate.facility.policies import Policies
 from sdcgate.methods.cells import shape_of
+from sdcgate.methods.tables.joint_history import Standing
 from sdcgate.policy.loading import load_policies
 
 RATING = {"good": 140, "fair": 130, "poor": 80, "excellent": 150}
@@ -102,16 +103,14 @@ def test_that_nobody_in_poor_health_is_in_good_health_tells_nothing_once_it_is_d
 
 
 @pytest.mark.parametrize("exclusive", [[], ONE_QUESTION])
-def test_an_audit_refutes_what_was_withheld_though_everybody_knew_it_unless_it_is_declared(
-    tmp_path, exclusive
-):
+def test_an_audit_tells_what_was_withheld_though_everybody_knew_it_unless_it_is_declared(tmp_path, exclusive):
     house = rated(tmp_path, exclusive)
     for request in ({"rows": ["poor"]}, {"rows": ["poor"], "columns": ["good"]}):
         house.ask(dataset="ratings", **request)
     policies = Policies(house.ledger, load_policies(), "israel-cbs")
-    assert audit_source(house.ledger, house.engine, policies, "ratings", 20_000, 60.0).refuted is not bool(
-        exclusive
-    )
+    audit = audit_source(house.ledger, house.engine, policies, "ratings", 20_000, 60.0)
+    told = sum(one.of(Standing.TOLD_BEFORE) for one in audit.quantities)
+    assert (told > 0, audit.refuted) == (not exclusive, False)
 
 
 def test_all_of_a_town_in_poor_health_are_still_told_of(tmp_path):
