@@ -56,15 +56,11 @@ class WithheldHistory:
     @property
     def everything(self) -> "Withheld":
         """What is known of all of it."""
-        return self.until(max((event.sequence for event in self.events), default=0))
-
-    def until(self, sequence: int) -> "Withheld":
-        """What is known up to a sequence, that included."""
-        ((_, known),) = self.moments([sequence])
+        ((_, known),) = self.moments([max((event.sequence for event in self.events), default=0)])
         return known
 
     def moments(self, sequences: Iterable[int]) -> "Iterator[tuple[int, Withheld]]":
-        """What is known up to each of some sequences, in their order."""
+        """What is known up to each of some sequences, that included, in their order."""
         waiting = list(self.events)[::-1]
         left, known = list[Left](), self.nothing
         for sequence in sorted(set(sequences)):
@@ -137,15 +133,17 @@ def told_elsewhere(
     boxes: Set[Named],
 ) -> dict[Named, Left]:
     """Of some boxes those that a publication elsewhere was the first to tell, with that publication."""
+    by_sequence = {one.sequence: one for one in publications}
+    moments = history.moments(moment for sequence in by_sequence for moment in (sequence - 1, sequence))
     found: dict[Named, Left] = {}
     waiting = set(boxes)
-    for publication in publications:
+    for moment, known in moments:
         if not waiting:
             break
+        now = waiting & told(known, waiting)
         # What releases told before it they told by themselves, or with publications that were known then.
-        waiting -= told(history.until(publication.sequence - 1), waiting)
-        now = waiting & told(history.until(publication.sequence), waiting)
-        found |= dict.fromkeys(now, publication)
+        if moment in by_sequence:
+            found |= dict.fromkeys(now, by_sequence[moment])
         waiting -= now
     return found
 
