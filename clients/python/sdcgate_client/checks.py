@@ -90,7 +90,8 @@ def own_problem(
         sum_width: The same for a withheld sum, as a share of its absolute value.
         zeros_withheld: Whether empty cells may be withheld; if not, everybody knows that a withheld one is
             not empty.
-        records_per_unit: Most records that one unit can have.
+        records_per_unit: Most records that one unit can have; in `most_records` of `more` in each cell,
+            where these are known to be fewer: one in a year.
         units_additive: Whether the units of parts add up to those of their total. Where they do not, name in
             `varying_dimensions` the positions of the dimensions that vary within a unit: they add up along
             the others.

@@ -6,7 +6,7 @@ record by mere chance are taken for excluding, too: that makes the audit more ca
 everybody knows it of some the steward may declare (`exclusive`); only then it tells nothing of anybody.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import combinations
 from types import MappingProxyType
 
@@ -86,6 +86,7 @@ def exclusive_groups(
     missing: Mapping[str, int],
     declared: Sequence[Sequence[Node]] = (),
     decided_by: Mapping[str, str] = MappingProxyType({}),
+    varying: Set[str] = frozenset(),
 ) -> dict[str, Codes]:
     """One column for each group of variables of which two codes each never occur together.
 
@@ -97,11 +98,17 @@ def exclusive_groups(
         declared: codes that exclude each other as everybody knows: they stay together.
         decided_by: by which other variable variables are decided. The column of a declared group tells that
             one as well, or it would not be what decides them.
+        varying: variables that vary within a unit. Unless it is declared none of them stands with one that
+            does not: units by what does not vary could not be added up any more.
     """
     nodes = [node for name, codes in columns.items() for node in _yes_and_no(name, codes, missing[name])]
     known = {node for group in declared for node in group}
     nodes += sorted(known.difference(nodes))
-    apart = _apart(columns, nodes)
+    apart = {
+        one: alike
+        for one, others in _apart(columns, nodes).items()
+        if (alike := {other: count for other, count in others.items() if _alike(one, other, varying, known)})
+    }
     groups, taken = {}, set[str]()
     each = sorted(apart, key=lambda one: (-max(apart[one].values()), one))
     for first in (*declared, *([node] for node in each)):
@@ -113,6 +120,11 @@ def exclusive_groups(
             of_all = [columns[name] for name in sorted({*names, *told})]
             groups[f"{EXCLUSIVE_PREFIX}{'+'.join(names)}"] = _together(of_all)
     return groups
+
+
+def _alike(one: Node, other: Node, varying: Set[str], known: Set[Node]) -> bool:
+    """Whether both vary within a unit, or neither does, or both are declared."""
+    return (one[0] in varying) == (other[0] in varying) or {one, other} <= known
 
 
 def _yes_and_no(name: str, codes: Codes, missing: int) -> list[Node]:

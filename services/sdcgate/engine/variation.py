@@ -55,7 +55,8 @@ def variation_of(
     declared = declared_exclusive(descriptor, code_lists, finest, complain)
     missing = {name: size - 1 for name, size in sizes.items()}
     decided_by = {name: one for name, (one, _) in dependencies(finest, sizes).items()} if declared else {}
-    groups = exclusive_groups(finest, missing, declared, decided_by)
+    varying = {name for name, one in variation.items() if one.within_unit[0]}
+    groups = exclusive_groups(finest, missing, declared, decided_by, varying)
     sizes |= {name: int(codes.max()) + 1 for name, codes in groups.items()}
     decided = dependencies({**finest, **groups}, sizes)
     deciding = {one for one, _ in decided.values()}

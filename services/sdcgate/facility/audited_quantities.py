@@ -9,12 +9,13 @@ from sdcgate.engine.dataset import EXCLUSIVE_PREFIX, Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import MEASURE_PRESENT, expanded, having_variable
-from sdcgate.facility.decided_sums import beside_decided, cell_of, in_play, quantity_of, told_of
+from sdcgate.facility.decided_sums import SUM_OF, beside_decided, cell_of, in_play, quantity_of, told_of
 from sdcgate.facility.joint_look import Truth
 from sdcgate.facility.joint_sums import MeasureHistory, domain_of_counts, plain
 from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.occurring import combinations
+from sdcgate.facility.panels import panel_of
 from sdcgate.facility.powers import power_words
 from sdcgate.facility.weights import bounds_of
 from sdcgate.facility.withheld_history import Withheld
@@ -23,7 +24,15 @@ from sdcgate.methods.tables.combinations import Combinations
 from sdcgate.methods.tables.counts_told import counts_told
 from sdcgate.methods.tables.empty_boxes import CoverUndecided
 from sdcgate.methods.tables.joint_boxes import Variables, variables_of
-from sdcgate.methods.tables.joint_history import AuditedBox, Standing, Term, audit_history, audit_sums
+from sdcgate.methods.tables.joint_history import (
+    AuditedBox,
+    Standing,
+    Term,
+    audit_history,
+    audit_sums,
+    told_together,
+)
+from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, without_kind
 from sdcgate.methods.tables.joint_sums import LACKING, PART, Amounts, P, Q, amounts, of_all_parts
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
@@ -149,8 +158,39 @@ def _of_counts(
     width, floor, atoms = policy.count_width, look.floor(policy), look.most_atoms
     held = partial(look.truth.held, units, needed=bool(boxes.combined))
     found = audit_history(boxes, full, width, floor, atoms, look.deadline, units, look.occurring, held, only)
+    found = _with_both(look, units, policy, beside, found, only)
     computable = _computable([audited.box for audited in found], known)
     return [*_with_computable(_with_covered(found, beside), computable, known)]
+
+
+def _with_both(
+    look: Look,
+    units: bool,
+    policy: EffectivePolicy,
+    known: KnownQuantity,
+    found: Sequence[AuditedBox],
+    only: Set[Box] | None,
+) -> list[AuditedBox]:
+    """What records and units tell together of withheld counts is refuted by both."""
+    panel, width, floor = panel_of(look.dataset), policy.count_width, look.floor(policy)
+    if panel is None:
+        return [*found]
+    boxes, full = known.boxes, known.shapes.full
+    told = told_together(boxes, panel, full, width, floor, MOST_TOGETHER, look.deadline, units, only)
+    left = {one.box for one in found if one.standing is Standing.REFUTED}
+    new = {one.box: _with_kinds_named(one) for one in told if one.box not in left}
+    kept = [new.pop(one.box, one) for one in found]
+    return [*kept, *new.values()]
+
+
+def _with_kinds_named(audited: AuditedBox) -> AuditedBox:
+    """With terms that say whether they are of records or of units."""
+
+    def named(term: Term) -> Term:
+        plain, records = without_kind(term.box)
+        return replace(term, box=tuple(sorted((*plain, (f"{SUM_OF}{'records' if records else 'units'}", 1)))))
+
+    return replace(audited, below=tuple(map(named, audited.below)), above=tuple(map(named, audited.above)))
 
 
 def _doubtful(found: Sequence[AuditedBox], certain: bool) -> set[Box]:

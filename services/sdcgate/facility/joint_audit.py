@@ -4,7 +4,7 @@ The linear span finds what can be computed exactly; this finds what can be bound
 negative and by published zeros, within as many variables as time allows.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
@@ -17,8 +17,11 @@ from sdcgate.facility.knowledge import ReleasedTable
 from sdcgate.facility.leaving import Leaving
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.boxes import Box
-from sdcgate.methods.tables.joint_boxes import variables_of
+from sdcgate.methods.tables.combinations import Held
+from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
+from sdcgate.methods.tables.joint_layers import told_by_layers
+from sdcgate.methods.tables.joint_panel import KIND, MOST_TOGETHER, Panel, together
 from sdcgate.methods.tables.joint_scopes import scopes
 
 
@@ -26,19 +29,19 @@ def telling(
     leaving: Leaving,
     width: Width,
     extent: Extent,
-    varying: Set[str] | None = None,
+    panel: Panel | None = None,
     wide: Wide | None = None,
     doubted: set[Box] | None = None,
 ) -> BoolArray:
     """Published cells of new tables without which no withheld count is told too closely, shape (cells,).
 
-    Of records, and of units.
+    Of records, of units, and of both together where these are few.
 
     Args:
         leaving: tables of a quantity with the same cells, and what has left of it.
         width: what is required of records, and of units.
         extent: how many joint codes are looked at together, and when to give up.
-        varying: variables that vary within a unit; None where units are the records.
+        panel: how units have several records; None where units are the records.
         wide: what earlier turns of the same table have seen to be uncertain enough.
         doubted: withheld boxes that were perhaps told before; it grows.
 
@@ -54,13 +57,20 @@ def telling(
         width,
         extent,
         {} if wide is None else wide,
-        varying,
+        panel,
         set() if doubted is None else doubted,
     )
-    kept_back = audit.looked(units=False)
-    if varying is not None:
-        kept_back |= audit.looked(units=True)
+    kept_back = audit.looked(audit.by_records, shared=True)
+    if panel is not None:
+        kept_back |= audit.looked(audit.by_units)
+        if not kept_back.any():
+            kept_back = audit.looked(audit.together)
     return kept_back
+
+
+Found = tuple[BoolArray, Set[Box]]
+"""Cells to keep back, shape (cells,), and withheld boxes that may have been told before."""
+Looking = Callable[[Leaving, Set[Box] | None], Found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,55 +79,101 @@ class _Audit:
     width: Width
     extent: Extent
     wide: Wide
-    varying: Set[str] | None
+    panel: Panel | None
     doubted: set[Box]
 
-    def looked(self, units: bool) -> BoolArray:
-        """Cells to keep back. What may have been told before is looked at again by what was for sure."""
-        kept_back, told = self._by(self.leaving, units)
+    def looked(self, by: Looking, shared: bool = False) -> BoolArray:
+        """Cells to keep back. What may have been told before is looked at again by what was for sure.
+
+        `shared`: shares tell of what is looked at.
+        """
+        kept_back, told = by(self.leaving, None)
         if self.leaving.certain:
             return kept_back
         self.doubted.update(told)
         only = told | self.leaving.doubted
-        if not units:
+        if shared:
             only = self.leaving.unshared(only)
         if only and not kept_back.any():
-            kept_back |= self._by(self.leaving.in_doubt, units, only)[0]
+            kept_back |= by(self.leaving.in_doubt, only)[0]
         return kept_back
 
-    def _by(self, leaving: Leaving, units: bool, only: Set[Box] | None = None) -> tuple[BoolArray, Set[Box]]:
-        """Cells to keep back for all that is withheld, or for some, and what may have been told before."""
-        width, extent = self.width, self.extent
-        boxes, names = leaving.boxes.adding_up(self.varying, units), leaving.variables
-        fresh, hidden = leaving.units_first if units else leaving.told_first, leaving.withheld_first
-        if units:
-            # Units of boxes of what varies within them are not looked at.
-            names -= self.varying or set()
-            hidden = {box for box in hidden if variables_of(box).isdisjoint(self.varying or ())}
-        elif self.leaving.certain:
+    def by_records(self, leaving: Leaving, only: Set[Box] | None) -> Found:
+        """Cells to keep back for all withheld records, or some, and what may have been told before."""
+        fresh = leaving.told_first
+        if self.leaving.certain:
             fresh = fresh - leaving.computable
-        look = Look(
-            fresh,
-            hidden,
-            lambda _: width.least,
-            width.floor,
-            extent.deadline,
-            wide=self.wide,
-            held=partial(extent.truth.held, units, needed=bool(boxes.combined)),
-            only=only,
-        )
+        return self._by(leaving, leaving.variables, False, fresh, leaving.withheld_first, only)
+
+    def by_units(self, leaving: Leaving, only: Set[Box] | None) -> Found:
+        """The same of units, in boxes of what does not vary within them."""
+        varying = frozenset[str]() if self.panel is None else self.panel.varying
+        hidden = {box for box in leaving.withheld_first if variables_of(box).isdisjoint(varying)}
+        return self._by(leaving, leaving.variables - varying, True, leaving.units_first, hidden, only)
+
+    def _by(
+        self,
+        leaving: Leaving,
+        names: Variables,
+        units: bool,
+        fresh: Set[Box],
+        hidden: Set[Box],
+        only: Set[Box] | None,
+    ) -> Found:
+        extent, varying = self.extent, None if self.panel is None else self.panel.varying
+        boxes = leaving.boxes.adding_up(varying, units)
+        look = self._look(fresh, hidden, only, partial(extent.truth.held, units, needed=bool(boxes.combined)))
         domain = joint_domain(names, boxes, leaving.full, extent.atoms)
         boxes = boxes.with_shares(domain, fresh)
+        if units and self.panel is not None:
+            boxes = boxes.combining(told_by_layers(leaving.boxes, self.panel, domain, leaving.full, fresh))
         found = scopes(boxes, domain, leaving.full, _group(leaving.tables), fresh, units)
-        required = (width, units, only is None)
-        notes = leaving.notes
-        blamed = [rows for scope in found for rows in look.noted(scope, notes, required)]
+        required = (self.width, units, only is None)
+        blamed = [rows for scope in found for rows in look.noted(scope, leaving.notes, required)]
+        return self._covering(leaving, blamed), look.doubted(hidden)
+
+    def together(self, leaving: Leaving, only: Set[Box] | None) -> Found:
+        """The same of records and units together."""
+        if self.panel is None:
+            return _nothing(leaving), frozenset()
+        first, hidden = leaving.told_first, leaving.withheld_first
+        names = leaving.variables
+        both = together(leaving.boxes, self.panel, names, leaving.full, first, MOST_TOGETHER)
+        if both is None:
+            return _nothing(leaving), frozenset()
+        look = self._look(
+            both.of_records(first) | both.of_units(leaving.units_first) | leaving.combined_first,
+            both.of_records(hidden) | both.of_units(hidden),
+            None if only is None else both.of_records(only) | both.of_units(only),
+        )
+        required = (self.width, KIND, only is None)
+        found = look.noted(both.scope, leaving.notes, required)
+        blamed = [{both.plain(box) for box in boxes} for boxes in found]
+        return self._covering(leaving, blamed), {both.plain(box) for box in look.doubted(look.hidden)}
+
+    def _look(
+        self,
+        fresh: Set[Box],
+        hidden: Set[Box],
+        only: Set[Box] | None,
+        held: Callable[[Variables], Held | None] = lambda _: None,
+    ) -> Look:
+        width, until = self.width, self.extent.deadline
+        return Look(
+            fresh, hidden, lambda _: width.least, width.floor, until, wide=self.wide, held=held, only=only
+        )
+
+    def _covering(self, leaving: Leaving, blamed: Sequence[Set[Box]]) -> BoolArray:
+        """A cell of each of some sets of boxes, shape (cells,)."""
         cells = {box: cell for new in leaving.tables for cell, box in enumerate(new.boxes)}
-        records = leaving.tables[0].table.records
-        kept_back = np.zeros(len(records), dtype=np.bool_)
+        kept_back = _nothing(leaving)
         which = [{cells[cell_of(box)] for box in rows} for rows in blamed]
-        kept_back[covering(which, records)] = True
-        return kept_back, look.doubted(hidden)
+        kept_back[covering(which, leaving.tables[0].table.records)] = True
+        return kept_back
+
+
+def _nothing(leaving: Leaving) -> BoolArray:
+    return np.zeros(len(leaving.tables[0].table), dtype=np.bool_)
 
 
 def _group(tables: Sequence[ReleasedTable]) -> dict[str, int]:

@@ -1,13 +1,15 @@
 """What a refusal for too few units tells: the group that a filter leaves has so many units at most."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Look, SeenWide, Width
 from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
-from sdcgate.methods.tables.joint_boxes import JointBoxes, variables_of
+from sdcgate.methods.tables.combinations import Held
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
+from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Panel, together
 from sdcgate.methods.tables.joint_scopes import scopes
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
@@ -40,7 +42,7 @@ def limit_tells(
     full: Mapping[str, int],
     width: Width,
     extent: Extent,
-    varying: Set[str] | None,
+    panel: Panel | None,
 ) -> bool:
     """Whether some withheld count is told too closely by the limit; so it is where that cannot be settled.
 
@@ -50,26 +52,64 @@ def limit_tells(
         full: full mask of their variables.
         width: what is required of withheld counts.
         extent: how many joint codes are looked at together, and when to give up.
-        varying: variables that vary within a unit; None where units are records.
+        panel: how units have several records; None where units are records.
 
     Raises:
         JointlyUnproved: the time was too short: what is said must not depend on how busy the machine is.
     """
-    boxes = boxes.adding_up(varying, True)
-    names = variables_of(limit.box)
-    if not boxes.secret or names & (varying or frozenset()):
+    if not any(hidden.boxes for hidden in boxes.secret.values()):
         return False
-    limited = boxes.limited(limit.box, limit.units)
     masks = {**limit.full, **full}
-    units = varying is not None
-    held = partial(extent.truth.held, units)
-    look = Look({limit.box}, frozenset(), lambda _: width.least, width.floor, extent.deadline, held=held)
-    domain = joint_domain(names, limited, masks, extent.atoms)
-    limited = limited.with_shares(domain, look.fresh)
     try:
-        found = scopes(limited, domain, masks, {}, look.fresh, units)
-        return any(look.blamed(scope, SeenWide()) for scope in found)
+        if _told_by_units(limit, boxes, masks, width, extent, panel):
+            return True
+        return panel is not None and _told_together(limit, boxes, masks, width, extent, panel)
     except JointlyUnproved:
         if extent.deadline.missed:
             raise
         return True
+
+
+def _told_by_units(
+    limit: PopulationLimit,
+    boxes: JointBoxes,
+    full: Mapping[str, int],
+    width: Width,
+    extent: Extent,
+    panel: Panel | None,
+) -> bool:
+    """Whether it tells withheld units of what does not vary within them, all of these together."""
+    varying = None if panel is None else panel.varying
+    names, boxes = variables_of(limit.box), boxes.adding_up(varying, True)
+    if not boxes.secret or names & (varying or frozenset()):
+        return False
+    limited = boxes.limited(limit.box, limit.units)
+    units = varying is not None
+    look = _look(limit.box, width, extent, partial(extent.truth.held, units))
+    domain = joint_domain(names, limited, full, extent.atoms)
+    limited = limited.with_shares(domain, look.fresh)
+    found = scopes(limited, domain, full, {}, look.fresh, units)
+    return any(look.blamed(scope, SeenWide()) for scope in found)
+
+
+def _told_together(
+    limit: PopulationLimit,
+    boxes: JointBoxes,
+    full: Mapping[str, int],
+    width: Width,
+    extent: Extent,
+    panel: Panel,
+) -> bool:
+    """Whether it tells withheld records or units, as both together do."""
+    limited, names = boxes.limited(limit.box, limit.units), variables_of(limit.box)
+    both = together(limited, panel, names, full, frozenset({limit.box}), MOST_TOGETHER)
+    if both is None:
+        return False
+    look = [_look(box, width, extent) for box in both.of_units([limit.box])]
+    return any(one.blamed(both.scope, SeenWide()) for one in look)
+
+
+def _look(
+    box: Box, width: Width, extent: Extent, held: Callable[[Variables], Held | None] = lambda _: None
+) -> Look:
+    return Look({box}, frozenset(), lambda _: width.least, width.floor, extent.deadline, held=held)

@@ -15,6 +15,7 @@ from sdcgate.facility.boxes import box_table
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.knowledge import COUNTS
+from sdcgate.facility.panels import most_records
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.ports import Pattern, ProtectionService, answered_in, nothing_withheld
 from sdcgate.facility.unions import surely_safe
@@ -88,6 +89,7 @@ def make_problem(
         sum_width=policy.sum_width,
         zeros_withheld=policy.zeros_withheld,
         records_per_unit=plan.dataset.records_per_unit,
+        most_records=most_records(plan, computed.axes),
         known=known[COUNTS],
         known_measures=np.array([known[measure.name] for measure in facts.measures], dtype=np.bool_).reshape(
             len(facts.measures), len(facts)

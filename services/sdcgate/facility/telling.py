@@ -17,6 +17,7 @@ import numpy as np
 
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
+from sdcgate.facility.panels import most_records
 from sdcgate.facility.plan import PERCENTAGES, Plan
 from sdcgate.facility.released_ratios import NO_RATIOS, Ratios, one_each, together
 from sdcgate.facility.weights import WEIGHTED_PREFIX
@@ -54,6 +55,8 @@ def told_figures(
     for table in new:
         shown, perhaps = _shown(plan, axes, table, whole)
         told = np.where(there, shown << SURELY | shown | perhaps, 0)
+        if table is whole:
+            told = _in_both(told, _alike(plan, axes))
         if totals:
             told = _with_totals(totals, len(axes), told)
         if wholes is not None and table is whole:
@@ -64,6 +67,19 @@ def told_figures(
         nobody = (table.table.records == 0) & (told != 0)
         found.append(np.where(nobody, everything, told).astype(np.int64))
     return found
+
+
+def _alike(plan: Plan, axes: tuple[Axis, ...]) -> BoolArray | bool:
+    """Cells in which units are records, as everybody knows, shape (cells,): those of one wave."""
+    most = most_records(plan, axes)
+    return plan.dataset.records_per_unit == 1 if most is None else most == 1
+
+
+def _in_both(told: IntArray, same: BoolArray | bool) -> IntArray:
+    """With units told where records are, and the other way round, in cells where they are the same."""
+    perhaps, surely = (told & PERHAPS) != 0, (told >> SURELY & PERHAPS) != 0
+    both = np.where(perhaps, PERHAPS, 0) | np.where(surely, PERHAPS << SURELY, 0)
+    return np.asarray(np.where(same, both, told))
 
 
 def told_ratios(

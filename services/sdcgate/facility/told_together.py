@@ -16,6 +16,7 @@ from sdcgate.facility.joint_look import UNKNOWN, Extent, Truth, Wide, Width
 from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
 from sdcgate.facility.leaving import Leaving
+from sdcgate.facility.panels import panel_of
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit, limit_tells
 from sdcgate.facility.protection import seconds_to_prove
@@ -119,10 +120,10 @@ class Together:
         return more
 
     def _counts_telling(self, counts: Leaving, remaining: Callable[[], float]) -> BoolArray:
-        varying = self.plan.dataset.varying
+        panel = panel_of(self.plan.dataset)
         wide = self.wide.setdefault(COUNTS, {})
         doubted = self.doubted.setdefault(COUNTS, set())
-        return telling(counts, self._count_width(), self._extent(remaining), varying, wide, doubted)
+        return telling(counts, self._count_width(), self._extent(remaining), panel, wide, doubted)
 
     def _sums_telling(
         self, quantity: str, sums: Leaving, counts: Leaving, remaining: Callable[[], float]
@@ -151,11 +152,11 @@ class Together:
     def limit_tells(self, limit: PopulationLimit, remaining: Callable[[], float]) -> bool:
         """Whether that a population is so small would tell a withheld count too closely."""
         known, width = self.known.of(COUNTS), self._count_width()
-        extent, varying = self._extent(remaining), self.plan.dataset.varying
+        extent, panel = self._extent(remaining), panel_of(self.plan.dataset)
         # What may have been told before is looked at again by what was for sure.
         worlds = [known] if known.sure is None else [known, known.surely()]
         return any(
-            limit_tells(limit, world.boxes, world.shapes.full, width, extent, varying) for world in worlds
+            limit_tells(limit, world.boxes, world.shapes.full, width, extent, panel) for world in worlds
         )
 
     def unsafe_sums(self, left: Sequence[ReleasedTable], inspector: Inspector) -> bool:

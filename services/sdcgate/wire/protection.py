@@ -45,6 +45,7 @@ def problem_to_message(problem: Problem) -> protection_pb2.ProtectionProblem:
         sum_width=problem.sum_width,
         zeros_withheld=problem.zeros_withheld,
         records_per_unit=problem.records_per_unit,
+        most_records=() if problem.most_records is None else problem.most_records.tolist(),
         known=listed(problem.known),
         known_measures=_listed_by_measure(problem),
         absent=listed(problem.absent),
@@ -219,6 +220,9 @@ def _problem(
             sum_width=message.sum_width,
             zeros_withheld=message.zeros_withheld,
             records_per_unit=given.records_per_unit,
+            most_records=order.arranged(integers(message.most_records))
+            if len(message.most_records)
+            else None,
             known=known,
             known_measures=known_measures,
             absent=absent,

@@ -14,9 +14,12 @@ from sdcgate.facility.knowledge import Told
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.released_ratios import Ratios
 from sdcgate.methods.tables.joint_boxes import EVERYTHING, RECORDS, SURELY, UNITS
+from sdcgate.methods.tables.joint_panel import Panel
 from sdcgate.methods.tables.solver import Deadline
 
 WIDTH = Width(least=3, floor=0)
+ADDING_UP = Panel(frozenset(), 100)
+"""Units have several records, and nothing varies within them."""
 BY_BOTH = {**BY_REGION, "sex": (WOMEN, MEN, 0b100, 0b111)}
 
 
@@ -25,8 +28,8 @@ def telling(known, tables, *how, **more):
     return joint_audit.telling(Leaving(known, tables), *how, **more)
 
 
-def told(known, *tables, width=WIDTH, varying=None, atoms=5_000):
-    return np.flatnonzero(telling(known, tables, width, Extent(atoms, Deadline(10.0)), varying)).tolist()
+def told(known, *tables, width=WIDTH, panel=None, atoms=5_000):
+    return np.flatnonzero(telling(known, tables, width, Extent(atoms, Deadline(10.0)), panel)).tolist()
 
 
 def test_a_table_that_bounds_nothing_leaves_as_it_is():
@@ -141,8 +144,8 @@ def test_a_newly_withheld_count_that_was_seen_to_be_uncertain_is_in_no_doubt():
         assert not telling(known, [withheld], WIDTH, extent, wide=wide, doubted=doubted).any()
         assert doubted == set()
     # Of persons nothing is looked at where they have records of both sexes.
-    varying, doubted = frozenset({"sex"}), set()
-    assert not telling(known, [withheld], WIDTH, extent, varying, doubted=doubted).any()
+    panel, doubted = Panel(frozenset({"sex"}), 100), set()
+    assert not telling(known, [withheld], WIDTH, extent, panel, doubted=doubted).any()
     assert doubted == set()
     # No fresh count tells anything of the women where all of them are known.
     known = knowing(WOMEN_WEST_OR_NOWHERE, released(FEW).perhaps())
@@ -155,8 +158,8 @@ def test_units_that_were_told_tell_nothing_of_records():
     units = replace(released(FEW), figures=np.array([UNITS | UNITS << SURELY]))
     withheld = released(BY_REGION, withheld=(2, 3), sex=WOMEN)
     known = knowing(WOMEN_WEST_OR_NOWHERE, units, withheld)
-    assert told(known, units, width=CLOSE, varying=frozenset()) == []
-    assert told(known, released(FEW), width=CLOSE, varying=frozenset()) == [0]
+    assert told(known, units, width=CLOSE, panel=ADDING_UP) == []
+    assert told(known, released(FEW), width=CLOSE, panel=ADDING_UP) == [0]
 
 
 def test_a_cell_that_was_withheld_and_taken_for_known_is_a_secret_until_it_is_told_for_sure():
@@ -324,14 +327,14 @@ def test_units_are_looked_at_where_records_leave_room():
     few = in_units(released({"region": (0b1000,)}))
     # Six records leave room for four, three units do not.
     assert told(known, few, width=Width(least=4, floor=0)) == []
-    assert told(known, few, width=Width(least=4, floor=0), varying=frozenset()) == [0]
+    assert told(known, few, width=Width(least=4, floor=0), panel=ADDING_UP) == [0]
 
 
 def test_units_of_boxes_that_vary_within_a_unit_are_left_out():
     known = knowing(in_units(released(BY_REGION, withheld=(2, 3), sex=WOMEN)))
     few = in_units(released({"region": (0b1000,)}))
     for varying in ({"sex"}, {"region"}):
-        assert told(known, few, width=Width(least=4, floor=0), varying=frozenset(varying)) == []
+        assert told(known, few, width=Width(least=4, floor=0), panel=Panel(frozenset(varying), 100)) == []
 
 
 def test_where_shares_are_looked_at_nothing_is_noted_for_good_and_what_they_are_of_is_not_asked():
@@ -368,4 +371,4 @@ def test_a_share_of_records_spares_no_units():
     new = replace(released(BY_REGION, withheld=(2, 3), sex=WOMEN), figures=units)
     for before in (women.perhaps(), replace(women.perhaps(), ratios=ratio)):
         known = knowing(before, released(FEW))
-        assert told(known, new, width=CLOSE, varying=frozenset({"wave"})) == [1]
+        assert told(known, new, width=CLOSE, panel=Panel(frozenset({"wave"}), 100)) == [1]

@@ -242,3 +242,41 @@ def test_rules_that_cannot_be_judged_are_the_reason(stub):
     found = stub.RedesignTable(redesign((1, 5, 6, 12), rules))
     assert not found.designs
     assert "cannot be judged without households" in found.reason
+
+
+def panel_of_two_waves(**more):
+    """People of two sexes in two waves: of 7 people there are 12 records, so that 5 to 7 are in each."""
+    dimensions = [
+        table_pb2.Dimension(variable="sex", codes=["f", "m", "_T"], parents=[2, 2, -1]),
+        table_pb2.Dimension(variable="wave", codes=["1", "2", "_T"], parents=[2, 2, -1]),
+    ]
+    problem = pb.ProtectionProblem(
+        dimensions=dimensions,
+        units_additive=False,
+        varying_dimensions=[1],
+        count_width=3,
+        sum_width=0.1,
+        records_per_unit=2,
+        **more,
+    )
+    problem.facts.units.extend((7, 5, 7, 6, 4, 8, 13, 9, 15))
+    problem.facts.records.extend((7, 5, 12, 6, 4, 10, 13, 9, 22))
+    return pb.AuditTableRequest(problem=problem, withheld=[0, 1, 3, 4, 6, 7], time_limit_ms=5000)
+
+
+def test_one_record_of_each_unit_in_a_wave_bounds_both_waves_by_all_records(stub):
+    assert stub.AuditTable(panel_of_two_waves()).proof == pb.PROOF_PROVED
+    found = stub.AuditTable(panel_of_two_waves(most_records=[1, 1, 2] * 3))
+    assert found.proof == pb.PROOF_REFUTED
+    assert list(found.unprotected) == [0, 1]
+
+
+def test_most_records_are_one_number_a_cell_and_no_less_than_the_facts_have(stub):
+    told = wrong(stub.AuditTable, panel_of_two_waves(most_records=[1, 1]))
+    assert told == {"problem.most_records": "must be one value for each of 9 cells, not 2"}
+    told = wrong(stub.AuditTable, panel_of_two_waves(most_records=[1, 0, 2] * 3))
+    assert told.keys() == {"problem.most_records"}
+    assert "must be at least 1" in told["problem.most_records"]
+    told = wrong(stub.AuditTable, panel_of_two_waves(most_records=[1, 1, 1] * 3))
+    assert told.keys() == {"problem.facts.records"}
+    assert "most_records * units" in told["problem.facts.records"]

@@ -309,8 +309,8 @@ class Possibilities:
         rows.put(line[of], at + self._place[told.cells[column]], values[column] / sizes[of])
 
     def _units_within_records(self, rows: Rows) -> None:
-        """units <= records <= records_per_unit * units in each cell."""
-        facts, most = self.problem.facts, self.problem.records_per_unit
+        """units <= records <= most * units in each cell, where a unit has so many there at most."""
+        facts, most = self.problem.facts, self.problem.most_in_cells[self.cells]
         records, units = facts.records[self.cells], facts.units[self.cells]
         each = np.arange(self.size)
         record_columns, unit_columns = self.block(RECORDS).start + each, self.block(UNITS).start + each
@@ -320,7 +320,7 @@ class Possibilities:
         rows.put(first + each, record_columns, -1.0)
         first = rows.start(free, (most * units - records).astype(np.float64))
         rows.put(first + each, record_columns, 1.0)
-        rows.put(first + each, unit_columns, -float(most))
+        rows.put(first + each, unit_columns, -most.astype(np.float64))
 
     def _units_within_parts(self, rows: Rows) -> None:
         """max(parts) <= parent <= sum(parts) where units do not add up."""

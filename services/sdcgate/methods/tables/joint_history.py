@@ -18,6 +18,7 @@ from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_intervals import joint_bounds, joint_intervals
+from sdcgate.methods.tables.joint_panel import KIND, Panel, Together, is_link, together
 from sdcgate.methods.tables.joint_reduction import everything_of
 from sdcgate.methods.tables.joint_search import JointIntervals
 from sdcgate.methods.tables.joint_sums import PART, PARTS, ROOM, Amounts, Measured, as_array, of_all_parts
@@ -184,6 +185,66 @@ def audit_history(
     if occurring is not None:
         standing |= _over_everything(looked(frozenset(full)), standing, occurring, deadline)
     return [standing[box] for box in secrets]
+
+
+def told_together(
+    boxes: JointBoxes,
+    panel: Panel,
+    full: Mapping[str, int],
+    width: int,
+    floor: int,
+    most_atoms: int,
+    deadline: Deadline,
+    units: bool,
+    only: Set[Box] | None = None,
+) -> list[AuditedBox]:
+    """The withheld counts of records, or of units, that both together tell (`joint_panel`), and how.
+
+    Terms are of boxes with a kind (`without_kind`); of what links these there are none.
+
+    Args:
+        boxes: everything that left or was withheld.
+        panel: how units have several records.
+        full: full mask of every variable.
+        width: least distance of two values that a withheld count must be able to have.
+        floor: least count that everybody knows a withheld box to have.
+        most_atoms: joint codes that are looked at together.
+        deadline: nothing more is found then.
+        units: ask for withheld units rather than for records.
+        only: the boxes that are asked for; all where it is None.
+    """
+    secrets = {box for box in boxes.secrets_within(set(full), units) if only is None or box in only}
+    found = dict[Variables, Together]()
+    for names in sorted({variables_of(box) for box in secrets}, key=lambda one: (len(one), sorted(one))):
+        both = together(boxes, panel, names, full, frozenset(), most_atoms)
+        if both is not None:
+            found[both.scope.domain] = both
+
+    def looked(domain: Variables) -> _Looked:
+        both, scope = found[domain], found[domain].scope
+        asked = both.of_units(secrets) if units else both.of_records(secrets)
+        own = [box for box in scope.secrets if box in asked]
+        known = scope.limits, scope.combined
+        return _Looked(domain, scope.full, scope.published, scope.secrets, own, width, floor, 0.0, *known)
+
+    told = dict[Box, AuditedBox]()
+    for domain, both in found.items():
+        if deadline.over:
+            break
+        for one in _standings([domain], looked, boxes, deadline).values():
+            if one.standing is Standing.REFUTED:
+                told.setdefault(both.plain(one.box), _as_plain(one, both))
+    return [*told.values()]
+
+
+def _as_plain(audited: AuditedBox, both: Together) -> AuditedBox:
+    """Without kinds, but in terms."""
+
+    def plain(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+        return tuple(replace(term, box=both.told(term.box)) for term in terms if not is_link(term.box))
+
+    below, above, names = plain(audited.below), plain(audited.above), audited.variables - {KIND}
+    return replace(audited, box=both.plain(audited.box), variables=names, below=below, above=above)
 
 
 def audit_sums(

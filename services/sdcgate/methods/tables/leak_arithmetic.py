@@ -320,11 +320,11 @@ class _Known:
                     )
 
     def _units_and_records(self) -> Iterator[Statement]:
-        most = float(self._problem.records_per_unit)
+        most = self._problem.most_in_cells
         for cell in np.flatnonzero(self._unknown[RECORDS] | self._unknown[UNITS]).tolist():
             records, units = Term(cell, RECORDS, 1.0), Term(cell, UNITS, -1.0)
             yield from self._statement(Kind.UNITS_AND_RECORDS, Sense.AT_LEAST, [records, units])
-            many = [records, replace(units, coefficient=-most)]
+            many = [records, replace(units, coefficient=-float(most[cell]))]
             yield from self._statement(Kind.UNITS_AND_RECORDS, Sense.AT_MOST, many)
 
     def _parts_of_units(self) -> Iterator[Statement]:

@@ -201,6 +201,7 @@ def _problem(tables: Sequence[Problem], places: list[IntArray], facts: Facts) ->
         known_sums=known_sums,
         known_measure_sums=_known_measure_sums(tables, places, rows),
         costs=_costs(tables, places, count),
+        most_records=_most_records(tables, places, count),
         upper_levels=_levels(tables, places, rows, "upper_levels", count),
         lower_levels=_levels(tables, places, rows, "lower_levels", count),
         joint_relations=_relations(tables, places),
@@ -211,6 +212,16 @@ def _problem(tables: Sequence[Problem], places: list[IntArray], facts: Facts) ->
         ),
         **{name: getattr(first, name) for name in SAME},
     )
+
+
+def _most_records(tables: Sequence[Problem], places: list[IntArray], count: int) -> IntArray | None:
+    """What any table says of a common cell."""
+    if all(table.most_records is None for table in tables):
+        return None
+    most = np.full(count, tables[0].records_per_unit, dtype=np.int64)
+    for table, of in zip(tables, places, strict=True):
+        most[of] = np.minimum(most[of], table.most_in_cells)
+    return most
 
 
 def _known_measures(

@@ -35,6 +35,9 @@ ADDITION_ERROR = 1e-9
 """By how much, as a share of their absolute terms, true sums may fail to add up."""
 MOST_RECORDS = 2**40
 MOST_COST = 2.0**50
+MOST_RECORDS_OF_UNITS = (
+    "must be at most records_per_unit * units, and most_records * units where that is given"
+)
 SUM_OF_PARTS = "must be the sum of the parts where a code has parts"
 
 
@@ -89,7 +92,8 @@ class Problem:
     two values `count_width` apart, a withheld sum if it can be either of two that are `sum_width` of its
     absolute value apart, and if it can be as much more and less than it is as `upper_levels` and
     `lower_levels` say, shape (measures, cells), where they are given; of what is known nothing is required.
-    Everybody knows that a unit has at most `records_per_unit` records, and that a withheld cell has at least
+    Everybody knows that a unit has at most `records_per_unit` records, and in each cell at most
+    `most_records`, shape (cells,), where that is given; and that a withheld cell has at least
     one unless `zeros_withheld`. Where units do not add up they do along all axes but the `varying_axes`, the
     positions of those along which a unit may be in several cells; along none unless given. Cells of several
     tables have `joint_relations` in place of axes, and their units add up everywhere or nowhere. Everybody
@@ -117,6 +121,7 @@ class Problem:
     joint_relations: Relations | None = field(default=None, repr=False)
     published: tuple[Published, ...] = field(default=(), repr=False)
     varying_axes: frozenset[int] | None = None
+    most_records: IntArray | None = field(default=None, repr=False)
     told: Told = field(init=False, repr=False)
     """What is published, as rows."""
     blurred: BoolArray = field(init=False, repr=False)
@@ -155,7 +160,7 @@ class Problem:
         )
         object.__setattr__(self, "sum_equations", of_measures)
         same = np.array_equal(self.facts.units, self.facts.records)
-        follow = self.records_per_unit == 1 or (self.units_additive and same)
+        follow = bool((self.most_in_cells == 1).all()) or (self.units_additive and same)
         object.__setattr__(self, "units_follow", follow)
         object.__setattr__(self, "told", told_by(self.published, self.facts, follow))
         quantities = 2 + len(self.facts.measures)
@@ -179,6 +184,12 @@ class Problem:
         if quantity >= SUMS:
             return self.sum_equations[quantity - SUMS]
         return self.unit_equations if quantity == UNITS else self.equations
+
+    @property
+    def most_in_cells(self) -> IntArray:
+        """How many records a unit has in each cell at most, shape (cells,)."""
+        everywhere = np.full(len(self.facts), self.records_per_unit, dtype=np.int64)
+        return everywhere if self.most_records is None else np.minimum(everywhere, self.most_records)
 
     @property
     def prices(self) -> FloatArray:
@@ -287,6 +298,8 @@ def _misfits(problem: Problem) -> list[FactProblem]:
         columns.append((f"facts.measures[{place}].valid_records", measure.valid_records))
     if problem.costs is not None:
         columns.append(("costs", problem.costs))
+    if problem.most_records is not None:
+        columns.append(("most_records", problem.most_records))
     found = [
         FactProblem(path, f"must be one value for each of {cells} cells, not {len(column)}")
         for path, column in columns
@@ -307,6 +320,9 @@ def _misfits(problem: Problem) -> list[FactProblem]:
         found.append(FactProblem("sum_width", "must be finite and not negative"))
     if problem.records_per_unit < 1:
         found.append(FactProblem("records_per_unit", "must be at least 1"))
+    if problem.most_records is not None and (problem.most_records < 1).any():
+        few = np.flatnonzero(problem.most_records < 1)
+        found.append(FactProblem("most_records", "must be at least 1", few))
     return [
         *found,
         *_misplaced_sums(problem, cells),
@@ -341,8 +357,8 @@ def _contradictions(problem: Problem) -> Iterator[FactProblem]:
         yield from _where("facts.records", _broken(problem, records), SUM_OF_PARTS)
     implausible = (units < 0) | (units > records)
     yield from _where("facts.units", implausible, "must lie between 0 and records")
-    many = ~implausible & ~outside & (records > float(problem.records_per_unit) * units)
-    yield from _where("facts.records", many, "must be at most records_per_unit * units")
+    many = ~implausible & ~outside & (records > problem.most_in_cells.astype(np.float64) * units)
+    yield from _where("facts.records", many, MOST_RECORDS_OF_UNITS)
     if not (implausible.any() or many.any()):
         wrong = _not_sums(problem.unit_relations, problem.unit_equations, units)
         yield from _where("facts.units", wrong, f"are said to add up, and {SUM_OF_PARTS}")

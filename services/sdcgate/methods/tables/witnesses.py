@@ -184,7 +184,7 @@ def agreeing(problem: Problem, withheld: BoolArray, tables: Tables) -> BoolArray
     agree &= np.all((units == problem.facts.units)[:, known[1]], axis=1)
     agree &= np.all(problem.equations.residuals(records - problem.facts.records) == 0, axis=1)
     agree &= np.all(units >= problem.floors(withheld), axis=1)
-    agree &= np.all((units <= records) & (records <= problem.records_per_unit * units), axis=1)
+    agree &= np.all((units <= records) & (records <= problem.most_in_cells * units), axis=1)
     if problem.units_follow:
         agree &= np.all(units == records, axis=1)
     else:

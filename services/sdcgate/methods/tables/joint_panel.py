@@ -1,0 +1,252 @@
+"""Records and units of a panel looked at together, where units have several records.
+
+Units do not add up over what varies within them. But those that have a record in some part of it, a layer
+such as one year or all years, add up over everything else. So each layer's units are amounts of their own,
+beside the records, and for each joint code of what does not vary within a unit it is known of them:
+
+- a layer has no more units than a larger one, and than the layers together into which it is divided;
+- it has no more units than records, and no more records than each unit can have there: one in each wave.
+
+That is exact where layers are waves and all waves; of others that lie across each other a little less is said
+than is true of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+
+from sdcgate.methods.tables.boxes import Box, is_inside
+from sdcgate.methods.tables.combined_sums import CombinedSum
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
+from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
+from sdcgate.methods.tables.joint_scopes import Scope
+
+MOST_TOGETHER = 600
+"""So many joint codes, each layer's units by themselves, are looked at together."""
+KIND = "*kind"
+"""A variable of which boxes of records have the first code, and those of a layer's units one of their own."""
+RECORDS_KIND = 1
+LINK = "*link"
+"""A variable by which what links kinds is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """How units have several records, as everybody knows."""
+
+    varying: Set[str]
+    """Variables that may vary within a unit."""
+    most_records: int
+    """So many records a unit has at most."""
+    wave: str = ""
+    """The variable of which each record of a unit has another code; empty where there is none."""
+
+    def parts(self, box: Box) -> tuple[Box, Box]:
+        """What a box restricts of what does not vary within a unit, and of what does."""
+        fixed = tuple(pair for pair in box if pair[0] not in self.varying)
+        return fixed, tuple(pair for pair in box if pair[0] in self.varying)
+
+    def most(self, layer: Box, full: Mapping[str, int]) -> int:
+        """How many records each unit of a layer has in it at most."""
+        if not self.wave or self.wave not in full:
+            return self.most_records
+        return min(self.most_records, dict(layer).get(self.wave, full[self.wave]).bit_count())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """Boxes of records and of units within some variables, each with its kind."""
+
+    scope: Scope
+    _panel: Panel = field(repr=False)
+    _layers: Mapping[Box, int] = field(repr=False)
+    """Each layer with its mask of `KIND`."""
+
+    def of_records(self, boxes: Iterable[Box]) -> set[Box]:
+        """Boxes as those of records; those that restrict other variables are left out."""
+        return {_of_kind(box, RECORDS_KIND) for box in boxes if self._within(box)}
+
+    def of_units(self, boxes: Iterable[Box]) -> set[Box]:
+        """Boxes as those of units."""
+        parts = [self._panel.parts(box) for box in boxes if self._within(box)]
+        return {_of_kind(fixed, self._layers[layer]) for fixed, layer in parts if layer in self._layers}
+
+    def plain(self, box: Box) -> Box:
+        """A box without its kind."""
+        layers = {kind: layer for layer, kind in self._layers.items()}
+        layer = layers.get(dict(box).get(KIND, RECORDS_KIND), ())
+        return tuple(sorted((*(pair for pair in box if pair[0] != KIND), *layer)))
+
+    def told(self, box: Box) -> Box:
+        """The same with the first code of its kind for records, and the second for units."""
+        kind = 1 if dict(box).get(KIND, RECORDS_KIND) == RECORDS_KIND else 2
+        return _of_kind(self.plain(box), kind)
+
+    def _within(self, box: Box) -> bool:
+        return all(name in self.scope.domain for name, _ in box)
+
+
+def together(
+    boxes: JointBoxes, panel: Panel, first: Set[str], full: Mapping[str, int], fresh: Set[Box], most: int
+) -> Together | None:
+    """What is known of records and units together, of some variables and others as long as there is room.
+
+    Args:
+        boxes: everything that left or was withheld.
+        panel: how units have records.
+        first: variables that are looked at in any case.
+        full: full mask of every variable.
+        fresh: boxes of records that are new.
+        most: so many joint codes are looked at, each layer's units by themselves.
+
+    Returns:
+        None where the first variables alone are too many. Where layers are, those of fresh boxes are taken
+        first, then those of which most is known.
+    """
+    own = {panel.parts(box)[1] for box in fresh}
+    for domain in (joint_domain(first, boxes, full, most // 2), frozenset(first)):
+        if joint_atoms(domain, boxes, full) > most:
+            continue
+        found = _Kinds(boxes.with_shares(domain, fresh), panel, domain, full, own, most)
+        if found.size <= most:
+            return Together(found.scope(), panel, found.layers)
+    return None
+
+
+class _Kinds:
+    def __init__(
+        self,
+        boxes: JointBoxes,
+        panel: Panel,
+        domain: Variables,
+        full: Mapping[str, int],
+        own: Set[Box],
+        most: int,
+    ) -> None:
+        self._boxes, self._panel, self._domain = boxes, panel, domain
+        masks = boxes.masks_within(domain)
+        self._classes = {name: classes(full[name], those) for name, those in masks.items()}
+        fixed = [name for name in sorted(domain) if name not in panel.varying]
+        self._fixed = {name: self._classes[name] for name in fixed}
+        self._varying = prod(len(self._classes[name]) for name in domain & panel.varying)
+        self._atoms = prod(map(len, self._fixed.values()))
+        units, hidden = boxes.within(domain, units=True), boxes.secrets_within(domain, units=True)
+        limits = boxes.limits_within(domain)
+        known = Counter(panel.parts(box)[1] for box in (*units, *hidden, *limits))
+        # Of each wave everybody knows that a unit has one record there.
+        known.update(
+            ((panel.wave, mask),) for mask in self._classes.get(panel.wave, ()) if mask != full[panel.wave]
+        )
+        known.update(dict.fromkeys(own & known.keys(), known.total()))
+        known[()] += 3 * known.total()
+        chosen = known.most_common(max(1, most // self._atoms - self._varying))
+        self.layers = {layer: 2 << place for place, (layer, _) in enumerate(chosen)}
+        self._full = {**full, KIND: (2 << len(self.layers)) - 1}
+        self._units = {box: count for box, count in units.items() if self._looked_at(box)}
+        self._hidden = [box for box in hidden if self._looked_at(box)]
+        self._limits = {box: count for box, count in limits.items() if self._looked_at(box)}
+
+    @property
+    def size(self) -> int:
+        """How many joint codes there are: those of records, and those of each layer's units."""
+        return (self._varying + len(self.layers)) * self._atoms
+
+    def _looked_at(self, box: Box) -> bool:
+        return self._panel.parts(box)[1] in self.layers
+
+    def scope(self) -> Scope:
+        """All that is known, with what links records and units."""
+        records, hidden = self._boxes.within(self._domain), self._boxes.secrets_within(self._domain)
+        published: dict[Box, float] = {_of_kind(box, RECORDS_KIND): count for box, count in records.items()}
+        published |= {self._of_units(box): count for box, count in self._units.items()}
+        secrets = [_of_kind(box, RECORDS_KIND) for box in hidden]
+        secrets += dict.fromkeys(self._of_units(box) for box in self._hidden)
+        limits = {self._of_units(box): most for box, most in self._limits.items()}
+        far = 4.0 * max([*published.values(), *limits.values(), 25.0])
+        combined = [*self._links(far), *self._shares()]
+        return Scope(self._domain | {KIND}, self._full, published, secrets, limits, combined)
+
+    def _shares(self) -> Iterator[CombinedSum]:
+        """What figures that are rounded tell of several boxes of records."""
+        for one in self._boxes.combined_within(self._domain):
+            if one.rounded:
+                parts = tuple((_of_kind(box, RECORDS_KIND), factor) for box, factor in one.parts)
+                yield replace(one, parts=parts)
+
+    def _of_units(self, box: Box) -> Box:
+        fixed, layer = self._panel.parts(box)
+        return _of_kind(fixed, self.layers[layer])
+
+    def _links(self, far: float) -> Iterator[CombinedSum]:
+        """What links records and units, for each joint code of what does not vary within a unit."""
+        known, number = [*self._inequalities()], 0
+        for codes in product(*self._fixed.values()):
+            pairs = zip(self._fixed, codes, strict=True)
+            atom = [(name, code) for name, code in pairs if code != self._full[name]]
+            for terms, equal in known:
+                number += 1
+                parts = tuple((tuple(sorted((*atom, *part))), factor) for part, factor in terms)
+                half = 0.0 if equal else far * sum(factor for _, factor in terms if factor > 0) / 2
+                yield CombinedSum(((LINK, number),), parts, half, half, rounded=True)
+
+    def _inequalities(self) -> Iterator[tuple[list[tuple[Box, float]], bool]]:
+        """Sums that are not negative, as boxes with factors; and whether they are nothing."""
+        within = {layer: [*self._smaller(layer)] for layer in self.layers}
+        for layer, kind in self.layers.items():
+            units, records = ((KIND, kind),), (*layer, (KIND, RECORDS_KIND))
+            most = self._panel.most(layer, self._full)
+            yield [(records, 1.0), (units, -1.0)], most == 1
+            if most > 1:
+                yield [(units, float(most)), (records, -1.0)], False
+            for smaller in _largest(within[layer]):
+                yield [(units, 1.0), (((KIND, self.layers[smaller]),), -1.0)], False
+            for parts in self._divided(layer, within[layer]):
+                yield [*((((KIND, self.layers[part]),), 1.0) for part in parts), (units, -1.0)], False
+
+    def _smaller(self, layer: Box) -> Iterator[Box]:
+        return (other for other in self.layers if other != layer and is_inside(other, layer))
+
+    def _divided(self, layer: Box, smaller: Sequence[Box]) -> Iterator[list[Box]]:
+        """Smaller layers that are a larger one together, as codes of one variable divide it."""
+        whole = dict(layer)
+        for name in sorted(self._domain & self._panel.varying):
+            mask = whole.get(name, self._full[name])
+            own = [one for one in smaller if _only_by(name, one, whole)]
+            for parts in ([*_smallest(own)], [*_largest(own)]):
+                covered = 0
+                for part in parts:
+                    covered |= dict(part)[name]
+                if covered == mask:
+                    yield parts
+
+
+def without_kind(box: Box) -> tuple[Box, bool]:
+    """A box that was told, without its kind; and whether it is of records."""
+    return tuple(pair for pair in box if pair[0] != KIND), dict(box)[KIND] == RECORDS_KIND
+
+
+def is_link(box: Box) -> bool:
+    """Whether a box names what links kinds."""
+    return any(name == LINK for name, _ in box)
+
+
+def _of_kind(box: Box, kind: int) -> Box:
+    return tuple(sorted((*box, (KIND, kind))))
+
+
+def _only_by(name: str, one: Box, whole: Mapping[str, int]) -> bool:
+    """Whether a layer lies in another one by no other variable."""
+    others = {other: mask for other, mask in one if other != name}
+    return name in dict(one) and others == {other: mask for other, mask in whole.items() if other != name}
+
+
+def _largest(layers: Sequence[Box]) -> Iterator[Box]:
+    """Those that lie in no other."""
+    return (one for one in layers if not any(one != other and is_inside(one, other) for other in layers))
+
+
+def _smallest(layers: Sequence[Box]) -> Iterator[Box]:
+    """Those in which no other lies."""
+    return (one for one in layers if not any(one != other and is_inside(other, one) for other in layers))

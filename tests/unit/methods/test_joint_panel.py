@@ -1,0 +1,132 @@
+"""Records and units of a panel together: as close as the patterns of years in which people can be tell them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from sdcgate.methods.tables.boxes import Box, make_box
+from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
+from sdcgate.methods.tables.joint_intervals import joint_bounds
+from sdcgate.methods.tables.joint_panel import Panel, Together, is_link, together, without_kind
+from sdcgate.methods.tables.joint_system import joint_system
+from sdcgate.methods.tables.solver import Deadline
+
+REGIONS, WAVES = 3, 3
+FULL = {"region": (1 << REGIONS) - 1, "wave": (1 << WAVES) - 1}
+PANEL = Panel(frozenset({"wave"}), WAVES, "wave")
+PATTERNS = [[*pattern] for pattern in product((0, 1), repeat=WAVES) if any(pattern)]
+"""In which waves a person can be."""
+
+
+def box(region: int, wave: int) -> Box:
+    return make_box([("region", region), ("wave", wave)], FULL)
+
+
+def sums(of: Box, units: bool) -> np.ndarray:
+    """How often people of each region and pattern count in a box."""
+    masks = {**FULL, **dict(of)}
+    waves = [wave for wave in range(WAVES) if masks["wave"] >> wave & 1]
+    row = np.zeros((REGIONS, len(PATTERNS)))
+    for place, pattern in enumerate(PATTERNS):
+        records = sum(pattern[wave] for wave in waves)
+        inside = [masks["region"] >> region & 1 for region in range(REGIONS)]
+        row[:, place] = np.array(inside) * (min(records, 1) if units else records)
+    return row.reshape(-1)
+
+
+def left(seed: int) -> tuple[JointBoxes, np.ndarray]:
+    """Some boxes that left and some withheld ones of some people, and these."""
+    rng = np.random.default_rng(seed)
+    people = rng.choice([0, 0, 1, 2, 5, 9], size=REGIONS * len(PATTERNS))
+    regions, waves = (1, 2, 3, 4, 7), (1, 2, 4, 7)
+    boxes = [box(region, wave) for region in regions for wave in waves]
+    shown = rng.random(len(boxes)) < 0.5
+    shown[boxes.index(())] = True
+    counts = [Counts(*(round(float(sums(one, units) @ people)) for units in (False, True))) for one in boxes]
+    published = [(one, counts[place]) for place, one in enumerate(boxes) if shown[place]]
+    hidden = [one for place, one in enumerate(boxes) if not shown[place]]
+    return JointBoxes().grown(published, hidden), people
+
+
+def both_of(boxes: JointBoxes, most: int = 600, first=("region", "wave"), fresh=()) -> Together | None:
+    return together(boxes, PANEL, frozenset(first), FULL, frozenset(fresh), most)
+
+
+def bounds(both: Together) -> dict[tuple[Box, bool], tuple[float, float]]:
+    """Between what each withheld box lies, of records and not."""
+    scope = both.scope
+    system = joint_system(
+        scope.domain, scope.published, scope.secrets, scope.full, limits=scope.limits, combined=scope.combined
+    )
+    found = joint_bounds(system, 1e6, 0, Deadline(20.0))
+    assert not found.unproved.any()
+    named = [(both.plain(one), without_kind(one)[1]) for one in scope.secrets]
+    return dict(zip(named, zip(found.lowest, found.highest, strict=True), strict=True))
+
+
+def by_patterns(boxes: JointBoxes, of: np.ndarray) -> tuple[float, float]:
+    """The same by SciPy, of how many people there are of each region and pattern."""
+    rows, totals = [], []
+    for units in (False, True):
+        for one, count in boxes.within(FULL.keys(), units).items():
+            rows.append(sums(one, units))
+            totals.append(count)
+    ends = [linprog(sign * of, A_eq=np.array(rows), b_eq=totals) for sign in (1, -1)]
+    assert all(end.status == 0 for end in ends)
+    return float(ends[0].fun), float(-ends[1].fun)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_are_those_of_all_patterns_of_waves_that_people_can_be_in(seed):
+    boxes, people = left(seed)
+    found = bounds(both_of(boxes))
+    assert len(found) > 4
+    for (one, records), (lowest, highest) in found.items():
+        of = sums(one, not records)
+        assert (lowest, highest) == pytest.approx(by_patterns(boxes, of), abs=1e-5)
+        assert lowest - 1e-6 <= of @ people <= highest + 1e-6
+
+
+def test_without_a_wave_a_unit_may_have_all_its_records_in_one():
+    """Of 4 records and 3 units two of one unit may lie in the first wave, but no three of all."""
+    boxes = JointBoxes().grown([((), Counts(4, 3))], [box(7, 1)])
+    ends = {}
+    for wave in ("wave", ""):
+        both = together(boxes, Panel(frozenset({"wave"}), 3, wave), {"wave"}, FULL, frozenset(), 600)
+        ends[wave] = bounds(both)[box(7, 1), True]
+    assert ends == {"wave": pytest.approx((0, 3), abs=1e-5), "": pytest.approx((0, 4), abs=1e-5)}
+
+
+def test_layers_of_fresh_boxes_are_looked_at_first_where_not_all_can_be():
+    boxes = JointBoxes().grown(
+        [(box(region, wave), Counts(9, 9)) for region in (1, 2, 4) for wave in (1, 2)]
+        + [(box(1, 4), Counts(1, 1)), ((), Counts(60, 30))],
+        [],
+    )
+    first, last = box(1, 1), box(1, 4)
+    assert len(both_of(boxes, 21, fresh=[last]).of_units([first, last])) == 2
+    assert both_of(boxes, 15, fresh=[last]).of_units([first, last]) == both_of(
+        boxes, 15, fresh=[last]
+    ).of_units([last])
+    assert both_of(boxes, 8) is None
+
+
+def test_what_links_records_and_units_is_no_box_that_was_told():
+    boxes, _ = left(0)
+    both = both_of(boxes)
+    links = [one.told_by for one in both.scope.combined if is_link(one.told_by)]
+    assert len(links) == len(set(links)) == len(both.scope.combined) > 0
+    for one in both.scope.published:
+        assert not is_link(one)
+        told, records = without_kind(both.told(one))
+        assert told == both.plain(one)
+        assert {one} == (both.of_records([told]) if records else both.of_units([told]))
+
+
+def test_boxes_that_restrict_other_variables_are_left_out():
+    boxes, _ = left(1)
+    both = both_of(boxes, first=("wave",), most=8)
+    assert both.scope.domain == {"wave", "*kind"}
+    assert both.of_records([box(1, 1)]) == both.of_units([box(1, 1)]) == set()
