@@ -10,7 +10,7 @@ from sdcgate.facility.beside_deciding import beside_deciding
 from sdcgate.facility.boxes import as_if_published, having_variable, parted
 from sdcgate.facility.costs import costs
 from sdcgate.facility.decided_sums import beside_decided, in_play, told_of
-from sdcgate.facility.differencing import TooManyDifferences, unsafe_differences
+from sdcgate.facility.differencing import TooManyDifferences, differences_within, unsafe_differences
 from sdcgate.facility.figures import denominators
 from sdcgate.facility.findings import (
     OF_CELLS,
@@ -275,6 +275,8 @@ class Attempt:
                 left = self._left(known, found)
                 more = self.together.revealing(left)
                 if not more.any():
+                    more = differences_within(self.computed.axes, left, inspector)
+                if not more.any():
                     more = self.together.telling(left, remaining)
                 if not more.any():
                     return self._released(found, left, inspector)
@@ -282,7 +284,7 @@ class Attempt:
                     # Everybody takes a withheld cell to have somebody: a zero is told, or the table is not.
                     return self._refused(found)
                 must = found.secret | more
-            except (SpanBudgetExceeded, JointlyUnproved):
+            except (SpanBudgetExceeded, JointlyUnproved, TooManyDifferences):
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         hopeless = found.impossible and not self.known.of(self.new[0].quantity).empty
         if found.in_time and (hopeless or must is not first):

@@ -4,8 +4,8 @@ The records of a difference follow from counts; its units, households and contri
 counts them in the data. Bounds that need no data rule out all but a few candidates first.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from sdcgate.facility.disclosed_groups import without
 from sdcgate.facility.disclosed_lines import line_differences, perhaps_told, sizes_of
 from sdcgate.facility.inspector import Inspector
 from sdcgate.facility.knowledge import ReleasedTable
-from sdcgate.methods.cells import BoolArray
+from sdcgate.facility.weights import WEIGHTED_PREFIX
+from sdcgate.methods.cells import Axis, BoolArray, State, additive_relations
 from sdcgate.methods.tables.attrition import few_apart
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.nesting import Nested
@@ -71,6 +72,69 @@ def unsafe_differences(
     return [_noted(look, found, inspector, most) for look, found in zip(looks, unsafe, strict=True)]
 
 
+def differences_within(
+    axes: tuple[Axis, ...], tables: Sequence[ReleasedTable], inspector: Inspector, most: int = 2_000
+) -> BoolArray:
+    """Published cells of a table that lie in others, of which they leave something unsafe, shape (cells,).
+
+    What is published between the two, line by line, makes a difference one of safe parts: so nothing is
+    looked at where all is published. What several lines leave together is.
+
+    Args:
+        axes: of the table.
+        tables: its quantities in the states that they would leave in.
+        inspector: judges differences.
+        most: so many differences of one quantity are counted.
+
+    Raises:
+        TooManyDifferences: more would have to be counted.
+    """
+    found = np.zeros(len(tables[0].boxes), dtype=np.bool_)
+    within = replace(inspector, attrition=frozenset())
+    for table in tables:
+        shown = table.table.of_state(State.PUBLISHED)
+        if shown.all() or table.quantity.startswith(WEIGHTED_PREFIX):
+            continue
+        released = ReleasedCells().grown(table.table, table.boxes, table.facts, shown)
+        look = _looked_at(table, released, within, most, _beyond_lines(axes, table, released, shown))
+        measures = [measure.name for measure in table.facts.measures]
+        unsafe = within.unsafe([difference.region for difference in look.differences], measures)
+        noted = _noted(look, unsafe, within, most)
+        found |= (noted.by_filter | noted.by_detail) & shown
+    return found
+
+
+def _beyond_lines(
+    axes: tuple[Axis, ...], table: ReleasedTable, released: ReleasedCells, shown: BoolArray
+) -> Callable[[Nested], BoolArray]:
+    """Which pairs of a table's published cells no published ones lead to, from the inner one line by line."""
+    lines = additive_relations(axes)
+    order = np.argsort(lines.children, kind="stable")
+    parts, parents = lines.children[order], np.repeat(lines.parents, np.diff(lines.offsets))[order]
+    above: dict[int, frozenset[Box]] = {}
+
+    def reached(cell: int) -> frozenset[Box]:
+        if cell not in above:
+            start, end = np.searchsorted(parts, (cell, cell + 1))
+            own = [parent for parent in parents[start:end].tolist() if shown[parent]]
+            above[cell] = frozenset(table.boxes[one] for one in own).union(*map(reached, own))
+        return above[cell]
+
+    # A difference that is a cell which was known tells nothing.
+    populations = table.populations()
+    known = {populations[cell] for cell in table.told.cells}
+
+    def kept(pairs: Nested) -> BoolArray:
+        found = pairs.new_inside_old & shown[pairs.new_cells]
+        for place in np.flatnonzero(found).tolist():
+            population = (int(pairs.difference_records[place]), int(pairs.difference_marks[place]))
+            outer = released.box(int(pairs.old_cells[place]))
+            found[place] = population not in known and outer not in reached(int(pairs.new_cells[place]))
+        return found
+
+    return kept
+
+
 @dataclass(frozen=True, slots=True)
 class _Difference:
     """One population that can be computed by subtraction, and the new cells that give it."""
@@ -95,8 +159,14 @@ class _Look:
     """What is unsafe by units alone."""
 
 
-def _looked_at(new: ReleasedTable, released: ReleasedCells, inspector: Inspector, most: int) -> _Look:
-    """The differences of a table that have to be counted.
+def _looked_at(
+    new: ReleasedTable,
+    released: ReleasedCells,
+    inspector: Inspector,
+    most: int,
+    kept: Callable[[Nested], BoolArray] | None = None,
+) -> _Look:
+    """The differences of a table that have to be counted; `kept` says of which pairs, all unless given.
 
     Raises:
         TooManyDifferences: there are more than `most`.
@@ -106,9 +176,16 @@ def _looked_at(new: ReleasedTable, released: ReleasedCells, inspector: Inspector
     earlier = released.facts()
     sensitive = inspector.groups is not None and any(map(inspector.groups.restricts, new.boxes))
     near = Near(np.inf, same=True) if sensitive else near_enough(new.facts, earlier, inspector)
+    if kept is not None and inspector.also is not None:
+        near = Near(np.inf, same=sensitive)
     pairs = released.nested(new.table, near)
+    if kept is not None:
+        pairs = pairs.of(kept(pairs))
     _note_attrition(new, released, pairs, inspector, noted)
     possible = candidates(new.facts, earlier, pairs, inspector)
+    if kept is not None and inspector.also is not None:
+        # How many changed no figures tell.
+        possible |= pairs.difference_records > 0
     if sensitive:
         possible |= _perhaps_disclosing(new, released, pairs, inspector)
     for place in np.flatnonzero(possible).tolist():

@@ -21,7 +21,7 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit, limit_tells
 from sdcgate.facility.protection import seconds_to_prove
 from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
-from sdcgate.methods.cells import BoolArray
+from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combined_sums import Decided
 from sdcgate.methods.tables.solver import Deadline
@@ -163,7 +163,10 @@ class Together:
         """Whether the sum of an unsafe group that several filters cut out is in the span of a measure."""
         for table in left:
             known = self.known.of(table.quantity)
-            if table.facts.measures and not known.empty and not table.quantity.startswith(WEIGHTED_PREFIX):
+            if known.empty and not _withholds(table):
+                # All that it shows is safe, and so is what that leaves of it.
+                continue
+            if table.facts.measures and not table.quantity.startswith(WEIGHTED_PREFIX):
                 span = known.with_tables([table], self.still_time)
                 if reveals_unsafe_atom(table, known, span, inspector, measures=(table.quantity,)):
                     return True
@@ -176,7 +179,7 @@ class Together:
         """
         counts, *others = _of(left, left[0].quantity)
         known = self.known.of(counts.quantity)
-        if known.empty:
+        if known.empty and not _withholds(counts):
             return False
         span = known.with_tables([counts, *others], self.still_time)
         # Rules of counts ask for enough people: where a cell has them, larger groups have. Of changes that
@@ -208,6 +211,10 @@ class Together:
         own = [table.quantity for table in left if table.facts.measures]
         earlier = [q for q, known in self.known.quantities.items() if q != COUNTS and not known.empty]
         return list(dict.fromkeys([*own, *earlier]))
+
+
+def _withholds(table: ReleasedTable) -> bool:
+    return bool((table.table.states != State.PUBLISHED).any())
 
 
 def _quantities(left: Sequence[ReleasedTable]) -> list[str]:

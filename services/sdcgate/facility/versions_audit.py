@@ -175,7 +175,7 @@ class _Compared:
         return found, len(boxes)
 
     def differences(self, quantity: str, told: set[Box]) -> list[ChangedBox]:
-        """Cells of the later version that differ from one that left before by a group in which few changed.
+        """Cells of the later version that differ from one that left by a group in which few changed.
 
         Raises TooManyDifferences.
         """
@@ -185,15 +185,15 @@ class _Compared:
                 continue
             shown = set(truly_published(table))
             chosen = np.array([box in shown for box in table.boxes], dtype=np.bool_)
-            if len(left):
-                either = np.any(
-                    few_changed_differences(self.changed, table, left, self.rules, self._judge), axis=0
-                )
-                for cell in np.flatnonzero(either & chosen).tolist():
-                    box = table.boxes[cell]
-                    if box not in told:
-                        found[box] = ChangedBox(quantity, box, Standing.UNPROVED)
+            # Its own cells lie in each other as well.
             left = left.grown(table.table, table.boxes, table.facts, chosen)
+            either = np.any(
+                few_changed_differences(self.changed, table, left, self.rules, self._judge), axis=0
+            )
+            for cell in np.flatnonzero(either & chosen).tolist():
+                box = table.boxes[cell]
+                if box not in told:
+                    found[box] = ChangedBox(quantity, box, Standing.UNPROVED)
         return list(found.values())
 
     def _judge(self, facts: Facts) -> Sequence[Finding]:

@@ -1,4 +1,4 @@
-"""Records and units of a panel together: as close as the patterns of years in which people can be tell them."""
+"""Records and units of a panel together: as close as all ways in which people can be in years tell them."""
 
 from itertools import product
 

@@ -31,6 +31,13 @@ class Nested:
     def __len__(self) -> int:
         return len(self.new_cells)
 
+    def of(self, which: BoolArray) -> "Nested":
+        """Some of the pairs, shape (pairs,)."""
+        records, marks = self.difference_records[which], self.difference_marks[which]
+        return Nested(
+            self.new_cells[which], self.old_cells[which], self.new_inside_old[which], records, marks
+        )
+
     def distinct(self) -> IntArray:
         """Positions of one pair for each different population among the differences.
 
