@@ -32,7 +32,7 @@ ALL_TOLD, NOTHING = EVERYTHING, 0
 SURE_RECORDS, SURE_UNITS = RECORDS | RECORDS << SURELY, UNITS | UNITS << SURELY
 
 
-def house_of(tmp_path, regions, waves=()):
+def house_of(tmp_path, regions, waves=(), **more):
     """People by region, with 10 of each income from 1; each of them in every wave."""
     lines = [
         f"{region}{person},{region},{wave},{person % 7}"
@@ -46,7 +46,7 @@ def house_of(tmp_path, regions, waves=()):
     wave = {"name": "wave", "identifying": "NO", "levels": listed, "varies_within_unit": bool(waves)}
     unit = {"unit": {"column": "id", "label": "person"}, **({"panel": True} if waves else {})}
     income = {"name": "income", "decimals": 0, "lower_bound": 0, "upper_bound": 10}
-    house.engine.register(people_descriptor({"region": regions}, [income], [wave], **unit))
+    house.engine.register(people_descriptor({"region": regions}, [income], [wave], **unit, **more))
     return house
 
 
@@ -83,6 +83,16 @@ def test_records_tell_of_no_persons_where_a_person_has_several(panel):
     assert noted(panel) == [SURE_RECORDS, SURE_RECORDS, SURE_RECORDS, ALL_TOLD, SURE_RECORDS]
     panel.ask(dataset="people", rows=["region"], figures=["UNITS"])
     assert noted(panel) == [SURE_UNITS, SURE_UNITS, SURE_UNITS, ALL_TOLD, SURE_UNITS]
+
+
+def test_in_one_wave_records_tell_persons_and_persons_records(tmp_path):
+    house = house_of(tmp_path, {"r1": 12, "r2": 20}, ["w1", "w2"], wave="wave")
+    house.ask(dataset="people", rows=["wave"], figures=["RECORDS"])
+    assert noted(house) == [ALL_TOLD, ALL_TOLD, ALL_TOLD, SURE_RECORDS]
+    house.ask(dataset="people", rows=["region"], figures=["UNITS"])
+    assert noted(house) == [SURE_UNITS, SURE_UNITS, ALL_TOLD, SURE_UNITS]
+    house.ask(dataset="people", rows=["region"], figures=["UNITS"], wave=["w2"])
+    assert noted(house) == [ALL_TOLD] * 4
 
 
 def test_persons_of_a_total_follow_from_no_persons_who_are_in_several_of_its_cells(panel):

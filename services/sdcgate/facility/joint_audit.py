@@ -20,8 +20,8 @@ from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
-from sdcgate.methods.tables.joint_layers import told_by_layers
-from sdcgate.methods.tables.joint_panel import KIND, MOST_TOGETHER, Panel, together
+from sdcgate.methods.tables.joint_layers import most_records_told, told_by_layers
+from sdcgate.methods.tables.joint_panel import KIND, MOST_TOGETHER, Panel, together, without_link
 from sdcgate.methods.tables.joint_scopes import scopes
 
 
@@ -122,11 +122,15 @@ class _Audit:
     ) -> Found:
         extent, varying = self.extent, None if self.panel is None else self.panel.varying
         boxes = leaving.boxes.adding_up(varying, units)
-        look = self._look(fresh, hidden, only, partial(extent.truth.held, units, needed=bool(boxes.combined)))
+        held = partial(extent.truth.held, units, needed=bool(boxes.combined))
         domain = joint_domain(names, boxes, leaving.full, extent.atoms)
         boxes = boxes.with_shares(domain, fresh)
-        if units and self.panel is not None:
-            boxes = boxes.combining(told_by_layers(leaving.boxes, self.panel, domain, leaving.full, fresh))
+        if self.panel is not None:
+            news, told = leaving.units_first, told_by_layers if units else most_records_told
+            more = told(leaving.boxes, self.panel, domain, leaving.full, news)
+            boxes = boxes.combining(more)
+            fresh = fresh | {one.told_by for one in more if without_link(one.told_by) in news}
+        look = self._look(fresh, hidden, only, held)
         found = scopes(boxes, domain, leaving.full, _group(leaving.tables), fresh, units)
         required = (self.width, units, only is None)
         blamed = [rows for scope in found for rows in look.noted(scope, leaving.notes, required)]
@@ -167,7 +171,7 @@ class _Audit:
         """A cell of each of some sets of boxes, shape (cells,)."""
         cells = {box: cell for new in leaving.tables for cell, box in enumerate(new.boxes)}
         kept_back = _nothing(leaving)
-        which = [{cells[cell_of(box)] for box in rows} for rows in blamed]
+        which = [{cells[without_link(cell_of(box))] for box in rows} for rows in blamed]
         kept_back[covering(which, leaving.tables[0].table.records)] = True
         return kept_back
 

@@ -76,6 +76,10 @@ def make_problem(
     where the policy says so.
     """
     policy = plan.policy
+    # Of a panel in which all are in every wave totals tell each wave. Where they are neither asked nor known
+    # the joint audit looks for that once they are.
+    shown = plan.margins and not plan.beneath
+    in_waves = shown or bool((known[COUNTS] & (facts.records > 0)).any())
     upper, lower = None, None
     if policy.levels_of_rules:
         weighted = policy.rules.contributions.weighted and plan.only_weighted
@@ -89,7 +93,7 @@ def make_problem(
         sum_width=policy.sum_width,
         zeros_withheld=policy.zeros_withheld,
         records_per_unit=plan.dataset.records_per_unit,
-        most_records=most_records(plan, computed.axes),
+        most_records=most_records(plan, computed.axes) if in_waves else None,
         known=known[COUNTS],
         known_measures=np.array([known[measure.name] for measure in facts.measures], dtype=np.bool_).reshape(
             len(facts.measures), len(facts)

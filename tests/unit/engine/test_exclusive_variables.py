@@ -130,3 +130,14 @@ def told(house: House, **filters) -> Box:
     computed = house.engine.compute(plan.dataset, plan.cells(1, policy.rules.contributions))
     (box,) = as_if_published(plan, computed.axes, computed.facts)[0].boxes
     return box
+
+
+def test_what_varies_within_a_unit_stands_with_nothing_that_does_not():
+    """In the first of two waves nobody smokes: by chance, and units by who smokes would add up no more."""
+    columns = {"smokes": np.array([NO] * 60 + [YES] * 40), "wave": np.array([NO] * 50 + [YES] * 50)}
+    missing = dict.fromkeys(columns, MISSING)
+    assert [*exclusive_groups(columns, missing)] == [f"{EXCLUSIVE_PREFIX}smokes+wave"]
+    assert exclusive_groups(columns, missing, varying={"wave"}) == {}
+    assert len(exclusive_groups(columns, missing, varying={"smokes", "wave"})) == 1
+    declared = [[("smokes", YES), ("wave", NO)]]
+    assert len(exclusive_groups(columns, missing, declared, varying={"wave"})) == 1

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from people_by_region import BY_REGION, MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
 from sdcgate.facility import joint_audit, joint_look
 from sdcgate.facility.joint_look import Extent, JointlyUnproved, Width
-from sdcgate.facility.knowledge import Told
+from sdcgate.facility.knowledge import ReleasedTable, Told
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.released_ratios import Ratios
+from sdcgate.methods.cells import Facts, State
+from sdcgate.methods.tables.boxes import BoxTable
 from sdcgate.methods.tables.joint_boxes import EVERYTHING, RECORDS, SURELY, UNITS
 from sdcgate.methods.tables.joint_panel import Panel
 from sdcgate.methods.tables.solver import Deadline
@@ -330,11 +332,52 @@ def test_units_are_looked_at_where_records_leave_room():
     assert told(known, few, width=Width(least=4, floor=0), panel=ADDING_UP) == [0]
 
 
-def test_units_of_boxes_that_vary_within_a_unit_are_left_out():
+@pytest.mark.parametrize("varying", ["sex", "region"])
+def test_units_of_boxes_that_vary_within_a_unit_are_bounded_by_what_lies_around_them(varying):
+    """Three people in no region, of whatever sex: no more women can be there."""
     known = knowing(in_units(released(BY_REGION, withheld=(2, 3), sex=WOMEN)))
     few = in_units(released({"region": (0b1000,)}))
-    for varying in ({"sex"}, {"region"}):
-        assert told(known, few, width=Width(least=4, floor=0), panel=Panel(frozenset(varying), 100)) == []
+    panel = Panel(frozenset({varying}), 100)
+    assert told(known, few, width=Width(least=4, floor=0), panel=panel) == [0]
+
+
+TWO_WAVES = Panel(frozenset({"wave"}), 2, "wave")
+
+
+def of_regions(people, withheld=(), **wave):
+    """Records and units of groups of regions, of all waves or of one."""
+    counts = np.array([*people.values()], dtype=np.int64)
+    states = np.full(len(counts), State.PUBLISHED, dtype=np.int64)
+    states[list(withheld)] = State.WITHHELD
+    table = BoxTable(
+        axes=(("region", tuple(people)),),
+        fixed=tuple(wave.items()),
+        full={"region": 0b1111, **dict.fromkeys(wave, 0b11)},
+        states=states,
+        records=counts[:, 0],
+        marks=np.zeros(len(counts), dtype=np.int64),
+    )
+    facts = Facts(units=counts[:, 1], records=counts[:, 0])
+    return ReleasedTable("counts", table, facts, tuple(table.boxes()))
+
+
+@pytest.mark.parametrize(("width", "kept_back"), [(5, [0]), (4, [])])
+def test_units_of_a_wave_tell_that_there_are_as_many_in_all(monkeypatch, width, kept_back):
+    """Of thirteen in the west or nowhere nine have a record of the first wave in the west."""
+    monkeypatch.setattr(joint_audit, "together", lambda *_: None)
+    known = knowing(of_regions({WEST | 0b1000: (26, 13), WEST: (18, 10), 0b1000: (8, 3)}, withheld=(1, 2)))
+    new = of_regions({WEST: (9, 9)}, wave=0b01)
+    assert told(known, new, width=Width(least=width, floor=0), panel=TWO_WAVES) == kept_back
+
+
+@pytest.mark.parametrize(("width", "kept_back"), [(7, [0]), (6, [])])
+def test_a_wave_has_no_more_records_than_all_waves_have_people(monkeypatch, width, kept_back):
+    """Of nine records of six people no more than six are of the first wave."""
+    monkeypatch.setattr(joint_audit, "together", lambda *_: None)
+    first = {WEST | 0b1000: (40, 40), WEST: (35, 35), 0b1000: (5, 5)}
+    known = knowing(of_regions(first, withheld=(1, 2), wave=0b01))
+    new = of_regions({0b1000: (9, 6)})
+    assert told(known, new, width=Width(least=width, floor=0), panel=TWO_WAVES) == kept_back
 
 
 def test_where_shares_are_looked_at_nothing_is_noted_for_good_and_what_they_are_of_is_not_asked():

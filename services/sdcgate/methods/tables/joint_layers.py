@@ -1,4 +1,4 @@
-"""What units by what varies within them tell of units by what does not: least and greatest numbers of these.
+"""What units and records of a panel tell of each other, box by box: least and greatest numbers.
 
 There are as many persons in all years as in any one, and no more than in the years of which each has one. So
 each published box of a part of the records, a layer, says between what the units of the box without it lie.
@@ -8,11 +8,25 @@ joint codes `joint_panel` asks for it.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
 
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combined_sums import CombinedSum
-from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS, JointBoxes
-from sdcgate.methods.tables.joint_panel import Panel
+from sdcgate.methods.tables.joint_boxes import (
+    NOTHING_SHOWN,
+    RECORDS,
+    UNITS,
+    Counts,
+    JointBoxes,
+    Shown,
+    variables_of,
+)
+from sdcgate.methods.tables.joint_panel import LINK, Panel
+
+KEPT = 4_096
+"""So many sets of boxes that restrict the same variables are kept sorted."""
 
 
 def told_by_layers(
@@ -31,13 +45,15 @@ def told_by_layers(
         Each told by the box that it comes from, which restricts more.
     """
     found = dict[Box, _Told]()
+    varying = frozenset(panel.varying)
     for names, shown in boxes.published.items():
-        if not names - panel.varying <= domain:
+        if not names - varying <= domain:
             continue
-        for box, counts in shown.counts.items():
-            fixed, layer = panel.parts(box)
-            if not boxes.told(fixed) & UNITS:
-                told = found.setdefault(fixed, _Told())
+        for fixed, within in _by_fixed(shown, varying).items():
+            if boxes.told(fixed) & UNITS:
+                continue
+            told = found.setdefault(fixed, _Told())
+            for layer, counts in within:
                 if counts.told & UNITS:
                     told.units[layer] = counts.units
                 if counts.told & RECORDS:
@@ -48,6 +64,88 @@ def told_by_layers(
         for fixed, told in found.items()
         for box, (least, most) in told.between(fixed, panel, full, fresh, far).items()
     ]
+
+
+def most_records_told(
+    boxes: JointBoxes, panel: Panel, domain: Set[str], full: Mapping[str, int], fresh: Set[Box]
+) -> list[CombinedSum]:
+    """How many records withheld boxes of some waves have at most, as units of what lies around them tell.
+
+    Of fifteen people a year has no more than fifteen records, whatever all years have.
+
+    Args:
+        boxes: everything that left or was withheld.
+        panel: how units have several records.
+        domain: variables that boxes restrict at most.
+        full: full mask of every variable.
+        fresh: boxes whose units are new. What others tell is said beside what they do.
+
+    Returns:
+        Each named by the box whose units tell it (`without_link`).
+    """
+    found, anywhere = list[CombinedSum](), panel.most((), full)
+    for box in boxes.secrets_within(domain):
+        fixed, layer = panel.parts(box)
+        each, bounds = panel.most(layer, full), dict[bool, tuple[int, Box]]()
+        if each == anywhere:
+            continue
+        inside = _at_most(boxes, box)
+        for around in {(), *(tuple(pair for pair in layer if pair != one) for one in layer)} - {layer}:
+            wider = _joined(fixed, around)
+            counts = _told_of(boxes, wider)
+            if counts is None or not counts.told & UNITS:
+                continue
+            most = each * counts.units
+            if most < inside:
+                new = wider in fresh
+                bounds[new] = min(bounds.get(new, (most, wider)), (most, wider))
+        if True in bounds and False in bounds and bounds[False][0] <= bounds[True][0]:
+            del bounds[True]
+        for most, wider in bounds.values():
+            name = (*wider, (LINK, 1 + len(found)))
+            found.append(CombinedSum(name, ((box, 1.0),), most / 2, most / 2, rounded=True))
+    return found
+
+
+def _told_of(boxes: JointBoxes, box: Box) -> Counts | None:
+    return boxes.published.get(variables_of(box), NOTHING_SHOWN).counts.get(box)
+
+
+@lru_cache(maxsize=KEPT)
+def _by_fixed(shown: Shown, varying: frozenset[str]) -> Mapping[Box, Sequence[tuple[Box, Counts]]]:
+    """Published boxes by what they restrict of what does not vary: their layers, and what was told."""
+    found: dict[Box, list[tuple[Box, Counts]]] = {}
+    for box, counts in shown.counts.items():
+        fixed = tuple(pair for pair in box if pair[0] not in varying)
+        found.setdefault(fixed, []).append((tuple(pair for pair in box if pair[0] in varying), counts))
+    return found
+
+
+@lru_cache(maxsize=KEPT)
+def _in_lines(shown: Shown, name: str) -> Mapping[Box, Sequence[tuple[int, int]]]:
+    """Masks on one variable with their records, by the rest of their boxes; of few codes first."""
+    found: dict[Box, list[tuple[int, int]]] = {}
+    for box, records in shown.records.items():
+        rest = tuple(pair for pair in box if pair[0] != name)
+        found.setdefault(rest, []).append((dict(box)[name], records))
+    return {rest: sorted(line, key=lambda one: one[0].bit_count()) for rest, line in found.items()}
+
+
+def _at_most(boxes: JointBoxes, box: Box) -> float:
+    """How many records a box has at most, as a line says: a total less what was told of the others."""
+    most = np.inf
+    shown = boxes.published.get(variables_of(box), NOTHING_SHOWN)
+    for name, own in box:
+        rest = tuple(pair for pair in box if pair[0] != name)
+        total = _told_of(boxes, rest)
+        if total is None or not total.told & RECORDS:
+            continue
+        left, taken = total.records, own
+        for mask, records in _in_lines(shown, name).get(rest, ()):
+            if not mask & taken:
+                left, taken = left - records, taken | mask
+        most = min(most, left)
+    return most
 
 
 @dataclass(frozen=True, slots=True, eq=False)

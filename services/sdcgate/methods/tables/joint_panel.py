@@ -227,6 +227,11 @@ def without_kind(box: Box) -> tuple[Box, bool]:
     return tuple(pair for pair in box if pair[0] != KIND), dict(box)[KIND] == RECORDS_KIND
 
 
+def without_link(box: Box) -> Box:
+    """A box by which something is named, without the number of what it names."""
+    return tuple(pair for pair in box if pair[0] != LINK)
+
+
 def is_link(box: Box) -> bool:
     """Whether a box names what links kinds."""
     return any(name == LINK for name, _ in box)
