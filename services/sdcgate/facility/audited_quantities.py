@@ -36,6 +36,7 @@ from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, without_kind
 from sdcgate.methods.tables.joint_sums import LACKING, PART, Amounts, P, Q, amounts, of_all_parts
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.methods.tables.span import SpanBudgetExceeded
+from sdcgate.methods.tables.told_shares import without_share
 from sdcgate.policy.effective import EffectivePolicy
 
 ABOVE, BELOW, BOTH = "above the least: ", "below the most: ", "from the least to the most: "
@@ -73,11 +74,13 @@ class AuditedQuantity:
 
     def words_of_term(self, box: Box) -> str:
         """What stands in the arithmetic of a bound: a box, or where a measure tells of it the part of one."""
+        if (part := without_share(box)) != box:
+            return f"the share that was told of {self.words(cell_of(of_all_parts(part)))}"
         if of := quantity_of(box):
             return f"{of.removesuffix(':')} of {self.words(cell_of(box))}"
         whole = P | Q if self.of_sums else P | Q | LACKING
-        part = self.parts.get(dict(box).get(PART, whole), "")
-        return f"{part}{self.words(of_all_parts(box))}"
+        of_part = self.parts.get(dict(box).get(PART, whole), "")
+        return f"{of_part}{self.words(of_all_parts(box))}"
 
     def standing(self, boxes: Set[Box], standing: Standing) -> "AuditedQuantity":
         """The same where some cells are of another standing."""

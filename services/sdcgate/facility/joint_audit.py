@@ -21,7 +21,7 @@ from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_boxes import Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
 from sdcgate.methods.tables.joint_layers import most_records_told, told_by_layers
-from sdcgate.methods.tables.joint_panel import KIND, MOST_TOGETHER, Panel, together, without_link
+from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Panel, Together, together, without_link
 from sdcgate.methods.tables.joint_scopes import scopes
 
 
@@ -140,17 +140,25 @@ class _Audit:
         """The same of records and units together."""
         if self.panel is None:
             return _nothing(leaving), frozenset()
+        first, names = leaving.told_first, leaving.variables
+        kept_back, doubted = _nothing(leaving), set[Box]()
+        for both in together(leaving.boxes, self.panel, names, leaving.full, first, MOST_TOGETHER):
+            more, told = self._of_both(both, leaving, only)
+            doubted |= told
+            kept_back = more
+            if more.any():
+                break
+        return kept_back, doubted
+
+    def _of_both(self, both: Together, leaving: Leaving, only: Set[Box] | None) -> Found:
         first, hidden = leaving.told_first, leaving.withheld_first
-        names = leaving.variables
-        both = together(leaving.boxes, self.panel, names, leaving.full, first, MOST_TOGETHER)
-        if both is None:
-            return _nothing(leaving), frozenset()
         look = self._look(
             both.of_records(first) | both.of_units(leaving.units_first) | leaving.combined_first,
             both.of_records(hidden) | both.of_units(hidden),
             None if only is None else both.of_records(only) | both.of_units(only),
         )
-        required = (self.width, KIND, only is None)
+        # Which kinds there are depends on what is known: of others the same number says something else.
+        required = (self.width, both.layers, only is None)
         found = look.noted(both.scope, leaving.notes, required)
         blamed = [{both.plain(box) for box in boxes} for boxes in found]
         return self._covering(leaving, blamed), {both.plain(box) for box in look.doubted(look.hidden)}

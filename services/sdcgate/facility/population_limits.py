@@ -102,11 +102,9 @@ def _told_together(
 ) -> bool:
     """Whether it tells withheld records or units, as both together do."""
     limited, names = boxes.limited(limit.box, limit.units), variables_of(limit.box)
-    both = together(limited, panel, names, full, frozenset({limit.box}), MOST_TOGETHER)
-    if both is None:
-        return False
-    look = [_look(box, width, extent) for box in both.of_units([limit.box])]
-    return any(one.blamed(both.scope, SeenWide()) for one in look)
+    found = together(limited, panel, names, full, frozenset({limit.box}), MOST_TOGETHER)
+    asked = ((both.scope, box) for both in found for box in both.of_units([limit.box]))
+    return any(_look(box, width, extent).blamed(scope, SeenWide()) for scope, box in asked)
 
 
 def _look(

@@ -364,16 +364,30 @@ def of_regions(people, withheld=(), **wave):
 @pytest.mark.parametrize(("width", "kept_back"), [(5, [0]), (4, [])])
 def test_units_of_a_wave_tell_that_there_are_as_many_in_all(monkeypatch, width, kept_back):
     """Of thirteen in the west or nowhere nine have a record of the first wave in the west."""
-    monkeypatch.setattr(joint_audit, "together", lambda *_: None)
+    monkeypatch.setattr(joint_audit, "together", lambda *_: [])
     known = knowing(of_regions({WEST | 0b1000: (26, 13), WEST: (18, 10), 0b1000: (8, 3)}, withheld=(1, 2)))
     new = of_regions({WEST: (9, 9)}, wave=0b01)
     assert told(known, new, width=Width(least=width, floor=0), panel=TWO_WAVES) == kept_back
 
 
+def test_what_is_noted_of_some_layers_is_not_taken_for_others(monkeypatch):
+    """Units of a wave that count as told where it is the second kind may be those of another wave later."""
+    noted = []
+    monkeypatch.setattr(
+        joint_look.Look, "noted", lambda _, scope, notes, key: noted.append((key, scope)) or []
+    )
+    for wave in (0b01, 0b10):
+        known = knowing(of_regions({WEST: (3, 3), 0b1000: (5, 5)}, withheld=(0, 1), wave=wave))
+        assert told(known, of_regions({WEST | 0b1000: (16, 8)}), panel=TWO_WAVES) == []
+    both = [(key, scope) for key, scope in noted if {"*kind", "wave"} <= scope.domain]
+    assert len({scope.extent for _, scope in both}) == 1
+    assert len({key for key, _ in both}) == 2
+
+
 @pytest.mark.parametrize(("width", "kept_back"), [(7, [0]), (6, [])])
 def test_a_wave_has_no_more_records_than_all_waves_have_people(monkeypatch, width, kept_back):
     """Of nine records of six people no more than six are of the first wave."""
-    monkeypatch.setattr(joint_audit, "together", lambda *_: None)
+    monkeypatch.setattr(joint_audit, "together", lambda *_: [])
     first = {WEST | 0b1000: (40, 40), WEST: (35, 35), 0b1000: (5, 5)}
     known = knowing(of_regions(first, withheld=(1, 2), wave=0b01))
     new = of_regions({0b1000: (9, 6)})

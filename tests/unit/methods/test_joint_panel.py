@@ -50,8 +50,9 @@ def left(seed: int) -> tuple[JointBoxes, np.ndarray]:
     return JointBoxes().grown(published, hidden), people
 
 
-def both_of(boxes: JointBoxes, most: int = 600, first=("region", "wave"), fresh=()) -> Together | None:
-    return together(boxes, PANEL, frozenset(first), FULL, frozenset(fresh), most)
+def both_of(boxes: JointBoxes, most: int = 600, first=("region", "wave"), fresh=()) -> Together:
+    (both,) = together(boxes, PANEL, frozenset(first), FULL, frozenset(fresh), most)
+    return both
 
 
 def bounds(both: Together) -> dict[tuple[Box, bool], tuple[float, float]]:
@@ -94,7 +95,8 @@ def test_without_a_wave_a_unit_may_have_all_its_records_in_one():
     boxes = JointBoxes().grown([((), Counts(4, 3))], [box(7, 1)])
     ends = {}
     for wave in ("wave", ""):
-        both = together(boxes, Panel(frozenset({"wave"}), 3, wave), {"wave"}, FULL, frozenset(), 600)
+        panel = Panel(frozenset({"wave"}), 3, wave)
+        (*_, both) = together(boxes, panel, {"region", "wave"}, FULL, frozenset(), 600)
         ends[wave] = bounds(both)[box(7, 1), True]
     assert ends == {"wave": pytest.approx((0, 3), abs=1e-5), "": pytest.approx((0, 4), abs=1e-5)}
 
@@ -110,7 +112,7 @@ def test_layers_of_fresh_boxes_are_looked_at_first_where_not_all_can_be():
     assert both_of(boxes, 15, fresh=[last]).of_units([first, last]) == both_of(
         boxes, 15, fresh=[last]
     ).of_units([last])
-    assert both_of(boxes, 8) is None
+    assert together(boxes, PANEL, {"region", "wave"}, FULL, frozenset(), 8) == []
 
 
 def test_what_links_records_and_units_is_no_box_that_was_told():

@@ -216,8 +216,7 @@ def told_together(
     secrets = {box for box in boxes.secrets_within(set(full), units) if only is None or box in only}
     found = dict[Variables, Together]()
     for names in sorted({variables_of(box) for box in secrets}, key=lambda one: (len(one), sorted(one))):
-        both = together(boxes, panel, names, full, frozenset(), most_atoms)
-        if both is not None:
+        for both in together(boxes, panel, names, full, frozenset(), most_atoms):
             found[both.scope.domain] = both
 
     def looked(domain: Variables) -> _Looked:

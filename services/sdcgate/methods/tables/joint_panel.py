@@ -64,6 +64,11 @@ class Together:
     _layers: Mapping[Box, int] = field(repr=False)
     """Each layer with its mask of `KIND`."""
 
+    @property
+    def layers(self) -> tuple[Box, ...]:
+        """The layers, in the order of their kinds."""
+        return tuple(self._layers)
+
     def of_records(self, boxes: Iterable[Box]) -> set[Box]:
         """Boxes as those of records; those that restrict other variables are left out."""
         return {_of_kind(box, RECORDS_KIND) for box in boxes if self._within(box)}
@@ -90,8 +95,10 @@ class Together:
 
 def together(
     boxes: JointBoxes, panel: Panel, first: Set[str], full: Mapping[str, int], fresh: Set[Box], most: int
-) -> Together | None:
+) -> list[Together]:
     """What is known of records and units together, of some variables and others as long as there is room.
+
+    Of the first variables alone, with as many layers as can be, and of others with them.
 
     Args:
         boxes: everything that left or was withheld.
@@ -105,14 +112,14 @@ def together(
         None where the first variables alone are too many. Where layers are, those of fresh boxes are taken
         first, then those of which most is known.
     """
-    own = {panel.parts(box)[1] for box in fresh}
-    for domain in (joint_domain(first, boxes, full, most // 2), frozenset(first)):
+    own, chosen = {panel.parts(box)[1] for box in fresh}, list[Together]()
+    for domain in dict.fromkeys((joint_domain(first, boxes, full, most // 2), frozenset(first))):
         if joint_atoms(domain, boxes, full) > most:
             continue
         found = _Kinds(boxes.with_shares(domain, fresh), panel, domain, full, own, most)
         if found.size <= most:
-            return Together(found.scope(), panel, found.layers)
-    return None
+            chosen.append(Together(found.scope(), panel, found.layers))
+    return chosen
 
 
 class _Kinds:

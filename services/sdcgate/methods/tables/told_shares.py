@@ -16,11 +16,18 @@ from sdcgate.methods.tables.combined_sums import CombinedSum
 
 TOLERANCE = 1e-9
 """By how much computing may be off, for a number's size."""
+SHARE_OF = "share of "
+"""With it begins the variable by which a box is the name of a share."""
 FINE = 0.02
 """A mean that is told up to this share of it counts as told: policies want sums to be more uncertain."""
 MOST, MOST_BESIDE_SUMS = 40, 30
 """So many shares that leave more than one number are looked at together, those of the smallest groups; beside
 sums of a measure, and with its means, only where there are no more. Each is an equation by itself."""
+
+
+def without_share(box: Box) -> Box:
+    """The part of which a share was told, by the share's name; any other box itself."""
+    return tuple(pair for pair in box if not pair[0].startswith(SHARE_OF))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class Share:
     @property
     def name(self) -> Box:
         """A name of its own, as a sum's."""
-        return tuple(sorted((*self.part, (f"share of {self.whole}", 1))))
+        return tuple(sorted((*self.part, (f"{SHARE_OF}{self.whole}", 1))))
 
     @property
     def middle(self) -> float:
