@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from house import House, build, people_descriptor, table_request, verdict
+from house import House, build, cells, people_descriptor, table_request, verdict
 from sdcgate.cli.ledger_audit import describe
 from sdcgate.facility import joint_audit
 from sdcgate.facility.ledger_audit import audit_source
@@ -39,6 +39,7 @@ WIDTH = 3
 TOLD_BY_BOTH = (17, 19, 22, 36, 44, 45, 47)
 """People and tables of which records and units, looked at apart, told something."""
 SEXES, REGIONS, WAVES = ("f", "m"), ("north", "south", "west"), ("w1", "w2")
+WAVE_LEVELS = [{"codes": [{"code": code} for code in WAVES]}]
 PATTERNS = ((0,), (1,), (0, 1))
 KINDS = [*product(range(len(SEXES)), range(len(REGIONS)), range(len(PATTERNS)))]
 Cell = tuple[frozenset[str], frozenset[str], frozenset[str]]
@@ -58,7 +59,7 @@ def registered(folder: Path, people: np.ndarray) -> House:
         "name": "wave",
         "identifying": "NO",
         "varies_within_unit": True,
-        "levels": [{"codes": [{"code": code} for code in WAVES]}],
+        "levels": WAVE_LEVELS,
     }
     unit = {"column": "id", "label": "person"}
     described = people_descriptor(
@@ -186,6 +187,48 @@ def test_most_tables_of_a_panel_leave(tmp_path):
         folder.mkdir()
         verdicts += asked(registered(folder, people_of(seed)), seed)[1]
     assert sum(one.startswith("RELEASED") for one in verdicts) >= 0.85 * len(verdicts)
+
+
+def test_who_has_a_place_in_as_many_records_as_waves_has_it_in_each(tmp_path):
+    """Ten people have p1 in twenty records: with that withheld waves of p1 and p3 follow, and two of p2."""
+    moves = [
+        ("p1", "p1", 10),
+        ("p2", "", 2),
+        ("", "p2", 5),
+        ("p3", "p3", 10),
+        ("p3", "", 20),
+        ("", "p3", 30),
+        ("p3", "p2", 3),
+    ]
+    people = [where for *where, many in moves for _ in range(many)]
+    rows = [
+        f"i{person},{place},w{wave}"
+        for person, places in enumerate(people)
+        for wave, place in enumerate(places, start=1)
+        if place
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(["id,place,wave", *rows]) + "\n")
+    house = build(tmp_path, policies={"panel": POLICY}, policy="panel")
+    big = {"name": "big", "codes": [{"code": "x", "parts": ["p1", "p2"]}, {"code": "z", "parts": ["p3"]}]}
+    levels = {
+        "place": [{"name": "place", "codes": [{"code": code} for code in ("p1", "p2", "p3")]}, big],
+        "wave": WAVE_LEVELS,
+    }
+    variables = [
+        {"name": name, "identifying": "NO", "varies_within_unit": True, "levels": own}
+        for name, own in levels.items()
+    ]
+    unit = {"column": "id", "label": "person"}
+    house.engine.register(people_descriptor({}, [], variables, unit=unit, panel=True, wave="wave"))
+    answers = [
+        house.ask(dataset="people", rows=["place:big"], columns=["wave"], figures=["RECORDS"]),
+        house.ask(dataset="people", rows=["wave"], figures=["RECORDS"], place=["p1", "p3"]),
+        house.ask(dataset="people", rows=["place"], figures=["RECORDS"]),
+        house.ask(dataset="people", rows=["place"], figures=["UNITS"]),
+    ]
+    assert cells(answers[1])["w1",] == (None,)
+    assert cells(answers[2])["p1",] == (20,)
+    assert cells(answers[3]).get(("p1",), (None,)) == (None,)
 
 
 def audited(house: House) -> str:

@@ -39,6 +39,13 @@ def test_records_tell_how_many_units_there_are_at_least_and_at_most():
     assert least == 7.0
 
 
+def test_where_no_most_is_known_none_is_said():
+    """Twenty in hospital in one wave say nothing of how many thousands there are at most."""
+    boxes = JointBoxes().grown([(make_box([("wave", 1)], FULL), Counts(20, 20, ONLY_UNITS))], [])
+    (one,) = told_by_layers(boxes, PANEL, {"region"}, FULL, frozenset())
+    assert one.between == (20.0, 1e6)
+
+
 def test_nothing_is_said_of_units_that_left_themselves():
     waves = [(box(1), Counts(7, 7)), (box(0b111), Counts(12, 9, ONLY_UNITS))]
     assert told(waves) == {}

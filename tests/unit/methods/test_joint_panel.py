@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from sdcgate.methods.tables.boxes import Box, make_box
-from sdcgate.methods.tables.joint_boxes import Counts, JointBoxes
+from sdcgate.methods.tables.joint_boxes import SURELY, UNITS, Counts, JointBoxes
 from sdcgate.methods.tables.joint_intervals import joint_bounds
 from sdcgate.methods.tables.joint_panel import Panel, Together, is_link, together, without_kind
 from sdcgate.methods.tables.joint_system import joint_system
@@ -132,3 +132,73 @@ def test_boxes_that_restrict_other_variables_are_left_out():
     both = both_of(boxes, first=("wave",), most=8)
     assert both.scope.domain == {"wave", "*kind"}
     assert both.of_records([box(1, 1)]) == both.of_units([box(1, 1)]) == set()
+
+
+ILL = {"region": 0b11, "ill": 0b11, "wave": 0b111}
+STATES = [*product((None, 0, 1), repeat=WAVES)][1:]
+"""What somebody is in each wave: not there, well or ill."""
+
+
+def counted(of: Box, units: bool) -> np.ndarray:
+    """How often people of each of two regions, and of each of `STATES`, count in a box."""
+    masks = {**ILL, **dict(of)}
+    row = np.zeros((2, len(STATES)))
+    for place, states in enumerate(STATES):
+        there = [
+            state is not None and masks["wave"] >> wave & 1 and masks["ill"] >> state & 1
+            for wave, state in enumerate(states)
+        ]
+        records = sum(map(bool, there))
+        inside = np.array([masks["region"] >> region & 1 for region in range(2)])
+        row[:, place] = inside * (min(records, 1) if units else records)
+    return row.reshape(-1)
+
+
+@pytest.mark.parametrize("wave", ["wave", ""])
+@pytest.mark.parametrize("seed", range(10))
+def test_where_more_varies_than_the_wave_nothing_is_said_that_is_not_true(seed, wave):
+    """Bounds are no closer than those over all ways in which people can be well and ill in three waves."""
+    rng = np.random.default_rng(seed)
+    people = rng.choice([0, 0, 0, 1, 2, 5], size=2 * len(STATES))
+    masks = product((1, 2, 3), (1, 2, 3), (1, 2, 3, 4, 6, 7))
+    boxes = [make_box([("region", r), ("ill", i), ("wave", w)], ILL) for r, i, w in masks]
+    shown = rng.random(len(boxes)) < 0.5
+    shown[boxes.index(())] = True
+    told = [Counts(*(round(float(counted(one, units) @ people)) for units in (False, True))) for one in boxes]
+    published = [(one, told[place]) for place, one in enumerate(boxes) if shown[place]]
+    hidden = [one for place, one in enumerate(boxes) if not shown[place]]
+    known = JointBoxes().grown(published, hidden)
+    panel = Panel(frozenset({"wave", "ill"}), WAVES, wave)
+    (both,) = together(known, panel, frozenset(ILL), ILL, frozenset(), 600)
+    found = bounds(both)
+    rows = [counted(one, units) for units in (False, True) for one in known.within(ILL.keys(), units)]
+    totals = [count for units in (False, True) for count in known.within(ILL.keys(), units).values()]
+    exact = 0
+    for (one, records), (lowest, highest) in found.items():
+        of = counted(one, not records)
+        ends = [linprog(sign * of, A_eq=np.array(rows), b_eq=totals) for sign in (1, -1)]
+        least, most = ends[0].fun, -ends[1].fun
+        assert lowest <= least + 1e-4
+        assert highest >= most - 1e-4
+        exact += lowest >= least - 1e-4 and highest <= most + 1e-4
+    assert exact > 0.7 * len(found)
+
+
+def test_whoever_has_as_many_records_as_there_are_waves_is_in_each_of_them():
+    """Ten people have twenty records of one place in two waves: ten in each."""
+    full = {"place": 0b11, "wave": 0b11}
+    panel = Panel(frozenset({"place", "wave"}), 2, "wave")
+    place = make_box([("place", 1)], full)
+    first = make_box([("place", 1), ("wave", 1)], full)
+    boxes = JointBoxes().grown([(place, Counts(20, 10)), ((), Counts(60, 40))], [first])
+    (both,) = together(boxes, panel, frozenset(full), full, frozenset(), 600)
+    assert bounds(both)[first, True] == pytest.approx((10, 10), abs=1e-4)
+
+
+def test_of_two_parts_of_three_waves_what_they_have_in_common_is_counted_once():
+    """Twenty in the first two waves and twenty in the last two are thirty in all: ten in the middle."""
+    units = UNITS | UNITS << SURELY
+    parts = {3: 20, 6: 20, 7: 30}
+    told = [(box(7, waves), Counts(99, people, units)) for waves, people in parts.items()]
+    found = bounds(both_of(JointBoxes().grown(told, [box(7, 2)])))
+    assert found[box(7, 2), False] == pytest.approx((0, 10), abs=1e-4)

@@ -25,6 +25,8 @@ from sdcgate.methods.tables.joint_boxes import (
 )
 from sdcgate.methods.tables.joint_panel import LINK, Panel
 
+FAR = 1e6
+"""What nothing is known to have less than, a box has at most: far more than there are people."""
 KEPT = 4_096
 """So many sets of boxes that restrict the same variables are kept sorted."""
 
@@ -58,7 +60,7 @@ def told_by_layers(
                     told.units[layer] = counts.units
                 if counts.told & RECORDS:
                     told.records[layer] = counts.records
-    far = 4.0 * max((bound for told in found.values() for bound in told.amounts()), default=0.0) + 100.0
+    far = max([FAR, *(10.0 * amount for told in found.values() for amount in told.amounts())])
     return [
         CombinedSum(box, ((fixed, 1.0),), (least + most) / 2, (most - least) / 2, rounded=True)
         for fixed, told in found.items()

@@ -14,10 +14,10 @@ than is true of them.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import combinations, product
 from math import prod
 
-from sdcgate.methods.tables.boxes import Box, is_inside
+from sdcgate.methods.tables.boxes import Box, intersection, is_inside
 from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
 from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
@@ -113,11 +113,14 @@ def together(
         first, then those of which most is known.
     """
     own, chosen = {panel.parts(box)[1] for box in fresh}, list[Together]()
-    for domain in dict.fromkeys((joint_domain(first, boxes, full, most // 2), frozenset(first))):
-        if joint_atoms(domain, boxes, full) > most:
+    alone = frozenset(first)
+    # Others have to do with each other by fewer boxes, and take as long.
+    wider = joint_domain(first, boxes, full, most // 4)
+    for domain, room in {wider: most // 2, alone: most}.items():
+        if joint_atoms(domain, boxes, full) > room:
             continue
-        found = _Kinds(boxes.with_shares(domain, fresh), panel, domain, full, own, most)
-        if found.size <= most:
+        found = _Kinds(boxes.with_shares(domain, fresh), panel, domain, full, own, room)
+        if found.size <= room:
             chosen.append(Together(found.scope(), panel, found.layers))
     return chosen
 
@@ -207,10 +210,49 @@ class _Kinds:
             yield [(records, 1.0), (units, -1.0)], most == 1
             if most > 1:
                 yield [(units, float(most)), (records, -1.0)], False
+            for wave in self._waves(layer):
+                # Whoever is there has no more records in some waves than there are waves.
+                there = tuple(sorted((*dict([*layer, *wave]).items(), (KIND, RECORDS_KIND))))
+                yield [(units, float(self._panel.most(wave, self._full))), (there, -1.0)], False
             for smaller in _largest(within[layer]):
-                yield [(units, 1.0), (((KIND, self.layers[smaller]),), -1.0)], False
+                yield from self._of_smaller(layer, smaller)
+            yield from ((terms, False) for terms in self._of_two(layer, within[layer]))
             for parts in self._divided(layer, within[layer]):
                 yield [*((((KIND, self.layers[part]),), 1.0) for part in parts), (units, -1.0)], False
+
+    def _waves(self, layer: Box) -> Iterator[Box]:
+        """Waves that a layer goes beyond, or parts of some, as boxes tell them apart."""
+        wave = self._panel.wave
+        own = dict(layer).get(wave, self._full.get(wave, 0))
+        return (((wave, mask),) for mask in self._classes.get(wave, ()) if mask & own == mask != own)
+
+    def _of_smaller(self, layer: Box, smaller: Box) -> Iterator[tuple[list[tuple[Box, float]], bool]]:
+        """What a layer's units and records have to do with those of one within it."""
+        units, fewer = ((KIND, self.layers[layer]),), ((KIND, self.layers[smaller]),)
+        all_, some = (*layer, (KIND, RECORDS_KIND)), (*smaller, (KIND, RECORDS_KIND))
+        yield [(units, 1.0), (fewer, -1.0)], False
+        # Whoever is in the larger one alone has a record there.
+        yield [(all_, 1.0), (some, -1.0), (units, -1.0), (fewer, 1.0)], False
+
+    def _of_two(self, layer: Box, smaller: Sequence[Box]) -> Iterator[list[tuple[Box, float]]]:
+        """What two layers have to do with each other that are a larger one together."""
+        units, most = ((KIND, self.layers[layer]),), self._panel.most(layer, self._full)
+        for name in sorted(self._domain & self._panel.varying):
+            whole = dict(layer).get(name, self._full[name])
+            own = [(dict(one)[name], one) for one in smaller if _only_by(name, one, dict(layer))]
+            for (mask, one), (other, two) in combinations(own, 2):
+                if mask | other != whole:
+                    continue
+                first, second = ((KIND, self.layers[one]),), ((KIND, self.layers[two]),)
+                common = intersection(one, two)
+                if mask & other and common in self.layers:
+                    both = ((KIND, self.layers[common]),)
+                    yield [(first, 1.0), (second, 1.0), (units, -1.0), (both, -1.0)]
+                for part, mine, theirs in ((one, first, second), (two, second, first)):
+                    # Whoever is in both has one record less than he could have in either.
+                    if not mask & other and most > 1 and self._panel.most(part, self._full) == most:
+                        there = (*part, (KIND, RECORDS_KIND))
+                        yield [(mine, most - 1.0), (theirs, -1.0), (units, 1.0), (there, -1.0)]
 
     def _smaller(self, layer: Box) -> Iterator[Box]:
         return (other for other in self.layers if other != layer and is_inside(other, layer))
