@@ -287,7 +287,7 @@ def test_risk_that_finds_another_cell_only_releases_no_small_cell(open_house):
     shown = cells(open_house(risk=Saying(other)).ask(**UNSAFE))
     honest = cells(open_house().ask(**UNSAFE))
     assert all(figures[0] is None or figures[0] == 0 or figures[0] >= 10 for figures in shown.values())
-    assert any(shown[code] != figures for code, figures in honest.items())
+    assert any(shown.get(code) != figures for code, figures in honest.items())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
     made = Installation(tmp_path_factory.mktemp("installation"))
     assert verdict(made.house.ask(rows=["plan"], columns=["site"])) == "RELEASED_PROTECTED"
     assert verdict(made.house.ask(rows=["female"], columns=["site"])) == "RELEASED"
-    both = {"rows": ["plan"], "columns": ["site"], "year": ["3"]}
+    both = {"rows": ["plan"], "columns": ["site"]}
     assert verdict(made.house.ask(figures=["UNITS", "SUM:mdvis"], **both)) == "RELEASED_PROTECTED"
     by_plan = made.house.ask(rows=["plan"], figures=["UNITS", "SUM:mdvis"])
     assert verdict(by_plan).startswith("RELEASED")

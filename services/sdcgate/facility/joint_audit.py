@@ -63,7 +63,7 @@ def telling(
     kept_back = audit.looked(audit.by_records, shared=True)
     if panel is not None:
         kept_back |= audit.looked(audit.by_units)
-        if not kept_back.any():
+        if not kept_back.any() and leaving.tells:
             kept_back = audit.looked(audit.together)
     return kept_back
 
@@ -125,7 +125,7 @@ class _Audit:
         held = partial(extent.truth.held, units, needed=bool(boxes.combined))
         domain = joint_domain(names, boxes, leaving.full, extent.atoms)
         boxes = boxes.with_shares(domain, fresh)
-        if self.panel is not None:
+        if self.panel is not None and leaving.tells:
             news, told = leaving.units_first, told_by_layers if units else most_records_told
             more = told(leaving.boxes, self.panel, domain, leaving.full, news)
             boxes = boxes.combining(more)

@@ -11,7 +11,7 @@ from sdcgate.facility.decided_sums import DecidedTable
 from sdcgate.facility.knowledge import KnownQuantity, ReleasedTable
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combined_sums import CombinedSum
-from sdcgate.methods.tables.joint_boxes import RECORDS, UNITS, JointBoxes, Variables
+from sdcgate.methods.tables.joint_boxes import RECORDS, SURELY, UNITS, JointBoxes, Variables
 from sdcgate.methods.tables.modular import unhurried
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
@@ -89,6 +89,12 @@ class Leaving:
         return bool(self.known.surely().boxes.secret) or any(
             new.withheld() or new.told.cells for new in self.tables
         )
+
+    @cached_property
+    def tells(self) -> bool:
+        """Whether the tables tell any figure for sure: those beneath statistics and models do not."""
+        figures = [table.figures for table in self.tables]
+        return any(one is None or bool((one >> SURELY).any()) for one in figures)
 
     @cached_property
     def doubted(self) -> Set[Box]:
