@@ -78,8 +78,9 @@ def make_problem(
     policy = plan.policy
     # Of a panel in which all are in every wave totals tell each wave. Where they are neither asked nor known
     # the joint audit looks for that once they are.
-    shown = plan.margins and not plan.beneath
-    in_waves = shown or bool((known[COUNTS] & (facts.records > 0)).any())
+    # Statistics and models show no count.
+    told = plan.margins or bool((known[COUNTS] & (facts.records > 0)).any())
+    in_waves = told and not plan.beneath
     upper, lower = None, None
     if policy.levels_of_rules:
         weighted = policy.rules.contributions.weighted and plan.only_weighted
