@@ -31,8 +31,6 @@ def candidates(new: Facts, old: Facts, pairs: Nested, inspector: Inspector) -> B
     rules, records = inspector.rules, pairs.difference_records
     some = records > 0
     possible = np.zeros(len(records), dtype=np.bool_)
-    if not len(records):
-        return possible
     if rules.minimum_units:
         possible |= records < rules.minimum_units.units * inspector.records_per_respondent
     if rules.minimum_households and new.households is not None and old.households is not None:

@@ -61,9 +61,7 @@ class Inspector:
         by_name = {measure.name: measure for measure in counted.measures}
         facts = replace(counted, measures=tuple(by_name[name] for name in measures))
         for finding in self.judge(facts):
-            # A finding about what was not asked says nothing of what was: then all is unsafe.
-            known = all(0 <= cell < len(unsafe) for cell in finding.cells)
-            unsafe[list(finding.cells) if known else slice(None)] = True
+            unsafe[list(finding.cells)] = True
         if self.groups is not None:
             unsafe |= self.groups.unsafe(regions)
         if self.also is not None:

@@ -352,7 +352,9 @@ def _key_cells(computed: Computed) -> BoolArray:
 
 def findings_of_regions(found: Assessment, regions: int) -> Sequence[Finding]:
     """What rules find in so many regions side by side; where one cannot be judged all of them are unsafe."""
-    if found.unchecked:
+    # A finding about what was not asked says nothing of what was.
+    astray = any(not 0 <= cell < regions for finding in found.findings for cell in finding.cells)
+    if found.unchecked or astray:
         return [Finding(ReasonCode.UNPROVED, Consequence.REFUSE, tuple(range(regions)))]
     return found.findings
 

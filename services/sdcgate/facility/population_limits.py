@@ -57,7 +57,7 @@ def limit_tells(
     Raises:
         JointlyUnproved: the time was too short: what is said must not depend on how busy the machine is.
     """
-    if not any(hidden.boxes for hidden in boxes.secret.values()):
+    if not boxes.secret:
         return False
     masks = {**limit.full, **full}
     try:

@@ -77,8 +77,7 @@ def make_problem(
     """
     policy = plan.policy
     # Of a panel in which all are in every wave totals tell each wave. Where they are neither asked nor known
-    # the joint audit looks for that once they are.
-    # Statistics and models show no count.
+    # the joint audit looks for that once they are. Statistics and models show no count.
     told = plan.margins or bool((known[COUNTS] & (facts.records > 0)).any())
     in_waves = told and not plan.beneath
     upper, lower = None, None

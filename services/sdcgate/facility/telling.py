@@ -48,15 +48,15 @@ def told_figures(
     """
     there = _shown_cells(plan, axes, marked)
     wholes = _shown_as_wholes(plan, axes)
-    whole = new[0]
+    whole, most = new[0], most_records(plan, axes)
     # Where all cells are shown all of them tell the same.
     totals = [] if plan.margins and not marked.any() else _totals(axes, varying)
     found = []
     for table in new:
         shown, perhaps = _shown(plan, axes, table, whole)
         told = np.where(there, shown << SURELY | shown | perhaps, 0)
-        if table is whole:
-            told = _in_both(told, _alike(plan, axes))
+        if table is whole and most is not None:
+            told = _in_both(told, most == 1)
         if totals:
             told = _with_totals(totals, len(axes), told)
         if wholes is not None and table is whole:
@@ -69,13 +69,7 @@ def told_figures(
     return found
 
 
-def _alike(plan: Plan, axes: tuple[Axis, ...]) -> BoolArray | bool:
-    """Cells in which units are records, as everybody knows, shape (cells,): those of one wave."""
-    most = most_records(plan, axes)
-    return plan.dataset.records_per_unit == 1 if most is None else most == 1
-
-
-def _in_both(told: IntArray, same: BoolArray | bool) -> IntArray:
+def _in_both(told: IntArray, same: BoolArray) -> IntArray:
     """With units told where records are, and the other way round, in cells where they are the same."""
     perhaps, surely = (told & PERHAPS) != 0, (told >> SURELY & PERHAPS) != 0
     both = np.where(perhaps, PERHAPS, 0) | np.where(surely, PERHAPS << SURELY, 0)

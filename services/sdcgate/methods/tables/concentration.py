@@ -82,7 +82,7 @@ def contributors_of(measure: MeasureFacts, how: Contributions) -> tuple[Contribu
 
 def with_ranks(largest: FloatArray, ranks: int) -> FloatArray:
     """At least so many ranks, where those that are not known are at most the last that is; (cells, ranks)."""
-    if not largest.size or largest.shape[1] >= ranks:
+    if not largest.shape[1] or largest.shape[1] >= ranks:
         return largest
     return np.pad(largest, ((0, 0), (0, ranks - largest.shape[1])), mode="edge")
 

@@ -9,7 +9,7 @@ perhaps: that is reckoned with as known, and counts as news once it is shown.
 A joint audit is about some variables: it takes every box that restricts no others, whatever table it was in.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -45,6 +45,18 @@ class Shown:
     """Published boxes that restrict the same variables."""
 
     counts: Mapping[Box, Counts] = field(default_factory=dict, repr=False)
+    _parted: dict[Variables, "Parted"] = field(default_factory=dict, init=False, repr=False)
+
+    def parted(self, names: Variables) -> "Parted":
+        """The boxes by what they restrict of other variables: what they do of these, with their counts."""
+        if names not in self._parted:
+            found: dict[Box, list[tuple[Box, Counts]]] = {}
+            for box, counts in self.counts.items():
+                rest = tuple(pair for pair in box if pair[0] not in names)
+                part = tuple(pair for pair in box if pair[0] in names)
+                found.setdefault(rest, []).append((part, counts))
+            self._parted[names] = found
+        return self._parted[names]
 
     @cached_property
     def records(self) -> Mapping[Box, int]:
@@ -57,6 +69,7 @@ class Shown:
         return {box: counts.units for box, counts in self.counts.items() if counts.told & UNITS}
 
 
+Parted = Mapping[Box, Sequence[tuple[Box, Counts]]]
 NOTHING_SHOWN = Shown()
 
 
@@ -194,7 +207,7 @@ class JointBoxes:
 
     def _told_records(self, box: Box, records: int) -> Counts:
         """A box with its records, and what was told of its units."""
-        earlier = self._shown(variables_of(box)).get(box)
+        earlier = self.counts(box)
         return Counts(records, 0 if earlier is None else earlier.units, RECORDS)
 
     def withholding(self, boxes: Iterable[Box]) -> "JointBoxes":
@@ -237,8 +250,12 @@ class JointBoxes:
 
     def told(self, box: Box) -> int:
         """What has been told of a box."""
-        counts = self._shown(variables_of(box)).get(box)
+        counts = self.counts(box)
         return 0 if counts is None else counts.told
+
+    def counts(self, box: Box) -> Counts | None:
+        """What a box has and what has been told of it; None of one that was not published."""
+        return self._shown(variables_of(box)).get(box)
 
     def told_within(self, variables: Set[str]) -> dict[Box, int]:
         """Boxes that restrict no other variables, of which anything was told, with their records."""

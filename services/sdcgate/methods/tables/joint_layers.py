@@ -8,7 +8,6 @@ joint codes `joint_panel` asks for it.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
@@ -18,17 +17,13 @@ from sdcgate.methods.tables.joint_boxes import (
     NOTHING_SHOWN,
     RECORDS,
     UNITS,
-    Counts,
     JointBoxes,
-    Shown,
     variables_of,
 )
 from sdcgate.methods.tables.joint_panel import LINK, Panel
 
 FAR = 1e6
 """What nothing is known to have less than, a box has at most: far more than there are people."""
-KEPT = 4_096
-"""So many sets of boxes that restrict the same variables are kept sorted."""
 
 
 def told_by_layers(
@@ -47,11 +42,10 @@ def told_by_layers(
         Each told by the box that it comes from, which restricts more.
     """
     found = dict[Box, _Told]()
-    varying = frozenset(panel.varying)
     for names, shown in boxes.published.items():
-        if not names - varying <= domain:
+        if not names - panel.varying <= domain:
             continue
-        for fixed, within in _by_fixed(shown, varying).items():
+        for fixed, within in shown.parted(panel.varying).items():
             if boxes.told(fixed) & UNITS:
                 continue
             told = found.setdefault(fixed, _Told())
@@ -94,7 +88,7 @@ def most_records_told(
         inside = _at_most(boxes, box)
         for around in {(), *(tuple(pair for pair in layer if pair != one) for one in layer)} - {layer}:
             wider = _joined(fixed, around)
-            counts = _told_of(boxes, wider)
+            counts = boxes.counts(wider)
             if counts is None or not counts.told & UNITS:
                 continue
             most = each * counts.units
@@ -109,43 +103,20 @@ def most_records_told(
     return found
 
 
-def _told_of(boxes: JointBoxes, box: Box) -> Counts | None:
-    return boxes.published.get(variables_of(box), NOTHING_SHOWN).counts.get(box)
-
-
-@lru_cache(maxsize=KEPT)
-def _by_fixed(shown: Shown, varying: frozenset[str]) -> Mapping[Box, Sequence[tuple[Box, Counts]]]:
-    """Published boxes by what they restrict of what does not vary: their layers, and what was told."""
-    found: dict[Box, list[tuple[Box, Counts]]] = {}
-    for box, counts in shown.counts.items():
-        fixed = tuple(pair for pair in box if pair[0] not in varying)
-        found.setdefault(fixed, []).append((tuple(pair for pair in box if pair[0] in varying), counts))
-    return found
-
-
-@lru_cache(maxsize=KEPT)
-def _in_lines(shown: Shown, name: str) -> Mapping[Box, Sequence[tuple[int, int]]]:
-    """Masks on one variable with their records, by the rest of their boxes; of few codes first."""
-    found: dict[Box, list[tuple[int, int]]] = {}
-    for box, records in shown.records.items():
-        rest = tuple(pair for pair in box if pair[0] != name)
-        found.setdefault(rest, []).append((dict(box)[name], records))
-    return {rest: sorted(line, key=lambda one: one[0].bit_count()) for rest, line in found.items()}
-
-
 def _at_most(boxes: JointBoxes, box: Box) -> float:
     """How many records a box has at most, as a line says: a total less what was told of the others."""
     most = np.inf
     shown = boxes.published.get(variables_of(box), NOTHING_SHOWN)
     for name, own in box:
         rest = tuple(pair for pair in box if pair[0] != name)
-        total = _told_of(boxes, rest)
+        total = boxes.counts(rest)
         if total is None or not total.told & RECORDS:
             continue
         left, taken = total.records, own
-        for mask, records in _in_lines(shown, name).get(rest, ()):
-            if not mask & taken:
-                left, taken = left - records, taken | mask
+        line = [(part[0][1], counts) for part, counts in shown.parted(frozenset({name})).get(rest, ())]
+        for mask, counts in sorted(line, key=lambda one: one[0].bit_count()):
+            if counts.told & RECORDS and not mask & taken:
+                left, taken = left - counts.records, taken | mask
         most = min(most, left)
     return most
 

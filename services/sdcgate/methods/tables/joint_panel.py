@@ -36,7 +36,7 @@ LINK = "*link"
 class Panel:
     """How units have several records, as everybody knows."""
 
-    varying: Set[str]
+    varying: Variables
     """Variables that may vary within a unit."""
     most_records: int
     """So many records a unit has at most."""
@@ -80,8 +80,8 @@ class Together:
 
     def plain(self, box: Box) -> Box:
         """A box without its kind."""
-        layers = {kind: layer for layer, kind in self._layers.items()}
-        layer = layers.get(dict(box).get(KIND, RECORDS_KIND), ())
+        kind = dict(box).get(KIND, RECORDS_KIND)
+        layer = () if kind == RECORDS_KIND else self.layers[kind.bit_length() - 2]
         return tuple(sorted((*(pair for pair in box if pair[0] != KIND), *layer)))
 
     def told(self, box: Box) -> Box:
