@@ -93,6 +93,8 @@ def test_in_one_wave_records_tell_persons_and_persons_records(tmp_path):
     assert noted(house) == [SURE_UNITS, SURE_UNITS, ALL_TOLD, SURE_UNITS]
     house.ask(dataset="people", rows=["region"], figures=["UNITS"], wave=["w2"])
     assert noted(house) == [ALL_TOLD] * 4
+    house.ask(dataset="people", figures=["UNITS"], wave=["w1"])
+    assert noted(house) == [ALL_TOLD]
 
 
 def test_persons_of_a_total_follow_from_no_persons_who_are_in_several_of_its_cells(panel):

@@ -175,16 +175,17 @@ def _looked_at(
     found: dict[tuple[int, int], _Difference] = {}
     earlier = released.facts()
     sensitive = inspector.groups is not None and any(map(inspector.groups.restricts, new.boxes))
-    near = Near(np.inf, same=True) if sensitive else near_enough(new.facts, earlier, inspector)
-    if kept is not None and inspector.also is not None:
-        near = Near(np.inf, same=sensitive)
+    # How many changed between versions no figures of one table tell.
+    every = kept is not None and inspector.also is not None
+    near = Near(np.inf, same=sensitive)
+    if not (sensitive or every):
+        near = near_enough(new.facts, earlier, inspector)
     pairs = released.nested(new.table, near)
     if kept is not None:
         pairs = pairs.of(kept(pairs))
     _note_attrition(new, released, pairs, inspector, noted)
     possible = candidates(new.facts, earlier, pairs, inspector)
-    if kept is not None and inspector.also is not None:
-        # How many changed no figures tell.
+    if every:
         possible |= pairs.difference_records > 0
     if sensitive:
         possible |= _perhaps_disclosing(new, released, pairs, inspector)

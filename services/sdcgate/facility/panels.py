@@ -27,17 +27,20 @@ def most_records(plan: Plan, axes: tuple[Axis, ...]) -> IntArray | None:
     for condition in plan.filters:
         if condition.variable == wave:
             within &= dataset.mask(wave, condition.level, condition.codes)
-    most = np.full([len(axis.codes) for axis in axes], dataset.records_per_unit, dtype=np.int64)
+
+    def waves(mask: int) -> int:
+        """How many there are, one at least: of nobody it says nothing."""
+        return max(1, compressed(dataset, wave, mask).bit_count())
+
+    most = np.full([len(axis.codes) for axis in axes], min(dataset.records_per_unit, waves(within)))
     for place, axis in enumerate(axes):
-        masks = [within] * len(axis.codes)
         if axis.variable == wave:
             level = dataset.level(wave, axis.level)
-            masks = [
-                within if code == TOTAL else within & level.mask_at(level.positions[code])
-                for code in axis.codes
+            own = [
+                dataset.full_mask(wave) if c == TOTAL else level.mask_at(level.positions[c])
+                for c in axis.codes
             ]
-        waves = np.array([compressed(dataset, wave, mask).bit_count() for mask in masks], dtype=np.int64)
-        shape = [1] * len(axes)
-        shape[place] = len(waves)
-        most = np.minimum(most, np.maximum(waves, 1).reshape(shape))
+            shape = [1] * len(axes)
+            shape[place] = len(own)
+            most = np.minimum(most, np.array([waves(within & mask) for mask in own]).reshape(shape))
     return most.reshape(-1)
