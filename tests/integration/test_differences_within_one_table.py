@@ -151,7 +151,9 @@ def test_who_is_in_neither_of_two_lines_is_judged_in_the_first_table_as_well(tmp
     four = [told.get(cell, (None, None))[1] for cell in CROSSING]
     if None not in four:
         assert 5000 / (four[0] - four[1] - four[2] + four[3]) <= 0.5
-    assert verdict(answer) in ("RELEASED_PROTECTED", "REFUSED")
+    # One more cell is withheld, and the table is no longer refused for it.
+    assert verdict(answer) == "RELEASED_PROTECTED"
+    assert sum(figures[1] is not None for figures in told.values()) >= len(told) / 2
 
 
 CROSSING = (("_T", "_T"), ("north", "_T"), ("_T", "a"), ("north", "a"))

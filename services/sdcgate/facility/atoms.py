@@ -49,7 +49,7 @@ class Inspecting(Protocol):
         """Which regions break a rule, shape (regions,)."""
 
 
-def reveals_unsafe_atom(
+def unsafe_atoms_told(
     new: ReleasedTable,
     known: KnownQuantity,
     span: Span,
@@ -57,8 +57,8 @@ def reveals_unsafe_atom(
     enough: BoolArray | None = None,
     measures: Sequence[str] = (),
     sensitive: Sensitive | None = None,
-) -> bool:
-    """Whether an unsafe group that no table shows is in the span of a new table and earlier ones together.
+) -> list[Box]:
+    """Unsafe groups that no table shows, and that are in the span of a new table and earlier ones together.
 
     Looked at are the atoms of the new table's cells, and the crossings of a few variables' codes. `enough`
     are cells of the new table that make every group that they lie in safe by size; None where there are none.
@@ -95,7 +95,8 @@ def reveals_unsafe_atom(
         hidden = [box for box in hidden if not _made_of(box, new.table)]
     if len(hidden) > MOST:
         raise TooManyDifferences(f"{len(hidden)} groups to count, at most {MOST}")
-    return bool(inspector.unsafe([Region((box,)) for box in hidden], measures).any())
+    unsafe = inspector.unsafe([Region((box,)) for box in hidden], measures)
+    return [hidden[place] for place in np.flatnonzero(unsafe).tolist()]
 
 
 def _crossings_told(

@@ -1,6 +1,6 @@
 """Steps 5 to 7 for one table at one head of the ledger: from findings to what may be decided."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -31,6 +31,7 @@ from sdcgate.facility.knowledge import (
     ReleasedTable,
     Told,
 )
+from sdcgate.facility.known_bounds import with_bounds
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit
@@ -51,8 +52,9 @@ from sdcgate.methods.tables.joint_boxes import PERHAPS, RECORDS, UNITS
 from sdcgate.methods.tables.problem import Problem
 from sdcgate.methods.tables.span import SpanBudgetExceeded
 
-TURNS = 8
-"""How often cells are withheld that would reveal others together with earlier releases."""
+KEPT_BACK = (1, 1, 1, 2, 2, 3, 4, 6, 8, 12)
+"""How many cells are withheld for each one that would be revealed together with earlier releases, turn by
+turn. Where one hides little, as a filter leaves most of what has left, it takes a good part of a line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,28 +260,33 @@ class Attempt:
         nowhere, problem = np.zeros(len(self.facts), dtype=np.bool_), None
         known = {quantity.quantity: nowhere for quantity in self.new}
         found = Protected(nowhere, nowhere, proved=True)
-        for self.rounds in range(1, TURNS + 1):
+        for self.rounds, each in enumerate(KEPT_BACK, start=1):
             self.still_time()
             try:
                 if problem is None and must.any():
                     known = self.together.known_cells(self.new, self.known)
                     problem = self._problem(known)
                     found = as_before(self.plan, problem, must)
+                    left = self._left(known, found)
                     if self._tells_nothing_new(known, found.marked):
-                        return self._released(found, self._left(known, found), inspector)
+                        more = self.together.crossing(left, inspector, self.unsafe)
+                        return self._refused(found) if more.any() else self._released(found, left)
                 self.still_time()
                 if problem is not None:
+                    if self.rounds == 2:
+                        # Most tables need none of it: it takes time, and costs cells.
+                        problem = with_bounds(problem, self.new[0], self.known.of(COUNTS), self.plan)
                     found = protect(self.plan, problem, must, service, inspector, remaining, found.witnesses)
+                    if not found.proved and problem.published:
+                        # What they hold back may have been told before: that the joint audit knows.
+                        problem = replace(problem, published=())
+                        found = protect(self.plan, problem, must, service, inspector, remaining)
                 if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
                     break
                 left = self._left(known, found)
-                more = self.together.revealing(left)
+                more = self._telling(left, inspector, remaining, each)
                 if not more.any():
-                    more = differences_within(self.computed.axes, left, inspector)
-                if not more.any():
-                    more = self.together.telling(left, remaining)
-                if not more.any():
-                    return self._released(found, left, inspector)
+                    return self._released(found, left)
                 if not self.plan.policy.zeros_withheld and (more & (self.facts.units == 0)).any():
                     # Everybody takes a withheld cell to have somebody: a zero is told, or the table is not.
                     return self._refused(found)
@@ -290,6 +297,21 @@ class Attempt:
         if found.in_time and (hopeless or must is not first):
             return self._refused(found)
         return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+
+    def _telling(
+        self,
+        left: Sequence[ReleasedTable],
+        inspector: Inspector,
+        remaining: Callable[[], float],
+        each: int,
+    ) -> BoolArray:
+        """Cells without which nothing is told by all that would have left; see `Together`."""
+        more = self.together.revealing(left)
+        if not more.any():
+            more = differences_within(self.computed.axes, left, inspector)
+        if not more.any():
+            more = self.together.telling(left, remaining, each)
+        return more if more.any() else self.together.crossing(left, inspector, self.unsafe)
 
     def _tells_nothing_new(self, known: Mapping[str, BoolArray], marked: BoolArray) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.
@@ -384,14 +406,8 @@ class Attempt:
         unsafe = cells & unsafe_cells(own, len(cells))
         return Told(*(tuple(np.flatnonzero(which).tolist()) for which in (cells, unsafe)))
 
-    def _released(self, found: Protected, left: list[ReleasedTable], inspector: Inspector) -> Outcome:
-        """Released, unless an unsafe group that no table shows would be in the span."""
-        try:
-            tells = self.together
-            if tells.unsafe_sums(left, inspector) or tells.unsafe_atoms(left, inspector, self.unsafe):
-                return self._refused(found)
-        except TooManyDifferences:
-            return self.held(Consequence.REFER, ReasonCode.UNPROVED)
+    def _released(self, found: Protected, left: list[ReleasedTable]) -> Outcome:
+        """Released, unless its total is withheld."""
         population = self._of_population()
         if population is not None and any(table.table.states[-1] == State.WITHHELD for table in left):
             # As if the population were too small: that it is not would be told of a number that is withheld.

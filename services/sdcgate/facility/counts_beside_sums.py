@@ -146,7 +146,7 @@ def _telling(
     for look in asked:
         if blamed := look.blamed():
             which = [look.beside.history.cells(rows) for rows in blamed]
-            kept_back[covering(which, first.records)] = True
+            kept_back[covering(which, first.records, extent.kept_back, width.floor)] = True
             break
     return kept_back, {
         one.measure.quantity: set(one.marked) if look is None else look.doubted()

@@ -176,11 +176,12 @@ class _Audit:
         )
 
     def _covering(self, leaving: Leaving, blamed: Sequence[Set[Box]]) -> BoolArray:
-        """A cell of each of some sets of boxes, shape (cells,)."""
+        """Cells of each of some sets of boxes, shape (cells,)."""
         cells = {box: cell for new in leaving.tables for cell, box in enumerate(new.boxes)}
         kept_back = _nothing(leaving)
         which = [{cells[without_link(cell_of(box))] for box in rows} for rows in blamed]
-        kept_back[covering(which, leaving.tables[0].table.records)] = True
+        records, each = leaving.tables[0].table.records, self.extent.kept_back
+        kept_back[covering(which, records, each, self.width.floor)] = True
         return kept_back
 
 

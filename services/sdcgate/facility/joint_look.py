@@ -1,5 +1,6 @@
 """What fresh boxes tell, together with all that left, of withheld ones: of counts, or of a measure's sums."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -107,6 +108,8 @@ class Extent:
     deadline: Deadline
     truth: Truth = UNKNOWN
     """To begin with."""
+    kept_back: int = 1
+    """So many cells are kept back at least for each box that is told too closely, if there are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,15 +306,16 @@ class Look:
         return found
 
 
-def covering(blamed: list[set[int]], records: IntArray) -> list[int]:
-    """Cells of which at least one is among those blamed for each secret: few, and small ones."""
-    chosen = list[int]()
-    while blamed := [cells for cells in blamed if cells]:
-        counts: dict[int, int] = {}
-        for cells in blamed:
-            for cell in cells:
-                counts[cell] = counts.get(cell, 0) + 1
+def covering(blamed: Sequence[Set[int]], records: IntArray, each: int = 1, floor: int = 0) -> list[int]:
+    """Cells of which so many at least are among those blamed for `each` secret: few, and small ones.
+
+    With a `floor`, which everything withheld has at least, no empty ones where others are blamed, too.
+    """
+    taken = [{cell for cell in cells if records[cell]} or cells if floor else cells for cells in blamed]
+    wanted, chosen = [(cells, each) for cells in taken], list[int]()
+    while wanted := [(cells, left) for cells, left in wanted if cells and left]:
+        counts = Counter(cell for cells, _ in wanted for cell in cells)
         best = max(counts, key=lambda cell: (counts[cell] / (1.0 + float(records[cell])), -cell))
         chosen.append(best)
-        blamed = [cells for cells in blamed if best not in cells]
+        wanted = [(cells - {best}, left - (best in cells)) for cells, left in wanted]
     return chosen

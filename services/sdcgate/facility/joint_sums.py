@@ -325,7 +325,8 @@ def _telling(
     names, secrets = frozenset(codes) | {PART}, list(found.secrets)
     scope = Scope(names, found.full, found.published, secrets, combined=found.combined)
     blamed = look.noted(scope, history.notes, ("sums", share, only is None, *found.rest_on))
-    kept_back[covering([history.cells(rows) for rows in blamed], first.records)] = True
+    cells = [history.cells(rows) for rows in blamed]
+    kept_back[covering(cells, first.records, extent.kept_back, floor)] = True
     return kept_back, look.doubted(hidden_sums)
 
 

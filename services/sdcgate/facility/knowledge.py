@@ -326,11 +326,18 @@ class KnownQuantity:
             return False
         return self.with_tables(tables, pulse).caught
 
-    def revealing(self, tables: Sequence[ReleasedTable], pulse: Callable[[], None]) -> BoolArray:
+    def revealing(
+        self,
+        tables: Sequence[ReleasedTable],
+        pulse: Callable[[], None],
+        groups: Sequence[Box] = (),
+        floor: int = 0,
+    ) -> BoolArray:
         """Published cells of new tables without which nothing withheld can be computed, shape (cells,).
 
         The tables are a quantity's, of the same cells in the same states. Cells are let out one after the
-        other, those of most records first, as long as nothing withheld follows from them.
+        other, those of most records first, as long as nothing withheld follows from them, nor any of some
+        `groups`. With a `floor`, which everything withheld has at least, empty ones come before all others.
 
         Raises:
             SpanBudgetExceeded: it takes too much work to tell; or what `pulse` raises meanwhile.
@@ -338,12 +345,15 @@ class KnownQuantity:
         span = self.span.copy(pulse)
         for new in tables:
             span.watch_table(new.table, self._withheld_first(new))
+        span.watch(groups)
         first = tables[0].table
         shown: BoolArray = first.states == State.PUBLISHED
         if span.caught:
             return shown
         cells = np.flatnonzero(shown)
-        waiting = [cells[np.argsort(-first.records[cells], kind="stable")]]
+        records = first.records[cells]
+        before = (records == 0) & (floor > 0)
+        waiting = [cells[np.lexsort((-records, ~before))]]
         kept_back = np.zeros(len(first), dtype=np.bool_)
         for _ in range(MOST_TRIALS):
             if not waiting:

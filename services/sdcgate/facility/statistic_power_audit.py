@@ -12,7 +12,7 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Region
-from sdcgate.facility.atoms import reveals_unsafe_atom
+from sdcgate.facility.atoms import unsafe_atoms_told
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.joint_look import Extent, JointlyUnproved
 from sdcgate.facility.joint_sums import telling_sums
@@ -342,4 +342,4 @@ class PowerAudit:
         if look.known.empty:
             return False
         span = look.known.with_tables([table], self._still_time)
-        return reveals_unsafe_atom(table, look.known, span, look.regions)
+        return bool(unsafe_atoms_told(table, look.known, span, look.regions))

@@ -1,11 +1,11 @@
 """What a table tells together with all that has left: in the linear span, and by bounds over all tables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sdcgate.facility.atoms import reveals_unsafe_atom
+from sdcgate.facility.atoms import Sensitive, unsafe_atoms_told
 from sdcgate.facility.counts_beside_sums import OfMeasure, telling_counts
 from sdcgate.facility.decided_sums import DecidedTable, told_of
 from sdcgate.facility.emptying import emptying
@@ -77,24 +77,30 @@ class Together:
         revealing = np.zeros(len(left[0].boxes), dtype=np.bool_)
         for quantity in _quantities(left):
             if self._derivable(quantity, left):
-                revealing |= self.known.of(quantity).revealing(_of(left, quantity), self.still_time)
+                of, floor = _of(left, quantity), self.plan.policy.count_floor
+                revealing |= self.known.of(quantity).revealing(of, self.still_time, floor=floor)
         return revealing
 
-    def telling(self, left: Sequence[ReleasedTable], remaining: Callable[[], float]) -> BoolArray:
-        """Cells without which no withheld count or sum is told too closely by all that has left."""
-        leaving = self._leaving(left)
+    def telling(
+        self, left: Sequence[ReleasedTable], remaining: Callable[[], float], each: int = 1
+    ) -> BoolArray:
+        """Cells without which no withheld count or sum is told too closely by all that has left.
+
+        So many for `each` that is, or all where these are fewer.
+        """
+        leaving, extent = self._leaving(left), replace(self._extent(remaining), kept_back=each)
         counts = leaving[left[0].quantity]
         more = self._emptying(counts)
         # What counts tell and what sums of each measure do are systems by themselves. They are asked one
         # after the other: little of the work is a solver's, and threads would begin what is not needed.
         if not more.any():
-            more = self._counts_telling(counts, remaining)
+            more = self._counts_telling(counts, extent)
         if not more.any():
-            more = self._counts_told_by_sums(left, leaving, remaining)
+            more = self._counts_told_by_sums(left, leaving, extent)
         if more.any():
             return more
         of_sums = (
-            self._sums_telling(quantity, leaving[quantity], counts, remaining)
+            self._sums_telling(quantity, leaving[quantity], counts, extent)
             for quantity in self._watched_measures(left)
         )
         return next((sums for sums in of_sums if sums.any()), more)
@@ -119,26 +125,23 @@ class Together:
             more = emptying(counts.in_doubt)
         return more
 
-    def _counts_telling(self, counts: Leaving, remaining: Callable[[], float]) -> BoolArray:
+    def _counts_telling(self, counts: Leaving, extent: Extent) -> BoolArray:
         panel = panel_of(self.plan.dataset)
         wide = self.wide.setdefault(COUNTS, {})
         doubted = self.doubted.setdefault(COUNTS, set())
-        return telling(counts, self._count_width(), self._extent(remaining), panel, wide, doubted)
+        return telling(counts, self._count_width(), extent, panel, wide, doubted)
 
-    def _sums_telling(
-        self, quantity: str, sums: Leaving, counts: Leaving, remaining: Callable[[], float]
-    ) -> BoolArray:
+    def _sums_telling(self, quantity: str, sums: Leaving, counts: Leaving, extent: Extent) -> BoolArray:
         bounds, policy = bounds_of(self.plan.dataset, quantity), self.plan.policy
         share, floor = policy.sum_width, policy.count_floor
-        wide, extent = self.wide.setdefault(quantity, {}), self._extent(remaining)
-        doubted = self.doubted.setdefault(quantity, set())
+        wide, doubted = self.wide.setdefault(quantity, {}), self.doubted.setdefault(quantity, set())
         return telling_sums(quantity, sums, counts, bounds, share, floor, extent, wide, doubted)
 
     def _counts_told_by_sums(
-        self, left: Sequence[ReleasedTable], leaving: Mapping[str, Leaving], remaining: Callable[[], float]
+        self, left: Sequence[ReleasedTable], leaving: Mapping[str, Leaving], extent: Extent
     ) -> BoolArray:
         """Cells without which sums of a measure tell no withheld count too closely."""
-        counts, extent = leaving[left[0].quantity], self._extent(remaining)
+        counts = leaving[left[0].quantity]
         measures = [
             OfMeasure(quantity, leaving[quantity], (low, high), wide)
             for quantity in self._measures_that_left(left)
@@ -159,33 +162,40 @@ class Together:
             limit_tells(limit, world.boxes, world.shapes.full, width, extent, panel) for world in worlds
         )
 
-    def unsafe_sums(self, left: Sequence[ReleasedTable], inspector: Inspector) -> bool:
-        """Whether the sum of an unsafe group that several filters cut out is in the span of a measure."""
-        for table in left:
-            known = self.known.of(table.quantity)
-            if known.empty and not _withholds(table):
-                # All that it shows is safe, and so is what that leaves of it.
-                continue
-            if table.facts.measures and not table.quantity.startswith(WEIGHTED_PREFIX):
-                span = known.with_tables([table], self.still_time)
-                if reveals_unsafe_atom(table, known, span, inspector, measures=(table.quantity,)):
-                    return True
-        return False
-
-    def unsafe_atoms(self, left: Sequence[ReleasedTable], inspector: Inspector, unsafe: BoolArray) -> bool:
-        """Whether counts of an unsafe group that several filters cut out are in the span.
+    def crossing(self, left: Sequence[ReleasedTable], inspector: Inspector, unsafe: BoolArray) -> BoolArray:
+        """Cells without which no unsafe group that several filters cut out is in any span, shape (cells,).
 
         `unsafe` are cells that do not keep the rules themselves.
         """
-        counts, *others = _of(left, left[0].quantity)
-        known = self.known.of(counts.quantity)
-        if known.empty and not _withholds(counts):
-            return False
-        span = known.with_tables([counts, *others], self.still_time)
+        for table in left:
+            if table.facts.measures and not table.quantity.startswith(WEIGHTED_PREFIX):
+                more = self._without_groups([table], inspector, measures=(table.quantity,))
+                if more.any():
+                    return more
+        counts = _of(left, left[0].quantity)
         # Rules of counts ask for enough people: where a cell has them, larger groups have. Of changes that
         # does not hold, as those of two cells may cancel.
-        enough = None if inspector.also else ~unsafe & (counts.table.records > 0)
-        return reveals_unsafe_atom(counts, known, span, inspector, enough, sensitive=inspector.groups)
+        enough = None if inspector.also else ~unsafe & (counts[0].table.records > 0)
+        return self._without_groups(counts, inspector, enough, sensitive=inspector.groups)
+
+    def _without_groups(
+        self,
+        tables: Sequence[ReleasedTable],
+        inspector: Inspector,
+        enough: BoolArray | None = None,
+        measures: Sequence[str] = (),
+        sensitive: Sensitive | None = None,
+    ) -> BoolArray:
+        """Cells of a quantity without which no unsafe group is in its span, shape (cells,)."""
+        first, known = tables[0], self.known.of(tables[0].quantity)
+        if known.empty and not _withholds(first):
+            # All that it shows is safe, and so is what that leaves of it.
+            return np.zeros(len(first.boxes), dtype=np.bool_)
+        span = known.with_tables(tables, self.still_time)
+        groups = unsafe_atoms_told(first, known, span, inspector, enough, measures, sensitive)
+        if not groups:
+            return np.zeros(len(first.boxes), dtype=np.bool_)
+        return known.revealing(tables, self.still_time, groups, self.plan.policy.count_floor)
 
     def _derivable(self, quantity: str, left: Sequence[ReleasedTable]) -> bool:
         return self.known.of(quantity).reveals(_of(left, quantity), self.still_time)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from people_by_region import MEN, NORTH, SOUTH, WEST, WOMEN, knowing, released
 from sdcgate.facility import atoms
-from sdcgate.facility.atoms import reveals_unsafe_atom
+from sdcgate.facility.atoms import unsafe_atoms_told
 from sdcgate.facility.inspector import Inspector
 from sdcgate.methods.rules import Rules
 from sdcgate.methods.tables.boxes import divided
@@ -42,7 +42,7 @@ def looked_at(monkeypatch, known, new):
     inspector = Inspector(Rules(), 1, count=lambda *_: None, judge=lambda _: [])
     monkeypatch.setattr(Inspector, "unsafe", lambda self, regions, _: np.array([bool(regions)]))
     span, somebody = known.with_tables([new], unhurried), new.table.records > 0
-    told = reveals_unsafe_atom(new, known, span, inspector, somebody)
+    told = unsafe_atoms_told(new, known, span, inspector, somebody)
     return found, told
 
 
@@ -74,7 +74,7 @@ def counted(monkeypatch, enough):
 
     monkeypatch.setattr(Inspector, "unsafe", unsafe)
     inspector = Inspector(Rules(), 1, count=lambda *_: None, judge=lambda _: [])
-    assert not reveals_unsafe_atom(new, known, known.with_tables([new], unhurried), inspector, enough)
+    assert not unsafe_atoms_told(new, known, known.with_tables([new], unhurried), inspector, enough)
     return {mask for ((variable, mask),) in found if variable == "region"}
 
 

@@ -48,6 +48,19 @@ def test_of_what_bounds_an_earlier_cell_the_smallest_is_kept_back():
     assert told(known, few, width=Width(least=6, floor=0)) == []
 
 
+def test_so_many_are_kept_back_of_each_blame_and_few_altogether():
+    records = np.array([0, 5, 3, 9, 2])
+    blamed = [{0, 1, 2}, {1, 3}, {4}]
+    assert joint_look.covering(blamed, records) == [0, 4, 1]
+    assert sorted(joint_look.covering(blamed, records, each=2)) == [0, 1, 3, 4]
+
+
+def test_where_empty_cells_must_be_shown_others_are_kept_back_in_their_place():
+    records = np.array([0, 5, 0])
+    assert joint_look.covering([{0, 1}], records, floor=1) == [1]
+    assert joint_look.covering([{0, 2}], records, floor=1) == [0]
+
+
 def test_of_more_joint_codes_than_the_policy_allows_no_further_variable_is_looked_at():
     known = knowing(released(BY_REGION, withheld=(2, 3), sex=WOMEN))
     few = released({"region": (0b1000,)})

@@ -135,14 +135,16 @@ class Span:
         Raises SpanBudgetExceeded.
         """
         self.know(table.full)
-        self._start()
-        try:
-            loose = self._align([product_of(table, np.ones(len(table), dtype=np.bool_))])
-            self._echelon.insert(np.zeros(0, dtype=np.int64), loose)
-        except Exception:
-            self._incomplete = True
-            raise
-        self._watch(product_of(table, watched))
+        whole = product_of(table, np.ones(len(table), dtype=np.bool_))
+        self._watch_more([whole], [product_of(table, watched)])
+
+    def watch(self, boxes: Iterable[Box]) -> None:
+        """Watch boxes, in the form of `make_box`, of which nothing need have been added.
+
+        Raises SpanBudgetExceeded, and ValueError as `add` does.
+        """
+        products = [product_of_box(box, self._full) for box in boxes]
+        self._watch_more(products, products)
 
     def add(self, boxes: Iterable[Box]) -> None:
         """Add released boxes, in the form of `make_box`.
@@ -195,6 +197,17 @@ class Span:
         except Exception:
             self._incomplete = True
             raise
+
+    def _watch_more(self, shapes: Sequence[Product], watched: Sequence[Product]) -> None:
+        """Watch boxes, once atoms are cut by all masks of some shapes."""
+        self._start()
+        try:
+            self._echelon.insert(np.zeros(0, dtype=np.int64), self._align(shapes))
+        except Exception:
+            self._incomplete = True
+            raise
+        for boxes in watched:
+            self._watch(boxes)
 
     def _watch(self, boxes: Product) -> None:
         """Watch boxes whose masks are unions of atoms."""
