@@ -1,6 +1,10 @@
-"""The windows whose means left as percentiles: of which box, and where in the order of a measure."""
+"""The windows whose means or sums left: of which box, and where in the order of a measure.
+
+Of percentiles, of what is below these in a Lorenz curve, and of the largest in a concentration ratio.
+"""
 
 from dataclasses import dataclass, field
+from math import inf
 
 from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
@@ -17,6 +21,20 @@ class ReleasedWindow:
     skipped: int = field(repr=False)
     """Records of the least value that stand before it."""
     records: int = field(repr=False)
+    """Records in it; 0 where they are no window, and only the population is known."""
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether its records are added up, in place of the means of its units.
+
+        Such a window is known by its place in the order alone.
+        """
+        return self.lowest == -inf
+
+    @property
+    def of_population(self) -> bool:
+        """Whether it says that something left of a population, and not of which records."""
+        return self.records == 0
 
     def message(self) -> release_pb2.PercentileWindow:
         """As the ledger keeps it."""

@@ -191,7 +191,7 @@ class StatisticWay:
         outcome = self._protected(hand, hand.computed, table, found)
         if hand.powers and outcome.withheld is not None:
             outcome = self._powers_audited(hand, hand.computed, outcome, known, left)
-        if hand.computed.percentiles is not None and outcome.withheld is not None:
+        if outcome.withheld is not None:
             outcome = self._windows_audited(hand, hand.computed, outcome, known, left)
         return replace(_with_ratios(hand, outcome), hexagons=self._hexagons(hand, outcome, left))
 
@@ -203,19 +203,20 @@ class StatisticWay:
         known: Knowledge,
         left: Callable[[], float],
     ) -> StatisticOutcome:
-        """Without the percentiles that would tell of few units, beside all that have left."""
-        rule = hand.plan.policy.statistic_rules.percentiles
-        if rule is None or outcome.withheld is None:
+        """Without the figures whose windows would tell of few units, beside all that have left."""
+        rules = hand.plan.policy.statistic_rules
+        if outcome.withheld is None or rules.percentiles is None:
             return outcome
+        told = told_windows(hand.plan, computed, hand.second, outcome.assessment, ~outcome.withheld)
         with watcher().stage(Stage.PROOF):
             kept_back, windows = audited_windows(
                 self._engine,
                 hand.plan,
                 hand.cells.table.axes,
                 outcome.table.released,
-                told_windows(hand.plan, computed, hand.second, outcome.assessment, ~outcome.withheld),
+                told,
                 known,
-                rule.window,
+                rules.percentiles.window,
                 still_time(left),
             )
         if kept_back:

@@ -7,6 +7,7 @@ sum over fewer units than a window must have. Which windows overlap is found in 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.window_spans import tells_of_few
 from sdcgate.methods.tables.boxes import NOBODY, intersection
 
-MOST_TOGETHER = 12
+MOST_TOGETHER = 200
 """Windows that overlap each other, one by one, beyond which a further one is kept back."""
 
 
@@ -44,49 +45,78 @@ class WindowAudit:
     _order: IntArray = field(init=False, repr=False)
     _values: FloatArray = field(init=False, repr=False)
     _reader: RegionRecords = field(init=False, repr=False)
+    _variables: tuple[str, ...] = field(init=False, repr=False)
     _places: dict[ReleasedWindow, IntArray] = field(init=False, default_factory=dict, repr=False)
-    _as_sets: dict[ReleasedWindow, frozenset[int]] = field(init=False, default_factory=dict, repr=False)
+    _bits: dict[ReleasedWindow, int] = field(init=False, default_factory=dict, repr=False)
 
     def accepted(self, wanted: Sequence[ReleasedWindow]) -> list[bool]:
-        """Which windows may leave as well, one after the other; those that may are taken as having left."""
-        variables = variables_of_boxes([window.box for window in (*self.left, *wanted)])
+        """Which windows may leave as well, the first rather; those that may are taken as having left."""
+        self._variables = variables_of_boxes([window.box for window in (*self.left, *wanted)])
         self._reader = RegionRecords(self.engine, self.dataset, self.measure)
-        found = []
-        for window in wanted:
+        found = [window in self.left for window in wanted]
+        waiting = [[place for place, fits in enumerate(found) if not fits]]
+        while waiting:
             self.pulse()
-            fits = window in self.left or not self._tells(window, variables)
-            found.append(fits)
-            if fits and window not in self.left:
-                self.left.append(window)
+            places = waiting.pop()
+            more = list(dict.fromkeys(wanted[place] for place in places))
+            if not self._tell(more):
+                self.left += more
+                for place in places:
+                    found[place] = True
+            elif len(places) > 1:
+                half = len(places) // 2
+                waiting += [places[half:], places[:half]]
         return found
 
-    def _tells(self, window: ReleasedWindow, variables: tuple[str, ...]) -> bool:
-        """Whether a window and those that it overlaps, with theirs, tell of few units together."""
-        if not any(self._may_overlap(window, other) for other in self.left):
-            return False
-        if self._records is None:
-            self._read(variables)
-        together, waiting = [window], [window]
+    def _tell(self, windows: Sequence[ReleasedWindow]) -> bool:
+        """Whether windows and those that they overlap, with theirs, tell of few units together."""
+        populations = [one for one in windows if one.of_population]
+        others = [one for one in (*self.left, *windows) if one.of_population]
+        # Of which records they tell is not known: populations that meet differ by few, perhaps.
+        if any(_meet(one, other) for one in populations for other in others if one != other):
+            return True
+        together = [one for one in windows if not one.of_population]
+        apart = [one for one in self.left if not one.of_population]
+        if self._blurred(together):
+            return True
+        waiting = list(together)
         while waiting:
-            one = waiting.pop()
-            for other in self.left:
-                if other in together or not self._may_overlap(one, other):
-                    continue
-                if not self._sets(one).isdisjoint(self._sets(other)):
-                    # Whom such a window leaves out is not known.
-                    if not (self._exact(one) and self._exact(other)) or len(together) == MOST_TOGETHER:
-                        return True
+            one, still_apart = waiting.pop(), list[ReleasedWindow]()
+            for other in apart:
+                if not self._overlap(one, other):
+                    still_apart.append(other)
+                elif not (self._exact(one) and self._exact(other)) or len(together) == MOST_TOGETHER:
+                    return True
+                else:
                     together.append(other)
                     waiting.append(other)
-        if self._records is None or len(together) == 1:
+            apart = still_apart
+        if len(together) < 2 or self._records is None:
             return False
-        return tells_of_few([self._members(one) for one in together], self._records.unit, self.minimum)
+        members, sums = [self._members(one) for one in together], [one.is_sum for one in together]
+        return tells_of_few(members, self._records.unit, self.minimum, sums)
+
+    def _blurred(self, windows: Sequence[ReleasedWindow]) -> bool:
+        """Whether windows overlap of which one is not exact: whom that leaves out is not known."""
+        return any(
+            self._overlap(one, other)
+            for one, other in combinations(windows, 2)
+            if not (self._exact(one) and self._exact(other))
+        )
+
+    def _overlap(self, one: ReleasedWindow, other: ReleasedWindow) -> bool:
+        """Whether two windows have a record in common."""
+        if not self._may_overlap(one, other):
+            return False
+        if self._records is None:
+            self._read(self._variables)
+        return bool(self._as_bits(one) & self._as_bits(other))
 
     def _may_overlap(self, one: ReleasedWindow, other: ReleasedWindow) -> bool:
         """Whether two windows may have a record in common, by their values and boxes."""
         if one.highest < other.lowest or other.highest < one.lowest:
             return False
-        return intersection(without_measures(one.box), without_measures(other.box)) != NOBODY
+        return _meet(one, other)
 
     def _exact(self, window: ReleasedWindow) -> bool:
         """Whether its records can be told: no other measure decides who is in its population."""
@@ -99,11 +129,13 @@ class WindowAudit:
         self._order = np.argsort(values, kind="stable")
         self._values = values[self._order]
 
-    def _sets(self, window: ReleasedWindow) -> frozenset[int]:
-        """The records of a window as a set."""
-        if window not in self._as_sets:
-            self._as_sets[window] = frozenset(self._members(window).tolist())
-        return self._as_sets[window]
+    def _as_bits(self, window: ReleasedWindow) -> int:
+        """The records of a window, a bit each."""
+        if window not in self._bits and self._records is not None:
+            flags = np.zeros(len(self._records.unit), dtype=np.bool_)
+            flags[self._members(window)] = True
+            self._bits[window] = int.from_bytes(np.packbits(flags).tobytes(), "big")
+        return self._bits[window]
 
     def _members(self, window: ReleasedWindow) -> IntArray:
         """The records of a window, by their places; all that may be in it where they cannot be told."""
@@ -115,3 +147,8 @@ class WindowAudit:
             exact = inside[window.skipped : window.skipped + window.records]
             self._places[window] = exact if self._exact(window) else inside
         return self._places[window]
+
+
+def _meet(one: ReleasedWindow, other: ReleasedWindow) -> bool:
+    """Whether the populations of two windows may have a record in common, by their boxes."""
+    return intersection(without_measures(one.box), without_measures(other.box)) != NOBODY

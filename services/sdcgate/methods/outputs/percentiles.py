@@ -43,6 +43,8 @@ class Percentiles:
     skipped: IntArray = field(repr=False)
     """Records of the least value that stand before the window."""
     window_records: IntArray = field(repr=False)
+    before: IntArray = field(repr=False)
+    """Records of the group that stand before the window, of whatever value."""
     share_errors: FloatArray | None = field(default=None, repr=False)
     """Standard errors of the shares of the population up to the values; None where none are wanted."""
 
@@ -100,13 +102,14 @@ def percentiles(sample: Sample, rule: PercentileUnits) -> Percentiles:
         highest=columns[:, :, 6],
         skipped=columns[:, :, 7].astype(np.int64),
         window_records=columns[:, :, 8].astype(np.int64),
+        before=columns[:, :, 9].astype(np.int64),
     )
 
 
-Row = tuple[float, float, float, float, float, float, float, float, float]
+Row = tuple[float, float, float, float, float, float, float, float, float, float]
 """Of one point: value, window units, side units, closeness, share of the total below; of its window the least
-and greatest value, records of the least before it, and records."""
-NO_WINDOW = (np.nan, np.nan, 0.0, 0.0)
+and greatest value, records of the least before it, records, and records before it of whatever value."""
+NO_WINDOW = (np.nan, np.nan, 0.0, 0.0, 0.0)
 
 
 def _nothing(rule: PercentileUnits, units: int) -> list[Row]:
@@ -146,7 +149,7 @@ class _Group:
         low, high = float(self.values[first]), float(self.values[last - 1])
         skipped = first - int(np.searchsorted(self.values, low))
         told = float(means.mean()), window, side, _unknown_share(means), float(share)
-        return *told, low, high, skipped, last - first
+        return *told, low, high, skipped, last - first, first
 
     def _window(self, centre: float, units: int) -> tuple[int, int]:
         """The shortest run around a place with so many units: first record, and the one after the last."""

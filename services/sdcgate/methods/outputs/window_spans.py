@@ -1,14 +1,16 @@
-"""What means over several windows of records tell together, by adding and subtracting them.
+"""What means and sums over several windows of records tell together, by adding and subtracting them.
 
 A window's mean is a sum over its records. A combination of several is a sum over those records whose parts
 do not cancel. Where these are of few units it tells of them, though each window has units enough.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 from math import comb
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 
@@ -18,24 +20,76 @@ NOTHING = 1e-9
 """Parts that are smaller than this cancel."""
 
 
-def tells_of_few(windows: Sequence[IntArray], units: IntArray, minimum: int) -> bool:
+def tells_of_few(
+    windows: Sequence[IntArray], units: IntArray, minimum: int, sums: Sequence[bool] | None = None
+) -> bool:
     """Whether some combination of windows' means is a sum over one to `minimum` - 1 units.
 
-    All combinations are looked at. Those with the fewest records are, up to a factor, determined by the
-    records that cancel in them: with windows of rank r these contain r - 1 independent records, so every set
-    of r - 1 runs of records that lie in the same windows is tried (the circuits of a matroid: Oxley, Matroid
-    Theory, 2011, section 1.1). True where that would be too many.
+    All combinations are looked at. One of few units cancels wherever many are in the same windows: only such
+    combinations are left, and they fall into those that have no records in common (the components of a
+    matroid: Oxley, Matroid Theory, 2011, section 4.1). Among these the ones with the fewest records are, up
+    to a factor, determined by the records that cancel in them: with rank r they contain r - 1 independent
+    records, so every set of r - 1 runs of records that lie in the same windows is tried (the circuits:
+    section 1.1). True where that would be too many.
 
     Args:
         windows: the records of each window, by their places in `units`.
         units: the unit of each record; in a window's mean each unit counts once.
         minimum: how many units there must be.
+        sums: which windows are sums over their records in place of means; none unless given.
     """
-    parts, members = _runs(windows, units)
-    parts = _independent(parts)
+    parts, members = _runs(windows, units, [False] * len(windows) if sums is None else sums)
+    few = members.sum(axis=1) < minimum
+    left = _reduced(parts[few] @ _cancelling(parts[~few]))
+    return any(
+        _told_of_few(left[np.ix_(rows, columns)], members[few][rows], minimum)
+        for rows, columns in _components(left)
+    )
+
+
+def _cancelling(parts: FloatArray) -> FloatArray:
+    """A basis of the combinations in which some runs cancel, shape (windows, combinations)."""
+    if not len(parts):
+        return np.eye(parts.shape[1])
+    _, sizes, directions = np.linalg.svd(parts)
+    basis: FloatArray = directions[int((sizes > NOTHING).sum()) :].T
+    return basis
+
+
+def _reduced(parts: FloatArray) -> FloatArray:
+    """Combinations of the same columns, of which each has a row that no other has; shape (runs, rank)."""
+    left, kept = parts.T.copy(), 0
+    while kept < len(left):
+        rest = np.abs(left[kept:])
+        if not rest.size or rest.max() <= NOTHING:
+            break
+        row, column = divmod(int(rest.argmax()), rest.shape[1])
+        left[[kept, kept + row]] = left[[kept + row, kept]]
+        left[kept] /= left[kept, column]
+        factors = left[:, column].copy()
+        factors[kept] = 0.0
+        left -= np.outer(factors, left[kept])
+        left[np.abs(left) <= NOTHING] = 0.0
+        kept += 1
+    return left[:kept].T
+
+
+def _components(parts: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows and columns that have to do with each other, in the form of `_reduced`."""
     runs, rank = parts.shape
-    if not rank:
-        return False
+    rows, columns = np.nonzero(parts)
+    size = (runs + rank, runs + rank)
+    graph = coo_array((np.ones(len(rows)), (rows, columns + runs)), shape=size)
+    number, labels = connected_components(graph, directed=False)
+    for label in range(number):
+        own = np.flatnonzero(labels[runs:] == label)
+        if len(own):
+            yield np.flatnonzero(labels[:runs] == label), own
+
+
+def _told_of_few(parts: FloatArray, members: IntArray, minimum: int) -> bool:
+    """Whether a combination of columns, none of which follows from others, is of one to few units."""
+    runs, rank = parts.shape
     if comb(runs, rank - 1) > MOST_SUBSETS:
         return True
     if rank == 1:
@@ -51,27 +105,37 @@ def tells_of_few(windows: Sequence[IntArray], units: IntArray, minimum: int) -> 
     return bool(((counts > 0) & (counts < minimum)).any())
 
 
-def _runs(windows: Sequence[IntArray], units: IntArray) -> tuple[FloatArray, IntArray]:
+def _runs(windows: Sequence[IntArray], units: IntArray, sums: Sequence[bool]) -> tuple[FloatArray, IntArray]:
     """Records in the same windows with the same weight: weights (runs, windows) and units (runs, units)."""
     records, places = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *windows]), return_inverse=True)
     weights = np.zeros((len(records), len(windows)))
     start = 0
-    for number, window in enumerate(windows):
-        _, own, counts = np.unique(units[window], return_inverse=True, return_counts=True)
-        weights[places[start : start + len(window)], number] = 1 / (counts[own] * len(counts))
+    for number, (window, is_sum) in enumerate(zip(windows, sums, strict=True)):
+        # Up to a factor, which tells nothing.
+        weights[places[start : start + len(window)], number] = 1.0 if is_sum else _of_mean(units[window])
         start += len(window)
-    _, first, of_records = np.unique(weights.round(12), axis=0, return_index=True, return_inverse=True)
-    runs = weights[first]
+    first, of_records = _alike(weights.round(12))
     _, who = np.unique(units[records], return_inverse=True)
-    members = np.zeros((len(runs), int(who.max(initial=-1)) + 1), dtype=np.int64)
-    members[of_records.reshape(-1), who] = 1
-    return runs, members
+    members = np.zeros((len(first), int(who.max(initial=-1)) + 1), dtype=np.int64)
+    members[of_records, who] = 1
+    return weights[first], members
 
 
-def _independent(parts: FloatArray) -> FloatArray:
-    """Columns of which none follows from those before it."""
-    kept: list[int] = []
-    for column in range(parts.shape[1]):
-        if np.linalg.matrix_rank(parts[:, [*kept, column]], tol=NOTHING) > len(kept):
-            kept.append(column)
-    return parts[:, kept]
+def _of_mean(units: IntArray) -> FloatArray:
+    """What each record counts where units count once."""
+    _, own, counts = np.unique(units, return_inverse=True, return_counts=True)
+    weights: FloatArray = 1 / counts[own]
+    return weights
+
+
+def _alike(rows: FloatArray) -> tuple[IntArray, IntArray]:
+    """The first of each kind of equal rows, and the kind of each row."""
+    plain = np.isin(rows, (0.0, 1.0)).all(axis=0)
+    bits = np.packbits(rows[:, plain] > 0, axis=1)
+    long = np.ascontiguousarray(np.pad(bits, ((0, 0), (0, 1)))).view(np.dtype((np.void, bits.shape[1] + 1)))
+    _, kinds = np.unique(long.reshape(-1), return_inverse=True)
+    for column in rows[:, ~plain].T:
+        values, places = np.unique(column, return_inverse=True)
+        _, kinds = np.unique(kinds * len(values) + places, return_inverse=True)
+    _, first = np.unique(kinds, return_index=True)
+    return first, kinds

@@ -56,8 +56,26 @@ def test_units_are_counted_and_not_records() -> None:
 
 
 def test_too_many_windows_that_overlap_are_taken_to_tell() -> None:
+    rng = np.random.default_rng(1)
+    many = [np.flatnonzero(rng.random(100) < 0.5) for _ in range(30)]
+    assert tells_of_few(many, ONE_RECORD_EACH, 2)
+    assert not tells_of_few(many[:5], ONE_RECORD_EACH, 2)
+
+
+def test_but_not_where_many_are_in_the_same_windows() -> None:
+    """Each run between two ends is of two; of what does not cancel there are so many at least."""
     many = windows(*(range(start, start + 30) for start in range(0, 60, 2)))
-    assert tells_of_few(many, ONE_RECORD_EACH, 1)
+    assert not tells_of_few(many, ONE_RECORD_EACH, 2)
+    assert tells_of_few(many, ONE_RECORD_EACH, 5)
+
+
+def test_in_a_sum_each_record_of_a_unit_counts() -> None:
+    """Ten units with two records each, but for one: sums over all and over nine differ by a record."""
+    units = np.array([*range(10), *range(9)])
+    two = windows(range(19), [*range(9), *range(10, 19)])
+    assert tells_of_few(two, units, 2, sums=[True, True])
+    means = windows(range(19), range(9), range(10, 19))
+    assert tells_of_few(means, units, 2, sums=[True, True, True])
 
 
 def test_a_window_that_two_others_make_up_hides_neither() -> None:
