@@ -142,9 +142,10 @@ def records_projection(
     measures: Sequence[str],
     dialect: Dialect = Dialect.DUCKDB,
 ) -> Any:
-    """Unit, weight and some columns of the records that fulfil the conditions and have the measures."""
+    """Unit, weight, household and some columns of those who fulfil the conditions and have the measures."""
     table = in_order(chosen_records(dataset, conditions, measures), dialect)
-    names = ["unit", "unit_key", *(["weight"] if dataset.weighted else []), *columns]
+    own = (("weight", dataset.weighted), ("household", dataset.household))
+    names = ["unit", "unit_key", *(name for name, there in own if there), *columns]
     values = {measure: table[dataset.measure_column(measure)] for measure in measures}
     return table.select(*names, **{f"measure_{place}": value for place, value in enumerate(values.values())})
 

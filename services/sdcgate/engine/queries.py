@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sdcgate.methods.cells import Axis, Facts, FloatArray, IntArray, KeyArray
+from sdcgate.methods.outputs.households import Households
 from sdcgate.methods.rules import ABSOLUTE_VALUES, Contributions
 
 MEASURE_PREFIX = "measure:"
@@ -65,6 +66,8 @@ class Records:
     """Secret key of each unit, shape (units,)."""
     weights: FloatArray | None = field(repr=False)
     """Weight of each record; None where the dataset has none."""
+    households: Households | None = field(default=None, repr=False)
+    """None where the dataset has none."""
 
 
 @dataclass(frozen=True, slots=True)

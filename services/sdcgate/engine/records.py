@@ -6,8 +6,10 @@ from sdcgate.engine.aggregation import records_projection, view_name
 from sdcgate.engine.database import Database
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Records, RecordsQuery
+from sdcgate.engine.record_columns import HOUSEHOLD_SHARES
 from sdcgate.engine.table_plan import plan_conditions
 from sdcgate.methods.cells import IntArray
+from sdcgate.methods.outputs.households import Households, households_by_id, households_by_size
 
 
 def read_records(database: Database, dataset: Dataset, query: RecordsQuery) -> Records:
@@ -29,6 +31,7 @@ def read_records(database: Database, dataset: Dataset, query: RecordsQuery) -> R
         for place, measure in enumerate(query.measures)
     }
     unit = _numbered(rows["unit"].to_numpy())
+    household = rows["household"].to_numpy() if dataset.household else None
     keys = np.zeros(int(unit.max(initial=-1)) + 1, dtype=np.uint64)
     keys[unit] = rows["unit_key"].to_numpy().view(np.uint64)
     return Records(
@@ -37,7 +40,17 @@ def read_records(database: Database, dataset: Dataset, query: RecordsQuery) -> R
         unit=unit,
         unit_keys=keys,
         weights=rows["weight"].to_numpy() / 10.0**dataset.weight_decimals if dataset.weighted else None,
+        households=_households(dataset, unit, household),
     )
+
+
+def _households(dataset: Dataset, unit: IntArray, household: IntArray | None) -> Households | None:
+    """As the column of the snapshot has them: ids, or each unit's share of a household."""
+    if household is None:
+        return None
+    if dataset.household == "id":
+        return households_by_id(household)
+    return households_by_size(unit, household / float(HOUSEHOLD_SHARES))
 
 
 def _numbered(units: IntArray) -> IntArray:

@@ -65,11 +65,13 @@ def compute_task(task: Task) -> Done:
     return Done(found, None, powers)
 
 
-def bin_groups(people: Population, grids: Mapping[int, Grid], minimum: int) -> dict[int, Hexagons]:
+def bin_groups(
+    people: Population, grids: Mapping[int, Grid], minimum: int, households: float
+) -> dict[int, Hexagons]:
     """Hexagons of each group that has a grid."""
     heights = _heights(people)
     return {
-        group: Hexagons(grid, hexagonal_bins(people.sample, heights, group, grid, minimum))
+        group: Hexagons(grid, hexagonal_bins(people.sample, heights, group, grid, minimum, households))
         for group, grid in grids.items()
     }
 

@@ -28,7 +28,7 @@ def add_percentile_errors(
     if computed is None or released is None or released.share_errors is None:
         return
     leaving = rounded(released, digits)
-    errors, rule = percentile_errors(leaving), hand.plan.policy.statistic_rules
+    errors, rule = percentile_errors(leaving), hand.plan.rules
     with np.errstate(divide="ignore", invalid="ignore"):
         variation = errors / np.abs(leaving.values)
     shown = np.isfinite(leaving.values) & ~withheld[:, None]

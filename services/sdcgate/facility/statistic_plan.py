@@ -7,7 +7,7 @@ with all that has left as if it left itself; where it withholds a group, the sta
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -33,6 +33,7 @@ from sdcgate.facility.statistic_kinds import (
 from sdcgate.facility.statistic_png import NO_PNG, can_render
 from sdcgate.methods.cells import MISSING
 from sdcgate.methods.outputs.statistic_facts import Statistic
+from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate.wire.problems import FieldProblem
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -83,6 +84,14 @@ class StatisticPlan:
             codes = asked.codes if asked else self.dataset.level(variable, level).codes
             found[variable] = Condition(variable, at, tuple(code for code in codes if code != MISSING))
         return tuple(sorted(found.values(), key=lambda condition: condition.variable))
+
+    @cached_property
+    def rules(self) -> StatisticRules:
+        """The rules that mean something for the dataset: without households there is no minimum of them."""
+        rules = self.policy.statistic_rules
+        if self.dataset.household:
+            return rules
+        return replace(rules, table=replace(rules.table, minimum_households=None))
 
     def table(self, valid: Sequence[str] = ()) -> Plan:
         """The table that it says something of; `valid` are the measures that some record lacks."""

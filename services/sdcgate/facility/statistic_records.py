@@ -44,6 +44,7 @@ def read_population(engine: Engine, plan: StatisticPlan, axes: tuple[Axis, ...])
         int(np.prod([len(axis.codes) - 1 for axis in groups], dtype=np.int64)),
         found.weights if plan.weighted else None,
         _design(engine, plan, found),
+        found.households if plan.rules.table.minimum_households is not None else None,
     )
     categories = _codes(dataset, plan.mode_of)
     columns = Columns(

@@ -1,7 +1,7 @@
 """Correlations, components, t tests, chi-squared tests and analyses of variance by sums of the engine.
 
 They say what `compute_statistic` and `told_powers` say of the same records. Where holdings are
-respondents, or of very many groups or measures, the records are read.
+respondents, households have a minimum, or of very many groups or measures, the records are read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +52,9 @@ MOST_COMBINATIONS = 10_000
 def sums_suffice(engine: Engine, plan: StatisticPlan) -> bool:
     """Whether a statistic can be computed by sums, and these cost less than the records."""
     if plan.statistic not in OF_MEASURES | OF_CELLS or plan.dataset.holdings:
+        return False
+    if plan.rules.table.minimum_households is not None:
+        # The sums are of units: whose households are in a cell that is implied they do not tell.
         return False
     levels = (*plan.groups, *plan.counted)
     combinations = prod(len(_codes(plan.dataset, level)) for level in levels)

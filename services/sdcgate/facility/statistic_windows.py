@@ -14,7 +14,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.statistic_plan import StatisticPlan
-from sdcgate.facility.window_audit import WindowAudit
+from sdcgate.facility.window_audit import WindowAudit, WindowMinimum
 from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, shape_of
 from sdcgate.methods.outputs.percentiles import Percentiles
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
@@ -151,7 +151,7 @@ def audited_windows(
     released: Sequence[ReleasedTable],
     told: Sequence[ToldWindows],
     known: Knowledge,
-    minimum: int,
+    minimum: WindowMinimum,
     pulse: Callable[[], None],
 ) -> tuple[tuple[Finding, ...], tuple[ReleasedWindow, ...]]:
     """Findings for what must not leave, and the windows that become known.
@@ -163,7 +163,7 @@ def audited_windows(
         released: what its table releases, counts among it.
         told: the windows that it would tell.
         known: what has left.
-        minimum: units that any combination of windows must tell of, at least.
+        minimum: units and households that any combination of windows must tell of, at least.
         pulse: raises once the caller has gone.
     """
     # The last table of counts is that of the records that have the measures.

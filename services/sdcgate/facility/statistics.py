@@ -41,6 +41,7 @@ from sdcgate.facility.statistic_suggestions import suggested
 from sdcgate.facility.statistic_sums import computed_by_sums, sums_suffice
 from sdcgate.facility.statistic_windows import audited_windows, told_windows
 from sdcgate.facility.watching import Stage, watcher
+from sdcgate.facility.window_audit import WindowMinimum
 from sdcgate.methods.cells import BoolArray, State, shape_of
 from sdcgate.methods.outputs.percentiles import Percentiles
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment, assess_statistic
@@ -161,7 +162,7 @@ class StatisticWay:
             alike = alike_groups(self._engine, plan)
         if people is None:
             return StatisticInHand(plan, table, cells, None, None)
-        rules, largest = plan.policy.statistic_rules, plan.policy.statistics.largest
+        rules, largest = plan.rules, plan.policy.statistics.largest
         task = Task(plan.statistic, people, rules, largest, plan.errors, plan.measures, highest_power(plan))
         done = self._room.run(compute_task, task, seconds=left())
         return StatisticInHand(plan, table, cells, people, done.computed, done.second, done.powers, alike)
@@ -204,8 +205,9 @@ class StatisticWay:
         left: Callable[[], float],
     ) -> StatisticOutcome:
         """Without the figures whose windows would tell of few units, beside all that have left."""
-        rules = hand.plan.policy.statistic_rules
-        if outcome.withheld is None or rules.percentiles is None:
+        rules = hand.plan.rules
+        rule, homes = rules.percentiles, rules.table.minimum_households
+        if outcome.withheld is None or rule is None:
             return outcome
         told = told_windows(hand.plan, computed, hand.second, outcome.assessment, ~outcome.withheld)
         with watcher().stage(Stage.PROOF):
@@ -216,7 +218,7 @@ class StatisticWay:
                 outcome.table.released,
                 told,
                 known,
-                rules.percentiles.window,
+                WindowMinimum(rule.window, homes.households if homes is not None else 0.0),
                 still_time(left),
             )
         if kept_back:
@@ -269,7 +271,7 @@ class StatisticWay:
 
     def _assessed(self, plan: StatisticPlan, computed: Computed, timeout: float) -> StatisticAssessment:
         """By the risk service and our own rules: its silence releases nothing."""
-        rules = plan.policy.statistic_rules
+        rules = plan.rules
         asked = (computed.statistic, computed.facts, rules, computed.errors)
         with watcher().stage(Stage.ASSESS):
             said, own = self._risk.assess_statistic(*asked, timeout), assess_statistic(*asked)
@@ -303,7 +305,8 @@ class StatisticWay:
         self, hand: StatisticInHand, outcome: StatisticOutcome, left: Callable[[], float]
     ) -> Mapping[int, Hexagons]:
         """The hexagons of the groups that show any, on grids of percentiles that may leave."""
-        plan, rule = hand.plan, hand.plan.policy.rules.minimum_units
+        plan, rules = hand.plan, hand.plan.rules.table
+        rule, homes = rules.minimum_units, rules.minimum_households
         if plan.statistic is not Statistic.HEXAGONAL_BINS or outcome.withheld is None:
             return {}
         released = hand.computed.released(outcome.assessment) if hand.computed is not None else None
@@ -313,7 +316,8 @@ class StatisticWay:
         grids = grids_of(released, hand.second, shown, plan.policy.statistics.significant_digits)
         if not grids:
             return {}
-        return self._room.run(bin_groups, hand.people, grids, rule.units, seconds=left())
+        fewest_homes = homes.households if homes is not None else 0.0
+        return self._room.run(bin_groups, hand.people, grids, rule.units, fewest_homes, seconds=left())
 
 
 def _with_ratios(hand: StatisticInHand, outcome: StatisticOutcome) -> StatisticOutcome:
@@ -359,7 +363,7 @@ def _of_shown_groups(found: StatisticAssessment, hidden: BoolArray) -> tuple[Fin
 
 def _have_to_vary(plan: StatisticPlan) -> bool:
     """Whether a statistic means nothing, or the policy withholds it, where all have the same value."""
-    rules = plan.policy.statistic_rules
+    rules = plan.rules
     if plan.statistic in ALIKE_OR_NOT:
         return False
     equal = rules.table.equal_values is not None

@@ -29,6 +29,15 @@ MOST_TOGETHER = 200
 """Windows that overlap each other, one by one, beyond which a further one is kept back."""
 
 
+@dataclass(frozen=True, slots=True)
+class WindowMinimum:
+    """Whom any combination of windows must tell of, at least."""
+
+    units: int
+    households: float = 0.0
+    """0 where none are asked."""
+
+
 @dataclass(slots=True, eq=False)
 class WindowAudit:
     """The windows of one measure that have left, in the order of its values."""
@@ -36,8 +45,7 @@ class WindowAudit:
     engine: Engine
     dataset: Dataset
     measure: str
-    minimum: int
-    """Units that any combination of windows must tell of, at least."""
+    minimum: WindowMinimum
     pulse: Callable[[], None]
     left: list[ReleasedWindow] = field(repr=False)
     """Those that have left, and those that were accepted."""
@@ -94,7 +102,9 @@ class WindowAudit:
         if len(together) < 2 or self._records is None:
             return False
         members, sums = [self._members(one) for one in together], [one.is_sum for one in together]
-        return tells_of_few(members, self._records.unit, self.minimum, sums)
+        records, fewest = self._records, self.minimum
+        homes = records.households if fewest.households else None
+        return tells_of_few(members, records.unit, fewest.units, homes, fewest.households, sums)
 
     def _blurred(self, windows: Sequence[ReleasedWindow]) -> bool:
         """Whether windows overlap of which one is not exact: whom that leaves out is not known."""

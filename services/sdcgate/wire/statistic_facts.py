@@ -1,10 +1,12 @@
 """Facts of statistics, rules on them and what these find, between messages and dataclasses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
+from sdcgate.methods.cells import FloatArray
 from sdcgate.methods.outputs import statistic_rules as r
 from sdcgate.methods.outputs.statistic_assessment import StatisticAssessment
 from sdcgate.methods.outputs.statistic_facts import (
@@ -105,15 +107,26 @@ def _facts_to_message(facts: StatisticFacts) -> pb.StatisticFacts:
         message.bounds.add(name=bound.name, closeness=closeness.tolist())
     for one in facts.percentiles:
         message.percentiles.add(
-            point=one.point, window_units=one.window_units.tolist(), side_units=one.side_units.tolist()
+            point=one.point,
+            window_units=one.window_units.tolist(),
+            side_units=one.side_units.tolist(),
+            window_households=_listed(one.window_households),
+            side_households=_listed(one.side_households),
         )
     for extreme in facts.extremes:
-        message.extremes.add(name=extreme.name, sharing_units=extreme.sharing_units.tolist())
+        message.extremes.add(
+            name=extreme.name,
+            sharing_units=extreme.sharing_units.tolist(),
+            sharing_households=_listed(extreme.sharing_households),
+        )
     if facts.modal_shares is not None:
         message.modal_shares.extend(np.nan_to_num(facts.modal_shares, nan=1.0).tolist())
     for table in facts.implied:
         message.implied.add(
-            name=table.name, cells=table.units.shape[1], units=table.units.reshape(-1).tolist()
+            name=table.name,
+            cells=table.units.shape[1],
+            units=table.units.reshape(-1).tolist(),
+            households=_listed(table.households),
         )
     for left in facts.residual_shares:
         message.residual_shares.add(name=left.name, shares=np.nan_to_num(left.shares, nan=1.0).tolist())
@@ -133,6 +146,11 @@ def _facts_from_message(message: pb.StatisticFacts) -> StatisticFacts:
         for place, implied in enumerate(message.implied)
         if len(implied.units) != groups * implied.cells
     ]
+    problems.found += [
+        FieldProblem(f"facts.implied[{place}].households", "must be as many as the units")
+        for place, implied in enumerate(message.implied)
+        if implied.households and len(implied.households) != len(implied.units)
+    ]
     problems.check()
     if table is None:
         raise RuntimeError("no facts of groups, and no problem")
@@ -140,16 +158,39 @@ def _facts_from_message(message: pb.StatisticFacts) -> StatisticFacts:
         table=with_stand_ins(table),
         bounds=tuple(ClosestBound(bound.name, floats(bound.closeness)) for bound in message.bounds),
         percentiles=tuple(
-            PercentileFacts(one.point, integers(one.window_units), integers(one.side_units))
+            PercentileFacts(
+                one.point,
+                integers(one.window_units),
+                integers(one.side_units),
+                _given(one.window_households),
+                _given(one.side_households),
+            )
             for one in message.percentiles
         ),
-        extremes=tuple(ExtremeFacts(one.name, integers(one.sharing_units)) for one in message.extremes),
+        extremes=tuple(
+            ExtremeFacts(one.name, integers(one.sharing_units), _given(one.sharing_households))
+            for one in message.extremes
+        ),
         modal_shares=floats(message.modal_shares) if message.modal_shares else None,
         implied=tuple(
-            ImpliedCells(one.name, integers(one.units).reshape(groups, one.cells)) for one in message.implied
+            ImpliedCells(
+                one.name,
+                integers(one.units).reshape(groups, one.cells),
+                floats(one.households).reshape(groups, one.cells) if one.households else None,
+            )
+            for one in message.implied
         ),
         residual_shares=tuple(ResidualShare(one.name, floats(one.shares)) for one in message.residual_shares),
     )
+
+
+def _listed(values: FloatArray | None) -> list[float]:
+    found: list[float] = [] if values is None else values.reshape(-1).tolist()
+    return found
+
+
+def _given(values: Sequence[float]) -> FloatArray | None:
+    return floats(values) if values else None
 
 
 def _rules_to_message(rules: r.StatisticRules) -> pb.StatisticRules:

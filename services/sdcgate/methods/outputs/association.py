@@ -43,7 +43,8 @@ class TwoByTwo:
     @property
     def implied(self) -> ImpliedCells:
         """The cells as the checks take them."""
-        return ImpliedCells("two by two", self.units.reshape(len(self.units), 4))
+        homes = households_of_cells(self.sample, self.cell, 4)
+        return ImpliedCells("two by two", self.units.reshape(len(self.units), 4), homes)
 
     def odds_ratios(self) -> RatioEstimates:
         """Odds of the outcome among the exposed, over those among the others.
@@ -107,7 +108,8 @@ def modes(sample: Sample, categories: IntArray, number: int) -> Modes:
         shares = counts[rows, modal] / counts.sum(axis=1)
         of_units = np.where(occupied, units[rows, modal] / sample.units_of_groups, 0.0)
     cells = np.stack([units[rows, modal], others], axis=1)
-    return Modes(np.where(occupied, modal, -1), shares, of_units, ImpliedCells("mode", cells))
+    homes = households_of_cells(sample, (categories != modal[sample.groups]).astype(np.int64), 2)
+    return Modes(np.where(occupied, modal, -1), shares, of_units, ImpliedCells("mode", cells, homes))
 
 
 def shares_of_most_frequent_values(sample: Sample) -> FloatArray:
@@ -131,7 +133,8 @@ def shares_of_most_frequent_values(sample: Sample) -> FloatArray:
 def implied_by_share(sample: Sample, has: BoolArray) -> ImpliedCells:
     """The table of a proportion: units with a record that has it, and with one that has it not."""
     cells = [sample.distinct_units(has), sample.distinct_units(~has)]
-    return ImpliedCells("proportion", np.stack(cells, axis=1))
+    homes = households_of_cells(sample, (~has).astype(np.int64), 2)
+    return ImpliedCells("proportion", np.stack(cells, axis=1), homes)
 
 
 def tables_of_groups(sample: Sample, cell: IntArray, number: int) -> tuple[FloatArray, IntArray]:
@@ -142,3 +145,9 @@ def tables_of_groups(sample: Sample, cell: IntArray, number: int) -> tuple[Float
     span = int(sample.units.max()) + 1
     units = np.bincount(np.unique(flat * span + sample.units) // span, minlength=size)
     return added(flat, sample.counted, size).reshape(shape), units.reshape(shape)
+
+
+def households_of_cells(sample: Sample, cell: IntArray, number: int) -> FloatArray | None:
+    """Households of each group's cells, shape (groups, number); None where they are not known."""
+    found = sample.households_at(sample.groups * number + cell, sample.number_of_groups * number)
+    return None if found is None else found.reshape(sample.number_of_groups, number)

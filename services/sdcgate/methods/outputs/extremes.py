@@ -26,13 +26,14 @@ class Extremes:
 
 
 def extremes(sample: Sample) -> Extremes:
-    """Least and greatest value of each group, and the distinct units that have exactly these."""
+    """Least and greatest value of each group, and the units and households that have exactly these."""
     occupied = sample.records_of_groups > 0
     found, facts = [], []
     for name, least in (("minimum", True), ("maximum", False)):
         values = extremes_of_groups(sample, sample.values, least)
-        sharing = sample.distinct_units(sample.values == values[sample.groups])
-        facts.append(ExtremeFacts(name, sharing))
+        have = sample.values == values[sample.groups]
+        homes = sample.households_at(sample.groups, sample.number_of_groups, have)
+        facts.append(ExtremeFacts(name, sample.distinct_units(have), homes))
         found.append(np.where(occupied, values, np.nan))
     return Extremes(found[0], found[1], (facts[0], facts[1]))
 

@@ -54,7 +54,7 @@ def group_correlations(
         facts_of_groups(sample, names, values, ranks),
         bounds=tuple(bounds),
         implied=tuple(
-            ImpliedCells(name_of_values(told), _units_of_values(sample, [few[name] for name in told]))
+            _cells_of_values(name_of_values(told), sample, [few[name] for name in told])
             for told in alone_and_in_pairs([*few])
         ),
     )
@@ -78,12 +78,14 @@ def name_of_values(names: Sequence[str]) -> str:
     return f"values of {' and '.join(names)}"
 
 
-def _units_of_values(sample: Sample, measures: Sequence[tuple[IntArray, int]]) -> IntArray:
-    """Units of each combination of few values, shape (groups, combinations): they are variables as well."""
+def _cells_of_values(name: str, sample: Sample, measures: Sequence[tuple[IntArray, int]]) -> ImpliedCells:
+    """The combinations of few values, as cells: such measures are variables as well."""
     cells, count = sample.groups, 1
     for places, values in measures:
         cells, count = cells * values + places, count * values
-    return units_by_group(cells, sample.number_of_groups * count, sample.units).reshape(-1, count)
+    number = sample.number_of_groups * count
+    units, homes = units_by_group(cells, number, sample.units), sample.households_at(cells, number)
+    return ImpliedCells(name, units.reshape(-1, count), None if homes is None else homes.reshape(-1, count))
 
 
 def correlations_of_sums(

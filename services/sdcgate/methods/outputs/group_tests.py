@@ -10,7 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.outputs.association import implied_by_share, tables_of_groups
+from sdcgate.methods.outputs.association import (
+    households_of_cells,
+    implied_by_share,
+    tables_of_groups,
+)
 from sdcgate.methods.outputs.cell_tests import (
     OF_CELLS,
     GroupCells,
@@ -72,7 +76,8 @@ def _of_cells(statistic: Statistic, sample: Sample, rules: StatisticRules, colum
         implied = implied_by_share(sample, has)
     else:
         cell, number = _cells(columns.factors)
-        implied = ImpliedCells("cells", tables_of_groups(sample, cell, number)[1])
+        _, units = tables_of_groups(sample, cell, number)
+        implied = ImpliedCells("cells", units, households_of_cells(sample, cell, number))
     told = statistic is not Statistic.CHI_SQUARED_TEST
     facts = replace(_facts(sample, rules, told), implied=(implied,))
     cells = cells_of_sample(sample, cell, number)

@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.households import Households
+from sdcgate.methods.outputs.implied_tables import units_by_group
 from sdcgate.methods.outputs.percentiles import Percentiles
 from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.tables.sensitivity import CLOSE
 
 ACROSS = 20
 """Hexagons across the range between the outermost released percentiles."""
@@ -34,7 +37,8 @@ class HexagonalBins:
     y: FloatArray = field(repr=False)
     units: IntArray = field(repr=False)
     withheld_units: int = field(repr=False)
-    """Units of all hexagons that are withheld: 0, or at least the minimum in at least two hexagons."""
+    """Units of all hexagons that are withheld: 0, or at least the minimum (and of households theirs) in at
+    least two hexagons."""
 
 
 def grid_of(x: Percentiles, y: Percentiles, group: int, across: int = ACROSS) -> Grid | None:
@@ -48,20 +52,24 @@ def grid_of(x: Percentiles, y: Percentiles, group: int, across: int = ACROSS) ->
     return Grid((spans[0][0], spans[1][0]), (spans[0][1], spans[1][1]))
 
 
-def hexagonal_bins(x: Sample, y: FloatArray, group: int, grid: Grid, minimum: int) -> HexagonalBins:
-    """Units by hexagon of one group; hexagons with fewer units than the minimum are withheld.
+def hexagonal_bins(
+    x: Sample, y: FloatArray, group: int, grid: Grid, minimum: int, households: float = 0.0
+) -> HexagonalBins:
+    """Units by hexagon of one group; hexagons with fewer units or households than the minima are withheld.
 
-    So are the smallest of the others until what is withheld is at least the minimum: the group's total, which
+    So are the smallest of the others until what is withheld is at least the minima: the group's total, which
     is known, tells the sum of what is withheld. A unit with records in several hexagons counts in each.
-    `y` are the second measure's values of the same records.
+    `y` are the second measure's values of the same records. Households are counted where the sample has any.
     """
-    inside = x.groups == group
+    inside = np.flatnonzero(x.groups == group)
     column, row = _hexagons(
         (x.values[inside] - grid.middle[0]) / grid.width[0], (y[inside] - grid.middle[1]) / grid.width[1]
     )
-    cells = np.unique(np.stack([column, row, x.units[inside]]), axis=1)
-    hexagons, units = np.unique(cells[:2], axis=1, return_counts=True)
-    withheld = _withheld(units, minimum)
+    hexagons, places = np.unique(np.stack([column, row]), axis=1, return_inverse=True)
+    places = places.reshape(-1)
+    units = units_by_group(places, hexagons.shape[1], x.units[inside])
+    homes = None if x.households is None or not households else x.households.part(inside)
+    withheld = _withheld(units, minimum, places, homes, households * (1 - CLOSE))
     shown = hexagons[:, ~withheld]
     odd = shown[1] % 2
     return HexagonalBins(
@@ -84,10 +92,19 @@ def _hexagons(x: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
     return column.astype(np.int64), row.astype(np.int64)
 
 
-def _withheld(units: IntArray, minimum: int) -> BoolArray:
+def _withheld(
+    units: IntArray, minimum: int, places: IntArray, homes: Households | None, fewest_homes: float
+) -> BoolArray:
+    """Hexagons that are withheld, shape (bins,); `places` are those of the records."""
     withheld: BoolArray = units < minimum
+    if homes is not None:
+        withheld |= homes.at_places(places, len(units)) < fewest_homes
     for smallest in np.argsort(units, kind="stable"):
-        if not withheld.any() or units[withheld].sum() >= minimum:
+        if not withheld.any():
+            break
+        together = np.flatnonzero(withheld[places])
+        of_homes = np.inf if homes is None else homes.part(together).within(0, len(together))
+        if units[withheld].sum() >= minimum and of_homes >= fewest_homes:
             break
         withheld[smallest] = True
     return withheld

@@ -139,14 +139,21 @@ def concentration_ratios(sample: Sample, n: int) -> ConcentrationRatios:
         FactsError: a value is below 0.
     """
     _not_negative(sample)
-    groups, _, _ = sample.unit_groups
-    largest = largest_of_groups(groups, sample.unit_sums(sample.values), sample.number_of_groups, n)
+    groups, _, of_records = sample.unit_groups
+    held = sample.unit_sums(sample.values)
+    largest = largest_of_groups(groups, held, sample.number_of_groups, n)
     totals = sample.sums(sample.values)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(totals > 0, largest.sum(axis=1) / totals, np.nan)
     units = sample.units_of_groups
     cells = np.stack([np.minimum(units, n), np.maximum(units - n, 0)], axis=1)
-    return ConcentrationRatios(ratios, ImpliedCells(f"CR{n}", cells), largest)
+    order = np.lexsort((-held, groups))
+    rank = np.empty(len(groups), dtype=np.int64)
+    rank[order] = np.arange(len(groups)) - np.searchsorted(groups, groups[order])
+    others = (rank >= n)[of_records].astype(np.int64)
+    homes = sample.households_at(2 * sample.groups + others, cells.size)
+    implied = ImpliedCells(f"CR{n}", cells, None if homes is None else homes.reshape(cells.shape))
+    return ConcentrationRatios(ratios, implied, largest)
 
 
 def _not_negative(sample: Sample) -> None:

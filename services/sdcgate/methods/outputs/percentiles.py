@@ -5,7 +5,8 @@ units around it, each unit counting once; there are enough units below the windo
 and any other window of the same group. So everything that is told of a group's order, by whatever sequence
 of requests, are sums over the same few runs of its ordered units, each run long enough. Which percentiles
 there are depends on the group and the policy alone: if anybody could ask the 50th and the 51st, the
-difference of their windows would be that of two single values.
+difference of their windows would be that of two single values. Where a minimum of households is asked, each
+run has as many of these, too: ten people of two families are two incomes of families.
 
 Two populations have windows that may differ by few units, whatever the populations differ by: what is known
 of other windows is judged together with them (`window_spans`).
@@ -20,6 +21,7 @@ from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_facts import ClosestBound, PercentileFacts
 from sdcgate.methods.outputs.statistic_rules import PercentileUnits
+from sdcgate.methods.tables.sensitivity import CLOSE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +47,10 @@ class Percentiles:
     window_records: IntArray = field(repr=False)
     before: IntArray = field(repr=False)
     """Records of the group that stand before the window, of whatever value."""
+    window_households: FloatArray | None = field(default=None, repr=False)
+    """Households in the window, as `window_units`; None where they are not known."""
+    side_households: FloatArray | None = field(default=None, repr=False)
+    """The fewest households below it, above it, or between it and another window."""
     share_errors: FloatArray | None = field(default=None, repr=False)
     """Standard errors of the shares of the population up to the values; None where none are wanted."""
 
@@ -56,7 +62,13 @@ class Percentiles:
     def facts(self, points: tuple[float, ...] = ()) -> tuple[PercentileFacts, ...]:
         """What the checks need of some points; of all that the policy has where none is named."""
         return tuple(
-            PercentileFacts(point, self.window_units[:, place], self.side_units[:, place])
+            PercentileFacts(
+                point,
+                self.window_units[:, place],
+                self.side_units[:, place],
+                None if self.window_households is None else self.window_households[:, place],
+                None if self.side_households is None else self.side_households[:, place],
+            )
             for place, point in enumerate(self.points)
             if not points or point in points
         )
@@ -70,19 +82,20 @@ class Percentiles:
         )
 
 
-def percentiles(sample: Sample, rule: PercentileUnits) -> Percentiles:
+def percentiles(sample: Sample, rule: PercentileUnits, households: float = 0.0) -> Percentiles:
     """The percentiles that a policy lets leave, weighted where the sample is.
 
     The window of p is centred where half of a record's own weight added to all below it is the share p of the
     weights (Hyndman and Fan's definition 5, Sample quantiles in statistical packages, 1996, The American
-    Statistician 50), and grows until it has `rule.window` distinct units. Points are tried in the policy's
-    order, and one whose window or runs would be too short is left out.
+    Statistician 50), and grows until it has `rule.window` distinct units, and `households` where the sample
+    has any. Points are tried in the policy's order, and one whose window or runs would be too short is left
+    out.
     """
     order = np.lexsort((sample.values, sample.groups))
     ends = np.searchsorted(sample.groups[order], np.arange(sample.number_of_groups), side="right")
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
     found = [
-        _Group(sample, order[start:end]).percentiles(rule)
+        _Group(sample, order[start:end], rule, households).percentiles()
         if units and units >= rule.window + 2 * rule.side
         else _nothing(rule, units)
         for start, end, units in zip(
@@ -91,6 +104,7 @@ def percentiles(sample: Sample, rule: PercentileUnits) -> Percentiles:
     ]
     ascending = np.argsort(rule.points)
     columns = np.array(found, dtype=np.float64)[:, ascending, :]
+    homes = sample.households is not None
     return Percentiles(
         tuple(sorted(rule.points)),
         values=columns[:, :, 0],
@@ -103,24 +117,30 @@ def percentiles(sample: Sample, rule: PercentileUnits) -> Percentiles:
         skipped=columns[:, :, 7].astype(np.int64),
         window_records=columns[:, :, 8].astype(np.int64),
         before=columns[:, :, 9].astype(np.int64),
+        window_households=columns[:, :, 10] if homes else None,
+        side_households=columns[:, :, 11] if homes else None,
     )
 
 
-Row = tuple[float, float, float, float, float, float, float, float, float, float]
+Row = tuple[float, float, float, float, float, float, float, float, float, float, float, float]
 """Of one point: value, window units, side units, closeness, share of the total below; of its window the least
-and greatest value, records of the least before it, records, and records before it of whatever value."""
+and greatest value, records of the least before it, records, records before it of whatever value, households;
+and households beside it."""
 NO_WINDOW = (np.nan, np.nan, 0.0, 0.0, 0.0)
 
 
 def _nothing(rule: PercentileUnits, units: int) -> list[Row]:
     """Of a group that has no room for any window and its sides."""
-    return [(np.nan, units, 0, 0, np.nan, *NO_WINDOW)] * len(rule.points)
+    return [(np.nan, units, 0, 0, np.nan, *NO_WINDOW, 0.0, 0.0)] * len(rule.points)
 
 
 class _Group:
     """The ordered records of one group, and the windows that it has so far."""
 
-    def __init__(self, sample: Sample, order: IntArray) -> None:
+    def __init__(self, sample: Sample, order: IntArray, rule: PercentileUnits, households: float) -> None:
+        self.rule = rule
+        self.homes = None if sample.households is None else sample.households.part(order)
+        self.fewest_homes = 0.0 if self.homes is None else households * (1 - CLOSE)
         self.values = sample.values[order]
         self.units = sample.units[order]
         weights = sample.counted[order]
@@ -130,52 +150,65 @@ class _Group:
         self.one_record_each = len(np.unique(self.units)) == len(self.units)
         self.windows: list[tuple[int, int]] = []
 
-    def percentiles(self, rule: PercentileUnits) -> list[Row]:
-        centres = np.interp(rule.points, self.middles, np.arange(len(self.values)))
-        return [self._point(centre, rule) for centre in centres.tolist()]
+    def percentiles(self) -> list[Row]:
+        centres = np.interp(self.rule.points, self.middles, np.arange(len(self.values)))
+        return [self._point(centre) for centre in centres.tolist()]
 
-    def _point(self, centre: float, rule: PercentileUnits) -> Row:
-        first, last = self._window(centre, rule.window)
+    def _point(self, centre: float) -> Row:
+        rule = self.rule
+        first, last = self._window(centre)
         below = max((end for _, end in self.windows if end <= first), default=0)
         above = min((start for start, _ in self.windows if start >= last), default=len(self.values))
         if any(start < last and first < end for start, end in self.windows):
-            return np.nan, 0, 0, 0, np.nan, *NO_WINDOW
-        window, side = self._distinct(first, last), self._side(below, first, last, above)
-        if window < rule.window or side < rule.side:
-            return np.nan, window, side, 0, np.nan, *NO_WINDOW
+            return np.nan, 0, 0, 0, np.nan, *NO_WINDOW, 0.0, 0.0
+        beside = self._beside(below, first, last, above)
+        window, side = self._distinct(first, last), min(self._distinct(*run) for run in beside)
+        homes = self._households(first, last), min(self._households(*run) for run in beside)
+        # Where the policy asks for no units beside a window it asks for no households there.
+        too_few = homes[0] < self.fewest_homes or (rule.side > 0 and homes[1] < self.fewest_homes)
+        if window < rule.window or side < rule.side or too_few:
+            return np.nan, window, side, 0, np.nan, *NO_WINDOW, *homes
         self.windows.append((first, last))
         means = self._unit_means(first, last)
         share = (self.held[first] + self.held[last]) / 2
         low, high = float(self.values[first]), float(self.values[last - 1])
         skipped = first - int(np.searchsorted(self.values, low))
         told = float(means.mean()), window, side, _unknown_share(means), float(share)
-        return *told, low, high, skipped, last - first, first
+        return *told, low, high, skipped, last - first, first, *homes
 
-    def _window(self, centre: float, units: int) -> tuple[int, int]:
-        """The shortest run around a place with so many units: first record, and the one after the last."""
+    def _window(self, centre: float) -> tuple[int, int]:
+        """The shortest run around a place with people enough: first record, and the one after the last."""
         records = len(self.values)
 
         def run(width: int) -> tuple[int, int]:
             first = min(max(floor(centre - (width - 1) / 2 + 0.5), 0), records - width)
             return first, first + width
 
-        least = most = min(units, records)
-        # A unit may have any number of records side by side: doubled first, then halved in between.
-        while most < records and self._distinct(*run(most)) < units:
+        least = most = min(self.rule.window, records)
+        # A unit, or a household, may have any number of records side by side: doubled first, then halved.
+        while most < records and not self._enough(*run(most)):
             least, most = most + 1, min(2 * most, records)
         while least < most:
             middle = (least + most) // 2
-            if self._distinct(*run(middle)) >= units:
+            if self._enough(*run(middle)):
                 most = middle
             else:
                 least = middle + 1
         return run(most)
 
-    def _side(self, below: int, first: int, last: int, above: int) -> int:
-        """The fewest units of the runs beside a window; two windows may touch, a window and an end not."""
+    def _enough(self, first: int, last: int) -> bool:
+        if self._distinct(first, last) < self.rule.window:
+            return False
+        return not self.fewest_homes or self._households(first, last) >= self.fewest_homes
+
+    def _beside(self, below: int, first: int, last: int, above: int) -> list[tuple[int, int]]:
+        """The runs beside a window, or itself; two windows may touch, a window and an end not."""
         runs = [(below, first, below == 0), (last, above, above == len(self.values))]
-        counts = [self._distinct(start, end) for start, end, is_end in runs if is_end or start < end]
-        return min(counts, default=self._distinct(first, last))
+        return [(start, end) for start, end, is_end in runs if is_end or start < end] or [(first, last)]
+
+    def _households(self, first: int, last: int) -> float:
+        """Households in a run, never more than its units; 0 where they are not known."""
+        return 0.0 if self.homes is None else min(self.homes.within(first, last), self._distinct(first, last))
 
     def _distinct(self, first: int, last: int) -> int:
         return last - first if self.one_record_each else len(np.unique(self.units[first:last]))

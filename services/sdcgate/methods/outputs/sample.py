@@ -1,11 +1,12 @@
 """The records that a statistic is computed from: one measure, in groups, with units, weights and a design."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.households import Households
 from sdcgate.methods.positions import FactProblem, FactsError
 from sdcgate.methods.tables.column_checks import Problems, where
 
@@ -48,6 +49,8 @@ class Sample:
     weights: FloatArray | None = field(default=None, repr=False)
     """Weights above 0; None: each record counts once."""
     design: Design = SIMPLE
+    households: Households | None = field(default=None, repr=False)
+    """None where nobody asks how many there are, or it is not known."""
 
     def __post_init__(self) -> None:
         if problems := list(_problems(self)):
@@ -96,19 +99,38 @@ class Sample:
         groups, _, of_records = self.unit_groups
         return np.bincount(groups[np.unique(of_records[of])], minlength=self.number_of_groups)
 
+    @cached_property
+    def households_of_groups(self) -> FloatArray | None:
+        """Households of each group, shape (groups,); None where they are not known."""
+        return self.households_at(self.groups, self.number_of_groups)
+
+    def households_at(self, places: IntArray, number: int, of: BoolArray | None = None) -> FloatArray | None:
+        """Households with a record at each of `number` places, shape (number,), or with one among some.
+
+        Never more than units, though a unit may have moved between households. None where they are not known.
+        `places` and `of` are (records,).
+        """
+        if self.households is None:
+            return None
+        records = np.arange(len(places)) if of is None else np.flatnonzero(of)
+        there = places[records]
+        span = int(self.units.max(initial=0)) + 1
+        units = np.bincount(np.unique(there * span + self.units[records]) // span, minlength=number)
+        return np.minimum(self.households.part(records).at_places(there, number), units)
+
     def with_values(self, values: FloatArray) -> "Sample":
         """The same records with other values. Raises FactsError as the class does."""
-        return Sample(values, self.groups, self.units, self.number_of_groups, self.weights, self.design)
+        return replace(self, values=values)
 
     @property
     def plain(self) -> "Sample":
         """The same records, each of which counts once, as though drawn at random."""
-        return Sample(self.values, self.groups, self.units, self.number_of_groups)
+        return replace(self, weights=None, design=SIMPLE)
 
     def divided(self, parts: IntArray, number: int) -> "Sample":
         """The same values without weights, each group in `number` parts; `parts` has those of the records."""
         places = self.groups * number + parts
-        return Sample(self.values, places, self.units, self.number_of_groups * number)
+        return replace(self.plain, groups=places, number_of_groups=self.number_of_groups * number)
 
 
 def added(places: IntArray, amounts: FloatArray, number: int) -> FloatArray:
@@ -147,6 +169,7 @@ def _misfits(sample: Sample) -> Problems:
         "weights": sample.weights,
         "design.strata": sample.design.strata,
         "design.clusters": sample.design.clusters,
+        "households": None if sample.households is None else sample.households.holders,
     }
     for path, column in columns.items():
         if column is not None and column.shape != (records,):

@@ -1,12 +1,12 @@
 """The rules of a policy on one statistic of groups: which groups are unsafe, or which percentile of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
-from sdcgate.methods.cells import BoolArray, IntArray, MeasureFacts
+from sdcgate.methods.cells import BoolArray, FloatArray, IntArray, MeasureFacts
 from sdcgate.methods.outputs.statistic_facts import (
     PRIMARY_UNITS,
     Statistic,
@@ -140,6 +140,7 @@ def assess_statistic(
     unjudged: list[Unjudged] = []
     for judged in (
         _units(facts, rules),
+        _households(facts, rules),
         _sums(statistic, facts, rules),
         _bounds(errors or statistic in BOUNDING, facts, rules),
         _percentiles(statistic, facts, rules),
@@ -171,6 +172,41 @@ def _units(facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
     yield from found(
         ReasonCode.MINIMUM_UNITS, rule.consequence, few_units(units, rule.units), bound=rule.units
     )
+
+
+def _households(facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
+    homes = facts.table.households
+    columns = [("households", None if homes is None or not homes.size else homes)]
+    yield from _few_homes(facts, rules, ReasonCode.MINIMUM_HOUSEHOLDS, "", columns)
+
+
+def _counted(rule: object | None, rules: StatisticRules) -> bool:
+    """Whether anything is asked where a statistic rests on few: units by a rule of its own, or households."""
+    return rule is not None or rules.table.minimum_households is not None
+
+
+def _few_homes(
+    facts: StatisticFacts,
+    rules: StatisticRules,
+    code: ReasonCode,
+    about: str,
+    columns: Sequence[tuple[str, FloatArray | None]],
+) -> Iterator[Judged]:
+    """Groups where something rests on fewer households than cells must have; unjudged where none are known.
+
+    `columns` are the households of each group with the name of the fact; where there are several the fewest
+    count.
+    """
+    rule = rules.table.minimum_households
+    if rule is None:
+        return
+    given = [column for _, column in columns if column is not None]
+    if len(given) < len(columns):
+        yield from (Unjudged(code, name) for name, column in columns if column is None)
+        return
+    few = ~(np.min(given, axis=0) >= rule.households * (1 - CLOSE))
+    unsafe: BoolArray = (facts.table.units != 0) & few
+    yield from found(code, rule.consequence, unsafe, about, rule.households)
 
 
 def _sums(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
@@ -208,27 +244,36 @@ def _bounds(asked: bool, facts: StatisticFacts, rules: StatisticRules) -> Iterat
 
 def _percentiles(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
     rule, code = rules.percentiles, ReasonCode.PERCENTILE_UNITS
-    if rule is None:
+    if not _counted(rule, rules):
         return
     if statistic in ORDERED and not facts.percentiles:
         yield Unjudged(code, "percentiles")
     occupied = facts.table.units != 0
     for percentile in facts.percentiles:
-        enough = (percentile.window_units >= rule.window) & (percentile.side_units >= rule.side)
-        yield from found(code, rule.consequence, occupied & ~enough, percentile.name, rule.window)
+        if rule is not None:
+            enough = (percentile.window_units >= rule.window) & (percentile.side_units >= rule.side)
+            yield from found(code, rule.consequence, occupied & ~enough, percentile.name, rule.window)
+        window = (f"window households of {percentile.name}", percentile.window_households)
+        side = (f"side households of {percentile.name}", percentile.side_households)
+        # Where the policy asks for no units beside a window it asks for no households there.
+        columns = [window, side] if rule is None or rule.side else [window]
+        yield from _few_homes(facts, rules, code, percentile.name, columns)
 
 
 def _extremes(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
     rule, code = rules.extremes, ReasonCode.EXTREME_VALUE
-    if rule is None:
+    if not _counted(rule, rules):
         return
     given = {extreme.name for extreme in facts.extremes}
     for name in EXTREMES.get(statistic, ()):
         if name not in given:
             yield Unjudged(code, f"extremes of {name}" if given else "extremes")
     for extreme in facts.extremes:
-        unsafe = _few(facts, extreme.sharing_units, rule.units)
-        yield from found(code, rule.consequence, unsafe, extreme.name, rule.units)
+        if rule is not None:
+            unsafe = _few(facts, extreme.sharing_units, rule.units)
+            yield from found(code, rule.consequence, unsafe, extreme.name, rule.units)
+        columns = [(f"sharing households of {extreme.name}", extreme.sharing_households)]
+        yield from _few_homes(facts, rules, code, extreme.name, columns)
 
 
 def _modal_share(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
@@ -245,17 +290,23 @@ def _modal_share(statistic: Statistic, facts: StatisticFacts, rules: StatisticRu
 
 def _implied(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:
     rule, code = rules.implied, ReasonCode.IMPLIED_TABLE
-    if rule is None:
+    if not _counted(rule, rules):
         return
     if statistic in COUNTED and not facts.implied:
         yield Unjudged(code, "implied")
-    # Of a ratio of odds or risks an empty cell tells as much as a full one: nobody of a group, or all of it.
-    empty = rule.empty or statistic in (Statistic.ODDS_RATIO, Statistic.RISK_RATIO)
     for table in facts.implied:
-        few = (table.units < rule.units) & ((table.units > 0) | empty)
-        unsafe = (facts.table.units != 0) & few.any(axis=1)
         about = "" if table.name == PRIMARY_UNITS else table.name
-        yield from found(code, rule.consequence, unsafe, about, rule.units)
+        if rule is not None:
+            # Of a ratio of odds or risks an empty cell tells as much: nobody of a group, or all of it.
+            empty = rule.empty or statistic in (Statistic.ODDS_RATIO, Statistic.RISK_RATIO)
+            few = (table.units < rule.units) & ((table.units > 0) | empty)
+            unsafe = (facts.table.units != 0) & few.any(axis=1)
+            yield from found(code, rule.consequence, unsafe, about, rule.units)
+        homes = table.households
+        if homes is not None:
+            # An empty cell is the rule's own matter.
+            homes = np.where(table.units > 0, homes, np.inf).min(axis=1, initial=np.inf)
+        yield from _few_homes(facts, rules, code, about, [(f"households of {table.name}", homes)])
 
 
 def _residual_shares(statistic: Statistic, facts: StatisticFacts, rules: StatisticRules) -> Iterator[Judged]:

@@ -70,6 +70,10 @@ class PercentileFacts:
     """Units whose values are averaged."""
     side_units: IntArray = field(repr=False)
     """The fewest units that lie below the window, above it, or between it and another of the group."""
+    window_households: FloatArray | None = field(default=None, repr=False)
+    """Households of the window."""
+    side_households: FloatArray | None = field(default=None, repr=False)
+    """The fewest households that lie below the window, above it, or between it and another of the group."""
 
     @property
     def name(self) -> str:
@@ -84,6 +88,8 @@ class ExtremeFacts:
     name: str
     """`minimum` or `maximum`."""
     sharing_units: IntArray = field(repr=False)
+    sharing_households: FloatArray | None = field(default=None, repr=False)
+    """How many households' members have it."""
 
 
 PRIMARY_UNITS = "primary units"
@@ -96,6 +102,8 @@ class ImpliedCells:
 
     name: str
     units: IntArray = field(repr=False)
+    households: FloatArray | None = field(default=None, repr=False)
+    """Households in them, of the same shape."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,8 +148,16 @@ def _other_problems(facts: StatisticFacts, groups: int) -> Problems:
         path = f"facts.implied[{place}].units"
         if table.units.ndim != 2 or table.units.shape[0] != groups:
             yield FactProblem(path, f"must have a row for each of {groups} groups")
+            continue
+        yield from where(path, table.units.min(axis=1, initial=0) < 0, "must not be negative")
+        path = f"facts.implied[{place}].households"
+        if table.households is None:
+            continue
+        if table.households.shape != table.units.shape:
+            yield FactProblem(path, "must be as many as the units")
         else:
-            yield from where(path, table.units.min(axis=1, initial=0) < 0, "must not be negative")
+            least = table.households.min(axis=1, initial=0)
+            yield from where(path, ~(least >= 0), "must not be negative")
     for path, values in _columns(facts):
         if values.shape != (groups,):
             yield FactProblem(path, f"must be one value for each of {groups} groups, not {values.shape}")
@@ -158,8 +174,14 @@ def _columns(facts: StatisticFacts) -> Iterator[tuple[str, FloatArray | IntArray
         path = f"facts.percentiles[{place}]"
         yield f"{path}.window_units", percentile.window_units
         yield f"{path}.side_units", percentile.side_units
+        if percentile.window_households is not None:
+            yield f"{path}.window_households", percentile.window_households
+        if percentile.side_households is not None:
+            yield f"{path}.side_households", percentile.side_households
     for place, extreme in enumerate(facts.extremes):
         yield f"facts.extremes[{place}].sharing_units", extreme.sharing_units
+        if extreme.sharing_households is not None:
+            yield f"facts.extremes[{place}].sharing_households", extreme.sharing_households
     for place, bound in enumerate(facts.bounds):
         yield f"facts.bounds[{place}].closeness", bound.closeness
     for place, residual in enumerate(facts.residual_shares):
@@ -178,6 +200,7 @@ def facts_of_groups(
     return Facts(
         units=sample.units_of_groups,
         records=sample.records_of_groups,
+        households=sample.households_of_groups,
         measures=tuple(
             measure_facts(sample, name, values, ranks) for name, values in zip(names, measures, strict=True)
         ),

@@ -182,7 +182,10 @@ def _with_primary_units(computed: Computed, sample: Sample) -> Computed:
     with_errors = of_points or any(figure.name.startswith("standard_error") for figure in computed.figures)
     if sample.design.clusters is None or not with_errors:
         return computed
-    drawn = ImpliedCells(PRIMARY_UNITS, means.primary_units(sample)[:, None])
+    homes = sample.households_of_groups
+    drawn = ImpliedCells(
+        PRIMARY_UNITS, means.primary_units(sample)[:, None], None if homes is None else homes[:, None]
+    )
     return replace(computed, facts=replace(computed.facts, implied=(*computed.facts.implied, drawn)))
 
 
@@ -258,7 +261,8 @@ def _moments(asked: _Asked) -> Computed:
 def _ordered(asked: _Asked) -> Computed:
     if asked.rules.percentiles is None:
         raise FactsError([FactProblem("rules.percentiles", "must be given: percentiles rest on windows")])
-    found = percentiles(asked.sample, asked.rules.percentiles)
+    homes = asked.rules.table.minimum_households
+    found = percentiles(asked.sample, asked.rules.percentiles, homes.households if homes else 0.0)
     if asked.errors and asked.statistic is Statistic.PERCENTILES:
         found = replace(found, share_errors=linearised_errors.share_errors(asked.sample, found))
     facts, values = asked.facts(), found.values

@@ -5,6 +5,7 @@ do not cancel. Where these are of few units it tells of them, though each window
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from math import comb
 
@@ -13,6 +14,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.households import Households
+from sdcgate.methods.tables.sensitivity import CLOSE
 
 MOST_SUBSETS = 20_000
 """Sets of runs that are made to cancel, before it is taken for granted that few units are told of."""
@@ -20,10 +23,41 @@ NOTHING = 1e-9
 """Parts that are smaller than this cancel."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Members:
+    """Who has records in runs, and how many must be told of."""
+
+    units: IntArray = field(repr=False)
+    """Shape (runs, units)."""
+    homes: IntArray = field(repr=False)
+    """Shape (runs, households)."""
+    shares: FloatArray = field(repr=False)
+    """What each household counts."""
+    minimum: int
+    fewest_homes: float
+
+    def few(self, told: IntArray) -> BoolArray:
+        """Which combinations, (combinations, runs), have somebody and too few, shape (combinations,)."""
+        counts = (told @ self.units > 0).sum(axis=1)
+        homes = (told @ self.homes > 0) @ self.shares
+        few: BoolArray = (counts < self.minimum) | (homes < self.fewest_homes * (1 - CLOSE))
+        few &= counts > 0
+        return few
+
+    def of(self, runs: IntArray) -> "_Members":
+        """Of some runs."""
+        return replace(self, units=self.units[runs], homes=self.homes[runs])
+
+
 def tells_of_few(
-    windows: Sequence[IntArray], units: IntArray, minimum: int, sums: Sequence[bool] | None = None
+    windows: Sequence[IntArray],
+    units: IntArray,
+    minimum: int,
+    homes: Households | None = None,
+    fewest_homes: float = 0.0,
+    sums: Sequence[bool] | None = None,
 ) -> bool:
-    """Whether some combination of windows' means is a sum over one to `minimum` - 1 units.
+    """Whether some combination of windows' means is a sum over one to `minimum` - 1 units, or few households.
 
     All combinations are looked at. One of few units cancels wherever many are in the same windows: only such
     combinations are left, and they fall into those that have no records in common (the components of a
@@ -36,14 +70,20 @@ def tells_of_few(
         windows: the records of each window, by their places in `units`.
         units: the unit of each record; in a window's mean each unit counts once.
         minimum: how many units there must be.
+        homes: households of the records of `units`; None where none are asked.
+        fewest_homes: how many of these there must be.
         sums: which windows are sums over their records in place of means; none unless given.
     """
-    parts, members = _runs(windows, units, [False] * len(windows) if sums is None else sums)
-    few = members.sum(axis=1) < minimum
-    left = _reduced(parts[few] @ _cancelling(parts[~few]))
+    parts, run, records = _runs(windows, units, [False] * len(windows) if sums is None else sums)
+    # Without households those of the units, of whom none are asked.
+    living = Households(units, np.ones(int(units.max(initial=-1)) + 1)) if homes is None else homes
+    own, _ = _members(run, units[records], len(parts))
+    homes_of, which = _members(run, living.holders[records], len(parts))
+    members = _Members(own, homes_of, living.shares[which], minimum, fewest_homes)
+    few = members.few(np.eye(len(parts), dtype=np.int64))
+    left, members = _reduced(parts[few] @ _cancelling(parts[~few])), members.of(np.flatnonzero(few))
     return any(
-        _told_of_few(left[np.ix_(rows, columns)], members[few][rows], minimum)
-        for rows, columns in _components(left)
+        _told_of_few(left[np.ix_(rows, columns)], members.of(rows)) for rows, columns in _components(left)
     )
 
 
@@ -87,8 +127,8 @@ def _components(parts: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
             yield np.flatnonzero(labels[:runs] == label), own
 
 
-def _told_of_few(parts: FloatArray, members: IntArray, minimum: int) -> bool:
-    """Whether a combination of columns, none of which follows from others, is of one to few units."""
+def _told_of_few(parts: FloatArray, members: _Members) -> bool:
+    """Whether a combination of columns, none of which follows from others, is of somebody and too few."""
     runs, rank = parts.shape
     if comb(runs, rank - 1) > MOST_SUBSETS:
         return True
@@ -100,13 +140,24 @@ def _told_of_few(parts: FloatArray, members: IntArray, minimum: int) -> bool:
         # Where less than r - 1 are independent others are, with which they are tried as well.
         single = sizes[:, -1] > NOTHING
         combined = directions[single, -1] @ parts.T
-    told: BoolArray = np.abs(combined) > NOTHING
-    counts = (told.astype(np.int64) @ members > 0).sum(axis=1)
-    return bool(((counts > 0) & (counts < minimum)).any())
+    return bool(members.few((np.abs(combined) > NOTHING).astype(np.int64)).any())
 
 
-def _runs(windows: Sequence[IntArray], units: IntArray, sums: Sequence[bool]) -> tuple[FloatArray, IntArray]:
-    """Records in the same windows with the same weight: weights (runs, windows) and units (runs, units)."""
+def _members(run: IntArray, holders: IntArray, runs: int) -> tuple[IntArray, IntArray]:
+    """Whether holders have a record in runs, shape (runs, holders), of those that occur; and these."""
+    which, who = np.unique(holders, return_inverse=True)
+    members = np.zeros((runs, len(which)), dtype=np.int64)
+    members[run, who] = 1
+    return members, which
+
+
+def _runs(
+    windows: Sequence[IntArray], units: IntArray, sums: Sequence[bool]
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Records in the same windows with the same weight: weights (runs, windows).
+
+    With the run of each record that lies in any, and its place.
+    """
     records, places = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *windows]), return_inverse=True)
     weights = np.zeros((len(records), len(windows)))
     start = 0
@@ -115,10 +166,7 @@ def _runs(windows: Sequence[IntArray], units: IntArray, sums: Sequence[bool]) ->
         weights[places[start : start + len(window)], number] = 1.0 if is_sum else _of_mean(units[window])
         start += len(window)
     first, of_records = _alike(weights.round(12))
-    _, who = np.unique(units[records], return_inverse=True)
-    members = np.zeros((len(first), int(who.max(initial=-1)) + 1), dtype=np.int64)
-    members[of_records, who] = 1
-    return weights[first], members
+    return weights[first], of_records, records
 
 
 def _of_mean(units: IntArray) -> FloatArray:

@@ -126,11 +126,10 @@ def test_a_unit_with_very_many_records_side_by_side_takes_no_time():
 def test_the_window_of_a_panel_is_the_shortest_that_has_the_units(units, place):
     """Sought here by one record after the other."""
     units = np.array(units)
-    group = _Group(
-        Sample(np.arange(float(len(units))), np.zeros(len(units), int), units, 1), np.arange(len(units))
-    )
     centre, wanted = min(place, len(units) - 1) + 0.25, 5
-    first, last = group._window(centre, wanted)
+    sample = Sample(np.arange(float(len(units))), np.zeros(len(units), int), units, 1)
+    rule = PercentileUnits(wanted, wanted, Consequence.REFUSE)
+    first, last = _Group(sample, np.arange(len(units)), rule, 0.0)._window(centre)
     narrower = [
         max(min(int(np.floor(centre - (width - 1) / 2 + 0.5)), len(units) - width), 0)
         for width in range(1, last - first)
