@@ -167,7 +167,7 @@ class Attempt:
         return Outcome(consequence, unique, nothing, tuple(self.findings), self.judgement, limit=limit)
 
     def without_differences(self, inspector: Inspector) -> Outcome | None:
-        """Held where the table was asked to be subtracted from another; notes what is unsafe by detail."""
+        """Held where the table was asked to be subtracted from another; notes what else is unsafe."""
         if parted(self.plan.dataset, [variable for variable, _ in self.plan.dimensions]):
             return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
         try:
@@ -180,7 +180,10 @@ class Attempt:
         subtracted = by_filter & ~self.unsafe & ~self.before
         self.unsafe |= by_detail | by_filter
         if subtracted.any():
-            consequence = self.plan.policy.differencing_consequence
+            policy = self.plan.policy
+            consequence = (
+                Consequence.PROTECT if policy.subtracted_withheld else policy.differencing_consequence
+            )
             self.findings.append(unsafe_difference(subtracted, consequence))
             if consequence is not Consequence.PROTECT:
                 return self.held(consequence, ReasonCode.DIFFERENCING)

@@ -46,6 +46,7 @@ CAME_LATER: Mapping[tuple[str, ...], Any] = {
     ("levels_of_rules",): False,
     ("presence_hidden",): False,
     ("attrition_hidden",): False,
+    ("subtracted_withheld",): False,
     ("joint_codes",): JOINT_CODES,
     ("protection_costs",): "records",
     ("protection_effort_ms",): 0,
@@ -121,6 +122,9 @@ class EffectivePolicy:
     presence_hidden: bool = False
     """Whether empty cells are withheld that would tell where the few of a withheld total are."""
 
+    subtracted_withheld: bool = False
+    """Whether a cell that a filter asks to be subtracted is withheld, and its table is not held."""
+
     attrition_hidden: bool = False
     """Whether unit counts must not tell how few have records in one cell and not in another."""
 
@@ -191,6 +195,7 @@ def effective_policy(name: str, access_level: str, level: "LevelPolicy") -> Effe
         levels_of_rules=level.protection.levels == "rules",
         presence_hidden=hidden,
         attrition_hidden=level.protection.attrition == "hidden",
+        subtracted_withheld=level.differencing.filters == "withheld",
         joint_codes=level.protection.joint_codes,
         cell_keys=level.protection.cell_keys.effective() if level.protection.cell_keys else None,
         zeros_withheld=(protects_groups or hidden) if zeros_withheld is None else zeros_withheld,

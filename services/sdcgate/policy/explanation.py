@@ -216,6 +216,9 @@ def _protection(policy: "EffectivePolicy") -> dict[str, str]:
         else "Answers leave as soon as they are ready; their time may tell how much had to be withheld.",
         "differencing.consequence": "What would disclose together with earlier answers is "
         f"{_WORDS[policy.differencing_consequence]}.",
+        "differencing.filters": "Cells that a filter asks to be subtracted from earlier ones are withheld."
+        if policy.subtracted_withheld
+        else "A table of which a filter asks a cell to be subtracted from an earlier one is held.",
         **_redesign(policy.redesign),
         "review.pairs_of_eyes": "A referred query leaves when an output checker approves it."
         if policy.pairs_of_eyes == 1

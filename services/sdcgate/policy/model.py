@@ -153,6 +153,9 @@ class Differencing(Model):
 
     consequence: TableConsequence
     """What happens to one that cannot be mended by withholding a cell of it."""
+    filters: Literal["held", "withheld"] = "held"
+    """Whether a table is held where a cell differs from an earlier one by a filter only, and by too few, or
+    leaves without that cell."""
 
 
 class RedesignProposals(Model):

@@ -88,7 +88,10 @@ def as_file(policy: EffectivePolicy) -> dict[str, Tree]:
             "maximum_cells": policy.maximum_cells,
             "latency_step_ms": policy.latency_step_ms,
         },
-        "differencing": {"consequence": _name(policy.differencing_consequence)},
+        "differencing": {
+            "consequence": _name(policy.differencing_consequence),
+            "filters": "withheld" if policy.subtracted_withheld else "held",
+        },
         "redesign": asdict(policy.redesign),
         "review": {"pairs_of_eyes": policy.pairs_of_eyes},
         "budgets": {holder: [asdict(budget) for budget in policy.budgets.of(holder)] for holder in HOLDERS},

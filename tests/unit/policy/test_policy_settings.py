@@ -39,7 +39,7 @@ defaults:
      zeros_withheld: true, presence: hidden, attrition: hidden, joint_codes: 20000,
      costs: distance, time_limit_ms: 1000, effort_ms: 200, unproved: refer}
   output: {digits: 1, maximum_cells: 1000, latency_step_ms: 500}
-  differencing: {consequence: refer}
+  differencing: {consequence: refer, filters: withheld}
   redesign: {proposals: 2, judged: 9, time_limit_ms: 700, models_time_limit_ms: 900, withheld_share: null}
   review: {pairs_of_eyes: 2}
   budgets:
@@ -89,7 +89,7 @@ def test_every_setting_of_the_types_is_told_and_none_else() -> None:
         for section, field in LevelPolicy.model_fields.items()
         for name in field.annotation.model_fields
     ]
-    assert len(names) == 70
+    assert len(names) == 71
     for policy in POLICIES:
         assert [setting.name for setting in settings(policy)] == names
 
