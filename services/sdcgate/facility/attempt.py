@@ -37,7 +37,9 @@ from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.ports import ProtectionService
 from sdcgate.facility.protection import Protected, as_before, make_problem, protect
+from sdcgate.facility.region_records import without_measures
 from sdcgate.facility.telling import told_figures, told_ratios
+from sdcgate.facility.told_extremes import narrowing, with_narrowed
 from sdcgate.facility.told_together import Together
 from sdcgate.facility.weights import WEIGHTED_PREFIX, with_weights
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
@@ -107,6 +109,11 @@ class Attempt:
         self.facts = with_weights(self.plan, self.computed.facts)
         # Totals that were not asked for follow from the rest: they are judged and protected as if they left.
         self.new = as_if_published(self.plan, self.computed.axes, self.facts)
+        within = narrowing(self.known.windows, without_measures(self.new[0].boxes[-1]))
+        narrower = with_narrowed(self.computed.facts, within)
+        if narrower is not self.computed.facts:
+            self.facts = with_weights(self.plan, narrower)
+            self.new = as_if_published(self.plan, self.computed.axes, self.facts)
         self.still_time()
         counts, decided = self.known.of(COUNTS), self._decided()
         if not counts.empty:

@@ -16,8 +16,8 @@ from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.occurring import combinations
 from sdcgate.facility.panels import panel_of
-from sdcgate.facility.powers import power_words
-from sdcgate.facility.weights import bounds_of
+from sdcgate.facility.powers import Bounds, power_words
+from sdcgate.facility.weights import as_declared, bounds_of
 from sdcgate.facility.withheld_history import Withheld
 from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations
@@ -100,6 +100,8 @@ class Look:
     """What people have, to begin with, and which variables decide weights and measures."""
     only: Mapping[str, Set[Box]] | None = field(default=None, repr=False)
     """The boxes of which no more is asked than whether they are told, by audited quantity; else None."""
+    within: Callable[[str, Bounds], Bounds] = field(default=as_declared, repr=False)
+    """Narrows the declared bounds of a measure by what was told of its extremes."""
     marks: bool = True
     """Whether it is known of withheld boxes that they are: none is empty, where zeros are published."""
 
@@ -229,7 +231,7 @@ def _sums(look: Look, quantity: str, withheld: Withheld, policy: EffectivePolicy
     if doubtful := _doubtful(found, known.sure is None and of_counts.sure is None):
         surely = withheld.surely(quantity), withheld.surely(COUNTS)
         found = _instead(found, _of_sums(look, quantity, withheld, policy, surely, doubtful))
-    having, bounds = having_variable(quantity), bounds_of(look.dataset, quantity)
+    having, bounds = having_variable(quantity), bounds_of(look.dataset, quantity, look.within)
     published = [
         _published(plain(box, having), known.amounts[box].total)
         for box in withheld.published_too(quantity)
@@ -258,7 +260,7 @@ def _of_sums(
     """What stands of withheld sums, or of some, by what is known of the measure and of counts."""
     dataset = look.dataset
     of_measure = _beside_decided(look, quantity, known[0], withheld)
-    bounds = bounds_of(dataset, quantity)
+    bounds = bounds_of(dataset, quantity, look.within)
     of_counts = Leaving(beside_deciding(dataset, known[1]))
     history = MeasureHistory.of(quantity, Leaving(of_measure), of_counts)
     hidden = [
@@ -338,7 +340,7 @@ def _of_counts_beside(
     of_measure, of_counts = known
     counts = beside_deciding(look.dataset, of_counts)
     history = MeasureHistory.of(quantity, Leaving(of_measure), Leaving(counts))
-    low, high = bounds_of(look.dataset, quantity)
+    low, high = bounds_of(look.dataset, quantity, look.within)
     if low is None or high is None:
         return []
     required, found = (policy.count_width, look.floor(policy)), dict[Box, AuditedBox]()

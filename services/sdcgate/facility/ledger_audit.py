@@ -23,6 +23,7 @@ from sdcgate.facility.occurring import Occurring
 from sdcgate.facility.other_versions import Changed
 from sdcgate.facility.perturbing import NoisyTogether, mixed
 from sdcgate.facility.policies import Policies
+from sdcgate.facility.told_extremes import narrowing
 from sdcgate.facility.versions_audit import (
     AuditedVersions,
     VersionLeft,
@@ -120,7 +121,9 @@ def audit_source(
     for at, version in enumerate(versions):
         history = _history(versions, at, changed, nothing)
         withheld.append(history.everything)
-        look = Look(engine, version.dataset, most_atoms, deadline, occurring.truth(version.dataset))
+        truth = occurring.truth(version.dataset)
+        within = narrowing([window for event in version.events for window in event.windows])
+        look = Look(engine, version.dataset, most_atoms, deadline, truth, within=within)
         found = audited_quantities(look, withheld[-1], policies.of(version.dataset))
         quantities += _with_history(look, found, history, where, policies.of(version.dataset))
         if withheld[-1].known.noisy:

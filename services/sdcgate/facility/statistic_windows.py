@@ -144,6 +144,17 @@ def _population(measure: str, told: BoolArray) -> ToldWindows:
     return ToldWindows(measure, told[:, None], low, high, nothing, nothing, ((0.0, ""),))
 
 
+def boxes_of_groups(
+    plan: StatisticPlan, axes: tuple[Axis, ...], released: Sequence[ReleasedTable]
+) -> list[Box]:
+    """The boxes of a statistic's groups, of the records that have its measures."""
+    # The last table of counts is that of these.
+    counts = [table for table in released if table.quantity == COUNTS][-1]
+    every = np.arange(len(counts.boxes)).reshape(shape_of(axes))
+    inner = every[tuple(slice(0, -1) if axis < len(plan.groups) else -1 for axis in range(len(axes)))]
+    return [counts.boxes[cell] for cell in inner.reshape(-1).tolist()]
+
+
 def audited_windows(
     engine: Engine,
     plan: StatisticPlan,
@@ -166,11 +177,7 @@ def audited_windows(
         minimum: units and households that any combination of windows must tell of, at least.
         pulse: raises once the caller has gone.
     """
-    # The last table of counts is that of the records that have the measures.
-    counts = [table for table in released if table.quantity == COUNTS][-1]
-    every = np.arange(len(counts.boxes)).reshape(shape_of(axes))
-    inner = every[tuple(slice(0, -1) if axis < len(plan.groups) else -1 for axis in range(len(axes)))]
-    boxes = [counts.boxes[cell] for cell in inner.reshape(-1).tolist()]
+    boxes = boxes_of_groups(plan, axes, released)
     findings: list[Finding] = []
     left: list[ReleasedWindow] = []
     for measure in dict.fromkeys(one.measure for one in told):

@@ -39,7 +39,8 @@ from sdcgate.facility.statistic_ratios import with_ratios
 from sdcgate.facility.statistic_records import Population, read_population
 from sdcgate.facility.statistic_suggestions import suggested
 from sdcgate.facility.statistic_sums import computed_by_sums, sums_suffice
-from sdcgate.facility.statistic_windows import audited_windows, told_windows
+from sdcgate.facility.statistic_windows import audited_windows, boxes_of_groups, told_windows
+from sdcgate.facility.told_extremes import hides_what_bounds_tell, told_extremes
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.facility.window_audit import WindowMinimum
 from sdcgate.methods.cells import BoolArray, State, shape_of
@@ -194,6 +195,7 @@ class StatisticWay:
             outcome = self._powers_audited(hand, hand.computed, outcome, known, left)
         if outcome.withheld is not None:
             outcome = self._windows_audited(hand, hand.computed, outcome, known, left)
+            outcome = self._extremes_audited(hand, hand.computed, outcome, known)
         return replace(_with_ratios(hand, outcome), hexagons=self._hexagons(hand, outcome, left))
 
     def _windows_audited(
@@ -225,6 +227,21 @@ class StatisticWay:
             found = replace(outcome.assessment, findings=(*kept_back, *outcome.assessment.findings))
             outcome = self._protected(hand, computed, outcome.table, found)
         return replace(outcome, windows=windows)
+
+    def _extremes_audited(
+        self, hand: StatisticInHand, computed: Computed, outcome: StatisticOutcome, known: Knowledge
+    ) -> StatisticOutcome:
+        """Without the least and greatest values that bound something withheld more closely than before."""
+        if outcome.withheld is None or hand.people is None or not hand.plan.measures:
+            return outcome
+        boxes = boxes_of_groups(hand.plan, hand.cells.table.axes, outcome.table.released)
+        shown, sample = ~outcome.withheld, hand.people.sample
+        told = told_extremes(hand.plan, sample, shown, boxes, known.windows)
+        if told and hides_what_bounds_tell(known, hand.plan.measures[0]):
+            own = Finding(ReasonCode.DIFFERENCING, Consequence.PROTECT, tuple(told))
+            found = replace(outcome.assessment, findings=(own, *outcome.assessment.findings))
+            return self._protected(hand, computed, outcome.table, found)
+        return replace(outcome, windows=(*outcome.windows, *told.values()))
 
     def _powers_audited(
         self,

@@ -19,7 +19,9 @@ from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.panels import panel_of
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.population_limits import PopulationLimit, limit_tells
+from sdcgate.facility.powers import Bounds
 from sdcgate.facility.protection import seconds_to_prove
+from sdcgate.facility.told_extremes import narrowing
 from sdcgate.facility.weights import WEIGHTED_PREFIX, bounds_of
 from sdcgate.methods.cells import BoolArray, State
 from sdcgate.methods.tables.boxes import Box
@@ -132,7 +134,7 @@ class Together:
         return telling(counts, self._count_width(), extent, panel, wide, doubted)
 
     def _sums_telling(self, quantity: str, sums: Leaving, counts: Leaving, extent: Extent) -> BoolArray:
-        bounds, policy = bounds_of(self.plan.dataset, quantity), self.plan.policy
+        bounds, policy = self._bounds_of(quantity), self.plan.policy
         share, floor = policy.sum_width, policy.count_floor
         wide, doubted = self.wide.setdefault(quantity, {}), self.doubted.setdefault(quantity, set())
         return telling_sums(quantity, sums, counts, bounds, share, floor, extent, wide, doubted)
@@ -145,7 +147,7 @@ class Together:
         measures = [
             OfMeasure(quantity, leaving[quantity], (low, high), wide)
             for quantity in self._measures_that_left(left)
-            for low, high in [bounds_of(self.plan.dataset, quantity)]
+            for low, high in [self._bounds_of(quantity)]
             for wide in [self.wide.setdefault(quantity, {})]
             if low is not None and high is not None
         ]
@@ -208,6 +210,10 @@ class Together:
     def _count_width(self) -> Width:
         """How uncertain a withheld count must stay."""
         return Width(self.plan.policy.count_width, self.plan.policy.count_floor)
+
+    def _bounds_of(self, quantity: str) -> Bounds:
+        """Between what everybody's values lie, as is declared or was told."""
+        return bounds_of(self.plan.dataset, quantity, narrowing(self.known.windows))
 
     def _watched_measures(self, left: Sequence[ReleasedTable]) -> list[str]:
         """The table's measures, and those of which something was withheld earlier: counts bound sums."""

@@ -1,5 +1,6 @@
 """Weighted figures as measures of their own: what leaves weighted is protected like any other sum."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -57,15 +58,25 @@ def _weighted(measure: MeasureFacts, sums: FloatArray, lowest: float, highest: f
     )
 
 
-def bounds_of(dataset: Dataset, quantity: str) -> Bounds:
-    """Of a measure, of a weighted one, of its powers, or of weights. Raises UnknownName."""
+def as_declared(measure: str, bounds: Bounds) -> Bounds:  # noqa: ARG001
+    """Bounds that nothing narrows."""
+    return bounds
+
+
+def bounds_of(
+    dataset: Dataset, quantity: str, within: Callable[[str, Bounds], Bounds] = as_declared
+) -> Bounds:
+    """Of a measure, of a weighted one, of its powers, or of weights. Raises UnknownName.
+
+    `within` narrows the declared bounds of a measure.
+    """
     if quantity == WEIGHTED_PREFIX:
         return dataset.weight_bounds
     name, order = power_parts(quantity)
     if order > 1:
-        return power_bounds(bounds_of(dataset, name), order)
+        return power_bounds(bounds_of(dataset, name, within), order)
     measure = dataset.measure(quantity.removeprefix(WEIGHTED_PREFIX))
-    bounds = measure.lower_bound, measure.upper_bound
+    bounds = within(measure.name, (measure.lower_bound, measure.upper_bound))
     return _weighted_bounds(bounds, dataset.weight_bounds) if quantity != measure.name else bounds
 
 
