@@ -2,9 +2,11 @@
 
 Each step rests on enough units, as `survival_curve` takes times together. A step stands at the mean time of
 its events: the last one would be somebody's time, while the mean is that only where all of a step have it.
+So the steps tell the sum of the times of all who have the event, but for those after the last; these have
+what is left of that sum where it is known.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from sdcgate.methods.outputs.statistic_facts import (
     largest_of_groups,
 )
 from sdcgate.methods.outputs.statistic_rules import StatisticRules
-from sdcgate.methods.outputs.statistics import Columns, Computed, Figure, GroupCurve, given
+from sdcgate.methods.outputs.statistics import Columns, Computed, Figure, GroupCurve, GroupRuns, given
 from sdcgate.methods.outputs.survival import SurvivalCurve, survival_curve
 from sdcgate.methods.positions import FactProblem, FactsError
 
@@ -31,14 +33,20 @@ MOST_STEPS = 250
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Steps:
-    """The curve of one group with the units of each step, shape (steps,); those after the last count, too."""
+    """The curve of one group with the units of each step, shape (steps,)."""
 
     curve: SurvivalCurve
     times: FloatArray = field(repr=False)
     event_units: IntArray = field(repr=False)
     left_units: IntArray = field(repr=False)
-    """One more than there are steps: who is still there after the last, with an event or without."""
+    after_units: IntArray = field(repr=False)
+    """Who is still there after the last step: units with the event, and without."""
     closeness: float = field(repr=False)
+    lowest: FloatArray = field(repr=False)
+    """The least time of each step's events, and of those after the last where there are any."""
+    highest: FloatArray = field(repr=False)
+    records: IntArray = field(repr=False)
+    """Events of each step, and after the last where there are any."""
 
 
 def group_survival(statistic: Statistic, sample: Sample, rules: StatisticRules, columns: Columns) -> Computed:
@@ -64,9 +72,15 @@ def group_survival(statistic: Statistic, sample: Sample, rules: StatisticRules, 
         implied=(
             _padded("events", [None if one is None else one.event_units for one in found]),
             _padded("left", [None if one is None else one.left_units for one in found]),
+            _padded("after", [None if one is None else one.after_units for one in found]),
         ),
     )
-    return _told(statistic, found, facts)
+    runs = tuple(
+        GroupRuns(group, one.lowest, one.highest, one.records)
+        for group, one in enumerate(found)
+        if one is not None
+    )
+    return replace(_told(statistic, found, facts), runs=runs)
 
 
 def _told(statistic: Statistic, found: list[_Steps | None], facts: StatisticFacts) -> Computed:
@@ -106,13 +120,20 @@ def _steps(
         return None
     number = len(curve.ends)
     step = np.searchsorted(curve.ends, times)
-    shown = happened & (step < number)
+    of_events = Sample(times[happened], step[happened], unit[happened], number + 1)
+    event_units = of_events.units_of_groups
+    left_units = _distinct(step[~happened], unit[~happened], number + 1)
+    there = of_events.records_of_groups > 0
     return _Steps(
         curve,
-        np.bincount(step[shown], times[shown], number) / np.bincount(step[shown], minlength=number),
-        _distinct(step[shown], unit[shown], number),
-        _distinct(step[~shown], unit[~shown], number + 1),
-        _closeness(times[shown], unit[shown], step[shown], coalition),
+        (of_events.sums(of_events.values) / np.maximum(of_events.records_of_groups, 1))[:number],
+        event_units[:number],
+        left_units[:number],
+        np.array([event_units[number], left_units[number]]),
+        _closeness(of_events, there, coalition),
+        extremes_of_groups(of_events, of_events.values, least=True)[there],
+        extremes_of_groups(of_events, of_events.values, least=False)[there],
+        of_events.records_of_groups[there],
     )
 
 
@@ -122,19 +143,19 @@ def _distinct(places: IntArray, units: IntArray, number: int) -> IntArray:
     return np.bincount(np.unique(places * span + units) // span, minlength=number)
 
 
-def _closeness(times: FloatArray, units: IntArray, steps: IntArray, coalition: int) -> float:
-    """How closely a step's mean time tells its largest unit's to others who know theirs, in the worst step.
+def _closeness(events: Sample, there: BoolArray, coalition: int) -> float:
+    """How closely the sum of a step's times tells its largest unit's to others who know theirs, at worst.
 
-    A time that all of a step have is enough units' own.
+    So do those after the last step, of whom `there` says whether there are any. A time that all of a step
+    have is enough units' own.
     """
-    number = int(steps.max()) + 1
-    events = Sample(times, steps, units, number)
     of_units, _, _ = events.unit_groups
-    largest = largest_of_groups(of_units, events.unit_sums(times), number, coalition + 1)
-    least, greatest = (extremes_of_groups(events, times, least=least) for least in (True, False))
-    left = events.sums(times) - largest.sum(axis=1)
+    number = events.number_of_groups
+    largest = largest_of_groups(of_units, events.unit_sums(events.values), number, coalition + 1)
+    least, greatest = (extremes_of_groups(events, events.values, least=least) for least in (True, False))
+    left = events.sums(events.values) - largest.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.where(least == greatest, np.inf, left / largest[:, 0]).min())
+        return float(np.where(least == greatest, np.inf, left / largest[:, 0])[there].min())
 
 
 def _padded(name: str, counts: list[IntArray | None]) -> ImpliedCells:

@@ -84,6 +84,16 @@ class GroupCurve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class GroupRuns:
+    """Runs of a group's records in the order of their values, of which sums are told; each shape (runs,)."""
+
+    group: int
+    lowest: FloatArray = field(repr=False)
+    highest: FloatArray = field(repr=False)
+    records: IntArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Computed:
     """A statistic as computed: nothing of it may leave before it is assessed."""
 
@@ -98,6 +108,8 @@ class Computed:
     """What curves and box plots are made from."""
     curves: tuple[GroupCurve, ...] = field(default=(), repr=False)
     """Curves that are computed from the records."""
+    runs: tuple[GroupRuns, ...] = field(default=(), repr=False)
+    """Of survival the events of each step and after the last: all that have the event, in runs."""
 
     def released(self, assessment: StatisticAssessment) -> Percentiles | None:
         """The percentiles that may leave, in all groups: what curves and pictures are drawn from."""

@@ -40,7 +40,8 @@ def survival_curve(times: FloatArray, events: BoolArray, fewest: int = 1) -> Sur
     """The curve of units, each with the time until its event or the end of its observation.
 
     Each interval has at least `fewest` units with an event, and no units or at least `fewest` who leave
-    without one; so have the units after the last, who are not shown. With 1 it is the Kaplan-Meier curve.
+    without one. After the last, who are not shown, are none or at least `fewest` of either. With 1 it is the
+    Kaplan-Meier curve.
     ModelProblemError where times are negative or no interval can be made.
     """
     if not np.all(np.isfinite(times)) or np.any(times < 0):
@@ -84,9 +85,9 @@ def _interval_ends(died: IntArray, gone: IntArray, fewest: int) -> IntArray:
         remaining_events -= int(died[place])
         remaining_left -= int(gone[place])
         enough = events >= fewest and (left == 0 or left >= fewest)
-        # the last number at risk less what happened then tells how many come after
-        after = remaining_events + remaining_left
-        if enough and died[place] and (after == 0 or after >= fewest):
+        # How many have the event at all is no secret, so that the steps tell how many have it after the last.
+        after = all(number == 0 or number >= fewest for number in (remaining_events, remaining_left))
+        if enough and died[place] and after:
             found.append(place)
             events = left = 0
     return np.array(found, dtype=np.int64)

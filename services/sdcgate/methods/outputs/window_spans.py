@@ -1,7 +1,9 @@
 """What means and sums over several windows of records tell together, by adding and subtracting them.
 
 A window's mean is a sum over its records. A combination of several is a sum over those records whose parts
-do not cancel. Where these are of few units it tells of them, though each window has units enough.
+do not cancel. Where these are of few units it tells of them, though each window has units enough. A
+percentile's window is a mean of units, each of which counts once; a step of a survival curve, or what lies
+below a point of a Lorenz curve, a sum over records.
 """
 
 from collections.abc import Iterator, Sequence

@@ -41,9 +41,9 @@ def curves(computed: Computed) -> dict[str, tuple[list[float], list[float]]]:
 def test_every_step_rests_on_enough_units(records) -> None:
     times, events, units = (np.array(column) for column in zip(*records, strict=True))
     computed = survival(times, events.astype(bool), units)
-    steps, left = (table.units[0] for table in computed.facts.implied)
-    assert np.all((steps == 0) | (steps >= FEWEST))
-    assert np.all((left == 0) | (left >= FEWEST))
+    steps, left, after = (table.units[0] for table in computed.facts.implied)
+    for counted in (steps, left, after):
+        assert np.all((counted == 0) | (counted >= FEWEST))
     if computed.curves:
         points, heights = curves(computed)["survival"]
         assert len(points) == np.count_nonzero(steps)
@@ -64,6 +64,24 @@ def test_a_step_whose_mean_tells_its_latest_time_is_unsafe() -> None:
     found = assess_statistic(computed.statistic, computed.facts, RULES)
     assert {finding.rule for finding in found.findings} == {ReasonCode.P_PERCENT}
     assert np.isnan(computed.figures[0].shown(found)).all()
+
+
+def test_those_after_the_last_step_are_unsafe_where_one_of_them_has_most_of_their_times() -> None:
+    """All times but theirs follow from the steps, so that theirs follow from the sum of all."""
+    computed = survival([1.0] * 5 + [2.1, 2.2, 2.3, 2.4, 730.0] + [2.0] * 3 + [800.0] * 3, np.arange(16) < 10)
+    assert curves(computed)["survival"][0] == [1.0]
+    found = assess_statistic(computed.statistic, computed.facts, RULES)
+    assert {finding.rule for finding in found.findings} == {ReasonCode.P_PERCENT}
+
+
+def test_the_events_of_all_steps_and_after_the_last_are_runs_in_the_order_of_times() -> None:
+    """Three leave after everybody else, so that no step can end once five have left."""
+    times = np.concatenate([np.arange(1.0, 8.0), np.full(5, 7.5), np.arange(8.0, 15.0), np.full(3, 20.0)])
+    computed = survival(times, ~np.isin(times, (7.5, 20.0)))
+    (runs,) = computed.runs
+    assert curves(computed)["survival"][0] == [3.0]
+    assert (runs.group, runs.records.tolist()) == (0, [5, 9])
+    assert (runs.lowest.tolist(), runs.highest.tolist()) == ([1.0, 6.0], [5.0, 14.0])
 
 
 def test_a_curve_of_very_many_events_has_at_most_250_steps() -> None:

@@ -108,3 +108,12 @@ def test_every_combination_is_found_that_trying_all_groups_of_units_finds(member
 @pytest.mark.parametrize("minimum", [3, 10])
 def test_windows_of_a_hundred_units_are_told_apart_in_time(minimum) -> None:
     assert tells_of_few(windows(range(100), range(1, 100)), ONE_RECORD_EACH, minimum)
+
+
+def test_windows_of_records_differ_by_others_than_those_of_units() -> None:
+    """One unit has a record in each of two windows; the third is the sum of these and of one unit more."""
+    units = np.array([0, 0, *range(1, 22)])
+    parts = windows([0, *range(2, 12)], [1, *range(12, 22)], [0, 1, *range(2, 23)])
+
+    assert tells_of_few(parts, units, 2, sums=[True] * 3)
+    assert not tells_of_few(parts, units, 2)
