@@ -143,7 +143,33 @@ def test_a_checker_sees_the_curve_with_every_digit(house, people) -> None:
     assert len(seen.pictures) == 0
 
 
-def test_steps_are_drawn_where_a_drawing_is_asked_for(house) -> None:
+def test_a_curve_of_some_tells_how_many_of_the_others_fall_ill_in_a_month(tmp_path, people) -> None:
+    """Five of plan a do so in the seventh, which the curves of all and of the other plans would tell."""
+    house = hospital(tmp_path, people)
+    assert ((people["plan"] == "a") & (people["month"] == 7)).sum() == 5
+    assert verdict(ask(house, "KAPLAN_MEIER", "month", having=ILL)) == "RELEASED"
+
+    others = ask(house, "KAPLAN_MEIER", "month", filter={"plan": ["b", "c"]}, having=ILL)
+
+    assert (verdict(others), reasons(others)) == ("REFUSED", ["DIFFERENCING"])
+    assert verdict(ask(house, "NELSON_AALEN", "month", having=ILL)) == "RELEASED"
+
+
+def test_where_all_who_stay_well_are_observed_as_long_their_mean_leaves_or_the_curve_does(
+    tmp_path, people
+) -> None:
+    """All minus the ill are those in whom all have the same: the rule on equal values withholds their sum."""
+    house = hospital(tmp_path, people)
+    assert set(people["month"][people["status"] == "well"]) == {9.0}
+    assert verdict(ask(house, "KAPLAN_MEIER", "month", having=ILL)) == "RELEASED"
+
+    mean = ask(house, "MEAN", "month")
+
+    assert (verdict(mean), reasons(mean)) == ("REFUSED", ["MINIMUM_UNITS"])
+
+
+def test_steps_are_drawn_where_a_drawing_is_asked_for(tmp_path, people) -> None:
+    house = hospital(tmp_path, people)
     drawn = ask(house, "KAPLAN_MEIER", "month", groups=["plan"], having=ILL, picture=True)
     without = ask(house, "KAPLAN_MEIER", "month", groups=["plan"], having=ILL)
 
@@ -210,7 +236,7 @@ def test_one_factor_gives_the_f_of_scipy_in_each_group(house, people) -> None:
 
 
 def test_correlations_are_those_of_scipy(house, people) -> None:
-    names = ["month", "income", "wealth", "age"]
+    names = ["income", "wealth", "age"]
     answered = ask(house, "CORRELATIONS", measures=names)
 
     expected = {}

@@ -115,11 +115,13 @@ def found_statistic(hand: StatisticInHand, outcome: StatisticOutcome, sequence: 
         nothing_withheld = np.zeros(len(hand.computed.facts.table), dtype=np.bool_)
         everything = told_statistic(hand, StatisticAssessment(()), nothing_withheld, EVERY_DIGIT, drawn=False)
     windows = () if outcome.consequence is not None else outcome.windows
+    events = outcome.events.released if outcome.consequence is None and outcome.events is not None else ()
     return Found(
         computed=hand.cells,
         outcome=judged,
         sequence=sequence,
         statistic=everything,
+        implied=(events,),
         windows=windows,
         limit=outcome.table.limit,
     )

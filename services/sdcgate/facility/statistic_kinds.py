@@ -84,7 +84,7 @@ OF_ORDER = frozenset(
         Statistic.KOLMOGOROV_SMIRNOV_TEST,
     }
 )
-"""Statistics that tell no sum: their table is one of units."""
+"""Statistics whose table is one of units. They tell no sum; survival does, which has another table for it."""
 
 ALIKE_OR_NOT = frozenset({Statistic.PROPORTION}) | SURVIVAL
 """Statistics that mean something also where all have the same."""

@@ -2,14 +2,16 @@
 
 A mean tells what a table of the measure's sums by the groups tells; a share, a mode or a ratio of odds what
 a table of units by the groups and the variables counted tells. That table is judged, protected and compared
-with all that has left as if it left itself; where it withholds a group, the statistic does.
+with all that has left as if it left itself; where it withholds a group, the statistic does. A survival curve
+tells two: units by the groups and who has the event, and the times of those who have it by the groups.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
+from operator import and_
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import Condition
@@ -27,6 +29,7 @@ from sdcgate.facility.statistic_kinds import (
     OF_ORDER,
     OF_TWO_MEASURES,
     OF_TWO_VARIABLES,
+    SURVIVAL,
     UNWEIGHTED,
     WITH_ERRORS,
 )
@@ -114,6 +117,33 @@ class StatisticPlan:
             valid=tuple(sorted(valid)),
             beneath=True,
             total_digits=self.policy.statistics.significant_digits if totals else 0,
+        )
+
+    def table_of_events(self, valid: Sequence[str] = ()) -> Plan | None:
+        """Of a survival curve the table of the times of all who have the event, whose sums its steps tell.
+
+        None of other statistics, and where the filter leaves nobody the event. `valid` as of `table`.
+        """
+        if self.statistic not in SURVIVAL or self.having is None:
+            return None
+        name, finest = self.having.variable, self.dataset.levels(self.having.variable)[0]
+        asked = [condition for condition in (*self.population, self.having) if condition.variable == name]
+        both = reduce(and_, (self.dataset.mask(name, one.level, one.codes) for one in asked))
+        codes = tuple(code for code, mask in zip(finest.codes, finest.masks, strict=True) if mask & both)
+        if not codes:
+            return None
+        others = [condition for condition in self.population if condition.variable != name]
+        of_events = sorted((*others, Condition(name, finest.name, codes)), key=lambda one: one.variable)
+        mean = (FigureAsked(table_pb2.STATISTIC_MEAN, measure) for measure in self.measures)
+        # How many there must be in the population, is asked of the population.
+        rules = replace(self.policy.rules, minimum_base=None)
+        return replace(
+            self.table(valid),
+            policy=replace(self.policy, rules=rules),
+            dimensions=self.groups,
+            rows=tuple(range(len(self.groups))),
+            filters=tuple(of_events),
+            figures=(FigureAsked(table_pb2.STATISTIC_UNITS), *mean),
         )
 
     def canonical(self) -> bytes:

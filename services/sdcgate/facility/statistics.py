@@ -40,6 +40,7 @@ from sdcgate.facility.statistic_records import Population, read_population
 from sdcgate.facility.statistic_suggestions import suggested
 from sdcgate.facility.statistic_sums import computed_by_sums, sums_suffice
 from sdcgate.facility.statistic_windows import audited_windows, boxes_of_groups, told_windows
+from sdcgate.facility.survival_events import EventsInHand, audited_runs
 from sdcgate.facility.told_extremes import hides_what_bounds_tell, told_extremes
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.facility.window_audit import WindowMinimum
@@ -72,6 +73,8 @@ class StatisticInHand:
     """The sums of powers that it tells of."""
     alike: tuple[Finding, ...] = field(default=(), repr=False)
     """Groups in which (nearly) all have one value."""
+    events: EventsInHand | None = field(default=None, repr=False)
+    """Of a survival curve the table of the times of those who have the event."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +98,8 @@ class StatisticOutcome:
     """The sums of powers that become known."""
     windows: tuple[ReleasedWindow, ...] = field(default=(), repr=False)
     """The windows whose means become known."""
+    events: Outcome | None = field(default=None, repr=False)
+    """Of the table of those who have the event, where there is one."""
 
 
 class StatisticWay:
@@ -150,7 +155,8 @@ class StatisticWay:
         Raises:
             Unavailable: the statistic needs more time or memory than it may take.
         """
-        table = plan.table(_lacked(self._engine, plan))
+        lacked = _lacked(self._engine, plan)
+        table = plan.table(lacked)
         cells = self._judge.compute(table)
         if sums_suffice(self._engine, plan):
             ends = monotonic() + min(left(), self._room.limits.seconds)
@@ -166,7 +172,11 @@ class StatisticWay:
         rules, largest = plan.rules, plan.policy.statistics.largest
         task = Task(plan.statistic, people, rules, largest, plan.errors, plan.measures, highest_power(plan))
         done = self._room.run(compute_task, task, seconds=left())
-        return StatisticInHand(plan, table, cells, people, done.computed, done.second, done.powers, alike)
+        of_events = plan.table_of_events(lacked)
+        events = EventsInHand(of_events, self._judge.compute(of_events)) if of_events is not None else None
+        return StatisticInHand(
+            plan, table, cells, people, done.computed, done.second, done.powers, alike, events
+        )
 
     def judge(
         self, hand: StatisticInHand, known: Knowledge, left: Callable[[], float], approved: bool = False
@@ -179,9 +189,26 @@ class StatisticWay:
             return StatisticOutcome(table.consequence, table.codes, table)
         if hand.computed is None:
             return _of_nobody(table)
-        found = self._assessed(hand.plan, hand.computed, left())
+        events = hand.events.judged(self._judge, known, table, left, approved) if hand.events else None
+        if events is not None and events.consequence is not None:
+            return StatisticOutcome(events.consequence, events.codes, table)
+        outcome = self._judged_figures(hand, hand.computed, table, events, known, left, approved)
+        return replace(_with_ratios(hand, outcome), hexagons=self._hexagons(hand, outcome, left))
+
+    def _judged_figures(
+        self,
+        hand: StatisticInHand,
+        computed: Computed,
+        table: Outcome,
+        events: Outcome | None,
+        known: Knowledge,
+        left: Callable[[], float],
+        approved: bool,
+    ) -> StatisticOutcome:
+        """The figures, where nothing holds what lies beneath them."""
+        found = self._assessed(hand.plan, computed, left())
         found = replace(found, findings=(*hand.alike, *found.findings))
-        told = _of_shown_groups(found, _hidden_by_table(hand, table))
+        told = _of_shown_groups(found, _hidden(hand, table, events))
         worst = max((consequence_of(finding) for finding in told), default=Consequence.PROTECT)
         if found.unchecked:
             return StatisticOutcome(
@@ -190,13 +217,39 @@ class StatisticWay:
         if worst is Consequence.REFUSE or (worst is Consequence.REFER and not approved):
             codes = sorted({finding.rule for finding in told if consequence_of(finding) is worst})
             return StatisticOutcome(worst, tuple(codes), table, found)
-        outcome = self._protected(hand, hand.computed, table, found)
+        outcome = self._protected(hand, computed, table, found, events)
         if hand.powers and outcome.withheld is not None:
-            outcome = self._powers_audited(hand, hand.computed, outcome, known, left)
+            outcome = self._powers_audited(hand, computed, outcome, known, left)
         if outcome.withheld is not None:
-            outcome = self._windows_audited(hand, hand.computed, outcome, known, left)
-            outcome = self._extremes_audited(hand, hand.computed, outcome, known)
-        return replace(_with_ratios(hand, outcome), hexagons=self._hexagons(hand, outcome, left))
+            outcome = self._windows_audited(hand, computed, outcome, known, left)
+            outcome = self._extremes_audited(hand, computed, outcome, known)
+        if computed.runs and outcome.withheld is not None:
+            outcome = self._runs_audited(hand, computed, outcome, known, left)
+        return outcome
+
+    def _runs_audited(
+        self,
+        hand: StatisticInHand,
+        computed: Computed,
+        outcome: StatisticOutcome,
+        known: Knowledge,
+        left: Callable[[], float],
+    ) -> StatisticOutcome:
+        """Without the groups whose steps would tell of few units, beside all that have left."""
+        rules = hand.plan.rules
+        rule, homes = rules.implied, rules.table.minimum_households
+        if rule is None or hand.events is None or outcome.events is None or outcome.withheld is None:
+            return StatisticOutcome(Consequence.REFER, (ReasonCode.UNPROVED,), outcome.table)
+        runs = tuple(one for one in computed.runs if not outcome.withheld[one.group])
+        minimum = WindowMinimum(rule.units, homes.households if homes is not None else 0.0)
+        with watcher().stage(Stage.PROOF):
+            kept_back, windows = audited_runs(
+                self._engine, hand.events, outcome.events, runs, known, minimum, still_time(left)
+            )
+        if kept_back:
+            found = replace(outcome.assessment, findings=(*kept_back, *outcome.assessment.findings))
+            outcome = self._protected(hand, computed, outcome.table, found, outcome.events)
+        return replace(outcome, windows=windows)
 
     def _windows_audited(
         self,
@@ -298,10 +351,15 @@ class StatisticWay:
         )
 
     def _protected(
-        self, hand: StatisticInHand, computed: Computed, table: Outcome, found: StatisticAssessment
+        self,
+        hand: StatisticInHand,
+        computed: Computed,
+        table: Outcome,
+        found: StatisticAssessment,
+        events: Outcome | None = None,
     ) -> StatisticOutcome:
         """Without the groups that the table withholds, and the figures that a rule does."""
-        hidden = _hidden_by_table(hand, table)
+        hidden = _hidden(hand, table, events)
         own = Finding(ReasonCode.MINIMUM_UNITS, Consequence.PROTECT, tuple(np.flatnonzero(hidden).tolist()))
         if hidden.any() and own not in found.findings:
             found = replace(found, findings=(own, *found.findings))
@@ -316,7 +374,7 @@ class StatisticWay:
             codes = tuple(sorted(told | ({own.rule} if hidden.any() else set())))
             codes = codes or (ReasonCode.NOT_ESTIMABLE,)
             return StatisticOutcome(Consequence.REFUSE, codes, table, found)
-        return StatisticOutcome(None, (), table, found, withheld)
+        return StatisticOutcome(None, (), table, found, withheld, events=events)
 
     def _hexagons(
         self, hand: StatisticInHand, outcome: StatisticOutcome, left: Callable[[], float]
@@ -352,6 +410,14 @@ def _of_nobody(table: Outcome) -> StatisticOutcome:
     if (table.states == State.WITHHELD).any():
         return StatisticOutcome(Consequence.REFUSE, (ReasonCode.MINIMUM_UNITS,), table)
     return StatisticOutcome(Consequence.REFUSE, (ReasonCode.NOT_ESTIMABLE,), table, nobody=True)
+
+
+def _hidden(hand: StatisticInHand, table: Outcome, events: Outcome | None) -> BoolArray:
+    """Groups of which a table beneath withholds a cell, shape (groups,)."""
+    hidden = _hidden_by_table(hand, table)
+    if hand.events is not None and events is not None:
+        hidden |= hand.events.hidden(events)
+    return hidden
 
 
 def _hidden_by_table(hand: StatisticInHand, table: Outcome) -> BoolArray:

@@ -1,8 +1,9 @@
 """What a percentile tells together with all percentiles that have left: windows of overlapping populations.
 
 The median of all and that of all but twelve rest on windows that may differ by one unit, and so by the
-difference of two values. No combination of the windows' means that left, of whatever populations, may be a
-sum over fewer units than a window must have. Which windows overlap is found in the records.
+difference of two values. The steps of survival curves are windows, too. No combination of the windows' means
+that left, of whatever populations, may be a sum over fewer units than a window must have. Which windows
+overlap is found in the records.
 """
 
 from collections.abc import Callable, Sequence
@@ -101,10 +102,21 @@ class WindowAudit:
             apart = still_apart
         if len(together) < 2 or self._records is None:
             return False
-        members, sums = [self._members(one) for one in together], [one.is_sum for one in together]
-        records, fewest = self._records, self.minimum
-        homes = records.households if fewest.households else None
-        return tells_of_few(members, records.unit, fewest.units, homes, fewest.households, sums)
+        members, units = [self._members(one) for one in together], self._records.unit
+        fewest, homes = self.minimum, self._records.households if self.minimum.households else None
+        # Which other windows are of units and which of records matters only where a unit has several.
+        several = any(len(np.unique(units[places])) < len(places) for places in members)
+        return any(
+            tells_of_few(
+                members,
+                units,
+                fewest.units,
+                homes,
+                fewest.households,
+                [one.is_sum or by_record for one in together],
+            )
+            for by_record in ((False, True) if several else (False,))
+        )
 
     def _blurred(self, windows: Sequence[ReleasedWindow]) -> bool:
         """Whether windows overlap of which one is not exact: whom that leaves out is not known."""
