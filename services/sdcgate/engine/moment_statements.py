@@ -78,6 +78,11 @@ def projection_of_several(
     return joined.select(g=joined.region, unit=joined["unit"], x=x)
 
 
+def totals_of_units(records: Any, dialect: Dialect) -> Any:
+    """A projection with a record for each unit of a group, its total."""
+    return records.group_by(["g", "unit"]).agg(x=fitting_sum(records.x, dialect))
+
+
 def ranges(dialect: Dialect) -> Any:
     """By group: records, sum, least and greatest value."""
     table = _records()

@@ -1,7 +1,7 @@
 """Sums of powers of a measure, and how closely they tell its outermost values, where the records lie."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -92,14 +92,14 @@ class MomentSums:
         dataset, measures, divisions = self._dataset, query.measures, query.divisions
         conditions, columns = plan_conditions(dataset, query.filters), divisions[0].columns(dataset)
         members = joined_members(dataset, divisions, len(measures))
-        projection = self._database.compiled(
+        projections = self._projections(
             ("moments of divisions", view_name(dataset), measures, conditions, columns),
             lambda: statements.projection_of_several(dataset, measures, conditions, columns),
         )
         shape = MomentShape(dataset.records_per_unit == 1, True, query.coalition, query.highest)
         each = sum(one.number for one in divisions)
         scales = np.repeat([float(dataset.profiles[name].scale) for name in measures], each)
-        asked = _Asked(projection, shape, scales, {MEMBERS: members})
+        asked = _Asked(*projections, shape, scales, {MEMBERS: members})
         there = self._ranges(asked)
         if not there.records:
             raise ComputationFailed("the audit of powers did not see anybody")
@@ -138,14 +138,24 @@ class MomentSums:
         dataset, measure = self._dataset, query.measure
         conditions = plan_conditions(dataset, query.filters)
         valid = tuple(sorted({measure, *query.valid}))
-        projection = self._database.compiled(
+        projections = self._projections(
             ("moments of", view_name(dataset), measure, conditions, valid, columns),
             lambda: statements.projection(dataset, measure, conditions, valid, columns),
         )
         single = dataset.records_per_unit == 1
         shape = MomentShape(single, columns is not None, query.coalition, query.highest)
         scale = np.array(float(dataset.profiles[measure].scale))
-        return _Asked(projection, shape, scale, tables or {})
+        return _Asked(*projections, shape, scale, tables or {})
+
+    def _projections(self, key: tuple[Any, ...], build: Callable[[], Any]) -> tuple[str, str]:
+        """The records, and units' totals in their place; the same where units have one record."""
+        records, dialect = self._database.compiled(key, build), self._database.dialect
+        if self._dataset.records_per_unit == 1:
+            return records, records
+        totals = self._database.compiled(
+            ("totals", *key), lambda: statements.totals_of_units(build(), dialect)
+        )
+        return records, totals
 
     def _ranges(self, asked: "_Asked") -> GroupRanges:
         dialect = self._database.dialect
@@ -186,6 +196,18 @@ class MomentSums:
         return tuple(found)
 
     def _closeness(self, asked: "_Asked", groups: GroupRanges) -> FloatArray:
+        """By order from the second, shape (orders, groups): of records or, where nearer, of units' totals."""
+        found = self._of_ends(asked, groups)
+        if asked.shape.single:
+            return found
+        totals = asked.of_units
+        of_units = self._ranges(totals)
+        if of_units.numbers.tolist() != groups.numbers.tolist():
+            raise ComputationFailed("the audit of powers did not see all groups")
+        nearer: FloatArray = np.minimum(found, self._of_ends(totals, of_units))
+        return nearer
+
+    def _of_ends(self, asked: "_Asked", groups: GroupRanges) -> FloatArray:
         """By order from the second, the nearer of both ends, shape (orders, groups)."""
         scale, every = asked.scale_of(groups.numbers), groups.mean
         settings = self._settings_of_all(groups)
@@ -271,11 +293,18 @@ class _Asked:
     """The records of a question, and what decides the text of its statements."""
 
     projection: str
+    totals: str
+    """The projection of units' totals."""
     shape: MomentShape
     scale: FloatArray
     """What values are multiplied by in the snapshot: of all groups, or of each."""
     tables: Mapping[str, "pa.Table"] = field(repr=False)
     """Those that the projection names."""
+
+    @property
+    def of_units(self) -> "_Asked":
+        """The same question of units' totals."""
+        return replace(self, projection=self.totals, shape=replace(self.shape, single=True))
 
     def scale_of(self, groups: IntArray) -> FloatArray:
         """What the values of groups are multiplied by."""

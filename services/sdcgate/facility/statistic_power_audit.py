@@ -240,8 +240,9 @@ class PowerAudit:
     def _surely_apart(self, look: _Look, cells: IntArray, rows: IntArray) -> BoolArray:
         """Pairs of a cell and a released one whose difference is safe whatever its values are."""
         dataset, told = self._plan.dataset, look.table.told
-        if not len(cells):
-            return np.zeros(0, dtype=np.bool_)
+        if not len(cells) or dataset.records_per_unit > 1:
+            # Squares of records say nothing of how far units' totals lie apart.
+            return np.zeros(len(cells), dtype=np.bool_)
         squares = self._known.of(power_of(told.measure, 2)).amounts
         sums = self._known.of(told.measure).amounts
         boxes = [look.known.published.box(row) for row in rows.tolist()]
@@ -271,7 +272,7 @@ class PowerAudit:
             widest,
             told.of_samples.order,
             self._share * (1 + CLOSE),
-            self._coalition * dataset.records_per_unit,
+            self._coalition,
         )
         # A comparison with a NaN is not "safe".
         apart: BoolArray = found & np.isfinite(deviations)

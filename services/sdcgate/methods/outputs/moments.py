@@ -3,6 +3,11 @@
 Who knows mean, variance and number of records knows the sum of squares; with skewness and kurtosis the sums
 of the third and fourth powers. Of two populations that differ by one unit, the difference of these sums is
 that unit's value: no rule on one group prevents it, only the rules on populations and their differences do.
+
+Where units have several records they are judged by their totals as well: an error and a Herfindahl index tell
+the squares of these, and the squares of records bound them. With m records a unit the k-th power of a unit's
+total deviation is at most m^(k-1) times the sum of its records' (power means), so that no moment of records
+bounds a total more closely than the same moment of totals does where all units have as many.
 """
 
 from dataclasses import dataclass, field
@@ -73,18 +78,52 @@ def moment_bounds(
 
     With S the sum of n squared deviations, no value lies farther from the mean than sqrt(S (n - 1) / n).
     Other units of the group, `coalition` of them, take their own values out first: those that add most beside
-    the one that is estimated. Higher moments bound by the root of their sum. `name` begins the bounds' names.
+    the one that is estimated. Higher moments bound by the root of their sum. Where units have several records
+    the nearer one counts of the bounds of records and of units' totals. `name` begins the bounds' names.
     Source: Samuelson, How deviant can you be? (1968), Journal of the American Statistical Association 63.
     """
-    orders = [(order, label) for order, label in _LABELS.items() if order <= highest]
+    labels = {order: label for order, label in _LABELS.items() if order <= highest}
+    found = _bounds(sample, [*labels], coalition, sample.values)
+    if has_several_records(sample):
+        of_units = _of_units(sample, sample.values)
+        found = np.minimum(found, _bounds(of_units, [*labels], coalition, of_units.values))
+    return tuple(
+        ClosestBound(f"{name}{label}", one) for label, one in zip(labels.values(), found, strict=True)
+    )
+
+
+def ratio_error_bounds(sample: Sample, denominators: FloatArray, coalition: int = 1) -> ClosestBound:
+    """How closely the error of a ratio R bounds the greatest or least total of a unit.
+
+    It tells the squares of units' totals of y - R x, x being `denominators`, shape (records,): 1 of a mean.
+    Who knows a unit's own denominator is as close to its total as to that deviation.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = sample.sums(sample.values) / sample.sums(denominators)
+    ratios = np.where(np.isfinite(ratios), ratios, 0.0)
+    apart = _of_units(sample, sample.values - ratios[sample.groups] * denominators)
+    return ClosestBound("error", _bounds(apart, [2], coalition, sample.unit_sums(sample.values))[0])
+
+
+def has_several_records(sample: Sample) -> bool:
+    """Whether any unit has several records in a group."""
+    return len(sample.unit_groups[0]) < len(sample.values)
+
+
+def _of_units(sample: Sample, per_record: FloatArray) -> Sample:
+    """Each unit of each group as one record with its total."""
+    groups, units, _ = sample.unit_groups
+    return Sample(sample.unit_sums(per_record), groups, units, sample.number_of_groups)
+
+
+def _bounds(sample: Sample, orders: list[int], coalition: int, values: FloatArray) -> FloatArray:
+    """By order the closeness of the nearer end, shape (orders, groups), as shares of `values`, (records,)."""
     found = []
     for target in _ends(sample):
         known = _known(sample, target, coalition)
-        found.append([_closeness(sample, target, known, order) for order, _ in orders])
-    return tuple(
-        ClosestBound(f"{name}{label}", np.minimum(*closeness))
-        for (_, label), closeness in zip(orders, zip(*found, strict=True), strict=True)
-    )
+        found.append([_closeness(sample, target, known, order, values) for order in orders])
+    nearer: FloatArray = np.min(found, axis=0)
+    return nearer
 
 
 _LABELS = {2: "variance", 3: "skewness", 4: "kurtosis"} | {order: f"power {order}" for order in (5, 6, 7, 8)}
@@ -118,7 +157,9 @@ def _known(sample: Sample, target: IntArray, coalition: int) -> BoolArray:
     return known
 
 
-def _closeness(sample: Sample, target: IntArray, known: BoolArray, order: int) -> FloatArray:
+def _closeness(
+    sample: Sample, target: IntArray, known: BoolArray, order: int, values: FloatArray
+) -> FloatArray:
     """How far the bound lies beyond the target, as a share of its value, or of its deviation where larger."""
     left = np.where(known, 0.0, 1.0)
     n = np.maximum(sample.sums(left), 1)
@@ -129,13 +170,12 @@ def _closeness(sample: Sample, target: IntArray, known: BoolArray, order: int) -
     else:
         means = sample.sums(sample.values) / np.maximum(sample.records_of_groups, 1)
         room = np.ones(len(n))
-    value = sample.values[target]
-    own = np.abs(value - means)
+    own = np.abs(sample.values[target] - means)
     apart = left * np.abs(sample.values - means[sample.groups])
     widest = _largest(sample, apart)
     sums = sample.sums((apart / np.where(widest > 0, widest, 1.0)[sample.groups]) ** order)
     reach = widest * (room * sums) ** (1 / order)
-    return np.where(target >= 0, beyond(reach, own, value), 0.0)
+    return np.where(target >= 0, beyond(reach, own, values[target]), 0.0)
 
 
 def beyond(reach: FloatArray, own: FloatArray, value: FloatArray) -> FloatArray:

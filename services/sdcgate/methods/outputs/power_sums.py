@@ -108,11 +108,12 @@ def surely_apart(
 ) -> BoolArray:
     """Whether moments of groups surely leave the value farthest out open by a share of it, shape (groups,).
 
-    Nothing is known of the groups but their sums of squared deviations, counts, and that no two values lie
-    farther apart than `widest`, nor any farther from 0. With S the squared deviations and c records of the
-    coalition, those of the others from their own mean are at least S - c w^2 - (c w)^2 / (n - c), as each
-    deviates by w at most; and a sum of |d|^k over n values is at least S^(k/2) / n^(k/2 - 1) (power means).
-    So the bound of `moment_bounds` lies at least `reach` from the mean, and the value at most w.
+    Units have one record each: of how far totals lie apart the squares of records say nothing. Nothing is
+    known of the groups but their sums of squared deviations, counts, and that no two values lie farther apart
+    than `widest`, nor any farther from 0. With S the squared deviations and c records of the coalition, those
+    of the others from their own mean are at least S - c w^2 - (c w)^2 / (n - c), as each deviates by w at
+    most; and a sum of |d|^k over n values is at least S^(k/2) / n^(k/2 - 1) (power means). So the bound of
+    `moment_bounds` lies at least `reach` from the mean, and the value at most w.
 
     Args:
         squares: sums of squared deviations from the groups' means.

@@ -203,7 +203,7 @@ def _with_primary_units(computed: Computed, sample: Sample) -> Computed:
 
 def _mean(asked: _Asked) -> Computed:
     facts = asked.facts(values=asked.sample.values)
-    return _estimated(asked, means.means(asked.sample), facts)
+    return _estimated(asked, means.means(asked.sample), facts, np.ones(len(asked.sample.values)))
 
 
 def _total(asked: _Asked) -> Computed:
@@ -214,13 +214,21 @@ def _total(asked: _Asked) -> Computed:
 def _ratio(asked: _Asked) -> Computed:
     below = given(asked.columns.second)
     facts = asked.facts(values=asked.sample.values, denominators=below)
-    return _estimated(asked, means.ratios(asked.sample, below), facts)
+    return _estimated(asked, means.ratios(asked.sample, below), facts, below)
 
 
-def _estimated(asked: _Asked, found: means.Estimates, facts: StatisticFacts) -> Computed:
-    """An estimate, with its standard error where that is asked: it tells a variance."""
+def _estimated(
+    asked: _Asked, found: means.Estimates, facts: StatisticFacts, below: FloatArray | None = None
+) -> Computed:
+    """An estimate, with its standard error where that is asked: it tells a variance, that of units' totals.
+
+    `below` are the denominators of a ratio, 1 for a mean.
+    """
     if asked.errors:
-        facts = replace(facts, bounds=moments.moment_bounds(asked.sample, 2, asked.coalition))
+        bounds = moments.moment_bounds(asked.sample, 2, asked.coalition)
+        if below is not None and moments.has_several_records(asked.sample):
+            bounds += (moments.ratio_error_bounds(asked.sample, below, asked.coalition),)
+        facts = replace(facts, bounds=bounds)
     return replace(_with_errors(asked, found, facts), errors=asked.errors)
 
 

@@ -29,14 +29,12 @@ def test_sums_are_those_of_each_record_and_the_largest_that_of_a_unit() -> None:
     outlier=st.integers(0, 200),
     order=st.sampled_from([2, 3, 4]),
     coalition=st.integers(0, 2),
-    records=st.integers(1, 2),
     share=st.floats(0.0, 1.0),
 )
-def test_what_is_surely_apart_is_apart(values, outlier, order, coalition, records, share) -> None:
+def test_what_is_surely_apart_is_apart(values, outlier, order, coalition, share) -> None:
     """The bound without the values never says more than the values do."""
     numbers = np.array([*values, outlier], dtype=np.float64)
-    units = np.arange(len(numbers)) // records
-    sample = Sample(numbers, np.zeros(len(numbers), dtype=np.int64), units, 1)
+    sample = Sample(numbers, np.zeros(len(numbers), dtype=np.int64), np.arange(len(numbers)), 1)
     exact = [Fraction(int(number)) for number in numbers]
     squares = float(sum(x * x for x in exact) - sum(exact) ** 2 / len(exact))
     apart = surely_apart(
@@ -45,7 +43,7 @@ def test_what_is_surely_apart_is_apart(values, outlier, order, coalition, record
         np.array([numbers.max()]),
         order,
         share,
-        coalition * records,
+        coalition,
     )
 
     if apart[0]:
