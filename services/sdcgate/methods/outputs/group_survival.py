@@ -6,6 +6,7 @@ So the steps tell the sum of the times of all who have the event, but for those 
 what is left of that sum where it is known.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,6 +27,7 @@ from sdcgate.methods.outputs.statistic_rules import StatisticRules
 from sdcgate.methods.outputs.statistics import Columns, Computed, Figure, GroupCurve, GroupRuns, given
 from sdcgate.methods.outputs.survival import SurvivalCurve, survival_curve
 from sdcgate.methods.positions import FactProblem, FactsError
+from sdcgate.methods.tables.sensitivity import CLOSE
 
 MOST_STEPS = 250
 """More steps are no better to look at: of many events more are taken together."""
@@ -41,12 +43,21 @@ class _Steps:
     left_units: IntArray = field(repr=False)
     after_units: IntArray = field(repr=False)
     """Who is still there after the last step: units with the event, and without."""
+    homes: tuple[FloatArray, FloatArray, FloatArray] | None = field(repr=False)
+    """Households of these three; None where they are not known."""
     closeness: float = field(repr=False)
     lowest: FloatArray = field(repr=False)
     """The least time of each step's events, and of those after the last where there are any."""
     highest: FloatArray = field(repr=False)
     records: IntArray = field(repr=False)
     """Events of each step, and after the last where there are any."""
+
+    def of_few(self, households: float) -> bool:
+        """Whether any cell in which somebody is has fewer households."""
+        if self.homes is None:
+            return True
+        cells = zip((self.event_units, self.left_units, self.after_units), self.homes, strict=True)
+        return any(bool((homes[units > 0] < households * (1 - CLOSE)).any()) for units, homes in cells)
 
 
 def group_survival(statistic: Statistic, sample: Sample, rules: StatisticRules, columns: Columns) -> Computed:
@@ -62,17 +73,16 @@ def group_survival(statistic: Statistic, sample: Sample, rules: StatisticRules, 
         raise FactsError([FactProblem("rules.implied", "must be given: steps rest on its units")])
     if np.any(sample.values < 0):
         raise FactsError([FactProblem("values", "must not be below 0: they are times")])
-    events, fewest = given(columns.has), rules.implied.units
-    coalition = rules.table.coalition
-    found = [_steps(sample, records, events, fewest, coalition) for records in sample.members]
+    events = given(columns.has)
+    found = [_steps(sample, records, events, rules) for records in sample.members]
     bounds = np.array([np.inf if one is None else one.closeness for one in found])
     facts = StatisticFacts(
         facts_of_groups(sample, (), (), 2),
         bounds=(ClosestBound("step", bounds),),
         implied=(
-            _padded("events", [None if one is None else one.event_units for one in found]),
-            _padded("left", [None if one is None else one.left_units for one in found]),
-            _padded("after", [None if one is None else one.after_units for one in found]),
+            _padded("events", found, lambda one: one.event_units, 0),
+            _padded("left", found, lambda one: one.left_units, 1),
+            _padded("after", found, lambda one: one.after_units, 2),
         ),
     )
     runs = tuple(
@@ -105,15 +115,31 @@ def _told(statistic: Statistic, found: list[_Steps | None], facts: StatisticFact
     return Computed(statistic, figures, facts, curves=tuple(curves))
 
 
-def _steps(
-    sample: Sample, records: IntArray, events: BoolArray, fewest: int, coalition: int
-) -> _Steps | None:
-    """The curve of the records of a group; None where it has no step."""
-    if not len(records):
+def _steps(sample: Sample, records: IntArray, events: BoolArray, rules: StatisticRules) -> _Steps | None:
+    """The curve of the records of a group; None where it has no step.
+
+    Steps of enough units may be of too few households: then more are taken together.
+    """
+    if not len(records) or rules.implied is None:
         return None
-    times, happened, units = sample.values[records], events[records], sample.units[records]
-    _, unit, repeated = np.unique(units, return_inverse=True, return_counts=True)
-    enough = max(fewest * int(repeated.max()), -(-int(happened.sum()) // MOST_STEPS))
+    _, repeated = np.unique(sample.units[records], return_counts=True)
+    happened = int(events[records].sum())
+    enough = max(rules.implied.units * int(repeated.max()), -(-happened // MOST_STEPS))
+    homes, found = rules.table.minimum_households, None
+    while enough <= max(happened, 1):
+        found = _steps_of(sample, records, events, enough, rules.table.coalition)
+        if found is None or homes is None or found.homes is None or not found.of_few(homes.households):
+            return found
+        enough *= 2
+    return found
+
+
+def _steps_of(
+    sample: Sample, records: IntArray, events: BoolArray, enough: int, coalition: int
+) -> _Steps | None:
+    """The curve whose steps are of so many records at least; None where there is none."""
+    times, happened = sample.values[records], events[records]
+    _, unit = np.unique(sample.units[records], return_inverse=True)
     try:
         curve = survival_curve(times, happened, enough)
     except ModelProblemError:
@@ -130,11 +156,29 @@ def _steps(
         event_units[:number],
         left_units[:number],
         np.array([event_units[number], left_units[number]]),
+        _homes(sample, records, step, happened, number),
         _closeness(of_events, there, coalition),
         extremes_of_groups(of_events, of_events.values, least=True)[there],
         extremes_of_groups(of_events, of_events.values, least=False)[there],
         of_events.records_of_groups[there],
     )
+
+
+def _homes(
+    sample: Sample, records: IntArray, step: IntArray, happened: BoolArray, number: int
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Households with and without the event by step, and of those after the last."""
+    if sample.households is None:
+        return None
+    places = np.full(len(sample.values), number + 1, dtype=np.int64)
+    places[records] = step
+    having = np.zeros(len(sample.values), dtype=np.bool_)
+    having[records] = happened
+    inside = np.zeros(len(sample.values), dtype=np.bool_)
+    inside[records] = True
+    events = given(sample.households_at(places, number + 2, inside & having))
+    left = given(sample.households_at(places, number + 2, inside & ~having))
+    return events[:number], left[:number], np.array([events[number], left[number]])
 
 
 def _distinct(places: IntArray, units: IntArray, number: int) -> IntArray:
@@ -158,11 +202,17 @@ def _closeness(events: Sample, there: BoolArray, coalition: int) -> float:
         return float(np.where(least == greatest, np.inf, left / largest[:, 0])[there].min())
 
 
-def _padded(name: str, counts: list[IntArray | None]) -> ImpliedCells:
+def _padded(
+    name: str, found: Sequence[_Steps | None], units: Callable[[_Steps], IntArray], place: int
+) -> ImpliedCells:
     """Cells of groups with as many columns as the group with most has: the others' are empty."""
-    widest = max((len(one) for one in counts if one is not None), default=1)
-    cells = np.zeros((len(counts), widest), dtype=np.int64)
-    for group, one in enumerate(counts):
+    widest = max((len(units(one)) for one in found if one is not None), default=1)
+    cells, homes = np.zeros((len(found), widest), dtype=np.int64), np.zeros((len(found), widest))
+    known = all(one is None or one.homes is not None for one in found)
+    for group, one in enumerate(found):
         if one is not None:
-            cells[group, : len(one)] = one
-    return ImpliedCells(name, cells)
+            own = units(one)
+            cells[group, : len(own)] = own
+            if one.homes is not None:
+                homes[group, : len(own)] = one.homes[place]
+    return ImpliedCells(name, cells, homes if known else None)

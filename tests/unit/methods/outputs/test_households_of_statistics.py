@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdcgate.methods.outputs.every_statistic import compute_statistic
 from sdcgate.methods.outputs.hexagonal_bins import Grid, hexagonal_bins
 from sdcgate.methods.outputs.households import Households, households_by_id, households_by_size
 from sdcgate.methods.outputs.percentiles import percentiles
@@ -195,3 +196,26 @@ def test_wrong_households_are_named() -> None:
     )
     with pytest.raises(ValueError, match="sharing_households"):
         assess_statistic(Statistic.RANGE, wrong, RULES)
+
+
+def test_steps_of_a_survival_curve_that_few_households_have_are_taken_together() -> None:
+    """Each family of ten has one time: a step of one is that family's."""
+    homes = families(*[10] * 12)
+    sample = people(homes.astype(np.float64), households_by_id(homes))
+    has = Columns(has=np.ones(len(homes), dtype=np.bool_))
+    alone = compute_statistic(Statistic.KAPLAN_MEIER, replace(sample, households=None), RULES, has)
+    together = compute_statistic(Statistic.KAPLAN_MEIER, sample, RULES, has)
+    assert len(alone.curves[0].x) == 12
+    assert len(together.curves[0].x) == 3
+    assert [table.households[0].tolist() for table in together.facts.implied if table.name == "events"] == [
+        [4.0, 4.0, 4.0]
+    ]
+    assert not rules_found(Statistic.KAPLAN_MEIER, together.facts)
+
+
+def test_of_two_families_there_is_no_curve() -> None:
+    homes = families(30, 30)
+    sample = people(np.arange(60.0), households_by_id(homes))
+    has = Columns(has=np.ones(60, dtype=np.bool_))
+    found = compute_statistic(Statistic.KAPLAN_MEIER, sample, RULES, has)
+    assert ReasonCode.IMPLIED_TABLE in rules_found(Statistic.KAPLAN_MEIER, found.facts)
