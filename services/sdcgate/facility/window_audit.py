@@ -94,7 +94,7 @@ class WindowAudit:
             for other in apart:
                 if not self._overlap(one, other):
                     still_apart.append(other)
-                elif not (self._exact(one) and self._exact(other)) or len(together) == MOST_TOGETHER:
+                elif not (self._exact(one) and self._exact(other)) or len(together) >= MOST_TOGETHER:
                     return True
                 else:
                     together.append(other)
