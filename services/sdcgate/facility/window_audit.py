@@ -102,20 +102,26 @@ class WindowAudit:
             apart = still_apart
         if len(together) < 2 or self._records is None:
             return False
-        members, units = [self._members(one) for one in together], self._records.unit
-        fewest, homes = self.minimum, self._records.households if self.minimum.households else None
-        # Which other windows are of units and which of records matters only where a unit has several.
-        several = any(len(np.unique(units[places])) < len(places) for places in members)
+        return self._told(together, self._records)
+
+    def _told(self, windows: Sequence[ReleasedWindow], records: Records) -> bool:
+        """Whether some combination of windows tells of few."""
+        members, fewest = {one: self._members(one) for one in windows}, self.minimum
+        homes = records.households if fewest.households else None
+        several = any(len(np.unique(records.unit[places])) < len(places) for places in members.values())
+        # Which windows are of units and which of records matters only where a unit has several: then each
+        # kind is looked at by itself, and those of units as though they were of records, too.
+        kinds = [[one for one in windows if not one.is_sum], list(windows)] if several else [list(windows)]
         return any(
             tells_of_few(
-                members,
-                units,
+                [members[one] for one in kind],
+                records.unit,
                 fewest.units,
                 homes,
                 fewest.households,
-                [one.is_sum or by_record for one in together],
+                [place == len(kinds) - 1 and several] * len(kind),
             )
-            for by_record in ((False, True) if several else (False,))
+            for place, kind in enumerate(kinds)
         )
 
     def _blurred(self, windows: Sequence[ReleasedWindow]) -> bool:
