@@ -119,8 +119,8 @@ def _of_units(sample: Sample, per_record: FloatArray) -> Sample:
 def _bounds(sample: Sample, orders: list[int], coalition: int, values: FloatArray) -> FloatArray:
     """By order the closeness of the nearer end, shape (orders, groups), as shares of `values`, (records,)."""
     found = []
-    for target in _ends(sample):
-        known = _known(sample, target, coalition)
+    for target in outermost(sample):
+        known = known_beside(sample, target, coalition)
         found.append([_closeness(sample, target, known, order, values) for order in orders])
     nearer: FloatArray = np.min(found, axis=0)
     return nearer
@@ -129,7 +129,7 @@ def _bounds(sample: Sample, orders: list[int], coalition: int, values: FloatArra
 _LABELS = {2: "variance", 3: "skewness", 4: "kurtosis"} | {order: f"power {order}" for order in (5, 6, 7, 8)}
 
 
-def _ends(sample: Sample) -> tuple[IntArray, IntArray]:
+def outermost(sample: Sample) -> tuple[IntArray, IntArray]:
     """Records with the least and the greatest value of each group, -1 of an empty one."""
     order = np.lexsort((sample.values, sample.groups))
     ends = np.cumsum(sample.records_of_groups)
@@ -143,7 +143,7 @@ def _deviations(sample: Sample) -> FloatArray:
     return sample.values - (sample.sums(sample.values) / counts)[sample.groups]
 
 
-def _known(sample: Sample, target: IntArray, coalition: int) -> BoolArray:
+def known_beside(sample: Sample, target: IntArray, coalition: int) -> BoolArray:
     """Records of the units beside the target's that add most to the squared deviations, shape (records,)."""
     groups, _, of_records = sample.unit_groups
     held = sample.unit_sums(_deviations(sample) ** 2)
