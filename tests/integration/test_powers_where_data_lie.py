@@ -171,7 +171,8 @@ def test_no_record_leaves_the_engine_for_a_model_and_its_audit(tmp_path, monkeyp
     # Of points the populations, and of both what is left of one, by two statements each.
     assert len(audits) > 8
     assert any("members" in sql for sql, _ in returned)
-    assert {rows.num_rows for rows in audits} == {1}
+    # A row of all people, of each sex and of the sexes together, of one measure or of both.
+    assert max(rows.num_rows for rows in audits) == 6
     for _, rows in returned:
         assert not {"unit", "unit_key", "record_mark", "x"}.intersection(rows.column_names)
         assert rows.num_rows < 60

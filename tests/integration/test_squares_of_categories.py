@@ -77,6 +77,7 @@ def test_a_variance_that_is_withheld_is_not_told_by_a_slope(
     [
         ("y ~ ill:x", "FIXED_EFFECTS", {"groups": "sex"}),
         ("y ~ sex", "TWO_STAGE", {"instruments": "sex + ill:x"}),
+        ('C(sex, event="1") ~ ill + ill:x', "LOGIT", {}),
     ],
 )
 def test_so_it_is_by_other_families(tmp_path, formula, kind, options) -> None:

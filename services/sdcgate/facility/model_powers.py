@@ -1,10 +1,12 @@
-"""The sums of squares that a model tells of: least squares tell what variances and correlations would.
+"""The sums of powers that a model tells of, as variances, skewness and correlations do.
 
-Of `y ~ 1` the standard error is that of a mean, so it tells a variance; with terms, what is left unexplained
-and what is explained tell the outcome's squares, and errors those of the terms. So such a model is audited as
-the correlations of its measures would be, in its population. The error of a slope of a category tells the
-squares in that category, and robust ones those of the outcome: such a term is audited as the correlations in
-the groups of its table.
+Estimates and errors of any family are functions of sums over the records of products of two of its columns,
+the outcome among them (`model_products`). Those of a measure with itself are sums of its powers: of `y ~ 1`
+the standard error is that of a mean, so it tells a variance; of `cube(y) ~ site` the estimates are means of
+cubes by site. So a model is audited as the correlations of its measures would be, with higher powers where it
+has them: in its population, and in the groups of the tables of its terms. What is not told to the last digit,
+as by weights that depend on the estimates, is taken as told. Inverses are no powers: what their sums tell is
+judged by the records of each population alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -14,9 +16,12 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.moment_sums import DivisionQuery, MomentQuery
+from sdcgate.engine.record_groups import RecordGroups
+from sdcgate.facility.joint_look import JointlyUnproved
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
-from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, levels_of
+from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan
+from sdcgate.facility.model_products import Told, ToldProducts, told_products
 from sdcgate.facility.model_records import Population
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.population_moments import PopulationMoments
@@ -25,19 +30,12 @@ from sdcgate.facility.statistic_power_audit import PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower
 from sdcgate.facility.statistic_sums import groups_of
 from sdcgate.methods.cells import Axis, BoolArray, IntArray, State, shape_of
-from sdcgate.methods.outputs.fits import Family
-from sdcgate.methods.outputs.formula import Numeric
+from sdcgate.methods.outputs.function_sums import closeness_of_inverse
 from sdcgate.methods.outputs.power_sums import power_sums
 from sdcgate.methods.outputs.sample import Sample
-from sdcgate.methods.outputs.sandwich import Covariance
 from sdcgate.methods.outputs.statistic_facts import Statistic
 from sdcgate.methods.rules import ReasonCode
 from sdcgate.methods.tables.sensitivity import CLOSE
-
-LEAST_SQUARES = frozenset({Family.LINEAR, Family.FIXED_EFFECTS, Family.MIXED, Family.TWO_STAGE})
-"""Families whose estimates are functions of sums of squares and products."""
-ORDERS = {"": 2, "square": 4}
-"""The power of a measure whose sum a function of it squared is; of other functions none is kept."""
 
 
 def audited_powers(
@@ -65,12 +63,17 @@ def audited_powers(
     Raises:
         SpanBudgetExceeded, JointlyUnproved, TooManyDifferences: it cannot be told in time.
     """
-    powers = _told_by_sums(moments, plan, still_time) if people is None else _told(plan, people)
+    products, bound = told_products(plan), _least_closeness(plan)
+    inverses = sorted({measure for _, measure in products.inverses})
+    if not all(_inverse_apart(plan, people, measure, bound) for measure in inverses):
+        return ReasonCode.INFLUENCE, ()
+    highest = _highest(products)
+    powers = (
+        _told_by_sums(moments, plan, highest, still_time) if people is None else _told(plan, highest, people)
+    )
     tables = [table for outcome in outcomes for table in outcome.released[:1]]
     if not powers or not tables:
         return None, ()
-    rule = plan.policy.rules.p_percent
-    bound = rule.share * (1 + CLOSE) if rule is not None else -1.0
     # A comparison with a NaN is not "safe".
     if not all(bool(told.whole.closeness[0] > bound) for told in powers):
         return ReasonCode.INFLUENCE, ()
@@ -87,30 +90,37 @@ def audited_powers(
 def audited_categories(
     engine: Engine,
     plan: ModelPlan,
+    people: Population | None,
     tables: Sequence[tuple[ImpliedTable, Computation]],
     outcomes: Sequence[Outcome],
     known: Knowledge,
     still_time: Callable[[], None],
     left: Callable[[], float],
 ) -> tuple[ReasonCode | None, tuple[ReleasedTable, ...]]:
-    """As `audited_powers`, of the squares in each category that errors tell.
+    """As `audited_powers`, of the sums in each category that estimates and errors tell.
 
     `tables` are those that the model implies, with the outcomes of each. Of a term whose table is a margin of
-    another the squares count as told in that one's cells; those of two terms together only where both have
-    slopes, as products of their columns are squares then.
+    another the sums count as told in that one's cells; in the tables of two terms together those that no
+    term's own table has.
     """
-    rule, released = plan.policy.rules.p_percent, list[ReleasedTable]()
-    bound = rule.share * (1 + CLOSE) if rule is not None else -1.0
-    told_of = _by_categories(plan)
+    bound, released = _least_closeness(plan), list[ReleasedTable]()
+    products = told_products(plan)
+    own = [frozenset(implied.factors) for implied, _ in tables if not implied.crossed]
     for (implied, computed), outcome in zip(tables, outcomes, strict=True):
-        highest = _highest_in(implied, told_of, {table.quantity for table in outcome.released})
+        shown = ~_hidden(computed.table.axes, outcome.states)
+        for levels, measure in sorted(products.inverses, key=str):
+            groups = groups_of(_as_correlations(plan, (), implied.plan.dimensions), computed.table.axes)
+            if _told_in(implied, levels, own) and not _inverse_apart(
+                plan, people, measure, bound, groups, shown
+            ):
+                return ReasonCode.INFLUENCE, ()
+        highest = _highest_in(implied, products.powers, own, {table.quantity for table in outcome.released})
         if not highest:
             continue
         asked = _as_correlations(plan, plan.valid, implied.plan.dimensions)
         told = _in_groups(engine, asked, computed.table.axes, highest, still_time)
         sums = [table for table in outcome.released if table.quantity in highest]
-        hidden = _hidden(computed.table.axes, outcome.states)
-        shown = (told[0].of_samples.units > 0) & ~hidden
+        shown &= told[0].of_samples.units > 0
         if not all(bool((power.of_samples.closeness[shown] > bound).all()) for power in told):
             return ReasonCode.INFLUENCE, ()
         audit = PowerAudit(engine, asked, known.grown(released), still_time, left)
@@ -121,17 +131,30 @@ def audited_categories(
     return None, tuple(released)
 
 
+def _least_closeness(plan: ModelPlan) -> float:
+    """By which share of it the value farthest out must stay open."""
+    rule = plan.policy.rules.p_percent
+    return rule.share * (1 + CLOSE) if rule is not None else -1.0
+
+
+def _told_in(implied: ImpliedTable, levels: frozenset[Level], own: Sequence[frozenset[Level]]) -> bool:
+    """Whether what is told by categories is audited in an implied table.
+
+    `own` are the factors of the tables of single terms: what lies in one of them needs no table of two.
+    """
+    of_two = not any(levels <= factors for factors in own)
+    return bool(levels) and levels <= {*implied.factors} and of_two >= implied.crossed
+
+
 def _highest_in(
-    implied: ImpliedTable, told_of: Sequence[tuple[frozenset[Level], str, int]], measures: Set[str]
+    implied: ImpliedTable, powers: Told, own: Sequence[frozenset[Level]], measures: Set[str]
 ) -> dict[str, int]:
     """The measures of an implied table of which powers are told in its cells, each with the highest."""
     found: dict[str, int] = {}
-    terms: dict[str, set[frozenset[Level]]] = {}
-    for levels, measure, order in told_of:
-        if levels <= {*implied.factors} and measure in measures:
+    for (levels, measure), order in powers.items():
+        if measure in measures and _told_in(implied, levels, own):
             found[measure] = max(order, found.get(measure, 2))
-            terms.setdefault(measure, set()).add(levels)
-    return {name: order for name, order in found.items() if not implied.crossed or len(terms[name]) > 1}
+    return found
 
 
 def _hidden(axes: tuple[Axis, ...], states: IntArray) -> BoolArray:
@@ -139,29 +162,6 @@ def _hidden(axes: tuple[Axis, ...], states: IntArray) -> BoolArray:
     inner = states.reshape(shape_of(axes))[tuple(slice(0, -1) for _ in axes)]
     hidden: BoolArray = inner.reshape(-1) == State.WITHHELD
     return hidden
-
-
-def _by_categories(plan: ModelPlan) -> list[tuple[frozenset[Level], str, int]]:
-    """Factors of terms, and measures with a power of which errors tell the sums in each of their categories.
-
-    Those of slopes that categories have of their own and, where errors are sums of squared residuals, the
-    outcome.
-    """
-    if plan.options.family not in LEAST_SQUARES:
-        return []
-    outcome, found = plan.formula.outcome, []
-    of_residuals = plan.options.covariance is not Covariance.CLASSICAL
-    residuals = [outcome] if of_residuals and isinstance(outcome, Numeric) else []
-    for term in (term for formula in plan.formulas for term in formula.terms):
-        levels = frozenset(levels_of(term, plan.coded))
-        for part in (*term, *residuals) if levels else ():
-            if isinstance(part, Numeric) and part.measure in plan.valid:
-                found += [(levels, part.measure, order) for order in _orders(part)]
-    return found
-
-
-def _orders(part: Numeric) -> tuple[int, ...]:
-    return (ORDERS[part.transformation],) if part.transformation in ORDERS else ()
 
 
 def _in_groups(
@@ -185,12 +185,41 @@ def _in_groups(
     ]
 
 
-def _told(plan: ModelPlan, people: Population) -> tuple[ToldPower, ...]:
+def _inverse_apart(
+    plan: ModelPlan,
+    people: Population | None,
+    measure: str,
+    bound: float,
+    groups: RecordGroups | None = None,
+    shown: BoolArray | None = None,
+) -> bool:
+    """Whether sums of a measure's inverse leave the values farthest out open, in all or in each group shown.
+
+    Raises JointlyUnproved where nobody has read the records.
+    """
+    if people is None:
+        raise JointlyUnproved
+    places, inside = np.zeros(len(people.unit), dtype=np.int64), np.ones(len(people.unit), dtype=np.bool_)
+    number = 1
+    for one in groups.levels if groups is not None else ():
+        own = np.array(one.places, dtype=np.int64)[people.codes[one.variable, one.level]]
+        places, inside, number = places * one.number + own, inside & (own >= 0), number * one.number
+    if not inside.any():
+        return True
+    values = people.records.measures[measure][inside]
+    closeness = closeness_of_inverse(
+        Sample(values, places[inside], people.unit[inside], number), plan.policy.rules.coalition
+    )
+    # A comparison with a NaN is not "safe".
+    return bool((closeness[... if shown is None else shown] > bound).all())
+
+
+def _told(plan: ModelPlan, highest: Sequence[tuple[str, int]], people: Population) -> tuple[ToldPower, ...]:
     """The powers of measures of which a model tells the sums in its population, from its records."""
     if not len(people.unit):
         return ()
     nowhere, found = np.zeros(len(people.unit), dtype=np.int64), []
-    for measure, most in _highest(plan):
+    for measure, most in highest:
         sample = Sample(people.records.measures[measure], nowhere, people.unit, 1)
         for order in range(2, most + 1):
             sums = power_sums(sample, order, plan.policy.rules.coalition)
@@ -199,26 +228,25 @@ def _told(plan: ModelPlan, people: Population) -> tuple[ToldPower, ...]:
 
 
 def _told_by_sums(
-    moments: PopulationMoments, plan: ModelPlan, still_time: Callable[[], None]
+    moments: PopulationMoments,
+    plan: ModelPlan,
+    highest: Sequence[tuple[str, int]],
+    still_time: Callable[[], None],
 ) -> tuple[ToldPower, ...]:
     """The same, computed where the records lie."""
     queries = [
         MomentQuery(measure, most, plan.policy.rules.coalition, plan.valid, plan.population)
-        for measure, most in _highest(plan)
+        for measure, most in highest
     ]
     found = zip(queries, moments.of(plan.dataset, queries, still_time), strict=True)
     return tuple(ToldPower(query.measure, one, one) for query, of in found for one in of)
 
 
-def _highest(plan: ModelPlan) -> list[tuple[str, int]]:
-    """The measures of whose powers a model tells the sums, each with the highest power."""
-    if plan.options.family not in LEAST_SQUARES:
-        return []
+def _highest(products: ToldProducts) -> list[tuple[str, int]]:
+    """The measures of whose powers sums are told, each with the highest power."""
     highest: dict[str, int] = {}
-    for formula in plan.formulas:
-        for part in formula.numerics:
-            if part.measure in plan.valid and part.transformation in ORDERS:
-                highest[part.measure] = max(ORDERS[part.transformation], highest.get(part.measure, 2))
+    for (_, measure), order in products.powers.items():
+        highest[measure] = max(order, highest.get(measure, 2))
     return sorted(highest.items())
 
 

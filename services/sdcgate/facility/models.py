@@ -223,7 +223,7 @@ class ModelWay:
     def _audited(
         self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
     ) -> ModelOutcome:
-        """The model, unless its sums of squares tell too much, beside all that has left."""
+        """The model, unless its sums of powers tell too much, beside all that has left."""
         found = self._with_powers(hand, outcome, known, left)
         beside = ReasonCode.DIFFERENCING in found.codes
         return (self._without_some(hand, known, left) if beside else None) or found
@@ -231,7 +231,7 @@ class ModelWay:
     def _with_powers(
         self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
     ) -> ModelOutcome:
-        """The model with the sums of squares that become known, or held for them."""
+        """The model with the sums of powers that become known, or held for them."""
         # What was fitted by sums is audited by sums, too: nobody has read its records.
         people, outcomes = hand.people, outcome.outcomes
         try:
@@ -243,6 +243,7 @@ class ModelWay:
                     why, more = audited_categories(
                         self._engine,
                         hand.plan,
+                        people,
                         hand.tables,
                         outcomes,
                         known.grown(powers),
