@@ -1,8 +1,8 @@
 """A linear model fitted and checked by sums that the engine computes where the records lie; none is moved.
 
 It says what `model_fitting` says of the same records. On their road stay the other families, models of which
-tables withhold codes or that leave units out, those with inverses, those with more cells or columns than a
-statement takes, and those whose columns nearly depend on one another.
+tables withhold codes or that leave units out, those with more cells or columns than a statement takes, and
+those whose columns nearly depend on one another.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,6 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.linear_records import LinearQuery, Number
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, require_finite, with_references
 from sdcgate.facility.model_plan import Level, ModelPlan
-from sdcgate.facility.model_products import uses_inverses
 from sdcgate.facility.model_sum_checks import SumChecks
 from sdcgate.facility.model_sum_population import look_at, refuse_population
 from sdcgate.facility.model_vocabulary import code_numbers, vocabulary
@@ -38,7 +37,7 @@ MOST_CONDITION = 1e3
 
 def sums_suffice(plan: ModelPlan, design: Design) -> bool:
     """Whether a model can be fitted and checked by sums, within what a statement takes."""
-    if plan.options.family is not Family.LINEAR or plan.instruments is not None or uses_inverses(plan):
+    if plan.options.family is not Family.LINEAR or plan.instruments is not None:
         return False
     numbers, columns = len(_numbers(design)), len(design.columns)
     cells = prod(len(plan.dataset.level(*level).codes) for level in _levels(plan))

@@ -23,6 +23,7 @@ from sdcgate.facility.model_equations import equations_of
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.model_powers import audited_categories, audited_powers
+from sdcgate.facility.model_products import uses_inverses
 from sdcgate.facility.model_records import Population, read_population
 from sdcgate.facility.model_suggestions import model_suggestion
 from sdcgate.facility.model_sums import fit_by_sums
@@ -333,6 +334,8 @@ class ModelWay:
         plan, engine = hand.plan, self._engine
         if hand.people is not None or coding.together or not engine.sums_rather_than_records(plan.dataset):
             return None
+        if uses_inverses(plan):
+            return None  # the audit of what their sums tell needs the records
         ends = monotonic() + min(left(), self._room.limits.seconds)
         rules = plan.policy.models.rules
         with watcher().stage(Stage.FIT):
