@@ -9,7 +9,12 @@ import pandas as pd
 import pytest
 
 from house import House, build, people_descriptor, reasons, verdict
+from sdcgate.engine.queries import CellQuery
 from sdcgate.facility.pace import Pace
+from sdcgate.facility.statistic_plan import make_statistic_plan
+from sdcgate.facility.statistic_records import read_population
+from sdcgate.facility.statistic_sums import computed_by_sums
+from sdcgate.methods.outputs.every_statistic import compute_statistic
 from sdcgate.wire.json import from_value
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 
@@ -158,3 +163,47 @@ def test_of_many_families_shares_tests_and_correlations_are_shown(many: House) -
     ):
         found = asked(many, kind, **more)
         assert verdict(found).startswith("RELEASED"), (kind, reasons(found))
+
+
+TWO_WAYS = [
+    {"kind": "T_TEST", "measure": "own", "having": {"variable": "sex", "codes": ["f"]}},
+    {
+        "kind": "T_TEST",
+        "measure": "own",
+        "having": {"variable": "sex", "codes": ["f"]},
+        "groups": [{"variable": "cars_kept"}],
+    },
+    {"kind": "CHI_SQUARED_TEST", "factors": [{"variable": "sex"}, {"variable": "cars_kept"}]},
+    {
+        "kind": "ANALYSIS_OF_VARIANCE",
+        "measure": "own",
+        "factors": [{"variable": "cars_kept"}, {"variable": "sex"}],
+    },
+]
+
+
+def test_cells_of_tests_have_the_same_households_by_sums_as_by_records(tmp_path: Path) -> None:
+    """Of one kind of keeping cars there is one family, of nobody's a code that nobody has."""
+    people = families(40)
+    people["cars_kept"] = np.where(people["family"] == 0, "one", np.where(people["cars"] > 1, "two", "few"))
+    people.to_csv(tmp_path / "people.csv", index=False)
+    house = build(tmp_path)
+    codes = {"sex": "fm", "cars_kept": ["few", "none", "one", "two"]}
+    described = people_descriptor(codes, MEASURES[-1:], unit={"column": "id"}, **BY_ID)
+    dataset = house.engine.register(described).dataset
+    policy = house.facility._policies.of(dataset)
+    for body in TWO_WAYS:
+        request = from_value({"dataset": "people", **body}, pb.QueryStatisticRequest)
+        plan = make_statistic_plan(dataset, policy, request)
+        axes = house.engine.compute(dataset, CellQuery(plan.groups, plan.population, (), 1)).axes
+        by_sums = computed_by_sums(house.engine, plan, lambda: None)
+        read = read_population(house.engine, plan, axes)
+        assert by_sums is not None
+        assert read is not None
+        computed = compute_statistic(plan.statistic, read.sample, plan.rules, read.columns)
+        for one, other in zip(by_sums.computed.facts.implied, computed.facts.implied, strict=True):
+            assert np.array_equal(one.units, other.units)
+            assert np.array_equal(one.households, other.households), body
+        of_groups = by_sums.computed.facts.table.households, computed.facts.table.households
+        assert np.array_equal(*of_groups)
+    house.facility.close()

@@ -1,7 +1,8 @@
 """Correlations, components, t tests, chi-squared tests and analyses of variance by sums of the engine.
 
 They say what `compute_statistic` and `told_powers` say of the same records. Where holdings are
-respondents, households have a minimum, or of very many groups or measures, the records are read.
+respondents, of measures of few values where households have a minimum, or of very many groups or measures,
+the records are read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from sdcgate.facility.statistic_computing import Done
 from sdcgate.facility.statistic_kinds import OF_MEASURES
 from sdcgate.facility.statistic_plan import Level, StatisticPlan
 from sdcgate.facility.statistic_powers import ToldPower, highest_power
-from sdcgate.methods.cells import TOTAL, Axis, Facts, IntArray, MeasureFacts
+from sdcgate.methods.cells import TOTAL, Axis, Facts, FloatArray, IntArray, MeasureFacts
 from sdcgate.methods.outputs.cell_tests import OF_CELLS, GroupCells, taken_together, tests_of_cells
 from sdcgate.methods.outputs.cross_products import CrossProducts
 from sdcgate.methods.outputs.design import Transformed
@@ -53,13 +54,15 @@ def sums_suffice(engine: Engine, plan: StatisticPlan) -> bool:
     """Whether a statistic can be computed by sums, and these cost less than the records."""
     if plan.statistic not in OF_MEASURES | OF_CELLS or plan.dataset.holdings:
         return False
-    if plan.rules.table.minimum_households is not None:
-        # The sums are of units: whose households are in a cell that is implied they do not tell.
-        return False
     levels = (*plan.groups, *plan.counted)
     combinations = prod(len(_codes(plan.dataset, level)) for level in levels)
     small = len(plan.measures) <= MOST_MEASURES and combinations <= MOST_COMBINATIONS
-    return small and engine.sums_rather_than_records(plan.dataset)
+    if not small or not engine.sums_rather_than_records(plan.dataset):
+        return False
+    if plan.statistic in OF_MEASURES and plan.rules.table.minimum_households is not None:
+        # Whose households have a value no table tells.
+        return not _of_few_values(engine, plan, lambda: None)
+    return True
 
 
 def computed_by_sums(engine: Engine, plan: StatisticPlan, in_time: Callable[[], None]) -> Done | None:
@@ -124,7 +127,7 @@ def _of_cells(
     name = "proportion" if plan.statistic is Statistic.T_TEST else "cells"
     told = StatisticFacts(
         replace(facts, measures=tuple(replace(one, name="values") for one in facts.measures)),
-        implied=(ImpliedCells(name, products.units.reshape(shape)),),
+        implied=(ImpliedCells(name, products.units.reshape(shape), _households(engine, plan, in_time)),),
     )
     means, squares = np.zeros(records.shape), np.zeros(records.shape)
     powers: tuple[ToldPower, ...] = ()
@@ -141,6 +144,34 @@ def _of_cells(
     factors = [(variable, len(_codes(plan.dataset, (variable, level)))) for variable, level in plan.factors]
     found = tests_of_cells(plan.statistic, GroupCells(records, means, squares, facts.units), factors, told)
     return Done(found, None, powers)
+
+
+def _households(engine: Engine, plan: StatisticPlan, in_time: Callable[[], None]) -> FloatArray | None:
+    """Households of the cells of each group, shape (groups, cells); None where none are asked.
+
+    Of a sample those of its code that has most: a union has at least so many.
+    """
+    if plan.rules.table.minimum_households is None:
+        return None
+    in_time()
+    query = CellQuery((*plan.groups, *plan.counted), plan.population, plan.measures, 1, valid=plan.measures)
+    table = engine.compute(plan.dataset, query)
+    found = finest_cells(table.axes, table.facts).facts.households
+    if found is None:
+        return None
+    own, others = table.axes[: len(plan.groups)], table.axes[len(plan.groups) :]
+    groups = prod(len(axis.codes) - 1 for axis in own)
+    homes = found.reshape(groups, *(len(axis.codes) - 1 for axis in others))
+    if plan.having is not None:
+        wanted = np.isin([code for code in others[0].codes if code != TOTAL], plan.having.codes)
+        return np.stack([homes[:, of].max(axis=1, initial=0.0) for of in (wanted, ~wanted)], axis=1)
+    for place, (level, axis) in enumerate(zip(plan.factors, others, strict=True), 1):
+        listed = {code: at for at, code in enumerate(_codes(plan.dataset, level))}
+        every = np.zeros((*homes.shape[:place], len(listed), *homes.shape[place + 1 :]))
+        at = [listed[code] for code in axis.codes if code != TOTAL]
+        every[(slice(None),) * place + (at,)] = homes
+        homes = every
+    return homes.reshape(groups, -1)
 
 
 def _moments(
@@ -247,7 +278,8 @@ def _inner(axes: tuple[Axis, ...], facts: Facts) -> Facts:
         )
         for one in facts.measures
     )
-    return finest_cells(axes, Facts(facts.units, facts.records, measures=measures)).facts
+    counted = Facts(facts.units, facts.records, facts.households, measures=measures)
+    return finest_cells(axes, counted).facts
 
 
 def _same_people(*pairs: tuple[IntArray, IntArray]) -> None:
