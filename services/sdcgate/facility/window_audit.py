@@ -8,6 +8,7 @@ overlap is found in the records.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -24,9 +25,9 @@ from sdcgate.facility.region_records import (
 )
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.window_spans import tells_of_few
-from sdcgate.methods.tables.boxes import NOBODY, intersection
+from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
 
-MOST_TOGETHER = 200
+MOST_TOGETHER = 1_000
 """Windows that overlap each other, one by one, beyond which a further one is kept back."""
 
 
@@ -56,6 +57,7 @@ class WindowAudit:
     _reader: RegionRecords = field(init=False, repr=False)
     _variables: tuple[str, ...] = field(init=False, repr=False)
     _places: dict[ReleasedWindow, IntArray] = field(init=False, default_factory=dict, repr=False)
+    _repeated: dict[ReleasedWindow, bool] = field(init=False, default_factory=dict, repr=False)
     _bits: dict[ReleasedWindow, int] = field(init=False, default_factory=dict, repr=False)
 
     def accepted(self, wanted: Sequence[ReleasedWindow]) -> list[bool]:
@@ -108,7 +110,7 @@ class WindowAudit:
         """Whether some combination of windows tells of few."""
         members, fewest = {one: self._members(one) for one in windows}, self.minimum
         homes = records.households if fewest.households else None
-        several = any(len(np.unique(records.unit[places])) < len(places) for places in members.values())
+        several = any(self._several(one, records) for one in windows)
         # Which windows are of units and which of records matters only where a unit has several: then each
         # kind is looked at by itself, and those of units as though they were of records, too.
         kinds = [[one for one in windows if not one.is_sum], list(windows)] if several else [list(windows)]
@@ -123,6 +125,13 @@ class WindowAudit:
             )
             for place, kind in enumerate(kinds)
         )
+
+    def _several(self, window: ReleasedWindow, records: Records) -> bool:
+        """Whether some unit has several records in a window."""
+        if window not in self._repeated:
+            places = self._members(window)
+            self._repeated[window] = len(np.unique(records.unit[places])) < len(places)
+        return self._repeated[window]
 
     def _blurred(self, windows: Sequence[ReleasedWindow]) -> bool:
         """Whether windows overlap of which one is not exact: whom that leaves out is not known."""
@@ -179,4 +188,10 @@ class WindowAudit:
 
 def _meet(one: ReleasedWindow, other: ReleasedWindow) -> bool:
     """Whether the populations of two windows may have a record in common, by their boxes."""
-    return intersection(without_measures(one.box), without_measures(other.box)) != NOBODY
+    return _meeting(one.box, other.box)
+
+
+@lru_cache(maxsize=10_000)
+def _meeting(one: Box, other: Box) -> bool:
+    """Of a measure there are many windows, and few populations."""
+    return intersection(without_measures(one), without_measures(other)) != NOBODY

@@ -29,26 +29,37 @@ NOTHING = 1e-9
 class _Members:
     """Who has records in runs, and how many must be told of."""
 
-    units: IntArray = field(repr=False)
-    """Shape (runs, units)."""
-    homes: IntArray = field(repr=False)
+    units: FloatArray = field(repr=False)
+    """1 where a unit has a record in a run, shape (runs, units)."""
+    homes: FloatArray = field(repr=False)
     """Shape (runs, households)."""
     shares: FloatArray = field(repr=False)
     """What each household counts."""
     minimum: int
     fewest_homes: float
 
-    def few(self, told: IntArray) -> BoolArray:
+    def few(self, told: BoolArray) -> BoolArray:
         """Which combinations, (combinations, runs), have somebody and too few, shape (combinations,)."""
-        counts = (told @ self.units > 0).sum(axis=1)
-        homes = (told @ self.homes > 0) @ self.shares
-        few: BoolArray = (counts < self.minimum) | (homes < self.fewest_homes * (1 - CLOSE))
+        # In floating point, as that is multiplied at once.
+        of_runs = told.astype(np.float64)
+        counts = (of_runs @ self.units > 0).sum(axis=1)
+        few: BoolArray = counts < self.minimum
+        if self.fewest_homes > 0:
+            homes = (of_runs @ self.homes > 0) @ self.shares
+            few |= homes < self.fewest_homes * (1 - CLOSE)
         few &= counts > 0
         return few
 
     def of(self, runs: IntArray) -> "_Members":
-        """Of some runs."""
-        return replace(self, units=self.units[runs], homes=self.homes[runs])
+        """Of some runs, with who is in any of them."""
+        units, homes = self.units[runs], self.homes[runs]
+        living = homes.any(axis=0)
+        return replace(
+            self,
+            units=units[:, units.any(axis=0)],
+            homes=homes[:, living],
+            shares=self.shares[living],
+        )
 
 
 def tells_of_few(
@@ -79,21 +90,33 @@ def tells_of_few(
     parts, run, records = _runs(windows, units, [False] * len(windows) if sums is None else sums)
     # Without households those of the units, of whom none are asked.
     living = Households(units, np.ones(int(units.max(initial=-1)) + 1)) if homes is None else homes
-    own, _ = _members(run, units[records], len(parts))
-    homes_of, which = _members(run, living.holders[records], len(parts))
+    who, lives = units[records], living.holders[records]
+    few = _held(run, who, np.ones(int(who.max(initial=-1)) + 1), len(parts)) < minimum
+    few |= _held(run, lives, living.shares, len(parts)) < fewest_homes * (1 - CLOSE)
+    left = _reduced(parts[few] @ _cancelling(parts[~few]))
+    # There are not many in those: as many as a few runs of a few have.
+    inside, place = few[run], np.cumsum(few) - 1
+    own, _ = _members(place[run[inside]], who[inside], int(few.sum()))
+    homes_of, which = _members(place[run[inside]], lives[inside], int(few.sum()))
     members = _Members(own, homes_of, living.shares[which], minimum, fewest_homes)
-    few = members.few(np.eye(len(parts), dtype=np.int64))
-    left, members = _reduced(parts[few] @ _cancelling(parts[~few])), members.of(np.flatnonzero(few))
     return any(
         _told_of_few(left[np.ix_(rows, columns)], members.of(rows)) for rows, columns in _components(left)
     )
+
+
+def _held(run: IntArray, holders: IntArray, shares: FloatArray, runs: int) -> FloatArray:
+    """What the holders with a record in each run are together, each of which is a share; shape (runs,)."""
+    span = len(shares)
+    pairs = np.unique(run * span + holders)
+    return np.bincount(pairs // max(span, 1), shares[pairs % max(span, 1)], runs).astype(np.float64)
 
 
 def _cancelling(parts: FloatArray) -> FloatArray:
     """A basis of the combinations in which some runs cancel, shape (windows, combinations)."""
     if not len(parts):
         return np.eye(parts.shape[1])
-    _, sizes, directions = np.linalg.svd(parts)
+    # There are more runs than windows: their triangle has the same combinations, and is smaller.
+    _, sizes, directions = np.linalg.svd(np.linalg.qr(parts, mode="r"))
     basis: FloatArray = directions[int((sizes > NOTHING).sum()) :].T
     return basis
 
@@ -142,33 +165,48 @@ def _told_of_few(parts: FloatArray, members: _Members) -> bool:
         # Where less than r - 1 are independent others are, with which they are tried as well.
         single = sizes[:, -1] > NOTHING
         combined = directions[single, -1] @ parts.T
-    return bool(members.few((np.abs(combined) > NOTHING).astype(np.int64)).any())
+    return bool(members.few(np.abs(combined) > NOTHING).any())
 
 
-def _members(run: IntArray, holders: IntArray, runs: int) -> tuple[IntArray, IntArray]:
+def _members(run: IntArray, holders: IntArray, runs: int) -> tuple[FloatArray, IntArray]:
     """Whether holders have a record in runs, shape (runs, holders), of those that occur; and these."""
     which, who = np.unique(holders, return_inverse=True)
-    members = np.zeros((runs, len(which)), dtype=np.int64)
-    members[run, who] = 1
+    members = np.zeros((runs, len(which)))
+    members[run, who] = 1.0
     return members, which
 
 
 def _runs(
     windows: Sequence[IntArray], units: IntArray, sums: Sequence[bool]
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """Records in the same windows with the same weight: weights (runs, windows).
+    """Records in the same windows with the same weight: weights (runs, windows), up to a factor for each.
 
-    With the run of each record that lies in any, and its place.
+    With the run of each record that lies in any, and its place. A bit says whether a record is in a window:
+    there may be a million.
     """
-    records, places = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *windows]), return_inverse=True)
-    weights = np.zeros((len(records), len(windows)))
-    start = 0
+    inside = np.zeros(len(units), dtype=np.bool_)
+    for window in windows:
+        inside[window] = True
+    records, place = np.flatnonzero(inside), np.cumsum(inside) - 1
+    bits = np.zeros((len(records), len(windows) // 8 + 1), dtype=np.uint8)
+    uneven: dict[int, FloatArray] = {}
     for number, (window, is_sum) in enumerate(zip(windows, sums, strict=True)):
-        # Up to a factor, which tells nothing.
-        weights[places[start : start + len(window)], number] = 1.0 if is_sum else _of_mean(units[window])
-        start += len(window)
-    first, of_records = _alike(weights.round(12))
-    return weights[first], of_records, records
+        places = place[window]
+        bits[places, number // 8] |= np.uint8(1 << (number % 8))
+        weights = np.ones(len(window)) if is_sum else _of_mean(units[window])
+        if (weights != 1).any():
+            uneven[number] = np.zeros(len(records))
+            uneven[number][places] = weights.round(12)
+    rows = bits.view(np.dtype((np.void, bits.shape[1]))).reshape(-1)
+    _, run = np.unique(rows, return_inverse=True)
+    for column in uneven.values():
+        values, kinds = np.unique(column, return_inverse=True)
+        _, run = np.unique(run * len(values) + kinds, return_inverse=True)
+    _, first = np.unique(run, return_index=True)
+    parts = np.unpackbits(bits[first], axis=1, bitorder="little")[:, : len(windows)].astype(np.float64)
+    for number, column in uneven.items():
+        parts[:, number] = column[first]
+    return parts, run, records
 
 
 def _of_mean(units: IntArray) -> FloatArray:
@@ -176,16 +214,3 @@ def _of_mean(units: IntArray) -> FloatArray:
     _, own, counts = np.unique(units, return_inverse=True, return_counts=True)
     weights: FloatArray = 1 / counts[own]
     return weights
-
-
-def _alike(rows: FloatArray) -> tuple[IntArray, IntArray]:
-    """The first of each kind of equal rows, and the kind of each row."""
-    plain = np.isin(rows, (0.0, 1.0)).all(axis=0)
-    bits = np.packbits(rows[:, plain] > 0, axis=1)
-    long = np.ascontiguousarray(np.pad(bits, ((0, 0), (0, 1)))).view(np.dtype((np.void, bits.shape[1] + 1)))
-    _, kinds = np.unique(long.reshape(-1), return_inverse=True)
-    for column in rows[:, ~plain].T:
-        values, places = np.unique(column, return_inverse=True)
-        _, kinds = np.unique(kinds * len(values) + places, return_inverse=True)
-    _, first = np.unique(kinds, return_index=True)
-    return first, kinds
