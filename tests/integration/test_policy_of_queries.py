@@ -59,7 +59,7 @@ def test_a_dataset_tells_its_policy_setting_by_setting(house):
     shown = policy_of(house, dataset="randhie")
     assert (shown.policy.name, shown.access_level, shown.dataset) == ("israel-cbs", "remote", "randhie")
     assert shown.policy.hash == house.facility.get_dataset(house.researcher, "randhie").dataset.policy.hash
-    assert len(shown.settings) == 70
+    assert len(shown.settings) == 71
     units = setting(shown, "rules.minimum_units")
     assert units.value == "{units: 10, consequence: protect}"
     assert units.explanation == "A cell of fewer than 10 units is withheld, unless it is empty."

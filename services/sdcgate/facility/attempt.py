@@ -296,6 +296,11 @@ class Attempt:
                 left = self._left(known, found)
                 more = self._telling(left, inspector, remaining, each)
                 if not more.any():
+                    more = self.together.crossing(left, inspector, self.unsafe)
+                    if more[-1] and self._of_population() is not None:
+                        # A number that tells a few is refused as any other difference, and not as a few.
+                        return self._refused(found)
+                if not more.any():
                     return self._released(found, left)
                 if not self.plan.policy.zeros_withheld and (more & (self.facts.units == 0)).any():
                     # Everybody takes a withheld cell to have somebody: a zero is told, or the table is not.
@@ -321,7 +326,7 @@ class Attempt:
             more = differences_within(self.computed.axes, left, inspector)
         if not more.any():
             more = self.together.telling(left, remaining, each)
-        return more if more.any() else self.together.crossing(left, inspector, self.unsafe)
+        return more
 
     def _tells_nothing_new(self, known: Mapping[str, BoolArray], marked: BoolArray) -> bool:
         """Whether each cell is either known or was withheld before, so that the table is an old one anew.
