@@ -294,24 +294,38 @@ class Attempt:
                 if not found.proved or (self.unsafe & ~(found.secret & found.marked)).any():
                     break
                 left = self._left(known, found)
-                more = self._telling(left, inspector, remaining, each)
-                if not more.any():
-                    more = self.together.crossing(left, inspector, self.unsafe)
-                    if more[-1] and self._of_population() is not None:
-                        # A number that tells a few is refused as any other difference, and not as a few.
-                        return self._refused(found)
-                if not more.any():
-                    return self._released(found, left)
-                if not self.plan.policy.zeros_withheld and (more & (self.facts.units == 0)).any():
-                    # Everybody takes a withheld cell to have somebody: a zero is told, or the table is not.
-                    return self._refused(found)
-                must = found.secret | more
+                decided = self._decided_or_more(found, left, inspector, remaining, each)
+                if isinstance(decided, Outcome):
+                    return decided
+                must = found.secret | decided
             except (SpanBudgetExceeded, JointlyUnproved, TooManyDifferences):
                 return self.held(Consequence.REFER, ReasonCode.UNPROVED)
         hopeless = found.impossible and not self.known.of(self.new[0].quantity).empty
         if found.in_time and (hopeless or must is not first):
             return self._refused(found)
         return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+
+    def _decided_or_more(
+        self,
+        found: Protected,
+        left: list[ReleasedTable],
+        inspector: Inspector,
+        remaining: Callable[[], float],
+        each: int,
+    ) -> Outcome | BoolArray:
+        """What may be decided about a proved pattern, or cells to withhold as well for what it tells."""
+        more = self._telling(left, inspector, remaining, each)
+        if not more.any():
+            more = self.together.crossing(left, inspector, self.unsafe)
+            if more[-1] and self._of_population() is not None:
+                # A number that tells a few is refused as any other difference, and not as a few.
+                return self._refused(found)
+        if not more.any():
+            return self._released(found, left)
+        if not self.plan.policy.zeros_withheld and (more & (self.facts.units == 0)).any():
+            # Everybody takes a withheld cell to have somebody: a zero is told, or the table is not.
+            return self._refused(found)
+        return more
 
     def _telling(
         self,
