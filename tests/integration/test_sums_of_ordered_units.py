@@ -11,7 +11,10 @@ import pandas as pd
 import pytest
 
 from house import House, build, cells, people_descriptor, verdict
+from sdcgate.facility import statistics
+from sdcgate.facility.kept_releases import left_of
 from sdcgate.facility.pace import Pace
+from sdcgate.methods.rules import Consequence, Finding, ReasonCode
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
 
@@ -31,10 +34,11 @@ def registered(folder: Path, frame: pd.DataFrame, measures: dict[str, int], **mo
     return house
 
 
-def asked(house: House, kind: str, measure: str, groups=(), second: str = "", region: str = ""):
+def asked(house: House, kind: str, measure: str, groups=(), second: str = "", region: str = "", errors=False):
     """The answer to a question about a statistic."""
     number = statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}")
     request = pb.QueryStatisticRequest(dataset="people", kind=number, measure=measure, second=second)
+    request.standard_errors = errors
     for name in groups:
         request.groups.add(variable=name)
     if region:
@@ -74,6 +78,16 @@ def test_and_is_kept_back_once_they_have_with_everything_else_shown(uneven):
     assert {"P25", "P50", "P75"} <= figures(answer).keys()
     # Their windows hold none of the ten.
     assert verdict(asked(uneven, "PERCENTILES", "income")).startswith("RELEASED")
+
+
+def test_what_a_curve_tells_of_squares_is_known_though_a_point_of_it_is_kept_back(uneven, monkeypatch):
+    point = Finding(ReasonCode.DIFFERENCING, Consequence.PROTECT, (0,), "P25")
+    monkeypatch.setattr(statistics, "audited_windows", lambda *_: ((point,), ()))
+    answer = asked(uneven, "LORENZ_CURVE", "income", errors=True)
+    assert "standard_error(P50)" in figures(answer)
+    assert "P25" not in figures(answer)
+    (release,) = uneven.ledger.releases("people")
+    assert "power2:income" in {table.quantity for table in left_of(release).tables}
 
 
 def test_the_largest_of_two_regions_and_of_one_tell_nobody_of_the_other(tmp_path):

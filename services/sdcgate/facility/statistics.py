@@ -246,10 +246,7 @@ class StatisticWay:
             kept_back, windows = audited_runs(
                 self._engine, hand.events, outcome.events, runs, known, minimum, still_time(left)
             )
-        if kept_back:
-            found = replace(outcome.assessment, findings=(*kept_back, *outcome.assessment.findings))
-            outcome = self._protected(hand, computed, outcome.table, found, outcome.events)
-        return replace(outcome, windows=windows)
+        return replace(self._without(hand, computed, outcome, kept_back), windows=windows)
 
     def _windows_audited(
         self,
@@ -276,10 +273,7 @@ class StatisticWay:
                 WindowMinimum(rule.window, homes.households if homes is not None else 0.0),
                 still_time(left),
             )
-        if kept_back:
-            found = replace(outcome.assessment, findings=(*kept_back, *outcome.assessment.findings))
-            outcome = self._protected(hand, computed, outcome.table, found)
-        return replace(outcome, windows=windows)
+        return replace(self._without(hand, computed, outcome, kept_back), windows=windows)
 
     def _extremes_audited(
         self, hand: StatisticInHand, computed: Computed, outcome: StatisticOutcome, known: Knowledge
@@ -292,8 +286,7 @@ class StatisticWay:
         told = told_extremes(hand.plan, sample, shown, boxes, known.windows)
         if told and hides_what_bounds_tell(known, hand.plan.measures[0]):
             own = Finding(ReasonCode.DIFFERENCING, Consequence.PROTECT, tuple(told))
-            found = replace(outcome.assessment, findings=(own, *outcome.assessment.findings))
-            return self._protected(hand, computed, outcome.table, found)
+            return self._without(hand, computed, outcome, (own,))
         return replace(outcome, windows=(*outcome.windows, *told.values()))
 
     def _powers_audited(
@@ -320,8 +313,7 @@ class StatisticWay:
         if powers.kept_back.any():
             groups = tuple(np.flatnonzero(powers.kept_back).tolist())
             own = Finding(ReasonCode.DIFFERENCING, Consequence.PROTECT, groups)
-            found = replace(outcome.assessment, findings=(own, *outcome.assessment.findings))
-            outcome = self._protected(hand, computed, outcome.table, found)
+            outcome = self._without(hand, computed, outcome, (own,))
         return replace(outcome, powers=powers.released)
 
     def add_png(self, statistic: statistic_pb2.GroupedStatistic, left: Callable[[], float]) -> None:
@@ -375,6 +367,20 @@ class StatisticWay:
             codes = codes or (ReasonCode.NOT_ESTIMABLE,)
             return StatisticOutcome(Consequence.REFUSE, codes, table, found)
         return StatisticOutcome(None, (), table, found, withheld, events=events)
+
+    def _without(
+        self,
+        hand: StatisticInHand,
+        computed: Computed,
+        outcome: StatisticOutcome,
+        kept_back: Sequence[Finding],
+    ) -> StatisticOutcome:
+        """Without what findings name as well; what an audit has seen before becomes known all the same."""
+        if not kept_back:
+            return outcome
+        found = replace(outcome.assessment, findings=(*kept_back, *outcome.assessment.findings))
+        protected = self._protected(hand, computed, outcome.table, found, outcome.events)
+        return replace(protected, powers=outcome.powers, windows=outcome.windows)
 
     def _hexagons(
         self, hand: StatisticInHand, outcome: StatisticOutcome, left: Callable[[], float]
