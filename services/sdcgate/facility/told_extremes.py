@@ -17,11 +17,10 @@ from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.methods.cells import BoolArray, Facts
 from sdcgate.methods.outputs.extremes import extremes
 from sdcgate.methods.outputs.sample import Sample
-from sdcgate.methods.outputs.statistic_facts import Statistic
+from sdcgate.methods.outputs.statistic_assessment import EXTREMES
 from sdcgate.methods.tables.boxes import Box, is_inside
 
 PREFIX = "extremes:"
-EXTREMES = (Statistic.MINIMUM, Statistic.MAXIMUM, Statistic.RANGE)
 
 
 def told_extremes(
@@ -35,11 +34,12 @@ def told_extremes(
 
     A range tells both ends as soon as one is known.
     """
-    if plan.statistic not in EXTREMES:
+    ends = EXTREMES.get(plan.statistic, ())
+    if not ends:
         return {}
     measure, found = plan.dataset.measure(plan.measures[0]), extremes(sample)
-    low = found.minima if plan.statistic is not Statistic.MAXIMUM else np.full(len(shown), -np.inf)
-    high = found.maxima if plan.statistic is not Statistic.MINIMUM else np.full(len(shown), np.inf)
+    low = found.minima if "minimum" in ends else np.full(len(shown), -np.inf)
+    high = found.maxima if "maximum" in ends else np.full(len(shown), np.inf)
     told: dict[int, ReleasedWindow] = {}
     for group in np.flatnonzero(shown & (sample.records_of_groups > 0)).tolist():
         name, box = PREFIX + measure.name, boxes[group]
