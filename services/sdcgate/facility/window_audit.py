@@ -6,7 +6,7 @@ that left, of whatever populations, may be a sum over fewer units than a window 
 overlap is found in the records.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
@@ -24,11 +24,11 @@ from sdcgate.facility.region_records import (
     without_measures,
 )
 from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.outputs.window_spans import tells_of_few
+from sdcgate.methods.outputs.window_spans import told_of_few
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
 
 MOST_TOGETHER = 1_000
-"""Windows that overlap each other, one by one, beyond which a further one is kept back."""
+"""Windows that overlap each other, one by one, beyond which further ones are kept back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,67 +64,97 @@ class WindowAudit:
         """Which windows may leave as well, the first rather; those that may are taken as having left."""
         self._variables = variables_of_boxes([window.box for window in (*self.left, *wanted)])
         self._reader = RegionRecords(self.engine, self.dataset, self.measure)
-        found = [window in self.left for window in wanted]
-        waiting = [[place for place, fits in enumerate(found) if not fits]]
+        left = set(self.left)
+        compared = self._compared([window for window in dict.fromkeys(wanted) if window not in left])
+        self.left += self._of_enough(compared)
+        left.update(self.left)
+        return [window in left for window in wanted]
+
+    def _compared(self, wanted: Sequence[ReleasedWindow]) -> list[ReleasedWindow]:
+        """Those of which it is known whom they tell of together with all that they meet."""
+        found: list[ReleasedWindow] = []
+        waiting = [list(wanted)] if wanted else []
         while waiting:
             self.pulse()
-            places = waiting.pop()
-            more = list(dict.fromkeys(wanted[place] for place in places))
-            if not self._tell(more):
-                self.left += more
-                for place in places:
-                    found[place] = True
-            elif len(places) > 1:
-                half = len(places) // 2
-                waiting += [places[half:], places[:half]]
+            more = waiting.pop()
+            if self._met([*self.left, *found], more) is not None:
+                found += more
+            elif len(more) > 1:
+                half = len(more) // 2
+                waiting += [more[half:], more[:half]]
         return found
 
-    def _tell(self, windows: Sequence[ReleasedWindow]) -> bool:
-        """Whether windows and those that they overlap, with theirs, tell of few units together."""
+    def _met(
+        self, left: Sequence[ReleasedWindow], windows: Sequence[ReleasedWindow]
+    ) -> list[ReleasedWindow] | None:
+        """Those that have left which windows overlap, with theirs; None where that cannot be compared."""
         populations = [one for one in windows if one.of_population]
-        others = [one for one in (*self.left, *windows) if one.of_population]
+        others = [one for one in (*left, *windows) if one.of_population]
         # Of which records they tell is not known: populations that meet differ by few, perhaps.
         if any(_meet(one, other) for one in populations for other in others if one != other):
-            return True
-        together = [one for one in windows if not one.of_population]
-        apart = [one for one in self.left if not one.of_population]
-        if self._blurred(together):
-            return True
-        waiting = list(together)
+            return None
+        waiting = [one for one in windows if not one.of_population]
+        apart = [one for one in left if not one.of_population]
+        if self._blurred(waiting):
+            return None
+        met = list[ReleasedWindow]()
         while waiting:
             one, still_apart = waiting.pop(), list[ReleasedWindow]()
             for other in apart:
                 if not self._overlap(one, other):
                     still_apart.append(other)
-                elif not (self._exact(one) and self._exact(other)) or len(together) >= MOST_TOGETHER:
-                    return True
+                elif not (self._exact(one) and self._exact(other)):
+                    return None
                 else:
-                    together.append(other)
+                    met.append(other)
                     waiting.append(other)
             apart = still_apart
-        if len(together) < 2 or self._records is None:
-            return False
-        return self._told(together, self._records)
+        return met
 
-    def _told(self, windows: Sequence[ReleasedWindow], records: Records) -> bool:
-        """Whether some combination of windows tells of few."""
-        members, fewest = {one: self._members(one) for one in windows}, self.minimum
-        homes = records.households if fewest.households else None
-        several = any(self._several(one, records) for one in windows)
+    def _of_enough(self, wanted: Sequence[ReleasedWindow]) -> list[ReleasedWindow]:
+        """Those that tell of enough units with all that they meet, the first rather."""
+        windows = [one for one in wanted if not one.of_population]
+        met = self._met(self.left, windows)
+        windows = [] if met is None else windows[: max(MOST_TOGETHER - len(met), 0)]
+        while windows and self._records is not None:
+            self.pulse()
+            too_many = set[ReleasedWindow]()
+            # Of each combination the least wanted one is kept back, if none of it is.
+            told = sorted(self._told(met or [], windows, self._records), key=lambda one: one[-1])
+            for together in told:
+                if not too_many.intersection(windows[place] for place in together):
+                    too_many.add(windows[together[-1]])
+            if not too_many:
+                break
+            windows = [one for one in windows if one not in too_many]
+        kept = set(windows)
+        return [one for one in wanted if one.of_population or one in kept]
+
+    def _told(
+        self, met: Sequence[ReleasedWindow], windows: Sequence[ReleasedWindow], records: Records
+    ) -> Iterator[list[int]]:
+        """Combinations that tell of few: the places of their windows, in their order, without those met."""
+        together = [*met, *windows]
+        if len(together) < 2:
+            return
+        homes = records.households if self.minimum.households else None
+        several = any(self._several(one, records) for one in together)
         # Which windows are of units and which of records matters only where a unit has several: then each
         # kind is looked at by itself, and those of units as though they were of records, too.
-        kinds = [[one for one in windows if not one.is_sum], list(windows)] if several else [list(windows)]
-        return any(
-            tells_of_few(
-                [members[one] for one in kind],
+        every = range(len(together))
+        means = [place for place in every if not together[place].is_sum]
+        for places, as_sums in ((means, False), (every, True)) if several else ((every, False),):
+            found = told_of_few(
+                [self._members(together[place]) for place in places],
                 records.unit,
-                fewest.units,
+                self.minimum.units,
                 homes,
-                fewest.households,
-                [place == len(kinds) - 1 and several] * len(kind),
+                self.minimum.households,
+                [as_sums] * len(places),
+                sum(place < len(met) for place in places),
             )
-            for place, kind in enumerate(kinds)
-        )
+            for combination in found:
+                yield sorted(places[one] - len(met) for one in combination if places[one] >= len(met))
 
     def _several(self, window: ReleasedWindow, records: Records) -> bool:
         """Whether some unit has several records in a window."""

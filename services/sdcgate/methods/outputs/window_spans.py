@@ -8,30 +8,34 @@ below a point of a Lorenz curve, a sum over records.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, islice
-from math import comb
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import csr_array
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.outputs.households import Households
+from sdcgate.methods.outputs.sparse_combinations import (
+    NOTHING,
+    TooMany,
+    components,
+    independent_columns,
+    light_combinations,
+    systematic,
+    vanishing,
+)
 from sdcgate.methods.tables.sensitivity import CLOSE
 
-MOST_SUBSETS = 20_000
-"""Sets of runs that are made to cancel, before it is taken for granted that few units are told of."""
-NOTHING = 1e-9
-"""Parts that are smaller than this cancel."""
+MOST_COMBINATIONS = 20_000
+"""Combinations of windows that have to do with each other that are looked at: of more some tell of few."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Members:
     """Who has records in runs, and how many must be told of."""
 
-    units: FloatArray = field(repr=False)
+    units: csr_array = field(repr=False)
     """1 where a unit has a record in a run, shape (runs, units)."""
-    homes: FloatArray = field(repr=False)
+    homes: csr_array = field(repr=False)
     """Shape (runs, households)."""
     shares: FloatArray = field(repr=False)
     """What each household counts."""
@@ -40,44 +44,43 @@ class _Members:
 
     def few(self, told: BoolArray) -> BoolArray:
         """Which combinations, (combinations, runs), have somebody and too few, shape (combinations,)."""
-        # In floating point, as that is multiplied at once.
-        of_runs = told.astype(np.float64)
-        counts = (of_runs @ self.units > 0).sum(axis=1)
+        counts = ((told @ self.units) > 0).sum(axis=1)
         few: BoolArray = counts < self.minimum
         if self.fewest_homes > 0:
-            homes = (of_runs @ self.homes > 0) @ self.shares
-            few |= homes < self.fewest_homes * (1 - CLOSE)
+            few |= ((told @ self.homes) > 0) @ self.shares < self.fewest_homes * (1 - CLOSE)
         few &= counts > 0
         return few
 
+    def weights(self) -> FloatArray:
+        """Of runs, such that no set of runs weighs more than it has members; shape (kinds, runs)."""
+        # Who is in several runs counts a part in each, so that nobody counts more than once.
+        kinds = [self.units @ (1 / np.maximum(self.units.sum(axis=0), 1))]
+        if self.fewest_homes > 0:
+            kinds.append(self.homes @ (self.shares / np.maximum(self.homes.sum(axis=0), 1)))
+        return np.array(kinds)
+
+    def limits(self) -> FloatArray:
+        """What few members weigh less than, by one kind at least; shape (kinds,)."""
+        return np.array([self.minimum - 0.5, self.fewest_homes][: 1 + (self.fewest_homes > 0)])
+
     def of(self, runs: IntArray) -> "_Members":
-        """Of some runs, with who is in any of them."""
-        units, homes = self.units[runs], self.homes[runs]
-        living = homes.any(axis=0)
-        return replace(
-            self,
-            units=units[:, units.any(axis=0)],
-            homes=homes[:, living],
-            shares=self.shares[living],
-        )
+        """Of some runs."""
+        return replace(self, units=self.units[runs], homes=self.homes[runs])
 
 
-def tells_of_few(
+def told_of_few(
     windows: Sequence[IntArray],
     units: IntArray,
     minimum: int,
     homes: Households | None = None,
     fewest_homes: float = 0.0,
     sums: Sequence[bool] | None = None,
-) -> bool:
-    """Whether some combination of windows' means is a sum over one to `minimum` - 1 units, or few households.
+    earlier: int = 0,
+) -> tuple[frozenset[int], ...]:
+    """Combinations of windows' means that are sums over one to `minimum` - 1 units, or few households.
 
     All combinations are looked at. One of few units cancels wherever many are in the same windows: only such
-    combinations are left, and they fall into those that have no records in common (the components of a
-    matroid: Oxley, Matroid Theory, 2011, section 4.1). Among these the ones with the fewest records are, up
-    to a factor, determined by the records that cancel in them: with rank r they contain r - 1 independent
-    records, so every set of r - 1 runs of records that lie in the same windows is tried (the circuits:
-    section 1.1). True where that would be too many.
+    combinations are left. Where there are too many of these it is taken for granted that all tell of few.
 
     Args:
         windows: the records of each window, by their places in `units`.
@@ -86,22 +89,49 @@ def tells_of_few(
         homes: households of the records of `units`; None where none are asked.
         fewest_homes: how many of these there must be.
         sums: which windows are sums over their records in place of means; none unless given.
+        earlier: how many of the windows, the first ones, have left: what these tell by themselves is known.
+
+    Returns:
+        The places of the windows of each such combination: of one at least if there is any. A window that
+        follows from those before it is in none.
     """
     parts, run, records = _runs(windows, units, [False] * len(windows) if sums is None else sums)
+    kept = independent_columns(parts)
+    parts, since = parts[:, kept], int(np.searchsorted(kept, earlier))
+    if since == len(kept):
+        return ()
     # Without households those of the units, of whom none are asked.
     living = Households(units, np.ones(int(units.max(initial=-1)) + 1)) if homes is None else homes
     who, lives = units[records], living.holders[records]
     few = _held(run, who, np.ones(int(who.max(initial=-1)) + 1), len(parts)) < minimum
     few |= _held(run, lives, living.shares, len(parts)) < fewest_homes * (1 - CLOSE)
-    left = _reduced(parts[few] @ _cancelling(parts[~few]))
-    # There are not many in those: as many as a few runs of a few have.
+    basis = vanishing(parts[~few])
+    if not basis.shape[1]:
+        return ()
+    left = parts[few] @ basis
+    weights = systematic(left, independent_columns(left.T))
+    if weights is None:
+        # Some combination is nearly nothing, and not quite: of whom it is cannot be told.
+        return (frozenset(kept.tolist()),)
+    left, weights = left @ weights, basis @ weights
+    left[np.abs(left) <= NOTHING] = 0.0
     inside, place = few[run], np.cumsum(few) - 1
-    own, _ = _members(place[run[inside]], who[inside], int(few.sum()))
-    homes_of, which = _members(place[run[inside]], lives[inside], int(few.sum()))
-    members = _Members(own, homes_of, living.shares[which], minimum, fewest_homes)
-    return any(
-        _told_of_few(left[np.ix_(rows, columns)], members.of(rows)) for rows, columns in _components(left)
-    )
+    rows = place[run[inside]]
+    units_of, homes_of = _occurring(rows, who[inside]), _occurring(rows, lives[inside], len(living.shares))
+    members = _Members(units_of, homes_of, living.shares, minimum, fewest_homes)
+    told: dict[frozenset[int], None] = {}
+    for rows, columns in components(left):
+        if _taking_part(weights[since:, columns]).any():
+            for some in _few_told(left[np.ix_(rows, columns)], members.of(rows), weights[:, columns]):
+                if some[since:].any():
+                    told[frozenset(kept[some].tolist())] = None
+    return tuple(told)
+
+
+def _taking_part(weights: FloatArray) -> BoolArray:
+    """Which windows have a weight in any combination, of shape (windows, combinations)."""
+    some: BoolArray = np.abs(weights).max(axis=1, initial=0.0) > NOTHING
+    return some
 
 
 def _held(run: IntArray, holders: IntArray, shares: FloatArray, runs: int) -> FloatArray:
@@ -111,69 +141,28 @@ def _held(run: IntArray, holders: IntArray, shares: FloatArray, runs: int) -> Fl
     return np.bincount(pairs // max(span, 1), shares[pairs % max(span, 1)], runs).astype(np.float64)
 
 
-def _cancelling(parts: FloatArray) -> FloatArray:
-    """A basis of the combinations in which some runs cancel, shape (windows, combinations)."""
-    if not len(parts):
-        return np.eye(parts.shape[1])
-    # There are more runs than windows: their triangle has the same combinations, and is smaller.
-    _, sizes, directions = np.linalg.svd(np.linalg.qr(parts, mode="r"))
-    basis: FloatArray = directions[int((sizes > NOTHING).sum()) :].T
-    return basis
+def _few_told(parts: FloatArray, members: _Members, weights: FloatArray) -> Iterator[BoolArray]:
+    """The windows of each combination of columns, none of which follows from others, that is of few.
+
+    All windows that have to do with the columns, where there are too many combinations.
+    """
+    try:
+        combined = light_combinations(parts, members.weights(), members.limits(), MOST_COMBINATIONS)
+    except TooMany:
+        yield _taking_part(weights)
+        return
+    told = np.abs(combined @ parts.T) > NOTHING
+    light = ((told @ members.weights().T) < members.limits()).any(axis=1)
+    for few in combined[light][members.few(told[light])]:
+        yield _taking_part(weights @ few[:, None])
 
 
-def _reduced(parts: FloatArray) -> FloatArray:
-    """Combinations of the same columns, of which each has a row that no other has; shape (runs, rank)."""
-    left, kept = parts.T.copy(), 0
-    while kept < len(left):
-        rest = np.abs(left[kept:])
-        if not rest.size or rest.max() <= NOTHING:
-            break
-        row, column = divmod(int(rest.argmax()), rest.shape[1])
-        left[[kept, kept + row]] = left[[kept + row, kept]]
-        left[kept] /= left[kept, column]
-        factors = left[:, column].copy()
-        factors[kept] = 0.0
-        left -= np.outer(factors, left[kept])
-        left[np.abs(left) <= NOTHING] = 0.0
-        kept += 1
-    return left[:kept].T
-
-
-def _components(parts: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows and columns that have to do with each other, in the form of `_reduced`."""
-    runs, rank = parts.shape
-    rows, columns = np.nonzero(parts)
-    size = (runs + rank, runs + rank)
-    graph = coo_array((np.ones(len(rows)), (rows, columns + runs)), shape=size)
-    number, labels = connected_components(graph, directed=False)
-    for label in range(number):
-        own = np.flatnonzero(labels[runs:] == label)
-        if len(own):
-            yield np.flatnonzero(labels[:runs] == label), own
-
-
-def _told_of_few(parts: FloatArray, members: _Members) -> bool:
-    """Whether a combination of columns, none of which follows from others, is of somebody and too few."""
-    runs, rank = parts.shape
-    if comb(runs, rank - 1) > MOST_SUBSETS:
-        return True
-    if rank == 1:
-        combined = parts.T
-    else:
-        chosen = np.array(list(islice(combinations(range(runs), rank - 1), MOST_SUBSETS)))
-        _, sizes, directions = np.linalg.svd(parts[chosen])
-        # Where less than r - 1 are independent others are, with which they are tried as well.
-        single = sizes[:, -1] > NOTHING
-        combined = directions[single, -1] @ parts.T
-    return bool(members.few(np.abs(combined) > NOTHING).any())
-
-
-def _members(run: IntArray, holders: IntArray, runs: int) -> tuple[FloatArray, IntArray]:
-    """Whether holders have a record in runs, shape (runs, holders), of those that occur; and these."""
-    which, who = np.unique(holders, return_inverse=True)
-    members = np.zeros((runs, len(which)))
-    members[run, who] = 1.0
-    return members, which
+def _occurring(rows: IntArray, columns: IntArray, size: int | None = None) -> csr_array:
+    """1 where a row and a column occur together, be it several times."""
+    shape = (int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1 if size is None else size)
+    found = csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    found.data[:] = 1.0
+    return found
 
 
 def _runs(

@@ -18,7 +18,7 @@ from sdcgate.methods.outputs.statistic_assessment import assess_statistic
 from sdcgate.methods.outputs.statistic_facts import Statistic, StatisticFacts
 from sdcgate.methods.outputs.statistic_rules import PercentileUnits, usual_rules
 from sdcgate.methods.outputs.statistics import Columns, compute
-from sdcgate.methods.outputs.window_spans import tells_of_few
+from sdcgate.methods.outputs.window_spans import told_of_few
 from sdcgate.methods.rules import Consequence, MinimumHouseholds, MinimumUnits, ReasonCode, Rules
 from sdcgate.wire.statistic_facts import statistic_request, statistic_to_assess
 
@@ -181,12 +181,12 @@ def test_windows_that_are_apart_by_a_family_tell_of_it() -> None:
     """Moved by ten records at either end they tell of twenty people, who are two families."""
     windows = [np.arange(0, 40), np.arange(10, 50)]
     units, family = np.arange(50), families(10, *[2] * 15, 10)
-    assert not tells_of_few(windows, units, 10)
-    assert tells_of_few(windows, units, 10, households_by_id(family), 3)
-    assert not tells_of_few(windows, units, 10, households_by_id(family), 2)
+    assert not told_of_few(windows, units, 10)
+    assert told_of_few(windows, units, 10, households_by_id(family), 3)
+    assert not told_of_few(windows, units, 10, households_by_id(family), 2)
     alone = households_by_size(units, np.full(50, 1 / 10))
-    assert tells_of_few(windows, units, 10, alone, 2.5)
-    assert not tells_of_few(windows, units, 10, alone, 2)
+    assert told_of_few(windows, units, 10, alone, 2.5)
+    assert not told_of_few(windows, units, 10, alone, 2)
 
 
 def test_wrong_households_are_named() -> None:

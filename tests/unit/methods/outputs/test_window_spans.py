@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdcgate.methods.outputs.window_spans import tells_of_few
+from sdcgate.methods.cells import IntArray
+from sdcgate.methods.outputs.window_spans import told_of_few
 
 ONE_RECORD_EACH = np.arange(100)
 
@@ -20,14 +21,14 @@ def windows(*runs: Sequence[int]) -> list[np.ndarray]:
 def test_windows_that_are_moved_by_one_unit_tell_of_two() -> None:
     moved = windows(range(95, 99), range(94, 98))
 
-    assert tells_of_few(moved, ONE_RECORD_EACH, 3)
-    assert not tells_of_few(moved, ONE_RECORD_EACH, 2)
+    assert told_of_few(moved, ONE_RECORD_EACH, 3)
+    assert not told_of_few(moved, ONE_RECORD_EACH, 2)
 
 
 def test_windows_apart_tell_of_no_fewer_than_one_of_them() -> None:
     apart = windows(range(10), range(10, 20), range(40, 52))
-    assert not tells_of_few(apart, ONE_RECORD_EACH, 10)
-    assert tells_of_few(apart, ONE_RECORD_EACH, 11)
+    assert not told_of_few(apart, ONE_RECORD_EACH, 10)
+    assert told_of_few(apart, ONE_RECORD_EACH, 11)
 
 
 def test_three_windows_tell_of_fewer_units_than_any_two() -> None:
@@ -37,13 +38,13 @@ def test_three_windows_tell_of_fewer_units_than_any_two() -> None:
     three = windows(first, second, third)
 
     for pair in combinations(three, 2):
-        assert not tells_of_few(pair, ONE_RECORD_EACH, 10)
-    assert tells_of_few(three, ONE_RECORD_EACH, 6)
+        assert not told_of_few(pair, ONE_RECORD_EACH, 10)
+    assert told_of_few(three, ONE_RECORD_EACH, 6)
 
 
 def test_a_window_that_has_left_before_tells_nothing_new() -> None:
-    assert not tells_of_few(windows(range(10), range(10)), ONE_RECORD_EACH, 10)
-    assert not tells_of_few([], ONE_RECORD_EACH, 10)
+    assert not told_of_few(windows(range(10), range(10)), ONE_RECORD_EACH, 10)
+    assert not told_of_few([], ONE_RECORD_EACH, 10)
 
 
 def test_units_are_counted_and_not_records() -> None:
@@ -51,37 +52,49 @@ def test_units_are_counted_and_not_records() -> None:
     units = np.array([0] * 5 + [*range(1, 10)])
     overlapping = windows(range(14), range(5, 14))
 
-    assert tells_of_few(overlapping, units, 11)
-    assert tells_of_few(windows(range(5)), units, 2)
+    assert told_of_few(overlapping, units, 11)
+    assert told_of_few(windows(range(5)), units, 2)
 
 
 def test_too_many_windows_that_overlap_are_taken_to_tell() -> None:
     rng = np.random.default_rng(1)
     many = [np.flatnonzero(rng.random(100) < 0.5) for _ in range(30)]
-    assert tells_of_few(many, ONE_RECORD_EACH, 2)
-    assert not tells_of_few(many[:5], ONE_RECORD_EACH, 2)
+    assert told_of_few(many, ONE_RECORD_EACH, 21) == (frozenset(range(30)),)
+    # In one of two disjoint bases half of those told of would be, in one of three a third.
+    assert not told_of_few(many, ONE_RECORD_EACH, 4)
 
 
 def test_but_not_where_many_are_in_the_same_windows() -> None:
     """Each run between two ends is of two; of what does not cancel there are so many at least."""
     many = windows(*(range(start, start + 30) for start in range(0, 60, 2)))
-    assert not tells_of_few(many, ONE_RECORD_EACH, 2)
-    assert tells_of_few(many, ONE_RECORD_EACH, 5)
+    assert not told_of_few(many, ONE_RECORD_EACH, 2)
+    assert told_of_few(many, ONE_RECORD_EACH, 5)
 
 
 def test_in_a_sum_each_record_of_a_unit_counts() -> None:
     """Ten units with two records each, but for one: sums over all and over nine differ by a record."""
     units = np.array([*range(10), *range(9)])
     two = windows(range(19), [*range(9), *range(10, 19)])
-    assert tells_of_few(two, units, 2, sums=[True, True])
+    assert told_of_few(two, units, 2, sums=[True, True])
     means = windows(range(19), range(9), range(10, 19))
-    assert tells_of_few(means, units, 2, sums=[True, True, True])
+    assert told_of_few(means, units, 2, sums=[True, True, True])
 
 
 def test_a_window_that_two_others_make_up_hides_neither() -> None:
     """Its weights are thirds and twelfths, which no number of digits holds."""
     units = np.array([0, 0, 1, 2, 3, 4, 5])
-    assert tells_of_few(windows([0, 1, 2, 3, 5, 6], [4], range(7)), units, 2)
+    assert told_of_few(windows([0, 1, 2, 3, 5, 6], [4], range(7)), units, 2)
+
+
+def told_by_trying_all_groups(chosen: list[IntArray], units: IntArray, minimum: int) -> bool:
+    """Whether some combination vanishes for all but a group of few units, and not for it."""
+    weights = np.zeros((len(units), len(chosen)))
+    for number, window in enumerate(chosen):
+        for record in window:
+            weights[record, number] = 1 / (np.count_nonzero(units[window] == units[record]))
+    rank = np.linalg.matrix_rank(weights)
+    few = (group for size in range(1, minimum) for group in combinations(np.unique(units).tolist(), size))
+    return any(np.linalg.matrix_rank(weights[~np.isin(units, group)]) < rank for group in few)
 
 
 @given(
@@ -91,23 +104,66 @@ def test_a_window_that_two_others_make_up_hides_neither() -> None:
 def test_every_combination_is_found_that_trying_all_groups_of_units_finds(members, minimum) -> None:
     units = np.array([0, 0, 1, 2, 3, 4, 5])
     chosen = [np.array(sorted(one), dtype=np.int64) for one in members]
-    weights = np.zeros((len(units), len(chosen)))
-    for number, window in enumerate(chosen):
-        for record in window:
-            weights[record, number] = 1 / (np.count_nonzero(units[window] == units[record]))
+    assert bool(told_of_few(chosen, units, minimum)) == told_by_trying_all_groups(chosen, units, minimum)
 
-    def told(group: tuple[int, ...]) -> bool:
-        """Whether some combination cancels for all but a group, and does not for it."""
-        outside = weights[~np.isin(units, group)]
-        return bool(np.linalg.matrix_rank(outside) < np.linalg.matrix_rank(weights))
 
-    few = [group for size in range(1, minimum) for group in combinations(range(6), size)]
-    assert tells_of_few(chosen, units, minimum) == any(map(told, few))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 15), st.integers(1, 16), st.sets(st.integers(0, 15), max_size=2)),
+        min_size=2,
+        max_size=10,
+    ),
+    st.integers(2, 4),
+)
+def test_among_windows_without_a_few_every_combination_is_found(intervals, minimum) -> None:
+    chosen = [
+        np.array(sorted(set(range(first, min(first + size, 16))) - without), dtype=np.int64)
+        for first, size, without in intervals
+    ]
+    units = np.arange(16) // 2 * 2 + np.arange(16) % 2 * (np.arange(16) > 7)
+    assert bool(told_of_few(chosen, units, minimum)) == told_by_trying_all_groups(chosen, units, minimum)
+
+
+def test_of_three_windows_the_two_are_named_that_differ_by_few() -> None:
+    three = windows(range(40), range(50, 90), range(2, 40))
+    assert told_of_few(three, ONE_RECORD_EACH, 3) == (frozenset({0, 2}),)
+    assert told_of_few(three, ONE_RECORD_EACH, 3, earlier=2) == (frozenset({0, 2}),)
+
+
+def test_what_earlier_windows_tell_by_themselves_is_known() -> None:
+    three = windows(range(40), range(2, 40), range(20, 60))
+    assert told_of_few(three, ONE_RECORD_EACH, 3, earlier=1) == (frozenset({0, 1}),)
+    assert told_of_few(three, ONE_RECORD_EACH, 3, earlier=2) == ()
+
+
+def test_a_window_that_follows_from_those_before_it_is_in_no_combination() -> None:
+    halves = windows(range(20), range(20, 40), range(40), range(1, 20))
+    assert told_of_few(halves, ONE_RECORD_EACH, 3) == (frozenset({0, 3}),)
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=2, max_size=7),
+    st.integers(1, 4),
+    st.integers(0, 6),
+)
+def test_each_combination_that_is_named_tells_of_few_and_without_its_last_window_none_is_left(
+    members, minimum, earlier
+) -> None:
+    units = np.arange(12)
+    chosen = [np.array(sorted(one), dtype=np.int64) for one in members]
+    standing = list(range(len(chosen)))
+    while found := told_of_few([chosen[one] for one in standing], units, minimum, earlier=earlier):
+        for places in found:
+            assert max(places) >= earlier
+            assert told_of_few([chosen[standing[place]] for place in places], units, minimum)
+        standing = [one for place, one in enumerate(standing) if place not in {max(one) for one in found}]
+    if not told_of_few([chosen[one] for one in standing[:earlier]], units, minimum):
+        assert not told_of_few([chosen[one] for one in standing], units, minimum)
 
 
 @pytest.mark.parametrize("minimum", [3, 10])
 def test_windows_of_a_hundred_units_are_told_apart_in_time(minimum) -> None:
-    assert tells_of_few(windows(range(100), range(1, 100)), ONE_RECORD_EACH, minimum)
+    assert told_of_few(windows(range(100), range(1, 100)), ONE_RECORD_EACH, minimum)
 
 
 def test_windows_of_records_differ_by_others_than_those_of_units() -> None:
@@ -115,5 +171,5 @@ def test_windows_of_records_differ_by_others_than_those_of_units() -> None:
     units = np.array([0, 0, *range(1, 22)])
     parts = windows([0, *range(2, 12)], [1, *range(12, 22)], [0, 1, *range(2, 23)])
 
-    assert tells_of_few(parts, units, 2, sums=[True] * 3)
-    assert not tells_of_few(parts, units, 2)
+    assert told_of_few(parts, units, 2, sums=[True] * 3)
+    assert not told_of_few(parts, units, 2)
