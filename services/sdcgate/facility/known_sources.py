@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdcgate.facility.kept_releases import Left, left_of
-from sdcgate.facility.knowledge import Knowledge, KnownQuantity, ReleasedTable
+from sdcgate.facility.knowledge import Knowledge, KnownQuantity
 from sdcgate.ledger.ledger import Ledger
 from sdcgate.methods.tables.span import Span
 
@@ -36,17 +36,11 @@ class KnowledgeOfSources:
             known, _ = self._read(source)
             return frozenset(key for key, one in known.items() if one.left)
 
-    def tables(
-        self, source: str, after: int, until: int
-    ) -> Iterator[tuple[int, int, list[ReleasedTable] | None]]:
-        """What left of a source after one sequence and until another: sequence, version, tables.
-
-        None in place of tables that left with noise.
-        """
+    def events(self, source: str, after: int, until: int) -> Iterator[Left]:
+        """What left of a source, and what refusals told, after one sequence and until another."""
         for stored in self._ledger.releases(source, after_sequence=after):
             if stored.sequence <= until:
-                left = left_of(stored)
-                yield stored.sequence, stored.version, None if left.noisy else left.tables
+                yield left_of(stored)
 
     def left(self, source: str) -> Iterator[Left]:
         """All that left of a source, event after event; what refusals told is none."""

@@ -23,10 +23,12 @@ from sdcgate.engine.queries import Region
 from sdcgate.facility import datasets
 from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.differencing import TooManyDifferences, differ_in_filters
-from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
-from sdcgate.facility.known_sources import KnowledgeOfSources
+from sdcgate.facility.kept_releases import Left
+from sdcgate.facility.knowledge import COUNTS, Drawn, Knowledge, ReleasedTable
+from sdcgate.facility.known_sources import KnowledgeOfSources, with_event
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.powers import power_parts
+from sdcgate.facility.told_extremes import PREFIX
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import ABSOLUTE_VALUES, Finding, Rules
@@ -83,6 +85,27 @@ class Changed:
         """A table with those cells alone in which nothing changed."""
         unchanged = self.units(table.quantity, table.boxes) == 0
         return table.with_states(np.where(unchanged, table.table.states, State.ABSENT))
+
+    def unchanged(self, left: Left) -> Left:
+        """What an event told of figures in which nothing changed, and of groups that are the same.
+
+        A refusal's limit and extremes hold of the same people in either version; percentiles, and what models
+        told, are compared with figures of their own version only.
+        """
+        extremes = [window for window in left.windows if window.measure.startswith(PREFIX)]
+        return replace(
+            left,
+            tables=[self.same(table) for table in left.tables],
+            windows=[one for one in extremes if self._stands(one.measure.removeprefix(PREFIX), one.box)],
+            limits=[limit for limit in left.limits if self._stands(COUNTS, limit.box)],
+            equations=[],
+            fits=[],
+            drawn=Drawn(),
+        )
+
+    def _stands(self, quantity: str, box: Box) -> bool:
+        """Whether a box has the same people, and each the same of a quantity."""
+        return not any(self.units(one, [box])[0] for one in (COUNTS, quantity))
 
 
 Judged = Callable[[Facts], Sequence[Finding]]
@@ -254,18 +277,18 @@ class OtherVersions:
         """What left of a version, and of others what did not change; None where noise left, or no figures."""
         key = (dataset.name, dataset.version)
         before, known = self._known.get(key, (0, self._knowledge.nothing()))
-        for at, version, tables in self._knowledge.tables(dataset.source, before, sequence):
+        for left in self._knowledge.events(dataset.source, before, sequence):
             still_time()
-            if tables is None:
+            if left.noisy:
                 return None
-            if version != dataset.version:
-                changed = self._changes(dataset, version)
+            told = left
+            if left.version[1] != dataset.version:
+                changed = self._changes(dataset, left.version[1])
                 if changed is None:
                     return None
-                known = known.grown(changed.same(table) for table in tables)
-            else:
-                known = known.grown(tables)
-            self._known[key] = (at, known)
+                told = changed.unchanged(left)
+            known = with_event(known, told)
+            self._known[key] = (left.sequence, known)
         return replace(known, sequence=sequence)
 
 
