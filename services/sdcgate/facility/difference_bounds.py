@@ -22,8 +22,6 @@ from sdcgate.methods.tables.released_cells import Near
 
 ROOM = 1e-6
 """Share by which bounds of pairs are wider than those of candidates."""
-LARGEST_HOUSEHOLD = 30
-"""Units of one household at most, where only the number of units bounds the number of households."""
 
 
 def candidates(new: Facts, old: Facts, pairs: Nested, inspector: Inspector) -> BoolArray:
@@ -34,12 +32,10 @@ def candidates(new: Facts, old: Facts, pairs: Nested, inspector: Inspector) -> B
     if rules.minimum_units:
         possible |= records < rules.minimum_units.units * inspector.records_per_respondent
     if rules.minimum_households and new.households is not None and old.households is not None:
-        mine, theirs = new.households[pairs.new_cells], old.households[pairs.old_cells]
+        mine, theirs = _households(new)[:, pairs.new_cells], _households(old)[:, pairs.old_cells]
         # The larger box has at most the households of the smaller and of the difference together.
-        least = np.where(pairs.new_inside_old, theirs - mine, mine - theirs)
-        wanted = rules.minimum_households.households
-        few = records < wanted * LARGEST_HOUSEHOLD * inspector.records_per_respondent
-        possible |= (least < wanted * (1 + 1e-9)) & few
+        least = np.where(pairs.new_inside_old, theirs[0] - mine[1], mine[0] - theirs[1])
+        possible |= least < rules.minimum_households.households * (1 + 1e-9)
     for measure in new.measures:
         earlier = next((known for known in old.measures if known.name == measure.name), None)
         if earlier is not None:
@@ -52,10 +48,12 @@ def near_enough(new: Facts, old: Facts, inspector: Inspector) -> Near:
     rules, records = inspector.rules, 0.0
     if rules.minimum_units:
         records = rules.minimum_units.units * inspector.records_per_respondent
-    if rules.minimum_households:
-        most = rules.minimum_households.households * LARGEST_HOUSEHOLD * inspector.records_per_respondent
-        records = max(records, most)
     near = Near(records)
+    if rules.minimum_households and new.households is not None and old.households is not None:
+        wanted = rules.minimum_households.households * (1 + ROOM)
+        near = replace(
+            near, households=wanted, new_households=_households(new), old_households=_households(old)
+        )
     if inspector.attrition and rules.minimum_units:
         near = replace(near, units=rules.minimum_units.units, new_units=new.units)
     for mine, theirs in zip(new.measures, old.measures, strict=False):
@@ -63,6 +61,15 @@ def near_enough(new: Facts, old: Facts, inspector: Inspector) -> Near:
         bounds = _dominated(mine, rules), _dominated(theirs, rules)
         return replace(near, new=bounds[0], old=bounds[1], new_sums=sums[0], old_sums=sums[1])
     return near
+
+
+def _households(facts: Facts) -> FloatArray:
+    """The least and the most households of each cell, shape (2, cells).
+
+    No more are counted than it has units: where there are as many, units may have moved between households.
+    """
+    households = np.zeros(len(facts)) if facts.households is None else facts.households
+    return np.stack([households, np.where(households < facts.units, households, facts.records)])
 
 
 def _dominated(outer: MeasureFacts, rules: Rules) -> FloatArray:

@@ -29,7 +29,9 @@ class Near:
 
     It has fewer than `records` records, or its sum is at most `new` (cells,) or `old` (rows,), whichever cell
     is the outer one; `new_sums` and `old_sums` are the cells' absolute sums. Or the cells' units are
-    fewer than `units` apart; `new_units` are those of the new cells.
+    fewer than `units` apart; `new_units` are those of the new cells. Or the outer cell has perhaps fewer than
+    `households` more than the inner one; `new_households` and `old_households` are the least and the most
+    that each can have, shape (2, cells) and (2, rows).
     """
 
     records: float
@@ -39,6 +41,9 @@ class Near:
     old_sums: FloatArray | None = field(default=None, repr=False)
     units: int = 0
     new_units: IntArray | None = field(default=None, repr=False)
+    households: float = 0.0
+    new_households: FloatArray | None = field(default=None, repr=False)
+    old_households: FloatArray | None = field(default=None, repr=False)
     same: bool = False
     """Whether pairs of one population are wanted, too: they have no difference."""
 
@@ -134,6 +139,9 @@ def _near_pairs(
             small |= left <= least
         if near.new_units is not None:
             small |= sign * (store.columns["units"][rows] - near.new_units[cells]) < near.units
+        if near.new_households is not None and near.old_households is not None:
+            mine, theirs = near.new_households[:, cells], near.old_households[:, rows]
+            small |= (theirs[0] - mine[1] if new_inside else mine[0] - theirs[1]) < near.households
         found.append((cells[small], rows[small]))
     return np.concatenate([cells for cells, _ in found]), np.concatenate([rows for _, rows in found])
 
