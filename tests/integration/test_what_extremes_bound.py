@@ -8,8 +8,27 @@ import pytest
 
 from house import House, build, cells, people_descriptor, reasons, verdict
 from sdcgate.facility.pace import Pace
+from sdcgate.policy.loading import parse_policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
+
+FEW = parse_policy(
+    """
+name: few
+version: "1"
+description: for tests
+defaults:
+  rules:
+    minimum_units: {units: 3, consequence: protect}
+    dominance: [{largest: 1, share: 0.3, consequence: protect}]
+  dimensions: {maximum: 3, maximum_filters: 3, filters_count: false, consequence: refuse}
+  protection: {method: suppression, sum_width: 0.1, time_limit_ms: 30000, unproved: refer}
+  output: {digits: 6, maximum_cells: 1000}
+  differencing: {consequence: refuse}
+  statistics: {kinds: [MAXIMUM, GINI], extreme_units: 3}
+access_levels: {public: {}, licensed: {}, remote: {}, on-site: {}}
+"""
+)
 
 
 def registered(folder: Path, low: int = 0, high: int = 100) -> House:
@@ -72,6 +91,25 @@ def test_nothing_that_was_withheld_is_bounded_more_closely_later(tmp_path, kind)
     answer = extreme(house, kind)
     assert verdict(answer) == "REFUSED"
     assert reasons(answer) == ["DIFFERENCING"]
+
+
+def test_what_a_statistic_perhaps_told_is_no_less_withheld(tmp_path):
+    """Ten of whom none has more than 100 have 983: five of them 483 to 500, a Gini of them or not."""
+    pay = {"a": [99, 99, 98, 98, 97], "b": [97, 98, 99, 98, 100], "c": [0] * 4 + [100] * 4 + [*range(20, 60)]}
+    spent = {"a": [30, 31, 29, 30, 32], "b": [1, 1, 1, 1, 40], "c": [5, 6, 7, 8, 9, 10] * 8}
+    rows = [(town, *both) for town in "abc" for both in zip(pay[town], spent[town], strict=True)]
+    pd.DataFrame(rows, columns=["town", "hours", "spent"]).to_csv(tmp_path / "people.csv", index=False)
+    house = build(tmp_path, policies={"few": FEW}, policy="few")
+    bounds = {"decimals": 2, "lower_bound": 0, "upper_bound": 10000}
+    measures = [{"name": name, **bounds} for name in ("hours", "spent")]
+    house.engine.register(people_descriptor({"town": "abc"}, measures))
+    asked = pb.QueryStatisticRequest(dataset="people", kind="STATISTIC_KIND_GINI", measure="hours")
+    asked.groups.add(variable="town")
+    assert verdict(house.facility.query_statistic(house.researcher, asked, Pace(60.0))) == "RELEASED"
+    answer = house.ask(dataset="people", rows=["town"], figures=["SUM:hours", "SUM:spent"])
+    assert [town for town in "abc" if cells(answer)[town,] == (None, None)] == ["a", "b"]
+    answer = extreme(house, "MAXIMUM")
+    assert (verdict(answer), reasons(answer)) == ("REFUSED", ["DIFFERENCING"])
 
 
 def test_extremes_that_are_declared_tell_nothing_new(tmp_path):

@@ -48,7 +48,7 @@ def by_region(house: House, figure: str = "UNITS", **filters):
 
 @pytest.mark.parametrize("two", [False, True])
 def test_a_limit_of_a_refusal_holds_in_a_version_that_is_not_the_first(tmp_path, two):
-    """r1 has 46 at least by three tables, 49 at most by a refusal: 58 with r2 would tell that it has 9 to 12."""
+    """r1 has 46 at least by three tables, 49 at most by a refusal: 58 with r2 tell that r2 has 9 to 12."""
     codes = {"region": ["r1", "r2", "r3", "r4"], "sex": ["f", "m"], "job": ["j1", "j2"]}
     sizes = {("f", "j1"): 15, ("f", "j2"): 21, ("m", "j1"): 10, ("m", "j2"): 3}
     rows = [("r1", *both, 1) for both, size in sizes.items() for _ in range(size)]

@@ -84,6 +84,9 @@ def with_narrowed(facts: Facts, within: Callable[[str, Bounds], Bounds]) -> Fact
 
 
 def hides_what_bounds_tell(known: Knowledge, measure: str) -> bool:
-    """Whether something was withheld that closer bounds of a measure may tell: sums, or counts beside."""
-    sums = known.of(measure)
-    return bool(sums.boxes.secret) or (bool(known.of(COUNTS).boxes.secret) and not sums.empty)
+    """Whether something was withheld that closer bounds of a measure may tell: sums, or counts beside.
+
+    What a statistic perhaps told is no less withheld.
+    """
+    sums, counts = known.of(measure).surely(), known.of(COUNTS).surely()
+    return bool(sums.boxes.secret) or (bool(counts.boxes.secret) and not sums.empty)
