@@ -29,6 +29,8 @@ from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
 
 MOST_TOGETHER = 1_000
 """Windows that overlap each other, one by one, beyond which further ones are kept back."""
+SHARE_KEPT_BACK = 4
+"""One of so many windows is kept back at once where their combinations are too many to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +121,12 @@ class WindowAudit:
         while windows and self._records is not None:
             self.pulse()
             too_many = set[ReleasedWindow]()
-            # Of each combination the least wanted one is kept back, if none of it is.
-            told = sorted(self._told(met or [], windows, self._records), key=lambda one: one[-1])
-            for together in told:
+            # Of each combination the least wanted one is kept back, if none of it is; of windows whose
+            # combinations are too many to look at, several at once.
+            for together, looked_at in sorted(self._told(met or [], windows, self._records), key=_last):
                 if not too_many.intersection(windows[place] for place in together):
-                    too_many.add(windows[together[-1]])
+                    fewest = 1 if looked_at else 1 + len(together) // SHARE_KEPT_BACK
+                    too_many.update(windows[place] for place in together[-fewest:])
             if not too_many:
                 break
             windows = [one for one in windows if one not in too_many]
@@ -132,8 +135,11 @@ class WindowAudit:
 
     def _told(
         self, met: Sequence[ReleasedWindow], windows: Sequence[ReleasedWindow], records: Records
-    ) -> Iterator[list[int]]:
-        """Combinations that tell of few: the places of their windows, in their order, without those met."""
+    ) -> Iterator[tuple[list[int], bool]]:
+        """Combinations that tell of few: the places of their windows, in their order, without those met.
+
+        And whether they were looked at.
+        """
         together = [*met, *windows]
         if len(together) < 2:
             return
@@ -153,8 +159,9 @@ class WindowAudit:
                 [as_sums] * len(places),
                 sum(place < len(met) for place in places),
             )
-            for combination in found:
-                yield sorted(places[one] - len(met) for one in combination if places[one] >= len(met))
+            for one in found:
+                those = (places[place] - len(met) for place in sorted(one.windows))
+                yield [place for place in those if place >= 0], one.looked_at
 
     def _several(self, window: ReleasedWindow, records: Records) -> bool:
         """Whether some unit has several records in a window."""
@@ -214,6 +221,11 @@ class WindowAudit:
             exact = inside[window.skipped : window.skipped + window.records]
             self._places[window] = exact if self._exact(window) else inside
         return self._places[window]
+
+
+def _last(told: tuple[list[int], bool]) -> int:
+    """The least wanted window of a combination."""
+    return told[0][-1]
 
 
 def _meet(one: ReleasedWindow, other: ReleasedWindow) -> bool:

@@ -90,10 +90,11 @@ def components(parts: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
 def light_combinations(parts: FloatArray, weights: FloatArray, limits: FloatArray, most: int) -> FloatArray:
     """Combinations of light rows, all that no other does with fewer of the same rows, and some others.
 
-    What is in light rows is in fewer still of one of several disjoint bases of the rows (Zimmermann's bound
-    on weights of codes: Betten et al., Error-Correcting Linear Codes, 2006, section 1.8), where few columns
-    of the systematic form make it up. Of t of these it is determined, up to a factor, by t - 1 rows in which
-    it vanishes (the circuits of a matroid: Oxley, 2011, section 1.1).
+    What is in light rows has of one of several disjoint bases of the rows no more than that one's share of
+    the limit, whatever the shares are (Zimmermann's bound on weights of codes: Betten et al.,
+    Error-Correcting Linear Codes, 2006, section 1.8), where few columns of the systematic form make it up. Of
+    t of these it is determined, up to a factor, by t - 1 rows in which it vanishes (the circuits of a
+    matroid: Oxley, 2011, section 1.1).
 
     Args:
         parts: shape (rows, columns), no column of which follows from others.
@@ -108,11 +109,14 @@ def light_combinations(parts: FloatArray, weights: FloatArray, limits: FloatArra
         TooMany: if there would be more.
     """
     bases = list(_disjoint_bases(parts, weights[0]))
+    # In heavy rows a large share of the limit is few rows, and in light ones a small one.
+    total = sum(float(weights[0, pivots].sum()) for _, pivots in bases)
     found, left = [np.empty((0, parts.shape[1]))], most
     for form, pivots in bases:
         columns = parts @ form
         columns[np.abs(columns) <= NOTHING] = 0.0
-        for own in _light_sets(columns != 0, pivots, weights, limits, len(bases), most):
+        share = weights[0, pivots].sum() / total
+        for own in _light_sets(columns != 0, pivots, weights, limits, share, most):
             directions = _directions(columns[:, own])
             left -= comb(len(directions), len(own) - 1)
             if left < 0:
@@ -138,22 +142,22 @@ def _light_sets(
     pivots: IntArray,
     weights: FloatArray,
     limits: FloatArray,
-    bases: int,
+    share: float,
     most: int,
 ) -> Iterator[IntArray]:
     """Sets of columns of a systematic form of which a light combination may be made.
 
-    `something` says where the columns are not 0. No more than its part of the limit, one of so many bases, is
-    in the rows of the columns themselves. A row where one column of a set is something and all others nothing
-    is something in their combination, until another column is added: where such rows are too heavy, one of
-    any that are too heavy together has to get one. Columns without a common row make up no such combination.
+    `something` says where the columns are not 0. In their own rows the limit is only a share of itself. A row
+    where one column of a set is something and all others nothing is something in their combination, until
+    another column is added: where such rows are too heavy, one of any that are too heavy together has to get
+    one. Columns without a common row make up no such combination.
     """
     own, many = weights[:, pivots], something.sum(axis=1) / np.maximum(weights[0], NOTHING)
     waiting = [frozenset([place]) for place in range(len(pivots))]
     seen = set(waiting)
     while waiting:
         chosen = np.array(sorted(waiting.pop()), dtype=np.int64)
-        if not (own[:, chosen].sum(axis=1) * bases < limits).any():
+        if not (own[:, chosen].sum(axis=1) < limits * share).any():
             continue
         taken = something[:, chosen].sum(axis=1)
         certain = np.flatnonzero(taken == 1)

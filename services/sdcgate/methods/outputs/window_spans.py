@@ -6,7 +6,7 @@ percentile's window is a mean of units, each of which counts once; a step of a s
 below a point of a Lorenz curve, a sum over records.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,6 +27,16 @@ from sdcgate.methods.tables.sensitivity import CLOSE
 
 MOST_COMBINATIONS = 20_000
 """Combinations of windows that have to do with each other that are looked at: of more some tell of few."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOfFew:
+    """A combination of windows that tells of few."""
+
+    windows: frozenset[int]
+    """Their places."""
+    looked_at: bool = True
+    """False where there were too many combinations of the windows to tell which do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +86,7 @@ def told_of_few(
     fewest_homes: float = 0.0,
     sums: Sequence[bool] | None = None,
     earlier: int = 0,
-) -> tuple[frozenset[int], ...]:
+) -> tuple[ToldOfFew, ...]:
     """Combinations of windows' means that are sums over one to `minimum` - 1 units, or few households.
 
     All combinations are looked at. One of few units cancels wherever many are in the same windows: only such
@@ -92,8 +102,8 @@ def told_of_few(
         earlier: how many of the windows, the first ones, have left: what these tell by themselves is known.
 
     Returns:
-        The places of the windows of each such combination: of one at least if there is any. A window that
-        follows from those before it is in none.
+        Such combinations: one at least if there is any. A window that follows from those before it is in
+        none.
     """
     parts, run, records = _runs(windows, units, [False] * len(windows) if sums is None else sums)
     kept = independent_columns(parts)
@@ -112,26 +122,20 @@ def told_of_few(
     weights = systematic(left, independent_columns(left.T))
     if weights is None:
         # Some combination is nearly nothing, and not quite: of whom it is cannot be told.
-        return (frozenset(kept.tolist()),)
+        return (ToldOfFew(frozenset(kept.tolist()), looked_at=False),)
     left, weights = left @ weights, basis @ weights
     left[np.abs(left) <= NOTHING] = 0.0
     inside, place = few[run], np.cumsum(few) - 1
     rows = place[run[inside]]
     units_of, homes_of = _occurring(rows, who[inside]), _occurring(rows, lives[inside], len(living.shares))
     members = _Members(units_of, homes_of, living.shares, minimum, fewest_homes)
-    told: dict[frozenset[int], None] = {}
+    told: dict[ToldOfFew, None] = {}
     for rows, columns in components(left):
         if _taking_part(weights[since:, columns]).any():
-            for some in _few_told(left[np.ix_(rows, columns)], members.of(rows), weights[:, columns]):
-                if some[since:].any():
-                    told[frozenset(kept[some].tolist())] = None
+            some, looked_at = _few_told(left[np.ix_(rows, columns)], members.of(rows), weights[:, columns])
+            for own in some[some[:, since:].any(axis=1)]:
+                told[ToldOfFew(frozenset(kept[own].tolist()), looked_at)] = None
     return tuple(told)
-
-
-def _taking_part(weights: FloatArray) -> BoolArray:
-    """Which windows have a weight in any combination, of shape (windows, combinations)."""
-    some: BoolArray = np.abs(weights).max(axis=1, initial=0.0) > NOTHING
-    return some
 
 
 def _held(run: IntArray, holders: IntArray, shares: FloatArray, runs: int) -> FloatArray:
@@ -141,20 +145,26 @@ def _held(run: IntArray, holders: IntArray, shares: FloatArray, runs: int) -> Fl
     return np.bincount(pairs // max(span, 1), shares[pairs % max(span, 1)], runs).astype(np.float64)
 
 
-def _few_told(parts: FloatArray, members: _Members, weights: FloatArray) -> Iterator[BoolArray]:
-    """The windows of each combination of columns, none of which follows from others, that is of few.
+def _taking_part(weights: FloatArray) -> BoolArray:
+    """Which windows have a weight in a combination, of shape (windows, combinations)."""
+    some: BoolArray = np.abs(weights) > NOTHING
+    return some
 
-    All windows that have to do with the columns, where there are too many combinations.
+
+def _few_told(parts: FloatArray, members: _Members, weights: FloatArray) -> tuple[BoolArray, bool]:
+    """The windows of combinations of columns, none of which follows from others, that are of few.
+
+    Shape (combinations, windows). All that have to do with the columns where there are too many combinations:
+    then False.
     """
     try:
         combined = light_combinations(parts, members.weights(), members.limits(), MOST_COMBINATIONS)
     except TooMany:
-        yield _taking_part(weights)
-        return
+        return (np.abs(weights).max(axis=1) > NOTHING)[None], False
     told = np.abs(combined @ parts.T) > NOTHING
     light = ((told @ members.weights().T) < members.limits()).any(axis=1)
-    for few in combined[light][members.few(told[light])]:
-        yield _taking_part(weights @ few[:, None])
+    few = combined[light][members.few(told[light])]
+    return _taking_part(weights @ few.T).T, True
 
 
 def _occurring(rows: IntArray, columns: IntArray, size: int | None = None) -> csr_array:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdcgate.methods.cells import IntArray
-from sdcgate.methods.outputs.window_spans import told_of_few
+from sdcgate.methods.outputs.window_spans import ToldOfFew, told_of_few
 
 ONE_RECORD_EACH = np.arange(100)
 
@@ -59,7 +59,7 @@ def test_units_are_counted_and_not_records() -> None:
 def test_too_many_windows_that_overlap_are_taken_to_tell() -> None:
     rng = np.random.default_rng(1)
     many = [np.flatnonzero(rng.random(100) < 0.5) for _ in range(30)]
-    assert told_of_few(many, ONE_RECORD_EACH, 21) == (frozenset(range(30)),)
+    assert told_of_few(many, ONE_RECORD_EACH, 21) == (ToldOfFew(frozenset(range(30)), looked_at=False),)
     # In one of two disjoint bases half of those told of would be, in one of three a third.
     assert not told_of_few(many, ONE_RECORD_EACH, 4)
 
@@ -126,19 +126,19 @@ def test_among_windows_without_a_few_every_combination_is_found(intervals, minim
 
 def test_of_three_windows_the_two_are_named_that_differ_by_few() -> None:
     three = windows(range(40), range(50, 90), range(2, 40))
-    assert told_of_few(three, ONE_RECORD_EACH, 3) == (frozenset({0, 2}),)
-    assert told_of_few(three, ONE_RECORD_EACH, 3, earlier=2) == (frozenset({0, 2}),)
+    assert told_of_few(three, ONE_RECORD_EACH, 3) == (ToldOfFew(frozenset({0, 2})),)
+    assert told_of_few(three, ONE_RECORD_EACH, 3, earlier=2) == (ToldOfFew(frozenset({0, 2})),)
 
 
 def test_what_earlier_windows_tell_by_themselves_is_known() -> None:
     three = windows(range(40), range(2, 40), range(20, 60))
-    assert told_of_few(three, ONE_RECORD_EACH, 3, earlier=1) == (frozenset({0, 1}),)
+    assert told_of_few(three, ONE_RECORD_EACH, 3, earlier=1) == (ToldOfFew(frozenset({0, 1})),)
     assert told_of_few(three, ONE_RECORD_EACH, 3, earlier=2) == ()
 
 
 def test_a_window_that_follows_from_those_before_it_is_in_no_combination() -> None:
     halves = windows(range(20), range(20, 40), range(40), range(1, 20))
-    assert told_of_few(halves, ONE_RECORD_EACH, 3) == (frozenset({0, 3}),)
+    assert told_of_few(halves, ONE_RECORD_EACH, 3) == (ToldOfFew(frozenset({0, 3})),)
 
 
 @given(
@@ -153,10 +153,11 @@ def test_each_combination_that_is_named_tells_of_few_and_without_its_last_window
     chosen = [np.array(sorted(one), dtype=np.int64) for one in members]
     standing = list(range(len(chosen)))
     while found := told_of_few([chosen[one] for one in standing], units, minimum, earlier=earlier):
-        for places in found:
-            assert max(places) >= earlier
-            assert told_of_few([chosen[standing[place]] for place in places], units, minimum)
-        standing = [one for place, one in enumerate(standing) if place not in {max(one) for one in found}]
+        for told in found:
+            assert max(told.windows) >= earlier
+            assert told_of_few([chosen[standing[place]] for place in told.windows], units, minimum)
+        last = {max(told.windows) for told in found}
+        standing = [one for place, one in enumerate(standing) if place not in last]
     if not told_of_few([chosen[one] for one in standing[:earlier]], units, minimum):
         assert not told_of_few([chosen[one] for one in standing], units, minimum)
 
