@@ -123,6 +123,18 @@ def test_who_works_longer_is_told_by_sums_of_hours_and_not_by_counts(survey):
     assert cells(hours)["_T",][1] is not None, "twelve in all"
 
 
+def test_a_mean_of_an_earlier_version_is_not_known_of_a_later_one_that_has_other_people(tmp_path):
+    """Counts of the later version would make a sum of it, which never left, and is another one."""
+    survey = Survey(tmp_path)
+    bounded = {"measures": [{"name": "hours", "lower_bound": 0, "upper_bound": 60}]}
+    survey.register(**bounded)
+    survey.ask("sex", figures=["MEAN:hours"])
+    survey.register(left={"north f": 2, "west f": 20, "west m": 20}, **bounded)
+    assert shown(survey.ask("sex")) == {"f": 278, "m": 280, "_T": 558}
+    crossed = survey.ask("region", "sex")
+    assert (verdict(crossed), crossed.decision.version) == ("RELEASED_PROTECTED", 2)
+
+
 def test_a_group_of_withheld_cells_has_enough_who_changed(survey):
     """Two left the north and twenty the west: the south, where nobody did, does not hide the two."""
     survey.ask("region")

@@ -43,6 +43,11 @@ class Told:
     doubted: tuple[int, ...] = ()
     """Withheld cells that do not count as published, and that were perhaps told too closely before."""
 
+    def among(self, cells: BoolArray) -> "Told":
+        """Those that are among some cells, shape (cells,)."""
+        of_each = (self.cells, self.unsafe, self.doubted)
+        return Told(*(tuple(cell for cell in those if cells[cell]) for those in of_each))
+
 
 NOTHING_TOLD = Told()
 

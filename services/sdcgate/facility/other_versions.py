@@ -82,9 +82,15 @@ class Changed:
         ]
 
     def same(self, table: ReleasedTable) -> ReleasedTable:
-        """A table with those cells alone in which nothing changed."""
-        unchanged = self.units(table.quantity, table.boxes) == 0
-        return table.with_states(np.where(unchanged, table.table.states, State.ABSENT))
+        """A table with those cells alone in which nothing changed, and with what it told of these together.
+
+        A mean stays what it was only where the number of those whose it is does, too.
+        """
+        unchanged, ratios = self.units(table.quantity, table.boxes) == 0, table.ratios
+        if len(ratios.wholes):
+            ratios = ratios.among(unchanged & (self.units(COUNTS, table.boxes) == 0))
+        same = table.with_states(np.where(unchanged, table.table.states, State.ABSENT))
+        return replace(same, told=table.told.among(unchanged), ratios=ratios)
 
     def unchanged(self, left: Left) -> Left:
         """What an event told of figures in which nothing changed, and of groups that are the same.

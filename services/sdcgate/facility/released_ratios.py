@@ -50,6 +50,15 @@ class Ratios:
             if those and boxes[whole] != NOBODY:
                 yield Share(reduce(_union, those), boxes[whole], low, high, count)
 
+    def among(self, cells: BoolArray) -> "Ratios":
+        """Those of which both the parts and the whole are among some cells, shape (cells,)."""
+        kept = cells[self.wholes]
+        kept[self.of[~cells[self.parts]]] = False
+        chosen, numbers = kept[self.of], np.cumsum(kept) - 1
+        return Ratios(
+            self.parts[chosen], numbers[self.of[chosen]], self.wholes[kept], self.low[kept], self.high[kept]
+        )
+
     def message(self) -> release_pb2.ToldRatios | None:
         """As the ledger keeps them; None where there are none."""
         if not len(self.wholes):

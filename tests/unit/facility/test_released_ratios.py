@@ -43,3 +43,13 @@ def test_several_are_kept_and_read_back_in_their_order():
     assert told(Ratios.kept(both.message())) == told(both)
     assert NO_RATIOS.message() is None
     assert told(together([])) == []
+
+
+def test_those_remain_of_which_every_cell_is_among_some():
+    both = together([ratios(0, low=0.1), ratios(0, 1), ratios(1, low=0.2)])
+    everything = np.ones(4, dtype=np.bool_)
+    assert told(both.among(everything)) == told(both)
+    without_ill, without_town = everything.copy(), everything.copy()
+    without_ill[0], without_town[3] = False, False
+    assert told(both.among(without_ill)) == [(WELL, TOWN, 0.2, 0.3, 24)]
+    assert told(both.among(without_town)) == told(NO_RATIOS.among(everything)) == []
