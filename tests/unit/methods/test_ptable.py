@@ -15,7 +15,7 @@ def parameters(draw):
     least = (most / 12) ** 2
     return NoiseParameters(
         maximum_noise=most,
-        variance=draw(st.floats(least, most**2).filter(lambda variance: variance > least)),
+        variance=draw(st.floats(least, most * (most + 1) / 3).filter(lambda variance: variance > least)),
         largest_blocked_count=draw(st.integers(0, most - 1)),
         stay_probabilities=tuple(draw(st.lists(st.floats(0, 0.95), max_size=1))),
     )
@@ -65,6 +65,13 @@ def test_counts_stay_with_the_wanted_probability_where_the_variance_allows_it():
     np.testing.assert_allclose(stay, [0.55, 0.7, 0.7, 0.7, 0.7], atol=1e-9)
 
 
+def test_great_counts_have_no_less_variance_than_was_asked():
+    """More than changes that are all equally likely have there is not, and it is not taken for less."""
+    assert ptable(NoiseParameters(5, 10)).variances()[-1] == pytest.approx(10)
+    with pytest.raises(PTableError, match="variance must be greater than 0 and at most 10, that of equally"):
+        NoiseParameters(5, 20)
+
+
 def test_a_variance_that_is_too_small_is_told_with_the_least_that_is_possible():
     # A count of 1 that may not stay moves by at least 1.
     with pytest.raises(PTableError, match="variance must be greater than 1, the least that noise of count 1"):
@@ -77,11 +84,11 @@ def test_a_variance_that_is_too_small_is_told_with_the_least_that_is_possible():
         ({"maximum_noise": 0, "variance": 1.0}, "maximum_noise"),
         ({"maximum_noise": 31, "variance": 9.0}, "maximum_noise"),
         ({"maximum_noise": 20, "variance": 1.0}, "maximum_noise"),
-        ({"maximum_noise": 3, "variance": 9.1}, "variance"),
+        ({"maximum_noise": 3, "variance": 4.1}, "variance"),
         ({"maximum_noise": 3, "variance": float("nan")}, "variance"),
         ({"maximum_noise": 3, "variance": 1.0, "largest_blocked_count": 3}, "largest_blocked_count"),
         ({"maximum_noise": 3, "variance": 1.0, "stay_probabilities": (0.5, 1.0)}, "stay_probabilities[1]"),
-        ({"maximum_noise": 1, "variance": 1.0, "stay_probabilities": (0.5, 0.5)}, "stay_probabilities"),
+        ({"maximum_noise": 1, "variance": 0.5, "stay_probabilities": (0.5, 0.5)}, "stay_probabilities"),
     ],
 )
 def test_parameters_that_make_no_sense_are_named(values, field):

@@ -63,8 +63,10 @@ class NoiseParameters:
         if not 1 <= most <= MOST_NOISE:
             yield "maximum_noise", f"must be from 1 to {MOST_NOISE}"
             return
-        if not 0 < self.variance <= most**2:
-            yield "variance", "must be greater than 0 and at most the square of maximum_noise"
+        largest = most * (most + 1) / 3
+        if not 0 < self.variance <= largest:
+            of_what = f"that of equally likely changes by up to {most}"
+            yield "variance", f"must be greater than 0 and at most {largest:.6g}, {of_what}"
         elif most > MOST_DEVIATIONS * self.variance**0.5:
             yield "maximum_noise", f"must be at most {MOST_DEVIATIONS:g} times the square root of variance"
         if not 0 <= blocked < most:
