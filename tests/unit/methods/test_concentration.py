@@ -135,6 +135,18 @@ def test_a_weighted_total_is_judged_by_what_each_respondent_adds_to_it() -> None
     assert (unknown.findings, unknown.absent) == ((), ("weighted.totals of profit",))
 
 
+def test_levels_of_a_weighted_total_are_cut_to_what_its_own_bounds_leave_room_for() -> None:
+    """Values 100, 50, 50 with weights 6, 1, 1: 500 more and less are asked for, and 700 less can be."""
+    weighted = Contributors(top([600.0, 50, 50]), np.array([700.0]))
+    plain = replace(measure_of([100.0, 50, 50]), weighted=weighted)
+    rules = Rules(dominance=(Dominance(1, 0.5, PROTECT),), contributions=Contributions(weighted=True))
+    assert only(assess(rules, plain)).levels.lower == (500.0,)
+    by_sums = replace(plain, weighted_sums=np.array([700.0]), valid_weight_sums=np.array([8.0]))
+    bounded = replace(by_sums, lower_bound=50.0, upper_bound=100.0)
+    levels = only(assess(rules, bounded)).levels
+    assert (levels.upper, levels.lower) == ((100.0,), (300.0,))
+
+
 def test_units_of_one_holding_are_one_respondent_of_a_threshold() -> None:
     measure = replace(measure_of([1.0] * 5, [1.0] * 5), valid_holdings=np.array([5, 2]))
     rules = Rules(minimum_units=MinimumUnits(3, PROTECT))

@@ -61,7 +61,7 @@ def concentration(measure: MeasureFacts, rules: Rules) -> Iterator[Judged]:
         if rules.contributions.sampling_probability and isinstance(rule, PPercent | PriorPosterior):
             unsafe &= _likely(rule, contributors, rules.contributions.sampling_probability)
         if unsafe.any():
-            levels = both_sides(excess(rule, contributors), measure)
+            levels = both_sides(excess(rule, contributors), measure, rules.contributions.weighted)
             yield from found(code, rule.consequence, unsafe, measure.name, bound_of(rule), levels)
 
 

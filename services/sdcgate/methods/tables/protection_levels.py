@@ -52,18 +52,30 @@ def linear_excess(sensitivity: FloatArray, rest: float) -> FloatArray:
     return excess
 
 
-def both_sides(excess: FloatArray, measure: MeasureFacts) -> Levels:
+def both_sides(excess: FloatArray, measure: MeasureFacts, weighted: bool = False) -> Levels:
     """The excess above and below, as far as the measure's public bounds leave room; shape (cells,).
 
-    Nobody can be kept from knowing what the bounds say: where the sum may be all that they allow, a level
-    beyond them asks nothing more. The intruder is taken to know the records.
+    They are of its sums, or of its weighted ones where weighted contributions were judged. Nobody can be kept
+    from knowing what the bounds say: where the sum may be all that they allow, a level beyond them asks
+    nothing more. The intruder is taken to know the records, and their weights.
     """
     level = np.maximum(excess, 0.0)
-    sums, low, high = measure.sums, measure.lower_bound, measure.upper_bound
+    low, high = measure.lower_bound, measure.upper_bound
+    sums, records = _weighted(measure) if weighted else (measure.sums, measure.valid_records)
     lower, upper = level, level
-    if sums.size and low is not None and (measure.valid_records.size or low == 0):
-        least = low * measure.valid_records if low else 0.0
+    if sums.size and low is not None and (records.size or low == 0):
+        least = low * records if low else 0.0
         lower = np.minimum(level, np.maximum(sums - least, 0.0))
-    if sums.size and high is not None and measure.valid_records.size:
-        upper = np.minimum(level, np.maximum(high * measure.valid_records - sums, 0.0))
+    if sums.size and high is not None and records.size:
+        upper = np.minimum(level, np.maximum(high * records - sums, 0.0))
     return Levels(upper=upper, lower=lower)
+
+
+def _weighted(measure: MeasureFacts) -> tuple[FloatArray, FloatArray]:
+    """Weighted sums and weights of the records that have the measure; nothing where they are not known."""
+    sums, weights = measure.weighted_sums, measure.valid_weight_sums
+    not_negative = measure.lower_bound is not None and measure.lower_bound >= 0
+    if sums is None and measure.weighted is not None and not_negative:
+        sums = measure.weighted.totals
+    nothing = np.zeros(0)
+    return nothing if sums is None else sums, nothing if weights is None else weights
