@@ -1,6 +1,7 @@
 """From a data frame that a job made to the JSON of an output: its cells by column."""
 
 from collections.abc import Hashable, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sdcgate_client.requests import Dimensions, Filter, conditions, dimension, items
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 TOTAL, MISSING = "_T", "_U"
 COUNTS = {"units": "UNITS", "records": "RECORDS", "weight_sums": "WEIGHTED_UNITS"}
+MOST_ROWS = 5
+"""Rows that an error names."""
 OF_MEASURES = ("sums", "valid_records", "weighted_sums", "valid_weight_sums")
 
 
@@ -107,8 +110,16 @@ def _code(value: Any, total: Hashable) -> str:
 
 
 def numbers(frame: "pandas.DataFrame", column: str) -> list[int | float]:
-    """A column's values."""
+    """A column's values.
+
+    Raises:
+        ValueError: it is not there, or has values that are missing or infinite.
+    """
     found: list[int | float] = _column(frame, column)
+    rows = [row for row, value in enumerate(found) if isinstance(value, float) and not isfinite(value)]
+    if rows:
+        shown = ", ".join(map(str, rows[:MOST_ROWS])) + (", ..." if len(rows) > MOST_ROWS else "")
+        raise ValueError(f"column {column!r} has missing or infinite values, in rows {shown} counted from 0")
     return found
 
 

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pandas as pd
 import pytest
 
 from sdcgate_client import (
@@ -16,6 +17,7 @@ from sdcgate_client import (
     Unavailable,
     UnexpectedAnswer,
     Unreachable,
+    own_table,
 )
 
 KEY = "sg_not-a-real-key"
@@ -255,3 +257,14 @@ def test_no_answer_says_whom_it_did_not_reach_and_no_key(failure: httpx.HTTPErro
         client_of(fail).status()
     assert KEY not in str(caught.value)
     assert KEY not in repr(client_of(fail))
+
+
+@pytest.mark.parametrize(("wrong", "rows"), [([2], "2"), ([0, 3], "0, 3"), (range(6), "0, 1, 2, 3, 4, ...")])
+def test_missing_and_infinite_values_of_a_frame_are_named_by_column_and_row(
+    wrong: list[int], rows: str
+) -> None:
+    frame = pd.DataFrame({"site": list("abcdef"), "n": [float(one) for one in range(6)]})
+    for value in (float("nan"), float("inf"), None):
+        frame.loc[list(wrong), "n"] = value
+        with pytest.raises(ValueError, match=rf"column 'n' has missing or infinite values, in rows {rows} "):
+            own_table(frame, ["site"], {"units": "n"})
