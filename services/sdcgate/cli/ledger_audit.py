@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 MOST_TERMS = 12
 SHOWN = ".9g"
 """Digits of counts and sums."""
+LATE = (
+    "The time was over before all was looked at: what is refuted may have been told before it was withheld. "
+    "A longer --time-limit tells."
+)
 
 
 def audit(
@@ -66,6 +70,8 @@ def describe(found: "SourceAudit", every: bool = False) -> str:
         lines += ["", *_of_versions(versions, found.quantities)]
     for noise in found.noise:
         lines += ["", *_of_noise(noise)]
+    if found.out_of_time and found.refuted:
+        lines += ["", LATE]
     if found.overrides:
         lines += ["", f"released by exception, on a checker's responsibility: {', '.join(found.overrides)}"]
     return "\n".join(lines)

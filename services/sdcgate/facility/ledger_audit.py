@@ -72,6 +72,8 @@ class SourceAudit:
     noise: tuple[AuditedNoise, ...] = ()
     versions: tuple[AuditedVersions, ...] = ()
     """Each two versions of which something has left, held against each other."""
+    out_of_time: bool = False
+    """Whether the time was over before all was looked at."""
 
     @property
     def refuted(self) -> bool:
@@ -143,7 +145,8 @@ def audit_source(
     overrides = tuple(
         left.query for left, known in zip(lefts, known_to_audits, strict=True) if left.exception or not known
     )
-    return SourceAudit(sum(known_to_audits), overrides, tuple(quantities), tuple(noise), pairs)
+    left = sum(known_to_audits)
+    return SourceAudit(left, overrides, tuple(quantities), tuple(noise), pairs, deadline.left() <= 0)
 
 
 def _history(
