@@ -54,3 +54,9 @@ def test_what_is_known_has_no_interval():
     of = counts([[2, 6], [7, 8]])
     of = counts([[2, 6], [7, 8]], known=flags(of, 0))
     assert (0, 0) not in ends(of, flags(of, 0, 1, 3, 4))
+
+
+def test_an_end_of_nothing_is_written_without_a_sign():
+    of = counts([[2, 6], [7, 8]], zeros_withheld=True)
+    found = ends(of, flags(of, 0, 1, 3, 4))
+    assert str(found[0, 0][0]) == "0.0"

@@ -82,7 +82,8 @@ def _intervals(model: Possibilities, quantities: tuple[int, ...], deadline: Dead
             truth = float(truths[quantity][cell])
             lower, upper = (None if end is None else _plain(truth + end * scale, scale) for end in ends)
             if quantity < SUMS:
-                lower = None if lower is None else float(np.ceil(lower - WHOLE))
+                # A little below 0 rounds up to -0.0, which is no count.
+                lower = None if lower is None else float(np.ceil(lower - WHOLE)) + 0.0
                 upper = None if upper is None else float(np.floor(upper + WHOLE))
             yield Interval(cell, quantity, lower, upper)
 
