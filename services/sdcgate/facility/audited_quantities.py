@@ -16,7 +16,7 @@ from sdcgate.facility.knowledge import COUNTS, KnownQuantity
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.occurring import combinations
 from sdcgate.facility.panels import panel_of
-from sdcgate.facility.powers import Bounds, power_words
+from sdcgate.facility.powers import Bounds, summed_in
 from sdcgate.facility.weights import as_declared, bounds_of
 from sdcgate.facility.withheld_history import Withheld
 from sdcgate.methods.tables.boxes import Box
@@ -226,7 +226,7 @@ def _published(box: Box, amount: float) -> AuditedBox:
 
 def _sums(look: Look, quantity: str, withheld: Withheld, policy: EffectivePolicy) -> AuditedQuantity:
     """What stands of a measure; without public bounds only what can be computed is told."""
-    known, of_counts, only = withheld.of(quantity), withheld.of(COUNTS), look.asked(power_words(quantity))
+    known, of_counts, only = withheld.of(quantity), withheld.of(COUNTS), look.asked(summed_in(quantity).words)
     found = _of_sums(look, quantity, withheld, policy, (known, of_counts), only)
     if doubtful := _doubtful(found, known.sure is None and of_counts.sure is None):
         surely = withheld.surely(quantity), withheld.surely(COUNTS)
@@ -239,7 +239,7 @@ def _sums(look: Look, quantity: str, withheld: Withheld, policy: EffectivePolicy
     ]
     return AuditedQuantity(
         look.dataset,
-        power_words(quantity),
+        summed_in(quantity).words,
         quantity,
         policy.sum_width,
         len(known.boxes.within({*known.shapes.full, having})),
@@ -304,7 +304,7 @@ def _counts_beside(
 
     All others, and those `told` by counts alone, are as the audit of counts says.
     """
-    words = power_words(quantity)
+    words = summed_in(quantity).words
     name = f"records beside {words}"
     known, counts, only = withheld.of(quantity), withheld.of(COUNTS), look.asked(name)
     found = _of_counts_beside(look, quantity, policy, (known, counts), told, only)

@@ -13,7 +13,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.queries import MEASURE_PREFIX, Region
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.plan import Plan
-from sdcgate.facility.powers import power_parts
+from sdcgate.facility.powers import summed_in
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.tables.boxes import NOBODY, Box, BoxTable, bits
@@ -199,7 +199,7 @@ def _kept(measure: MeasureFacts) -> MeasureFacts:
 
 def having_variable(quantity: str) -> str:
     """The variable that a box restricts whose records have the measure of a quantity."""
-    measure, _ = power_parts(quantity)
+    measure = summed_in(quantity).measure
     return f"{MEASURE_PREFIX}{measure.removeprefix(WEIGHTED_PREFIX)}"
 
 

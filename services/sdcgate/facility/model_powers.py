@@ -5,8 +5,8 @@ the outcome among them (`model_products`). Those of a measure with itself are su
 the standard error is that of a mean, so it tells a variance; of `cube(y) ~ site` the estimates are means of
 cubes by site. So a model is audited as the correlations of its measures would be, with higher powers where it
 has them: in its population, and in the groups of the tables of its terms. What is not told to the last digit,
-as by weights that depend on the estimates, is taken as told. Inverses are no powers: what their sums tell is
-judged by the records of each population alone.
+as by weights that depend on the estimates, is taken as told. Of logarithms, roots and inverses sums are kept
+beside those of powers; what they tell is judged by records.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -16,12 +16,11 @@ import numpy as np
 
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.moment_sums import DivisionQuery, MomentQuery
-from sdcgate.engine.record_groups import RecordGroups
-from sdcgate.facility.joint_look import JointlyUnproved
 from sdcgate.facility.judging import Computation
 from sdcgate.facility.knowledge import Knowledge, ReleasedTable
+from sdcgate.facility.model_functions import highest_of, told_functions
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan
-from sdcgate.facility.model_products import Told, ToldProducts, told_products
+from sdcgate.facility.model_products import Function, Told, ToldFunctions, ToldProducts, told_products
 from sdcgate.facility.model_records import Population
 from sdcgate.facility.outcomes import Outcome
 from sdcgate.facility.population_moments import PopulationMoments
@@ -30,7 +29,6 @@ from sdcgate.facility.statistic_power_audit import PowerAudit
 from sdcgate.facility.statistic_powers import ToldPower
 from sdcgate.facility.statistic_sums import groups_of
 from sdcgate.methods.cells import Axis, BoolArray, IntArray, State, shape_of
-from sdcgate.methods.outputs.function_sums import closeness_of_inverse
 from sdcgate.methods.outputs.power_sums import power_sums
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_facts import Statistic
@@ -64,12 +62,14 @@ def audited_powers(
         SpanBudgetExceeded, JointlyUnproved, TooManyDifferences: it cannot be told in time.
     """
     products, bound = told_products(plan), _least_closeness(plan)
-    inverses = sorted({measure for _, measure in products.inverses})
-    if not all(_inverse_apart(plan, people, measure, bound) for measure in inverses):
-        return ReasonCode.INFLUENCE, ()
     highest = _highest(products)
+    functions = highest_of((function, order) for (_, function), order in products.functions.items())
     powers = (
         _told_by_sums(moments, plan, highest, still_time) if people is None else _told(plan, highest, people)
+    )
+    powers = (
+        *powers,
+        *told_functions(functions, people, plan.policy.rules.coalition),
     )
     tables = [table for outcome in outcomes for table in outcome.released[:1]]
     if not powers or not tables:
@@ -108,18 +108,27 @@ def audited_categories(
     own = [frozenset(implied.factors) for implied, _ in tables if not implied.crossed]
     for (implied, computed), outcome in zip(tables, outcomes, strict=True):
         shown = ~_hidden(computed.table.axes, outcome.states)
-        for levels, measure in sorted(products.inverses, key=str):
-            groups = groups_of(_as_correlations(plan, (), implied.plan.dimensions), computed.table.axes)
-            if _told_in(implied, levels, own) and not _inverse_apart(
-                plan, people, measure, bound, groups, shown
-            ):
-                return ReasonCode.INFLUENCE, ()
-        highest = _highest_in(implied, products.powers, own, {table.quantity for table in outcome.released})
-        if not highest:
-            continue
         asked = _as_correlations(plan, plan.valid, implied.plan.dimensions)
-        told = _in_groups(engine, asked, computed.table.axes, highest, still_time)
-        sums = [table for table in outcome.released if table.quantity in highest]
+        measures = {table.quantity for table in outcome.released}
+        told = [
+            *_in_groups(
+                engine,
+                asked,
+                computed.table.axes,
+                _highest_in(implied, products.powers, own, measures),
+                still_time,
+            ),
+            *told_functions(
+                _functions_in(implied, products.functions, own, measures),
+                people,
+                plan.policy.rules.coalition,
+                groups_of(asked, computed.table.axes),
+            ),
+        ]
+        if not told:
+            continue
+        names = {power.measure for power in told}
+        sums = [table for table in outcome.released if table.quantity in names]
         shown &= told[0].of_samples.units > 0
         if not all(bool((power.of_samples.closeness[shown] > bound).all()) for power in told):
             return ReasonCode.INFLUENCE, ()
@@ -157,6 +166,17 @@ def _highest_in(
     return found
 
 
+def _functions_in(
+    implied: ImpliedTable, told: ToldFunctions, own: Sequence[frozenset[Level]], measures: Set[str]
+) -> dict[Function, int]:
+    """The same of other functions than powers."""
+    return highest_of(
+        (function, order)
+        for (levels, function), order in told.items()
+        if function[0] in measures and _told_in(implied, levels, own)
+    )
+
+
 def _hidden(axes: tuple[Axis, ...], states: IntArray) -> BoolArray:
     """Inner cells of a table that it withholds."""
     inner = states.reshape(shape_of(axes))[tuple(slice(0, -1) for _ in axes)]
@@ -172,6 +192,8 @@ def _in_groups(
     still_time: Callable[[], None],
 ) -> list[ToldPower]:
     """The powers of measures in groups, and in all of them together, computed where the records lie."""
+    if not highest:
+        return []
     groups = groups_of(asked, axes)
     divisions, coalition = (groups, groups.together), asked.policy.rules.coalition
     most = max(highest.values())
@@ -183,35 +205,6 @@ def _in_groups(
         for both in zip(of_groups, whole, strict=True)
         if both[0].order <= highest.get(name, 0)
     ]
-
-
-def _inverse_apart(
-    plan: ModelPlan,
-    people: Population | None,
-    measure: str,
-    bound: float,
-    groups: RecordGroups | None = None,
-    shown: BoolArray | None = None,
-) -> bool:
-    """Whether sums of a measure's inverse leave the values farthest out open, in all or in each group shown.
-
-    Raises JointlyUnproved where nobody has read the records.
-    """
-    if people is None:
-        raise JointlyUnproved
-    places, inside = np.zeros(len(people.unit), dtype=np.int64), np.ones(len(people.unit), dtype=np.bool_)
-    number = 1
-    for one in groups.levels if groups is not None else ():
-        own = np.array(one.places, dtype=np.int64)[people.codes[one.variable, one.level]]
-        places, inside, number = places * one.number + own, inside & (own >= 0), number * one.number
-    if not inside.any():
-        return True
-    values = people.records.measures[measure][inside]
-    closeness = closeness_of_inverse(
-        Sample(values, places[inside], people.unit[inside], number), plan.policy.rules.coalition
-    )
-    # A comparison with a NaN is not "safe".
-    return bool((closeness[... if shown is None else shown] > bound).all())
 
 
 def _told(plan: ModelPlan, highest: Sequence[tuple[str, int]], people: Population) -> tuple[ToldPower, ...]:

@@ -15,16 +15,27 @@ from itertools import combinations_with_replacement
 
 from sdcgate.facility.joint_look import JointlyUnproved
 from sdcgate.facility.model_plan import Level, ModelPlan, levels_of
+from sdcgate.methods.outputs.fits import Family
 from sdcgate.methods.outputs.formula import Numeric, Predictor
 from sdcgate.methods.outputs.sandwich import Covariance
 
 DEGREES = {"": 1, "spline": 1, "square": 2, "cube": 3}
-"""The power of a measure that a function of it is; of other functions no sums of powers are kept."""
+"""The power of a measure that a function of it is; of other functions sums of their own are kept."""
 HIGHEST = 8
 """The highest power of which sums are kept."""
+HIGHEST_OF_FUNCTIONS = 2
+"""That of other functions."""
+LOGARITHMS = {"", "square", "cube", "inverse", "sqrt"}
+"""Functions whose logarithm is that of the measure but for a factor."""
 
 Told = dict[tuple[frozenset[Level], str], int]
 """By categories, none where it is all of the population, and measure: a power of it."""
+
+
+Function = tuple[str, str]
+"""A measure, and the function of it as formulas name it."""
+ToldFunctions = dict[tuple[frozenset[Level], Function], int]
+"""By categories and function: up to which power of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +44,8 @@ class ToldProducts:
 
     powers: Told
     """The highest power, 2 or more, whose sums are told."""
-    inverses: frozenset[tuple[frozenset[Level], str]]
-    """Of what the inverse is told."""
+    functions: ToldFunctions
+    """The same of other functions than powers, 1 or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,33 +54,41 @@ class _Column:
 
     levels: frozenset[Level]
     powers: tuple[tuple[str, int], ...]
-    inverses: frozenset[str]
+    functions: tuple[tuple[Function, int], ...]
 
     def times(self, other: "_Column") -> "_Column":
         """The product of both."""
-        powers = dict(self.powers)
+        powers, functions = dict(self.powers), dict(self.functions)
         for measure, order in other.powers:
             powers[measure] = powers.get(measure, 0) + order
-        return _Column(self.levels | other.levels, tuple(powers.items()), self.inverses | other.inverses)
+        for function, order in other.functions:
+            functions[function] = functions.get(function, 0) + order
+        return _Column(self.levels | other.levels, tuple(powers.items()), tuple(functions.items()))
 
 
 def told_products(plan: ModelPlan) -> ToldProducts:
     """What of a model's measures is told. Raises JointlyUnproved of powers that are not kept."""
-    told, inverses = Told(), set()
-    for found in _products(plan):
-        inverses |= {(found.levels, measure) for measure in found.inverses}
+    told, functions = Told(), ToldFunctions()
+    for found in (*_products(plan), *_of_likelihood(plan)):
+        for function, order in found.functions:
+            functions[found.levels, function] = max(order, functions.get((found.levels, function), 0))
         for measure, order in found.powers:
             if order >= 2 and measure in plan.valid:
                 told[found.levels, measure] = max(order, told.get((found.levels, measure), 0))
-    if any(order > HIGHEST for order in told.values()):
+    beyond = any(order > HIGHEST for order in told.values())
+    if beyond or any(order > HIGHEST_OF_FUNCTIONS for order in functions.values()):
         raise JointlyUnproved
-    return ToldProducts(told, frozenset(inverses))
+    return ToldProducts(told, functions)
 
 
-def uses_inverses(plan: ModelPlan) -> bool:
-    """Whether the inverse of some measure stands in a model, so that its records have to be looked at."""
-    numerics = (part for formula in plan.formulas for part in formula.numerics)
-    return any(part.transformation == "inverse" and part.measure in plan.valid for part in numerics)
+def _of_likelihood(plan: ModelPlan) -> Iterator[_Column]:
+    """What a Gamma model's deviance tells of its population, beside sums by the terms: that of logarithms."""
+    outcome = plan.formula.outcome
+    gamma = plan.options.family is Family.GAMMA
+    if gamma and isinstance(outcome, Numeric) and outcome.measure in plan.valid:
+        if outcome.transformation not in LOGARITHMS:
+            raise JointlyUnproved
+        yield _Column(frozenset(), (), (((outcome.measure, "log"), 1),))
 
 
 def _products(plan: ModelPlan) -> Iterator[_Column]:
@@ -87,11 +106,12 @@ def _products(plan: ModelPlan) -> Iterator[_Column]:
 
 
 def _column(levels: frozenset[Level], parts: Iterable[Predictor], measures: tuple[str, ...]) -> _Column:
-    powers, inverses = dict[str, int](), set()
+    powers, functions = dict[str, int](), dict[Function, int]()
     for part in parts:
         if isinstance(part, Numeric) and part.measure in measures:
-            if part.transformation == "inverse":
-                inverses.add(part.measure)
-            elif part.transformation in DEGREES:
+            if part.transformation in DEGREES:
                 powers[part.measure] = powers.get(part.measure, 0) + DEGREES[part.transformation]
-    return _Column(levels, tuple(powers.items()), frozenset(inverses))
+            else:
+                function = (part.measure, part.transformation)
+                functions[function] = functions.get(function, 0) + 1
+    return _Column(levels, tuple(powers.items()), tuple(functions.items()))

@@ -23,7 +23,7 @@ from sdcgate.facility.model_equations import equations_of
 from sdcgate.facility.model_fitting import Fitted, NotEstimable, Task, fit
 from sdcgate.facility.model_plan import ImpliedTable, Level, ModelPlan, implied_tables
 from sdcgate.facility.model_powers import audited_categories, audited_powers
-from sdcgate.facility.model_products import uses_inverses
+from sdcgate.facility.model_products import told_products
 from sdcgate.facility.model_records import Population, read_population
 from sdcgate.facility.model_suggestions import model_suggestion
 from sdcgate.facility.model_sums import fit_by_sums
@@ -233,9 +233,10 @@ class ModelWay:
         self, hand: ModelInHand, outcome: ModelOutcome, known: Knowledge, left: Callable[[], float]
     ) -> ModelOutcome:
         """The model with the sums of powers that become known, or held for them."""
-        # What was fitted by sums is audited by sums, too: nobody has read its records.
-        people, outcomes = hand.people, outcome.outcomes
+        outcomes = outcome.outcomes
         try:
+            # What was fitted by sums is audited by sums, too, but for those of functions.
+            people = self._people(hand) if told_products(hand.plan).functions else hand.people
             with watcher().stage(Stage.PROOF):
                 why, powers = audited_powers(
                     self._engine, self._moments, hand.plan, people, outcomes, known, still_time(left), left
@@ -334,8 +335,6 @@ class ModelWay:
         plan, engine = hand.plan, self._engine
         if hand.people is not None or coding.together or not engine.sums_rather_than_records(plan.dataset):
             return None
-        if uses_inverses(plan):
-            return None  # the audit of what their sums tell needs the records
         ends = monotonic() + min(left(), self._room.limits.seconds)
         rules = plan.policy.models.rules
         with watcher().stage(Stage.FIT):

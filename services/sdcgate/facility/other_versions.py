@@ -27,7 +27,7 @@ from sdcgate.facility.kept_releases import Left
 from sdcgate.facility.knowledge import COUNTS, Drawn, Knowledge, ReleasedTable
 from sdcgate.facility.known_sources import KnowledgeOfSources, with_event
 from sdcgate.facility.plan import Plan
-from sdcgate.facility.powers import power_parts
+from sdcgate.facility.powers import summed_in
 from sdcgate.facility.told_extremes import PREFIX
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
@@ -270,7 +270,7 @@ class OtherVersions:
         source = plan.dataset.source
         for version in (plan.dataset.version, *others):
             known = self._knowledge.of(source, plan.dataset.name, version)
-            if any(power_parts(quantity)[1] > 1 for quantity in known.quantities):
+            if not all(summed_in(quantity).plain for quantity in known.quantities):
                 return False
             names |= {name for one in known.quantities.values() for name in one.shapes.full}
         for version in others:

@@ -23,7 +23,8 @@ AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class PowerRegions:
-    """Judges regions by the moments of a measure: by sums where these cost less than the records."""
+    """Judges regions by moments of a measure, by sums where these cost less than records, or by sums of
+    a function of it."""
 
     engine: Engine
     dataset: Dataset
@@ -35,6 +36,8 @@ class PowerRegions:
     coalition: int
     pulse: Callable[[], None]
     """Called again and again on the way; what it raises ends the work."""
+    function: str = ""
+    """Of which sums are told in place of the measure's, by records alone; empty of the measure itself."""
     _reader: RegionRecords = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -73,11 +76,11 @@ class PowerRegions:
         return found
 
     def _moments(self, variables: tuple[str, ...]) -> RegionMoments[Any]:
-        if self.engine.sums_rather_than_records(self.dataset):
+        if not self.function and self.engine.sums_rather_than_records(self.dataset):
             return MomentsBySums(
                 self.engine, self.dataset, self.measure, variables, self.order, self.coalition, self.pulse
             )
-        return MomentsByRecords(self._reader, variables, self.order, self.coalition)
+        return MomentsByRecords(self._reader, variables, self.order, self.coalition, self.function)
 
     def _judge(
         self, moments: RegionMoments[Any], waiting: Sequence[tuple[int, Any]], found: BoolArray

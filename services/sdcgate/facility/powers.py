@@ -1,11 +1,51 @@
-"""Sums of powers as quantities of their own: what a variance tells is kept apart from sums and counts."""
+"""Sums of powers and functions as quantities of their own: a variance is kept apart from sums and counts."""
 
 import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdcgate.methods.outputs.function_sums import FUNCTIONS
+from sdcgate.methods.outputs.transformations import TRANSFORMATIONS
 
 POWER = re.compile(r"power([2-8]):(.+)", re.DOTALL)
+OF_FUNCTION = re.compile(rf"({'|'.join(sorted(FUNCTIONS))})\^([12]):(.+)", re.DOTALL)
 
 Bounds = tuple[float | None, float | None]
 """What everybody knows single values to be at least and at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """What is summed: a power of a measure, or of a function of it."""
+
+    measure: str
+    order: int = 1
+    function: str = ""
+    """As formulas name it; empty of the measure itself."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the measure as it is, or any other quantity."""
+        return self.order == 1 and not self.function
+
+    @property
+    def quantity(self) -> str:
+        """What sums of it are known as."""
+        if self.function:
+            return f"{self.function}^{self.order}:{self.measure}"
+        return self.measure if self.order == 1 else power_of(self.measure, self.order)
+
+    @property
+    def words(self) -> str:
+        """As a person would say it: income^2, log(income)."""
+        name = f"{self.function}({self.measure})" if self.function else self.measure
+        return f"{name}^{self.order}" if self.order > 1 else name
+
+    def bounds(self, bounds: Bounds) -> Bounds:
+        """What everybody knows it to be at least and at most, as he knows the measure's bounds."""
+        found = function_bounds(bounds, self.function) if self.function else bounds
+        return power_bounds(found, self.order) if self.order > 1 else found
 
 
 def power_of(measure: str, order: int) -> str:
@@ -13,16 +53,27 @@ def power_of(measure: str, order: int) -> str:
     return f"power{order}:{measure}"
 
 
-def power_parts(quantity: str) -> tuple[str, int]:
-    """The measure of a quantity and the power of it that is summed; 1 of any other quantity."""
-    found = POWER.fullmatch(quantity)
-    return (found[2], int(found[1])) if found is not None else (quantity, 1)
+def summed_in(quantity: str) -> Summed:
+    """What is summed in a quantity; of any other one the quantity itself."""
+    if (found := POWER.fullmatch(quantity)) is not None:
+        return Summed(found[2], int(found[1]))
+    if (found := OF_FUNCTION.fullmatch(quantity)) is not None:
+        return Summed(found[3], int(found[2]), found[1])
+    return Summed(quantity)
 
 
-def power_words(quantity: str) -> str:
-    """A quantity as a person would say it: income^2."""
-    measure, order = power_parts(quantity)
-    return f"{measure}^{order}" if order > 1 else quantity
+def function_bounds(bounds: Bounds, function: str) -> Bounds:
+    """What everybody knows a function of a value to be at least and at most, where it is a number there."""
+
+    def at(end: float | None) -> float | None:
+        known = TRANSFORMATIONS[function]
+        if end is None or known.outside(np.array([end]))[0]:
+            return None
+        return float(known.evaluate(np.array([end]))[0])
+
+    low, high = (at(end) for end in bounds)
+    # The inverse of an amount above 0 falls; all others rise.
+    return (0.0 if high is None else high, low) if function == "inverse" else (low, high)
 
 
 def power_bounds(bounds: Bounds, order: int) -> Bounds:

@@ -16,7 +16,7 @@ from sdcgate.engine.queries import MEASURE_PREFIX, Records, Region
 from sdcgate.facility.boxes import expanded_region
 from sdcgate.facility.region_records import RegionRecords, in_box, in_region, without_measures
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.outputs.power_sums import closest
+from sdcgate.methods.outputs.function_sums import closest_told
 from sdcgate.methods.outputs.sample import Sample
 
 Chosen = TypeVar("Chosen")
@@ -43,6 +43,8 @@ class MomentsByRecords:
     order: int
     """The highest moment that is told."""
     coalition: int
+    function: str = ""
+    """Of which sums are told in place of the measure's; empty of the measure itself."""
 
     def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, tuple[Records, BoolArray]]:
         """How many records of a region have some measures, and which."""
@@ -58,7 +60,7 @@ class MomentsByRecords:
             np.concatenate([records.unit[inside] for records, inside in chosen]),
             len(chosen),
         )
-        return closest(sample, self.order, self.coalition)
+        return closest_told(sample, self.function, self.order, self.coalition)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity, ReleasedTable
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.power_regions import PowerRegions
-from sdcgate.facility.powers import power_of
+from sdcgate.facility.powers import Summed, power_of
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_powers import (
     PowerTable,
@@ -31,7 +31,8 @@ from sdcgate.facility.statistic_powers import (
 from sdcgate.facility.statistic_records import Population
 from sdcgate.facility.weights import bounds_of
 from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray
-from sdcgate.methods.outputs.power_sums import closest, surely_apart
+from sdcgate.methods.outputs.function_sums import closest_told
+from sdcgate.methods.outputs.power_sums import surely_apart
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.tables.released_cells import Near
 from sdcgate.methods.tables.sensitivity import CLOSE
@@ -62,8 +63,8 @@ class _Look:
     table: PowerTable
     sample: Sample | None = field(repr=False)
     """The values of its samples; None where sums of them were computed where the data lie."""
-    squares: FloatArray = field(repr=False)
-    """Sums of squares of the same measure, shape (cells,)."""
+    squares: FloatArray | None = field(repr=False)
+    """Sums of squares of the same measure, shape (cells,); None where they are not told with it."""
     known: KnownQuantity
     regions: PowerRegions = field(repr=False)
     derivable: BoolArray = field(repr=False)
@@ -165,10 +166,10 @@ class PowerAudit:
         squares = {
             table.told.measure: table.released.facts.measures[0].sums
             for table in tables
-            if table.told.of_samples.order == 2
+            if table.told.summed == Summed(table.told.measure, 2)
         }
         looks = [
-            self._look(table, sample, squares[table.told.measure])
+            self._look(table, sample, squares.get(table.told.measure))
             for table, sample in zip(tables, samples, strict=True)
         ]
         secret = [self._secret(look, shown) for look in looks]
@@ -190,16 +191,17 @@ class PowerAudit:
             released = [look.leaving(leaving, own) for look, own in zip(looks, secret, strict=True)]
         return leaving, tuple(released)
 
-    def _look(self, table: PowerTable, sample: Sample | None, squares: FloatArray) -> _Look:
-        known, order = self._known.of(table.released.quantity), table.told.of_samples.order
+    def _look(self, table: PowerTable, sample: Sample | None, squares: FloatArray | None) -> _Look:
+        known, told = self._known.of(table.released.quantity), table.told.summed
         regions = PowerRegions(
             self._engine,
             self._plan.dataset,
-            table.told.measure,
-            order,
+            told.measure,
+            told.order,
             self._share,
             self._coalition,
             self._still_time,
+            told.function,
         )
         derivable = known.derivable(table.released, self._still_time)
         return _Look(table, sample, squares, known, regions, derivable)
@@ -240,8 +242,8 @@ class PowerAudit:
     def _surely_apart(self, look: _Look, cells: IntArray, rows: IntArray) -> BoolArray:
         """Pairs of a cell and a released one whose difference is safe whatever its values are."""
         dataset, told = self._plan.dataset, look.table.told
-        if not len(cells) or dataset.records_per_unit > 1:
-            # Squares of records say nothing of how far units' totals lie apart.
+        if not len(cells) or dataset.records_per_unit > 1 or told.summed.function or look.squares is None:
+            # Squares of records say nothing of how far units' totals lie apart, nor of functions.
             return np.zeros(len(cells), dtype=np.bool_)
         squares = self._known.of(power_of(told.measure, 2)).amounts
         sums = self._known.of(told.measure).amounts
@@ -319,7 +321,8 @@ class PowerAudit:
             return True
         nowhere = np.zeros(int(np.count_nonzero(members)), dtype=np.int64)
         together = Sample(look.sample.values[members], nowhere, look.sample.units[members], 1)
-        (closeness,) = closest(together, look.table.told.of_samples.order, self._coalition)
+        told = look.table.told.summed
+        (closeness,) = closest_told(together, told.function, told.order, self._coalition)
         return bool(closeness > self._share * (1 + CLOSE))
 
     def _telling(self, look: _Look, table: ReleasedTable) -> BoolArray:

@@ -14,7 +14,7 @@ import numpy as np
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.joint_look import JointlyUnproved
 from sdcgate.facility.knowledge import ReleasedTable
-from sdcgate.facility.powers import power_bounds, power_of
+from sdcgate.facility.powers import Summed
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_records import Population
 from sdcgate.methods.cells import TOTAL, Axis, BoolArray, Facts, FloatArray, IntArray, MeasureFacts, State
@@ -52,16 +52,21 @@ ORDERS_OF_ERRORS: Mapping[Statistic, int] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToldPower:
-    """A sum of powers of each sample that a statistic tells of, and of all its records together."""
+    """A sum of powers, or of a function, of each sample that a statistic tells of, and of all its records."""
 
     measure: str
     of_samples: PowerSums = field(repr=False)
     whole: PowerSums = field(repr=False)
 
     @property
+    def summed(self) -> Summed:
+        """What is summed."""
+        return Summed(self.measure, self.of_samples.order, self.of_samples.function)
+
+    @property
     def quantity(self) -> str:
         """What the sums are known as."""
-        return power_of(self.measure, self.of_samples.order)
+        return self.summed.quantity
 
 
 def highest_power(plan: StatisticPlan) -> int:
@@ -187,7 +192,7 @@ def power_table(
 
 def _bounds(dataset: Dataset, told: ToldPower) -> tuple[float | None, float | None]:
     measure = dataset.measure(told.measure)
-    return power_bounds((measure.lower_bound, measure.upper_bound), told.of_samples.order)
+    return told.summed.bounds((measure.lower_bound, measure.upper_bound))
 
 
 def _of_samples(plan: StatisticPlan, axes: tuple[Axis, ...], table: BoxTable) -> BoxTable:

@@ -23,7 +23,7 @@ from sdcgate.facility.other_versions import (
     rules_of_changes,
     same_codes,
 )
-from sdcgate.facility.powers import power_parts
+from sdcgate.facility.powers import summed_in
 from sdcgate.facility.withheld_history import Withheld, truly_published
 from sdcgate.methods.cells import Facts
 from sdcgate.methods.rules import Finding, Rules
@@ -74,7 +74,7 @@ class VersionLeft:
     @property
     def exact(self) -> bool:
         """Whether all that left are figures of which it can be told who changed."""
-        powers = any(power_parts(table.quantity)[1] > 1 for table in self.tables())
+        powers = not all(summed_in(table.quantity).plain for table in self.tables())
         unknown = any(event.noisy or not (event.tables or event.of_refusal) for event in self.events)
         return not (powers or unknown)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.plan import Plan
-from sdcgate.facility.powers import Bounds, power_bounds, power_parts
+from sdcgate.facility.powers import Bounds, summed_in
 from sdcgate.methods.cells import Facts, FloatArray, MeasureFacts
 
 WEIGHTED_PREFIX = "weight:"
@@ -66,15 +66,15 @@ def as_declared(measure: str, bounds: Bounds) -> Bounds:  # noqa: ARG001
 def bounds_of(
     dataset: Dataset, quantity: str, within: Callable[[str, Bounds], Bounds] = as_declared
 ) -> Bounds:
-    """Of a measure, of a weighted one, of its powers, or of weights. Raises UnknownName.
+    """Of a measure, of a weighted one, of its powers and functions, or of weights. Raises UnknownName.
 
     `within` narrows the declared bounds of a measure.
     """
     if quantity == WEIGHTED_PREFIX:
         return dataset.weight_bounds
-    name, order = power_parts(quantity)
-    if order > 1:
-        return power_bounds(bounds_of(dataset, name, within), order)
+    told = summed_in(quantity)
+    if not told.plain:
+        return told.bounds(bounds_of(dataset, told.measure, within))
     measure = dataset.measure(quantity.removeprefix(WEIGHTED_PREFIX))
     bounds = within(measure.name, (measure.lower_bound, measure.upper_bound))
     return _weighted_bounds(bounds, dataset.weight_bounds) if quantity != measure.name else bounds

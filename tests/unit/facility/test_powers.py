@@ -1,11 +1,12 @@
 """Powers of measures as quantities: their names, and what bounds of values say of them."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdcgate.facility.boxes import having_variable
-from sdcgate.facility.powers import power_bounds, power_of, power_parts
+from sdcgate.facility.powers import Summed, power_bounds, power_of, summed_in
 
 ENDS = st.none() | st.floats(-50, 50)
 
@@ -40,8 +41,35 @@ def test_bounds_are_the_closest(bounds, order, expected) -> None:
     assert power_bounds(bounds, order) == expected
 
 
+@pytest.mark.parametrize(
+    ("bounds", "function", "order", "expected"),
+    [
+        ((0.0, 100.0), "sqrt", 1, (0.0, 10.0)),
+        ((0.0, None), "log1p", 1, (0.0, None)),
+        ((0.0, 1.0), "log", 1, (None, 0.0)),
+        ((np.exp(-2), np.e), "log", 2, (0.0, 4.0)),
+        ((2.0, 4.0), "inverse", 1, (0.25, 0.5)),
+        ((0.0, None), "inverse", 1, (0.0, None)),
+        ((None, None), "log", 1, (None, None)),
+    ],
+)
+def test_bounds_of_functions_are_the_closest(bounds, function, order, expected) -> None:
+    assert Summed("income", order, function).bounds(bounds) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("function", ["log", "log1p", "sqrt", "inverse"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_function_is_named_by_its_measure_and_rests_on_who_has_it(function, order) -> None:
+    told = Summed("income", order, function)
+
+    assert summed_in(told.quantity) == told
+    assert not told.plain
+    assert having_variable(told.quantity) == having_variable("income")
+    assert told.words == f"{function}(income)" + ("^2" if order == 2 else "")
+
+
 def test_a_power_is_named_by_its_measure_and_rests_on_who_has_it() -> None:
-    assert power_parts(power_of("income", 2)) == ("income", 2)
-    assert power_parts("power tools") == ("power tools", 1)
-    assert power_parts("weight:income") == ("weight:income", 1)
+    assert summed_in(power_of("income", 2)) == Summed("income", 2)
+    assert summed_in("power tools") == Summed("power tools")
+    assert summed_in("weight:income") == Summed("weight:income")
     assert having_variable(power_of("income", 3)) == having_variable("income")

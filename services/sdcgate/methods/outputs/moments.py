@@ -143,10 +143,15 @@ def _deviations(sample: Sample) -> FloatArray:
     return sample.values - (sample.sums(sample.values) / counts)[sample.groups]
 
 
-def known_beside(sample: Sample, target: IntArray, coalition: int) -> BoolArray:
-    """Records of the units beside the target's that add most to the squared deviations, shape (records,)."""
+def known_beside(
+    sample: Sample, target: IntArray, coalition: int, adds: FloatArray | None = None
+) -> BoolArray:
+    """Records of the units beside the target's that add most, shape (records,).
+
+    `adds` is what each record does, shape (records,); None: to the squared deviations.
+    """
     groups, _, of_records = sample.unit_groups
-    held = sample.unit_sums(_deviations(sample) ** 2)
+    held = sample.unit_sums(_deviations(sample) ** 2 if adds is None else adds)
     held[of_records[target[target >= 0]]] = -1
     ranked = np.lexsort((-held, groups))
     starts = np.searchsorted(groups[ranked], np.arange(sample.number_of_groups))

@@ -30,6 +30,8 @@ class PowerSums:
     """How closely moments up to this order tell the value farthest out, as in `moment_bounds`."""
     units: IntArray = field(repr=False)
     records: IntArray = field(repr=False)
+    function: str = ""
+    """Of what the power is, as formulas name it; empty of the measure itself."""
 
     def placed(self, places: IntArray, number: int) -> "PowerSums":
         """Of `number` groups, those of these at some places; the others are empty."""
@@ -53,6 +55,7 @@ class PowerSums:
             closeness=at(self.closeness),
             units=counted(self.units),
             records=counted(self.records),
+            function=self.function,
         )
 
     def part(self, groups: slice) -> "PowerSums":
@@ -66,6 +69,7 @@ class PowerSums:
             closeness=self.closeness[groups],
             units=self.units[groups],
             records=self.records[groups],
+            function=self.function,
         )
 
 
@@ -74,7 +78,11 @@ def power_sums(sample: Sample, order: int, coalition: int) -> PowerSums:
 
     `coalition` units beside the one that is estimated put together what they know.
     """
-    powers = sample.values**order
+    return summed(sample, sample.values**order, order, closest(sample, order, coalition))
+
+
+def summed(sample: Sample, powers: FloatArray, order: int, closeness: FloatArray) -> PowerSums:
+    """Sums of what a sample's records add, shape (records,), with what they tell, shape (groups,)."""
     groups, _, _ = sample.unit_groups
     held = sample.unit_sums(np.abs(powers))
     largest = np.zeros(sample.number_of_groups)
@@ -85,7 +93,7 @@ def power_sums(sample: Sample, order: int, coalition: int) -> PowerSums:
         sums=sample.sums(powers),
         absolute_sums=added(groups, held, sample.number_of_groups),
         largest=largest,
-        closeness=closest(sample, order, coalition),
+        closeness=closeness,
         units=sample.units_of_groups,
         records=sample.records_of_groups,
     )
