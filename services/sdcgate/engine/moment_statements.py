@@ -16,6 +16,7 @@ from sdcgate.engine.aggregation import MEMBERS, RECORDS, Conditions, chosen_reco
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.dialects import Dialect, fitting_sum, largest, nearest, wide_sum
 from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
+from sdcgate.methods.outputs.moments import TOGETHER
 
 ENDS = (0, 1)
 """The least value and the greatest."""
@@ -144,6 +145,8 @@ def left(shape: MomentShape, dialect: Dialect) -> Any:
 def spread(shape: MomentShape, dialect: Dialect) -> Any:
     """By group, for each end: squares of who is left about their own mean, powers about the mean of all.
 
+    Where fourth powers are wanted, third ones with their sign and fourth ones about the own mean as well.
+
     Settings, beside those of `left`: for each end the own mean as `centre<end>` and `shift<end>`;
     `factor<end>`, 1 over the greatest distance from it, and `far<end>`, 1 over that from the mean of all.
     """
@@ -159,6 +162,9 @@ def spread(shape: MomentShape, dialect: Dialect) -> Any:
         own = (table.x - table[f"centre{end}"]).cast("float64") - table[f"shift{end}"]
         own = ibis.ifelse(there, own * table[f"factor{end}"], 0.0)
         found[f"squares{end}"] = wide_sum(nearest(own * own * UNIT, dialect), dialect)
+        if shape.highest >= TOGETHER:
+            found[f"cubes{end}"] = wide_sum(nearest(_power(own, 3) * UNIT, dialect), dialect)
+            found[f"fourths{end}"] = wide_sum(nearest(_power(own, 4) * UNIT, dialect), dialect)
         apart = ibis.ifelse(there, _deviation(table) * table[f"far{end}"], 0.0)
         for order in range(3, shape.highest + 1):
             power = _power(apart, order).abs()

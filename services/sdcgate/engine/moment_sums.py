@@ -20,7 +20,8 @@ from sdcgate.engine.regions import involved_columns, region_members
 from sdcgate.engine.squares_at_once import squares_at_once
 from sdcgate.engine.table_plan import plan_conditions
 from sdcgate.methods.cells import FloatArray, IntArray
-from sdcgate.methods.outputs.moments import beyond
+from sdcgate.methods.outputs.moments import TOGETHER, beyond
+from sdcgate.methods.outputs.moments_together import farthest, recurrence_of_sums
 from sdcgate.methods.outputs.power_sums import PowerSums
 
 if TYPE_CHECKING:
@@ -222,7 +223,13 @@ class MomentSums:
             for order in range(3, asked.shape.highest + 1):
                 sums = doubles(rows, f"power{order}_{end}") / UNIT
                 bounds.append((left.farthest(every) * sums ** (1 / order), every.distances(values)))
-            found.append([beyond(reach / scale, own / scale, value / scale) for reach, own in bounds])
+            closest = [beyond(reach / scale, own / scale, value / scale) for reach, own in bounds]
+            if asked.shape.highest >= TOGETHER:
+                own = mean.distances(values)
+                reach = widest * _reach_together(rows, end, left.records, own * inverse(widest))
+                together = beyond(reach / scale, own / scale, value / scale)
+                closest[TOGETHER - 2] = np.minimum(closest[TOGETHER - 2], together)
+            found.append(closest)
         closeness: FloatArray = np.min(found, axis=0)
         if not np.isfinite(closeness).all():
             raise ComputationFailed("the audit of powers found what is no number")
@@ -309,6 +316,13 @@ class _Asked:
     def scale_of(self, groups: IntArray) -> FloatArray:
         """What the values of groups are multiplied by."""
         return self.scale[groups] if self.scale.ndim else self.scale
+
+
+def _reach_together(rows: "pa.Table", end: int, records: list[int], own: FloatArray) -> FloatArray:
+    """How far out an end can lie by all moments together, as a share of the farthest, shape (groups,)."""
+    squares, cubes, fourths = (whole(rows, f"{name}{end}") for name in ("squares", "cubes", "fourths"))
+    found = recurrence_of_sums(records, squares, cubes, fourths, int(UNIT))
+    return farthest(found if end else found.reflected, own)
 
 
 _Settings = Mapping[str, list[int] | FloatArray]

@@ -13,13 +13,11 @@ from types import MappingProxyType
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.bisection import last_possible
 from sdcgate.methods.outputs.moments import has_several_records, known_beside, outermost
 from sdcgate.methods.outputs.power_sums import PowerSums, closest, summed
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.transformations import TRANSFORMATIONS
-
-STEPS = 60
-"""Halvings: an interval becomes 1e-18 of what it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +170,8 @@ def _by_gaps(sample: Sample, gap: _Gap, target: IntArray, own: BoolArray, coalit
             found: BoolArray = needed(at) <= known
             return found
 
-        greatest = _last(possible, share, np.maximum(most, share)) / share - 1.0
-        least = share / _last(possible, share, np.zeros(len(share))) - 1.0
+        greatest = last_possible(possible, share, np.maximum(most, share)) / share - 1.0
+        least = share / last_possible(possible, share, np.zeros(len(share))) - 1.0
         nothing = np.sqrt(known / needed(np.zeros(len(share)))) - 1.0
         # Of nobody but the target the mean is all that there is to know.
         alone = left.records <= left.of_target
@@ -186,15 +184,6 @@ def _gaps(sample: Sample, gap: _Gap, mean: FloatArray) -> FloatArray:
     """Of each record about its group's mean, shape (records,)."""
     of_records = mean[sample.groups]
     return gap.of_share(np.where(of_records > 0, sample.values / of_records, 1.0))
-
-
-def _last(possible: Callable[[FloatArray], BoolArray], inside: FloatArray, outside: FloatArray) -> FloatArray:
-    """Where what is possible ends between a value that is and one that is not, on the near side."""
-    for _ in range(STEPS):
-        middle = (inside + outside) / 2
-        there = possible(middle)
-        inside, outside = np.where(there, middle, inside), np.where(there, outside, middle)
-    return inside
 
 
 def _by_squares_of_logarithms(

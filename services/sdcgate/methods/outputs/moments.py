@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
+from sdcgate.methods.outputs.moments_together import farthest, recurrence_of
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.outputs.statistic_facts import ClosestBound
 
@@ -78,7 +79,8 @@ def moment_bounds(
 
     With S the sum of n squared deviations, no value lies farther from the mean than sqrt(S (n - 1) / n).
     Other units of the group, `coalition` of them, take their own values out first: those that add most beside
-    the one that is estimated. Higher moments bound by the root of their sum. Where units have several records
+    the one that is estimated. Higher moments bound by the root of their sum, and all up to the fourth
+    together (`moments_together`). Where units have several records
     the nearer one counts of the bounds of records and of units' totals. `name` begins the bounds' names.
     Source: Samuelson, How deviant can you be? (1968), Journal of the American Statistical Association 63.
     """
@@ -119,13 +121,19 @@ def _of_units(sample: Sample, per_record: FloatArray) -> Sample:
 def _bounds(sample: Sample, orders: list[int], coalition: int, values: FloatArray) -> FloatArray:
     """By order the closeness of the nearer end, shape (orders, groups), as shares of `values`, (records,)."""
     found = []
-    for target in outermost(sample):
+    for target, sign in zip(outermost(sample), (-1, 1), strict=True):
         known = known_beside(sample, target, coalition)
-        found.append([_closeness(sample, target, known, order, values) for order in orders])
+        alone = [_closeness(sample, target, known, order, values) for order in orders]
+        if TOGETHER in orders:
+            together = _together(sample, target, known, sign, values)
+            alone[orders.index(TOGETHER)] = np.minimum(alone[orders.index(TOGETHER)], together)
+        found.append(alone)
     nearer: FloatArray = np.min(found, axis=0)
     return nearer
 
 
+TOGETHER = 4
+"""The moment up to which all are told together: of higher ones errors tell one equation."""
 _LABELS = {2: "variance", 3: "skewness", 4: "kurtosis"} | {order: f"power {order}" for order in (5, 6, 7, 8)}
 
 
@@ -181,6 +189,22 @@ def _closeness(
     sums = sample.sums((apart / np.where(widest > 0, widest, 1.0)[sample.groups]) ** order)
     reach = widest * (room * sums) ** (1 / order)
     return np.where(target >= 0, beyond(reach, own, values[target]), 0.0)
+
+
+def _together(
+    sample: Sample, target: IntArray, known: BoolArray, sign: int, values: FloatArray
+) -> FloatArray:
+    """As `_closeness`, of all moments up to the fourth together; `sign` is that of the target's end."""
+    left = np.where(known, 0.0, 1.0)
+    means = sample.sums(left * sample.values) / np.maximum(sample.sums(left), 1)
+    apart = left * (sample.values - means[sample.groups])
+    widest = _largest(sample, np.abs(apart))
+    scaled = apart / np.where(widest > 0, widest, 1.0)[sample.groups]
+    recurrence = recurrence_of(sample.with_values(scaled), left, TOGETHER // 2)
+    recurrence = recurrence if sign > 0 else recurrence.reflected
+    own = sign * scaled[target]
+    reach = widest * farthest(recurrence, own)
+    return np.where(target >= 0, beyond(reach, widest * own, values[target]), 0.0)
 
 
 def beyond(reach: FloatArray, own: FloatArray, value: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
-from sdcgate.methods.outputs.moments import moment_bounds
+from sdcgate.methods.outputs.moments import TOGETHER, moment_bounds
 from sdcgate.methods.outputs.sample import Sample, added
 
 
@@ -121,7 +121,8 @@ def surely_apart(
     than `widest`, nor any farther from 0. With S the squared deviations and c records of the coalition, those
     of the others from their own mean are at least S - c w^2 - (c w)^2 / (n - c), as each deviates by w at
     most; and a sum of |d|^k over n values is at least S^(k/2) / n^(k/2 - 1) (power means). So the bound of
-    `moment_bounds` lies at least `reach` from the mean, and the value at most w.
+    `moment_bounds` lies at least `reach` from the mean, and the value at most w. Of fourth moments and more
+    nothing is sure, as all together may tell values that lie far apart: two that all have.
 
     Args:
         squares: sums of squared deviations from the groups' means.
@@ -136,5 +137,5 @@ def surely_apart(
     with np.errstate(divide="ignore", invalid="ignore"):
         left = squares - lost - (coalition_records * widest) ** 2 / others
         reach = np.sqrt(np.maximum(left, 0.0) * (others - 1) / others) * records ** -(0.5 - 1 / order)
-    apart: BoolArray = (others > 1) & (reach > (1 + share) * widest)
+    apart: BoolArray = (others > 1) & (reach > (1 + share) * widest) & (order < TOGETHER)
     return apart
