@@ -21,6 +21,9 @@ from sdcgate.methods.rules import Consequence
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
+UNPROVED = (
+    "It still cannot be proved that this is safe; refuse it. Exceptions are for outputs and versions only."
+)
 NOT_COMPARED = (
     "It could not be compared with what left of another version of the source, and whoever has both may have "
     "what one person changed. Compare it with what the review shows of the other version: refuse it, or "
@@ -103,7 +106,7 @@ class Road:
                 consequence, decision, found = judged(replace(known, other_versions=False))
                 found = replace(found, exception=consequence is None)
             if consequence is Consequence.REFER:
-                raise Conflict("It still cannot be proved that this is safe; refuse it.")
+                raise Conflict(UNPROVED)
             return self.recorder.record_review(caller, request, asked, record, decision, found)
 
         return self.head.attempt(asked.dataset.source, attempt, pace)
