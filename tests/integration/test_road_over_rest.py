@@ -152,7 +152,9 @@ def test_the_json_has_the_shape_of_the_contract_with_nulls_where_cells_are_withh
     (reason,) = decision["reasons"]
     assert set(reason) == {"code", "message", "suggestion"}
     assert reason["code"] == "MINIMUM_UNITS"
-    assert set(decision["alternatives"][0]) == {"rows", "columns", "layers", "judged", "units_left_out"}
+    alternative = decision["alternatives"][0]
+    assert set(alternative) == {"rows", "columns", "layers", "judged", "units_left_out", "table"}
+    assert all(alternative["table"][name] == alternative[name] for name in ("rows", "columns", "layers"))
     assert set(decision["certificate"]) == {"sequence", "head", "answer_digest", "key_id", "signature"}
     table = decision["table"]
     site, plan, female = table["dimensions"]
@@ -210,6 +212,8 @@ def test_too_many_dimensions_are_refused_with_a_table_that_could_be_asked(house)
     (alternative,) = decision["alternatives"]
     assert sum(len(alternative[group]) for group in ("rows", "columns", "layers")) == 3
     assert alternative["judged"] is False
+    ready = house.send("POST", "/v1/datasets/randhie/tables", alternative["table"])
+    assert ready.json()["verdict"] in ("RELEASED", "RELEASED_PROTECTED")
     assert is_certified(decision, house.send("GET", "/v1/status").json()["public_key"])
     assert house.ask(rows=["site", "year"], columns=["age:broad"], layers=["female"]).status_code == 200
 

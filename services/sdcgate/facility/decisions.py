@@ -22,6 +22,7 @@ from sdcgate.facility.reasons import (
     alternatives,
     binding_reason,
     promised,
+    ready_to_ask,
     reason,
     reviewed_reason,
 )
@@ -89,10 +90,12 @@ def decided(
         axes = computed.table.axes
         facts = computed.table.facts if outcome.noisy is None else outcome.noisy.facts
         decision.table.CopyFrom(released_table(plan.layout, axes, facts, shown))
+    offered: list[pb.Alternative] = []
     if proposals is not None:
-        decision.alternatives.extend(promised(proposal.plan) for proposal in proposals)
+        offered = [promised(proposal.plan) for proposal in proposals]
     elif decision.reasons and outcome.noisy is None:
-        decision.alternatives.extend(alternatives(plan))
+        offered = alternatives(plan)
+    decision.alternatives.extend(ready_to_ask(offered, asked.request))
     if reviewed:
         decision.reasons.append(reviewed_reason())
     return decision, ()

@@ -1,6 +1,6 @@
 """What a researcher is told: why, and what to ask instead; nothing that depends on withheld figures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.facility.plan import Plan
@@ -114,6 +114,22 @@ def promised(plan: Plan) -> pb.Alternative:
     found = _alternative(plan, [*plan.dimensions])
     found.judged = True
     return found
+
+
+def ready_to_ask(
+    found: Iterable[pb.Alternative], request: pb.QueryTableRequest | None
+) -> Iterator[pb.Alternative]:
+    """Alternatives with what asks each of them in place of a request; as they are in place of anything else."""
+    for alternative in found:
+        if request is not None:
+            table = alternative.table
+            table.CopyFrom(request)
+            for name in ("rows", "columns", "layers", "project"):
+                table.ClearField(name)
+            table.rows.extend(alternative.rows)
+            table.columns.extend(alternative.columns)
+            table.layers.extend(alternative.layers)
+        yield alternative
 
 
 def fewer_dimensions(plan: Plan, most: int) -> list[pb.Alternative]:

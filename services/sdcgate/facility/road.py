@@ -11,7 +11,7 @@ from sdcgate.facility.head import Head
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.pace import Pace
 from sdcgate.facility.policies import Policies
-from sdcgate.facility.reasons import is_not_compared
+from sdcgate.facility.reasons import is_not_compared, ready_to_ask
 from sdcgate.facility.recording import Answered, Found, Recorder, verdict_name
 from sdcgate.facility.refusals import Refusal
 from sdcgate.facility.spending import Spending
@@ -115,7 +115,7 @@ class Road:
         """Record a refusal that needed no data."""
         decision = new_decision(asked, refusal.consequence)
         decision.reasons.extend(refusal.reasons)
-        decision.alternatives.extend(refusal.alternatives)
+        decision.alternatives.extend(ready_to_ask(refusal.alternatives, asked.request))
         return self.recorder.record(caller, asked, decision)
 
     def _decide(self, caller: Caller, asked: Asked, pace: Pace, judged: Judging) -> Answered:
