@@ -40,8 +40,9 @@ def format_answer(answer: Answer, width: int = 110) -> str:
         if reason.suggestion:
             lines.append(f"    {_clean(reason.suggestion)}")
     for alternative in answer.alternatives:
-        asks = alternative.get("model") or alternative.get("table") or alternative
-        lines.append(f"  {_standing(alternative)}: {describe_request(asks)}")
+        lines.append(
+            f"  {_standing(alternative)}: {describe_request(alternative.get('model') or alternative)}"
+        )
     if answer.table is not None:
         lines += ["", format_table(answer.table, answer.request, width)]
     if answer.model is not None:

@@ -119,7 +119,7 @@ def promised(plan: Plan) -> pb.Alternative:
 def ready_to_ask(
     found: Iterable[pb.Alternative], request: pb.QueryTableRequest | None
 ) -> Iterator[pb.Alternative]:
-    """Alternatives with what asks each of them in place of a request; as they are in place of anything else."""
+    """Alternatives, each with the request that asks it in place of one; as they are where there is none."""
     for alternative in found:
         if request is not None:
             table = alternative.table
