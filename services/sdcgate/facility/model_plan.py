@@ -316,12 +316,11 @@ def implied_tables(plan: ModelPlan, valid: Sequence[str]) -> tuple[ImpliedTable,
         for term in (*instruments, *formula)
         if not {part.measure for part in term if isinstance(part, Numeric)}.isdisjoint(coded)
     }
-    figures = [FigureAsked(table_pb2.STATISTIC_UNITS)]
-    figures += [FigureAsked(table_pb2.STATISTIC_MEAN, measure) for measure in plan.valid]
+    figures = _told(plan, plan.valid)
     found = []
     for levels in sorted(levels for levels in terms if not any(set(levels) < set(other) for other in terms)):
         dimensions = (*levels, *((outcome,) if outcome and outcome not in levels else ()))
-        table = plan.table(dimensions, plan.population, tuple(figures), tuple(valid))
+        table = plan.table(dimensions, plan.population, figures, tuple(valid))
         found.append(ImpliedTable(table, levels, any(set(term) <= set(levels) for term in of_all)))
     return (*found, *_crossed(plan, [set(one.factors) for one in found], tuple(valid)))
 
@@ -346,12 +345,21 @@ def _crossed(plan: ModelPlan, own: Sequence[set[Level]], valid: tuple[str, ...])
         wider = any(both < other and summed <= found[other] for other in found)
         if wider or any(both <= levels for levels in own):
             continue
-        figures = [FigureAsked(table_pb2.STATISTIC_UNITS)]
-        figures += [FigureAsked(table_pb2.STATISTIC_MEAN, name) for name in plan.valid if name in summed]
+        figures = _told(plan, [name for name in plan.valid if name in summed])
         dimensions = tuple(sorted(both))
-        table = plan.table(dimensions, plan.population, tuple(figures), valid)
+        table = plan.table(dimensions, plan.population, figures, valid)
         tables.append(ImpliedTable(table, dimensions, crossed=True))
     return sorted(tables, key=lambda table: table.factors)
+
+
+def _told(plan: ModelPlan, measures: Sequence[str]) -> tuple[FigureAsked, ...]:
+    """What estimates tell of each cell; by weights the weighted figures beside the plain ones."""
+    counts, means = [table_pb2.STATISTIC_UNITS], [table_pb2.STATISTIC_MEAN]
+    if plan.weighted:
+        counts.append(table_pb2.STATISTIC_WEIGHTED_UNITS)
+        means.append(table_pb2.STATISTIC_WEIGHTED_MEAN)
+    of_measures = [FigureAsked(kind, name) for name in measures for kind in means]
+    return (*(FigureAsked(kind) for kind in counts), *of_measures)
 
 
 def _summed(term: Term, coded: Mapping[str, Level]) -> frozenset[str]:

@@ -99,6 +99,9 @@ class StatisticPlan:
     def table(self, valid: Sequence[str] = ()) -> Plan:
         """The table that it says something of; `valid` are the measures that some record lacks."""
         figures = [FigureAsked(table_pb2.STATISTIC_UNITS)]
+        if self.weighted and self.statistic in COUNTING:
+            # Shares by weights tell sums of weights, which may tell counts where a variable decides these.
+            figures.append(FigureAsked(table_pb2.STATISTIC_WEIGHTED_UNITS))
         kind = table_pb2.STATISTIC_WEIGHTED_MEAN if self.weighted else table_pb2.STATISTIC_MEAN
         if self.statistic not in OF_ORDER:
             figures += [FigureAsked(kind, measure) for measure in self.measures]

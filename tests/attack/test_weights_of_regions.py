@@ -1,0 +1,96 @@
+"""Attacks by weights that a region decides: plain and weighted figures of the same people tell the region's.
+
+Everybody of the south weighs 3 and of the north 1. So the weighted share of the ill less their plain share is
+that of the ill of the south, and so are weighted sums that a model tells.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from house import House, build, cells, model_request, people_descriptor, table_request, verdict
+from sdcgate.facility.pace import Pace
+from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import statistic_pb2
+
+ILL_OF_THE_SOUTH = 4
+SIZES = {("north", "ill"): 60, ("north", "well"): 90, ("south", "ill"): 4, ("south", "well"): 46}
+
+
+def people() -> pd.DataFrame:
+    """Of either sex one of the south, and six of the north, have much."""
+    codes = [pair for pair, size in SIZES.items() for _ in range(size)]
+    frame = pd.DataFrame(codes, columns=["region", "health"])
+    frame["id"], frame["sex"] = np.arange(len(frame)), np.where(np.arange(len(frame)) % 2, "f", "m")
+    frame["weight"] = np.where(frame.region == "south", 3.0, 1.0)
+    frame["income"] = 100.0 + np.arange(len(frame)) % 83
+    places = frame.groupby(["region", "sex"]).cumcount()
+    frame.loc[(frame.region == "south") & (places < 1), "income"] = 30000.0
+    frame.loc[(frame.region == "north") & (places < 6), "income"] = 20000.0 + 1000 * places
+    return frame
+
+
+@pytest.fixture
+def house(tmp_path) -> Iterator[House]:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    made = build(tmp_path, policy="five-safes")
+    codes = {"region": ("north", "south"), "health": ("ill", "well"), "sex": "fm"}
+    income = {"name": "income", "lower_bound": 0, "upper_bound": 1_000_000}
+    weight = {"column": "weight"}
+    design = {"coverage": "SAMPLE"}
+    made.engine.register(
+        people_descriptor(codes, [income], unit={"column": "id"}, weight=weight, design=design)
+    )
+    yield made
+    made.facility.close()
+
+
+def shares(house: House, kind: str, weighted: bool):
+    named = statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}")
+    asked = pb.QueryStatisticRequest(dataset="people", kind=named, weighted=weighted)
+    if kind == "MODE":
+        asked.mode_of.variable = "health"
+    else:
+        asked.having.CopyFrom(pb.FilterRequest(variable="health", codes=["ill"]))
+    return house.facility.query_statistic(house.researcher, asked, Pace(60.0))
+
+
+def model(house: House, formula: str, weighted: bool, kind: str = "LINEAR"):
+    asked = model_request(formula, kind, dataset="people")
+    asked.weighted = weighted
+    return house.facility.query_model(house.researcher, asked, Pace(60.0))
+
+
+def test_a_weighted_share_tells_how_many_of_the_south_are_ill() -> None:
+    ill = people()[people().health == "ill"]
+    assert (ill.weight.sum() - len(ill)) / 2 == ILL_OF_THE_SOUTH
+
+
+@pytest.mark.parametrize("kind", ["PROPORTION", "MODE"])
+def test_a_weighted_share_is_refused_where_it_tells_a_withheld_count(house: House, kind: str) -> None:
+    table = house.ask(dataset="people", rows=["region"], columns=["health"])
+    assert cells(table)["south", "ill"] == (None,)
+    assert cells(table)["_T", "ill"] == (64.0,)
+    assert verdict(shares(house, kind, weighted=False)) == "RELEASED"
+    assert verdict(shares(house, kind, weighted=True)) == "REFUSED"
+
+
+def test_a_weighted_share_leaves_where_nothing_is_withheld(house: House) -> None:
+    assert verdict(shares(house, "PROPORTION", weighted=True)) == "RELEASED"
+
+
+def test_a_weighted_model_of_a_share_is_refused_where_it_tells_a_withheld_count(house: House) -> None:
+    table = house.ask(dataset="people", rows=["region", "sex"], columns=["health"])
+    assert cells(table)["south", "_T", "ill"] == (None,)
+    assert verdict(model(house, 'C(health, event="ill") ~ sex', weighted=True, kind="LOGIT")) == "REFUSED"
+
+
+def test_a_weighted_model_is_refused_where_it_tells_a_withheld_sum(house: House) -> None:
+    request = table_request("people", rows=["region"], columns=["sex"], figures=["SUM:income"])
+    table = house.facility.query_table(house.researcher, request, Pace(60.0))
+    assert cells(table)["south", "f"] == (None,)
+    assert verdict(house.ask(dataset="people", rows=["sex"], figures=["UNITS", "SUM:income"])) == "RELEASED"
+    assert verdict(model(house, "income ~ sex", weighted=False)) == "RELEASED"
+    assert verdict(model(house, "income ~ sex", weighted=True)) == "REFUSED"
