@@ -47,11 +47,13 @@ def house(tmp_path) -> Iterator[House]:
     made.facility.close()
 
 
-def shares(house: House, kind: str, weighted: bool):
+def statistic(house: House, kind: str, weighted: bool):
     named = statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}")
     asked = pb.QueryStatisticRequest(dataset="people", kind=named, weighted=weighted)
     if kind == "MODE":
         asked.mode_of.variable = "health"
+    elif kind == "LORENZ_CURVE":
+        asked.measure = "income"
     else:
         asked.having.CopyFrom(pb.FilterRequest(variable="health", codes=["ill"]))
     return house.facility.query_statistic(house.researcher, asked, Pace(60.0))
@@ -73,12 +75,12 @@ def test_a_weighted_share_is_refused_where_it_tells_a_withheld_count(house: Hous
     table = house.ask(dataset="people", rows=["region"], columns=["health"])
     assert cells(table)["south", "ill"] == (None,)
     assert cells(table)["_T", "ill"] == (64.0,)
-    assert verdict(shares(house, kind, weighted=False)) == "RELEASED"
-    assert verdict(shares(house, kind, weighted=True)) == "REFUSED"
+    assert verdict(statistic(house, kind, weighted=False)) == "RELEASED"
+    assert verdict(statistic(house, kind, weighted=True)) == "REFUSED"
 
 
 def test_a_weighted_share_leaves_where_nothing_is_withheld(house: House) -> None:
-    assert verdict(shares(house, "PROPORTION", weighted=True)) == "RELEASED"
+    assert verdict(statistic(house, "PROPORTION", weighted=True)) == "RELEASED"
 
 
 def test_a_weighted_model_of_a_share_is_refused_where_it_tells_a_withheld_count(house: House) -> None:
@@ -94,3 +96,32 @@ def test_a_weighted_model_is_refused_where_it_tells_a_withheld_sum(house: House)
     assert verdict(house.ask(dataset="people", rows=["sex"], figures=["UNITS", "SUM:income"])) == "RELEASED"
     assert verdict(model(house, "income ~ sex", weighted=False)) == "RELEASED"
     assert verdict(model(house, "income ~ sex", weighted=True)) == "REFUSED"
+
+
+def with_ten_of_the_south(folder, weights: np.ndarray) -> House:
+    """Of 360 people every 36th by income is of the south: windows of all are the same with weights."""
+    incomes = np.sort(np.random.default_rng(3).choice(np.arange(10, 2000), 360, replace=False))
+    frame = pd.DataFrame({"income": incomes, "region": np.where(np.arange(360) % 36 == 18, "south", "north")})
+    frame["id"], frame["weight"] = np.arange(360), weights
+    frame.sample(frac=1, random_state=1).to_csv(folder / "people.csv", index=False)
+    made = build(folder, policy="five-safes")
+    income = {"name": "income", "lower_bound": 0}
+    more = {"unit": {"column": "id"}, "weight": {"column": "weight"}, "design": {"coverage": "SAMPLE"}}
+    made.engine.register(people_descriptor({"region": ("north", "south")}, [income], **more))
+    return made
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_lorenz_curves_with_and_without_weights_do_not_tell_the_poorest_of_the_south(
+    tmp_path, first: bool
+) -> None:
+    house = with_ten_of_the_south(tmp_path, np.where(np.arange(360) % 36 == 18, 20.0, 1.0))
+    assert verdict(statistic(house, "LORENZ_CURVE", weighted=first)) == "RELEASED"
+    assert verdict(statistic(house, "LORENZ_CURVE", weighted=not first)) == "REFUSED"
+    house.facility.close()
+
+
+def test_lorenz_curves_with_weights_that_nobody_knows_leave(tmp_path) -> None:
+    house = with_ten_of_the_south(tmp_path, 1 + np.random.default_rng(1).random(360).round(4))
+    assert verdict(statistic(house, "LORENZ_CURVE", weighted=True)) == "RELEASED"
+    house.facility.close()

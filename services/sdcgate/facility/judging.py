@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.attempt import Attempt, FromVersions
@@ -33,6 +34,7 @@ from sdcgate.facility.ports import ProtectionService, RiskService
 from sdcgate.facility.protection import empty_codes
 from sdcgate.facility.sensitive_filters import Unfiltered, group_disclosing_filters, unfiltered
 from sdcgate.facility.watching import Stage, watcher
+from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import Axis, BoolArray, Facts, IntArray, MeasureFacts, State
 from sdcgate.methods.rules import Consequence, Finding, ReasonCode, Rules
 from sdcgate.methods.tables.assessment import Assessment, Key, assess_table
@@ -65,6 +67,10 @@ class Judge:
         self._protection = protection
         self._occurring = occurring
         self._region_facts = lru_cache(maxsize=COUNTED)(engine.region_facts)
+
+    def decides_weights(self, dataset: Dataset) -> bool:
+        """Whether variables decide a dataset's weights, and these differ."""
+        return bool(self._occurring.truth(dataset).decided(WEIGHTED_PREFIX))
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""

@@ -6,6 +6,7 @@ Of percentiles, of what is below these in a Lorenz curve, and of the largest in 
 from dataclasses import dataclass, field
 from math import inf
 
+from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
@@ -15,6 +16,7 @@ class ReleasedWindow:
     """A window of the records of a box, ordered by a measure and, where it is the same, as they were read."""
 
     measure: str
+    """With `WEIGHTED_PREFIX` where it is a sum of weighted values."""
     box: Box
     lowest: float = field(repr=False)
     highest: float = field(repr=False)
@@ -22,6 +24,16 @@ class ReleasedWindow:
     """Records of the least value that stand before it."""
     records: int = field(repr=False)
     """Records in it; 0 where they are no window, and only the population is known."""
+
+    @property
+    def ordered_by(self) -> str:
+        """The measure itself."""
+        return self.measure.removeprefix(WEIGHTED_PREFIX)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether weights that a variable decides are in its sum."""
+        return self.measure.startswith(WEIGHTED_PREFIX)
 
     @property
     def is_sum(self) -> bool:

@@ -6,7 +6,7 @@ well. Of hexagons, and of ratios where units have several records, the populatio
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.knowledge import COUNTS, Knowledge, ReleasedTable
 from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.statistic_plan import StatisticPlan
+from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.facility.window_audit import WindowAudit, WindowMinimum
 from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray, shape_of
 from sdcgate.methods.outputs.percentiles import Percentiles
@@ -45,6 +46,11 @@ class ToldWindows:
     points: tuple[tuple[float, str], ...]
     """How far from the middle each is, and the figure that is kept back with it: `""` for the group."""
 
+    @property
+    def ordered_by(self) -> str:
+        """The measure itself, where it is the weighted one."""
+        return self.measure.removeprefix(WEIGHTED_PREFIX)
+
     def of_group(self, box: Box, group: int, point: int) -> ReleasedWindow:
         """One of them, as the ledger keeps it."""
         return ReleasedWindow(
@@ -63,9 +69,16 @@ def told_windows(
     second: Percentiles | None,
     found: StatisticAssessment,
     shown: BoolArray,
+    decided_weights: bool = False,
 ) -> tuple[ToldWindows, ...]:
-    """What a statistic would tell; `shown` are the groups that show anything, shape (groups,)."""
-    return tuple(_told_windows(plan, computed, second, found, shown))
+    """What a statistic would tell; `shown` are the groups that show anything, shape (groups,).
+
+    Where variables decide the weights everybody knows them: weighted sums are then others than plain ones.
+    """
+    told = tuple(_told_windows(plan, computed, second, found, shown))
+    if plan.weighted and decided_weights and plan.statistic is Statistic.LORENZ_CURVE:
+        return tuple(replace(one, measure=WEIGHTED_PREFIX + one.measure) for one in told)
+    return told
 
 
 def _told_windows(
@@ -180,10 +193,10 @@ def audited_windows(
     boxes = boxes_of_groups(plan, axes, released)
     findings: list[Finding] = []
     left: list[ReleasedWindow] = []
-    for measure in dict.fromkeys(one.measure for one in told):
-        earlier = [window for window in known.windows if window.measure == measure]
+    for measure in dict.fromkeys(one.ordered_by for one in told):
+        earlier = [window for window in known.windows if window.ordered_by == measure]
         audit = WindowAudit(engine, plan.dataset, measure, minimum, pulse, earlier)
-        wanted = _wanted([one for one in told if one.measure == measure], boxes)
+        wanted = _wanted([one for one in told if one.ordered_by == measure], boxes)
         fitting = audit.accepted([window for window, _, _ in wanted])
         for (window, group, name), fits in zip(wanted, fitting, strict=True):
             if fits:

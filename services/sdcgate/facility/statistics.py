@@ -261,7 +261,14 @@ class StatisticWay:
         rule, homes = rules.percentiles, rules.table.minimum_households
         if outcome.withheld is None or rule is None:
             return outcome
-        told = told_windows(hand.plan, computed, hand.second, outcome.assessment, ~outcome.withheld)
+        told = told_windows(
+            hand.plan,
+            computed,
+            hand.second,
+            outcome.assessment,
+            ~outcome.withheld,
+            hand.plan.weighted and self._judge.decides_weights(hand.plan.dataset),
+        )
         with watcher().stage(Stage.PROOF):
             kept_back, windows = audited_windows(
                 self._engine,

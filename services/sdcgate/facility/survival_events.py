@@ -83,7 +83,7 @@ def audited_runs(
         pulse: raises once the caller has gone.
     """
     measure = events.plan.measures[0]
-    earlier = [window for window in known.windows if window.measure == measure]
+    earlier = [window for window in known.windows if window.ordered_by == measure]
     wanted = [events.windows(outcome, one) for one in runs]
     if not earlier:
         # Runs of one curve, and of groups, have no record in common.

@@ -158,6 +158,7 @@ class WindowAudit:
                 self.minimum.households,
                 [as_sums] * len(places),
                 sum(place < len(met) for place in places),
+                [records.weights if together[place].weighted else None for place in places],
             )
             for one in found:
                 those = (places[place] - len(met) for place in sorted(one.windows))

@@ -86,6 +86,7 @@ def told_of_few(
     fewest_homes: float = 0.0,
     sums: Sequence[bool] | None = None,
     earlier: int = 0,
+    weights: Sequence[FloatArray | None] | None = None,
 ) -> tuple[ToldOfFew, ...]:
     """Combinations of windows' means that are sums over one to `minimum` - 1 units, or few households.
 
@@ -100,12 +101,16 @@ def told_of_few(
         fewest_homes: how many of these there must be.
         sums: which windows are sums over their records in place of means; none unless given.
         earlier: how many of the windows, the first ones, have left: what these tell by themselves is known.
+        weights: by which the values of a sum are weighted, of all records; None of one that is not.
 
     Returns:
         Such combinations: one at least if there is any. A window that follows from those before it is in
         none.
     """
-    parts, run, records = _runs(windows, units, [False] * len(windows) if sums is None else sums)
+    are_sums = [False] * len(windows) if sums is None else sums
+    parts, run, records = _runs(
+        windows, units, are_sums, [None] * len(windows) if weights is None else weights
+    )
     kept = independent_columns(parts)
     parts, since = parts[:, kept], int(np.searchsorted(kept, earlier))
     if since == len(kept):
@@ -119,11 +124,11 @@ def told_of_few(
     if not basis.shape[1]:
         return ()
     left = parts[few] @ basis
-    weights = systematic(left, independent_columns(left.T))
-    if weights is None:
+    taken = systematic(left, independent_columns(left.T))
+    if taken is None:
         # Some combination is nearly nothing, and not quite: of whom it is cannot be told.
         return (ToldOfFew(frozenset(kept.tolist()), looked_at=False),)
-    left, weights = left @ weights, basis @ weights
+    left, taken = left @ taken, basis @ taken
     left[np.abs(left) <= NOTHING] = 0.0
     inside, place = few[run], np.cumsum(few) - 1
     rows = place[run[inside]]
@@ -131,8 +136,8 @@ def told_of_few(
     members = _Members(units_of, homes_of, living.shares, minimum, fewest_homes)
     told: dict[ToldOfFew, None] = {}
     for rows, columns in components(left):
-        if _taking_part(weights[since:, columns]).any():
-            some, looked_at = _few_told(left[np.ix_(rows, columns)], members.of(rows), weights[:, columns])
+        if _taking_part(taken[since:, columns]).any():
+            some, looked_at = _few_told(left[np.ix_(rows, columns)], members.of(rows), taken[:, columns])
             for own in some[some[:, since:].any(axis=1)]:
                 told[ToldOfFew(frozenset(kept[own].tolist()), looked_at)] = None
     return tuple(told)
@@ -176,7 +181,10 @@ def _occurring(rows: IntArray, columns: IntArray, size: int | None = None) -> cs
 
 
 def _runs(
-    windows: Sequence[IntArray], units: IntArray, sums: Sequence[bool]
+    windows: Sequence[IntArray],
+    units: IntArray,
+    sums: Sequence[bool],
+    weighted: Sequence[FloatArray | None],
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Records in the same windows with the same weight: weights (runs, windows), up to a factor for each.
 
@@ -189,10 +197,12 @@ def _runs(
     records, place = np.flatnonzero(inside), np.cumsum(inside) - 1
     bits = np.zeros((len(records), len(windows) // 8 + 1), dtype=np.uint8)
     uneven: dict[int, FloatArray] = {}
-    for number, (window, is_sum) in enumerate(zip(windows, sums, strict=True)):
+    for number, (window, is_sum, heavy) in enumerate(zip(windows, sums, weighted, strict=True)):
         places = place[window]
         bits[places, number // 8] |= np.uint8(1 << (number % 8))
         weights = np.ones(len(window)) if is_sum else _of_mean(units[window])
+        if heavy is not None:
+            weights = weights * heavy[window] / heavy.max()
         if (weights != 1).any():
             uneven[number] = np.zeros(len(records))
             uneven[number][places] = weights.round(12)

@@ -174,3 +174,10 @@ def test_windows_of_records_differ_by_others_than_those_of_units() -> None:
 
     assert told_of_few(parts, units, 2, sums=[True] * 3)
     assert not told_of_few(parts, units, 2)
+
+
+def test_sums_with_and_without_weights_tell_of_those_who_weigh_more() -> None:
+    twice, weights = windows(range(20), range(20)), np.where(np.arange(20) < 3, 2.0, 1.0)
+    assert told_of_few(twice, ONE_RECORD_EACH, 4, sums=[True, True], weights=[None, weights])
+    assert not told_of_few(twice, ONE_RECORD_EACH, 3, sums=[True, True], weights=[None, weights])
+    assert not told_of_few(twice, ONE_RECORD_EACH, 4, sums=[True, True], weights=[weights, weights])
