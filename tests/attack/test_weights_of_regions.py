@@ -47,12 +47,14 @@ def house(tmp_path) -> Iterator[House]:
     made.facility.close()
 
 
-def statistic(house: House, kind: str, weighted: bool):
+def statistic(house: House, kind: str, weighted: bool, region: str = ""):
     named = statistic_pb2.StatisticKind.Value(f"STATISTIC_KIND_{kind}")
     asked = pb.QueryStatisticRequest(dataset="people", kind=named, weighted=weighted)
+    if region:
+        asked.filter.add(variable="region", codes=[region])
     if kind == "MODE":
         asked.mode_of.variable = "health"
-    elif kind == "LORENZ_CURVE":
+    elif kind in ("LORENZ_CURVE", "VARIANCE"):
         asked.measure = "income"
     else:
         asked.having.CopyFrom(pb.FilterRequest(variable="health", codes=["ill"]))
@@ -124,4 +126,47 @@ def test_lorenz_curves_with_and_without_weights_do_not_tell_the_poorest_of_the_s
 def test_lorenz_curves_with_weights_that_nobody_knows_leave(tmp_path) -> None:
     house = with_ten_of_the_south(tmp_path, 1 + np.random.default_rng(1).random(360).round(4))
     assert verdict(statistic(house, "LORENZ_CURVE", weighted=True)) == "RELEASED"
+    house.facility.close()
+
+
+HEAVY = np.where(np.arange(360) % 3 == 1, 20.0, 1.0)
+
+
+def with_a_third_in_the_south(folder, weights: np.ndarray) -> House:
+    """Of 360 people every third is of the south, where incomes are nearly alike but for one."""
+    rng = np.random.default_rng(3)
+    south = np.arange(360) % 3 == 1
+    frame = pd.DataFrame({"id": np.arange(360), "region": np.where(south, "south", "north")})
+    frame["income"] = np.where(south, rng.integers(95, 105, 360), rng.integers(0, 1000, 360))
+    frame.loc[1, "income"] = 900
+    frame["weight"] = weights
+    frame.to_csv(folder / "people.csv", index=False)
+    made = build(folder, policy="five-safes")
+    income = {"name": "income", "lower_bound": 0}
+    more = {"unit": {"column": "id"}, "weight": {"column": "weight"}, "design": {"coverage": "SAMPLE"}}
+    made.engine.register(people_descriptor({"region": ("north", "south")}, [income], **more))
+    return made
+
+
+def test_variances_with_and_without_weights_tell_that_of_the_south(tmp_path) -> None:
+    with_a_third_in_the_south(tmp_path, HEAVY).facility.close()
+    frame = pd.read_csv(tmp_path / "people.csv")
+    squares, weighted = (frame.income**2).sum(), (frame.weight * frame.income**2).sum()
+    south = frame[frame.region == "south"].income
+    assert (weighted - squares) / 19 == (south**2).sum()
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_variances_with_and_without_weights_do_not_both_leave(tmp_path, first: bool) -> None:
+    house = with_a_third_in_the_south(tmp_path, HEAVY)
+    assert verdict(statistic(house, "VARIANCE", weighted=first)) == "RELEASED"
+    assert verdict(statistic(house, "VARIANCE", weighted=not first)) == "REFUSED"
+    assert verdict(statistic(house, "VARIANCE", weighted=not first, region="north")) == "REFUSED"
+    house.facility.close()
+
+
+def test_variances_with_weights_that_nobody_knows_leave_beside_plain_ones(tmp_path) -> None:
+    house = with_a_third_in_the_south(tmp_path, 1 + np.random.default_rng(1).random(360).round(4))
+    assert verdict(statistic(house, "VARIANCE", weighted=False)) == "RELEASED"
+    assert verdict(statistic(house, "VARIANCE", weighted=True)) == "RELEASED"
     house.facility.close()

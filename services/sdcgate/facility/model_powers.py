@@ -45,6 +45,7 @@ def audited_powers(
     known: Knowledge,
     still_time: Callable[[], None],
     left: Callable[[], float],
+    weighted: bool = False,
 ) -> tuple[ReasonCode | None, tuple[ReleasedTable, ...]]:
     """Why a model must not leave, and the sums of powers that become known where it may.
 
@@ -57,6 +58,7 @@ def audited_powers(
         known: what has left.
         still_time: raises once the caller has gone.
         left: seconds that are left.
+        weighted: whether weights that variables decide are in what it tells.
 
     Raises:
         SpanBudgetExceeded, JointlyUnproved, TooManyDifferences: it cannot be told in time.
@@ -81,7 +83,7 @@ def audited_powers(
     asked = _as_correlations(plan, measures)
     audit = PowerAudit(engine, asked, known, still_time, left)
     sums = [replace(tables[0], quantity=name) for name in measures]
-    found = audit.audited(powers, None, (), sums, np.ones(1, dtype=np.bool_))
+    found = audit.audited(powers, None, (), sums, np.ones(1, dtype=np.bool_), weighted)
     if found.kept_back.any():
         return ReasonCode.DIFFERENCING, ()
     return None, found.released
@@ -96,6 +98,7 @@ def audited_categories(
     known: Knowledge,
     still_time: Callable[[], None],
     left: Callable[[], float],
+    weighted: bool = False,
 ) -> tuple[ReasonCode | None, tuple[ReleasedTable, ...]]:
     """As `audited_powers`, of the sums in each category that estimates and errors tell.
 
@@ -133,7 +136,7 @@ def audited_categories(
         if not all(bool((power.of_samples.closeness[shown] > bound).all()) for power in told):
             return ReasonCode.INFLUENCE, ()
         audit = PowerAudit(engine, asked, known.grown(released), still_time, left)
-        found = audit.audited(told, None, computed.table.axes, sums, shown)
+        found = audit.audited(told, None, computed.table.axes, sums, shown, weighted)
         if found.kept_back[shown].any():
             return ReasonCode.DIFFERENCING, ()
         released += found.released

@@ -237,9 +237,18 @@ class ModelWay:
         try:
             # What was fitted by sums is audited by sums, too, but for those of functions.
             people = self._people(hand) if told_products(hand.plan).functions else hand.people
+            weighted = hand.plan.weighted and self._judge.decides_weights(hand.plan.dataset)
             with watcher().stage(Stage.PROOF):
                 why, powers = audited_powers(
-                    self._engine, self._moments, hand.plan, people, outcomes, known, still_time(left), left
+                    self._engine,
+                    self._moments,
+                    hand.plan,
+                    people,
+                    outcomes,
+                    known,
+                    still_time(left),
+                    left,
+                    weighted,
                 )
                 if why is None:
                     why, more = audited_categories(
@@ -251,6 +260,7 @@ class ModelWay:
                         known.grown(powers),
                         still_time(left),
                         left,
+                        weighted,
                     )
                     powers = (*powers, *more)
         except UNPROVED:

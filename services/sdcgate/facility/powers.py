@@ -1,7 +1,7 @@
 """Sums of powers and functions as quantities of their own: a variance is kept apart from sums and counts."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from sdcgate.methods.outputs.function_sums import FUNCTIONS
 from sdcgate.methods.outputs.transformations import TRANSFORMATIONS
 
 POWER = re.compile(r"power([2-8]):(.+)", re.DOTALL)
+WEIGHTED = "weighted^"
 OF_FUNCTION = re.compile(rf"({'|'.join(sorted(FUNCTIONS))})\^([12]):(.+)", re.DOTALL)
 
 Bounds = tuple[float | None, float | None]
@@ -23,22 +24,28 @@ class Summed:
     order: int = 1
     function: str = ""
     """As formulas name it; empty of the measure itself."""
+    weighted: bool = False
+    """Whether weights that variables decide are in the sums: they are told of by the values as they are."""
 
     @property
     def plain(self) -> bool:
         """Whether it is the measure as it is, or any other quantity."""
-        return self.order == 1 and not self.function
+        return self.order == 1 and not self.function and not self.weighted
 
     @property
     def quantity(self) -> str:
         """What sums of it are known as."""
+        if self.weighted:
+            return WEIGHTED + replace(self, weighted=False).quantity
         if self.function:
             return f"{self.function}^{self.order}:{self.measure}"
         return self.measure if self.order == 1 else power_of(self.measure, self.order)
 
     @property
     def words(self) -> str:
-        """As a person would say it: income^2, log(income)."""
+        """As a person would say it: income^2, log(income), weighted income^2."""
+        if self.weighted:
+            return f"weighted {replace(self, weighted=False).words}"
         name = f"{self.function}({self.measure})" if self.function else self.measure
         return f"{name}^{self.order}" if self.order > 1 else name
 
@@ -55,6 +62,8 @@ def power_of(measure: str, order: int) -> str:
 
 def summed_in(quantity: str) -> Summed:
     """What is summed in a quantity; of any other one the quantity itself."""
+    if quantity.startswith(WEIGHTED):
+        return replace(summed_in(quantity.removeprefix(WEIGHTED)), weighted=True)
     if (found := POWER.fullmatch(quantity)) is not None:
         return Summed(found[2], int(found[1]))
     if (found := OF_FUNCTION.fullmatch(quantity)) is not None:

@@ -6,7 +6,7 @@ that the rule withholds. What would tell such a one is kept back, group by group
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from sdcgate.facility.joint_sums import telling_sums
 from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity, ReleasedTable
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.power_regions import PowerRegions
-from sdcgate.facility.powers import Summed, power_of
+from sdcgate.facility.powers import Summed
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_powers import (
     PowerTable,
@@ -34,6 +34,7 @@ from sdcgate.methods.cells import Axis, BoolArray, FloatArray, IntArray
 from sdcgate.methods.outputs.function_sums import closest_told
 from sdcgate.methods.outputs.power_sums import surely_apart
 from sdcgate.methods.outputs.sample import Sample
+from sdcgate.methods.tables.boxes import NOBODY, intersection
 from sdcgate.methods.tables.released_cells import Near
 from sdcgate.methods.tables.sensitivity import CLOSE
 from sdcgate.methods.tables.solver import Deadline
@@ -130,6 +131,7 @@ class PowerAudit:
         axes: tuple[Axis, ...],
         sums: Sequence[ReleasedTable],
         groups: BoolArray,
+        weighted: bool = False,
     ) -> PowersLeft:
         """What may leave of the groups that the statistic would show.
 
@@ -139,12 +141,16 @@ class PowerAudit:
             axes: of its table.
             sums: what its table releases.
             groups: those that it would show, shape (groups,).
+            weighted: whether weights that variables decide are in the sums that it tells.
 
         Raises:
             SpanBudgetExceeded, JointlyUnproved, TooManyDifferences: it cannot be told in time.
         """
         own = {table.quantity: table for table in sums}
-        tables = [power_table(self._plan, axes, own[told.measure], told) for told in powers]
+        tables = [
+            power_table(self._plan, axes, own[told.measure], replace(told, weighted=weighted))
+            for told in powers
+        ]
         units = powers[0].of_samples.units
         of_group = len(units) // len(groups)
         shown = np.repeat(groups, of_group) & (units > 0)
@@ -166,7 +172,7 @@ class PowerAudit:
         squares = {
             table.told.measure: table.released.facts.measures[0].sums
             for table in tables
-            if table.told.summed == Summed(table.told.measure, 2)
+            if table.told.summed == Summed(table.told.measure, 2, weighted=table.told.weighted)
         }
         looks = [
             self._look(table, sample, squares.get(table.told.measure))
@@ -211,12 +217,29 @@ class PowerAudit:
         table = look.table
         unsafe = table.closeness <= self._share * (1 + CLOSE)
         unsafe |= look.known.withheld_before(table.released)
+        unsafe |= self._beside_other_weights(look)
         wanted = np.zeros(len(unsafe), dtype=np.bool_)
         wanted[table.cells[shown]] = True
         wanted[-1] = True
         wanted &= ~(unsafe | look.derivable)
         unsafe |= self._in_differences(look, wanted)
         return unsafe & look.told
+
+    def _beside_other_weights(self, look: _Look) -> BoolArray:
+        """Cells that meet a population of which the same left with other weights, shape (cells,).
+
+        Weighted sums less plain ones are sums over those who weigh more, whom variables tell.
+        """
+        told = look.table.told.summed
+        other = self._known.of(replace(told, weighted=not told.weighted).quantity)
+        left = [box for box in other.amounts if not other.boxes.withheld(box)]
+        return np.array(
+            [
+                any(intersection(box, earlier) != NOBODY for earlier in left)
+                for box in look.table.released.boxes
+            ],
+            dtype=np.bool_,
+        )
 
     def _in_differences(self, look: _Look, wanted: BoolArray) -> BoolArray:
         """Wanted cells in a difference with a released one that breaks the rule, shape (cells,)."""
@@ -245,7 +268,7 @@ class PowerAudit:
         if not len(cells) or dataset.records_per_unit > 1 or told.summed.function or look.squares is None:
             # Squares of records say nothing of how far units' totals lie apart, nor of functions.
             return np.zeros(len(cells), dtype=np.bool_)
-        squares = self._known.of(power_of(told.measure, 2)).amounts
+        squares = self._known.of(Summed(told.measure, 2, weighted=told.weighted).quantity).amounts
         sums = self._known.of(told.measure).amounts
         boxes = [look.known.published.box(row) for row in rows.tolist()]
         nothing = np.array([np.nan] * 3)

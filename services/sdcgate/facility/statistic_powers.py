@@ -57,11 +57,13 @@ class ToldPower:
     measure: str
     of_samples: PowerSums = field(repr=False)
     whole: PowerSums = field(repr=False)
+    weighted: bool = False
+    """Whether weights that variables decide are in what is told; the sums are without."""
 
     @property
     def summed(self) -> Summed:
         """What is summed."""
-        return Summed(self.measure, self.of_samples.order, self.of_samples.function)
+        return Summed(self.measure, self.of_samples.order, self.of_samples.function, self.weighted)
 
     @property
     def quantity(self) -> str:

@@ -267,7 +267,7 @@ class StatisticWay:
             hand.second,
             outcome.assessment,
             ~outcome.withheld,
-            hand.plan.weighted and self._judge.decides_weights(hand.plan.dataset),
+            self._weights_tell(hand.plan),
         )
         with watcher().stage(Stage.PROOF):
             kept_back, windows = audited_windows(
@@ -312,7 +312,12 @@ class StatisticWay:
         try:
             with watcher().stage(Stage.PROOF):
                 powers = audit.audited(
-                    hand.powers, hand.people, hand.cells.table.axes, outcome.table.released, shown
+                    hand.powers,
+                    hand.people,
+                    hand.cells.table.axes,
+                    outcome.table.released,
+                    shown,
+                    self._weights_tell(hand.plan),
                 )
         except UNPROVED:
             unproved = (ReasonCode.UNPROVED,)
@@ -322,6 +327,10 @@ class StatisticWay:
             own = Finding(ReasonCode.DIFFERENCING, Consequence.PROTECT, groups)
             outcome = self._without(hand, computed, outcome, (own,))
         return replace(outcome, powers=powers.released)
+
+    def _weights_tell(self, plan: StatisticPlan) -> bool:
+        """Whether weighted sums less plain ones are sums over people that variables tell."""
+        return plan.weighted and self._judge.decides_weights(plan.dataset)
 
     def add_png(self, statistic: statistic_pb2.GroupedStatistic, left: Callable[[], float]) -> None:
         """Render the drawings of a statistic that leaves.

@@ -1,5 +1,7 @@
 """Powers of measures as quantities: their names, and what bounds of values say of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -73,3 +75,16 @@ def test_a_power_is_named_by_its_measure_and_rests_on_who_has_it() -> None:
     assert summed_in("power tools") == Summed("power tools")
     assert summed_in("weight:income") == Summed("weight:income")
     assert having_variable(power_of("income", 3)) == having_variable("income")
+
+
+@pytest.mark.parametrize(
+    "told", [Summed("income", 2), Summed("income", 1, "log"), Summed("income", 2, "sqrt")]
+)
+def test_what_is_told_with_weights_is_a_quantity_of_its_own_of_the_same_values(told) -> None:
+    weighted = replace(told, weighted=True)
+
+    assert summed_in(weighted.quantity) == weighted
+    assert weighted.quantity != told.quantity
+    assert weighted.bounds((1.0, 9.0)) == told.bounds((1.0, 9.0))
+    assert having_variable(weighted.quantity) == having_variable(told.quantity)
+    assert weighted.words == f"weighted {told.words}"
