@@ -27,10 +27,10 @@ from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.window_spans import told_of_few
 from sdcgate.methods.tables.boxes import NOBODY, Box, intersection
 
-MOST_TOGETHER = 1_000
+MOST_TOGETHER = 800
 """Windows that overlap each other, one by one, beyond which further ones are kept back."""
-SHARE_KEPT_BACK = 4
-"""One of so many windows is kept back at once where their combinations are too many to look at."""
+TURNS = 2
+"""How often windows whose combinations are too many to look at are tried again with fewer of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,16 @@ class WindowAudit:
         windows = [one for one in wanted if not one.of_population]
         met = self._met(self.left, windows)
         windows = [] if met is None else windows[: max(MOST_TOGETHER - len(met), 0)]
+        turn = 0
         while windows and self._records is not None:
             self.pulse()
+            turn += 1
             too_many = set[ReleasedWindow]()
             # Of each combination the least wanted one is kept back, if none of it is; of windows whose
-            # combinations are too many to look at, several at once.
+            # combinations are too many to look at, first half of them, then all: a turn takes seconds.
             for together, looked_at in sorted(self._told(met or [], windows, self._records), key=_last):
                 if not too_many.intersection(windows[place] for place in together):
-                    fewest = 1 if looked_at else 1 + len(together) // SHARE_KEPT_BACK
+                    fewest = 1 if looked_at else 1 + len(together) * turn // TURNS
                     too_many.update(windows[place] for place in together[-fewest:])
             if not too_many:
                 break

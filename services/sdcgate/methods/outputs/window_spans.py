@@ -25,7 +25,7 @@ from sdcgate.methods.outputs.sparse_combinations import (
 )
 from sdcgate.methods.tables.sensitivity import CLOSE
 
-MOST_COMBINATIONS = 20_000
+MOST_COMBINATIONS = 10_000
 """Combinations of windows that have to do with each other that are looked at: of more some tell of few."""
 
 
