@@ -68,9 +68,12 @@ class Judge:
         self._occurring = occurring
         self._region_facts = lru_cache(maxsize=COUNTED)(engine.region_facts)
 
-    def decides_weights(self, dataset: Dataset) -> bool:
-        """Whether variables decide a dataset's weights, and these differ."""
-        return bool(self._occurring.truth(dataset).decided(WEIGHTED_PREFIX))
+    def weights_tell(self, dataset: Dataset, weighted: bool) -> bool:
+        """Whether sums, where they are weighted, less plain ones are sums over people that variables tell.
+
+        They are where variables decide the weights, and these differ.
+        """
+        return weighted and bool(self._occurring.truth(dataset).decided(WEIGHTED_PREFIX))
 
     def compute(self, plan: Plan) -> Computation:
         """Step 3: the cells where the data lie; aggregates only."""

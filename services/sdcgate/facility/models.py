@@ -237,7 +237,7 @@ class ModelWay:
         try:
             # What was fitted by sums is audited by sums, too, but for those of functions.
             people = self._people(hand) if told_products(hand.plan).functions else hand.people
-            weighted = hand.plan.weighted and self._judge.decides_weights(hand.plan.dataset)
+            weighted = self._judge.weights_tell(hand.plan.dataset, hand.plan.weighted)
             with watcher().stage(Stage.PROOF):
                 why, powers = audited_powers(
                     self._engine,

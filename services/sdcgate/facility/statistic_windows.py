@@ -69,14 +69,15 @@ def told_windows(
     second: Percentiles | None,
     found: StatisticAssessment,
     shown: BoolArray,
-    decided_weights: bool = False,
+    weights_tell: bool = False,
 ) -> tuple[ToldWindows, ...]:
     """What a statistic would tell; `shown` are the groups that show anything, shape (groups,).
 
-    Where variables decide the weights everybody knows them: weighted sums are then others than plain ones.
+    `weights_tell`: it is weighted, and everybody knows the weights, as variables decide them: its sums are
+    then others than plain ones.
     """
     told = tuple(_told_windows(plan, computed, second, found, shown))
-    if plan.weighted and decided_weights and plan.statistic is Statistic.LORENZ_CURVE:
+    if weights_tell and plan.statistic is Statistic.LORENZ_CURVE:
         return tuple(replace(one, measure=WEIGHTED_PREFIX + one.measure) for one in told)
     return told
 

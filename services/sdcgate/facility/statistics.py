@@ -267,7 +267,7 @@ class StatisticWay:
             hand.second,
             outcome.assessment,
             ~outcome.withheld,
-            self._weights_tell(hand.plan),
+            self._judge.weights_tell(hand.plan.dataset, hand.plan.weighted),
         )
         with watcher().stage(Stage.PROOF):
             kept_back, windows = audited_windows(
@@ -317,7 +317,7 @@ class StatisticWay:
                     hand.cells.table.axes,
                     outcome.table.released,
                     shown,
-                    self._weights_tell(hand.plan),
+                    self._judge.weights_tell(hand.plan.dataset, hand.plan.weighted),
                 )
         except UNPROVED:
             unproved = (ReasonCode.UNPROVED,)
@@ -327,10 +327,6 @@ class StatisticWay:
             own = Finding(ReasonCode.DIFFERENCING, Consequence.PROTECT, groups)
             outcome = self._without(hand, computed, outcome, (own,))
         return replace(outcome, powers=powers.released)
-
-    def _weights_tell(self, plan: StatisticPlan) -> bool:
-        """Whether weighted sums less plain ones are sums over people that variables tell."""
-        return plan.weighted and self._judge.decides_weights(plan.dataset)
 
     def add_png(self, statistic: statistic_pb2.GroupedStatistic, left: Callable[[], float]) -> None:
         """Render the drawings of a statistic that leaves.

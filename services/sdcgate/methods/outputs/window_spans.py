@@ -162,12 +162,13 @@ def _few_told(parts: FloatArray, members: _Members, weights: FloatArray) -> tupl
     Shape (combinations, windows). All that have to do with the columns where there are too many combinations:
     then False.
     """
+    of_runs, limits = members.weights(), members.limits()
     try:
-        combined = light_combinations(parts, members.weights(), members.limits(), MOST_COMBINATIONS)
+        combined = light_combinations(parts, of_runs, limits, MOST_COMBINATIONS)
     except TooMany:
         return (np.abs(weights).max(axis=1) > NOTHING)[None], False
     told = np.abs(combined @ parts.T) > NOTHING
-    light = ((told @ members.weights().T) < members.limits()).any(axis=1)
+    light = ((told @ of_runs.T) < limits).any(axis=1)
     few = combined[light][members.few(told[light])]
     return _taking_part(weights @ few.T).T, True
 
