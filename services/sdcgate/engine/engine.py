@@ -337,6 +337,10 @@ class Engine:
             return np.isnan(self.values(dataset, variable.removeprefix(MEASURE_PREFIX))).astype(np.int8)
         return np.asarray(self._columns(dataset)(dataset.column(variable)))
 
+    def unit_of_records(self, dataset: Dataset) -> IntArray:
+        """The number of each record's unit, from 0 on. Raises SnapshotDamaged."""
+        return np.asarray(self._columns(dataset)("unit"))
+
     def values(self, dataset: Dataset, measure: str) -> FloatArray:
         """The value of each record, NaN where it is missing. Raises UnknownName, SnapshotDamaged."""
         scaled = self._columns(dataset)(dataset.measure_column(measure))

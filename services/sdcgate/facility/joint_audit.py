@@ -156,6 +156,7 @@ class _Audit:
             both.of_records(first) | both.of_units(leaving.units_first) | leaving.combined_first,
             both.of_records(hidden) | both.of_units(hidden),
             None if only is None else both.of_records(only) | both.of_units(only),
+            lambda _: both.held(self.extent.truth.layered),
         )
         # Which kinds there are depends on what is known: of others the same number says something else.
         required = (self.width, both.layers, only is None)

@@ -30,6 +30,9 @@ class Truth(Protocol):
     def measured(self, quantity: str, variables: Variables) -> Measured | None:
         """Of a measure."""
 
+    def layered(self, variables: Variables, layers: Sequence[Box]) -> Sequence[Held] | None:
+        """In records, and then, for each layer, in units that have a record in it."""
+
     def decided(self, quantity: str) -> Sequence[Decided]:
         """By which variables a quantity is decided, as everybody knows."""
 
@@ -42,6 +45,10 @@ class Unknown:
         return None
 
     def measured(self, quantity: str, variables: Variables) -> Measured | None:  # noqa: ARG002
+        """Not known."""
+        return None
+
+    def layered(self, variables: Variables, layers: Sequence[Box]) -> Sequence[Held] | None:  # noqa: ARG002
         """Not known."""
         return None
 

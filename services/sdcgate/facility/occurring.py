@@ -11,6 +11,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.facility.boxes import occurring_places
 from sdcgate.facility.decided_values import DecidedValues
 from sdcgate.methods.cells import IntArray
+from sdcgate.methods.tables.boxes import Box
 from sdcgate.methods.tables.combinations import Combinations, Held, occurring
 from sdcgate.methods.tables.combinations import Occurring as JointCodes
 from sdcgate.methods.tables.combined_sums import Decided
@@ -22,8 +23,9 @@ MOST_RECORDS = 1_000_000
 MOST_COMBINATIONS = 50_000
 KEPT, KEPT_SUMS = 16, 64
 """Sets of variables whose combinations are kept, and those of measures: those asked last."""
-COLUMNS, MEASURES, JOINT = 24, 16, 8
-"""Codes of variables, values of measures, and joint codes, of all records that are kept: those asked last."""
+COLUMNS, MEASURES, JOINT, UNITS = 24, 16, 8, 2
+"""Codes of variables, values of measures, joint codes, and units, of all records that are kept: those asked
+last."""
 
 
 class Occurring:
@@ -37,6 +39,8 @@ class Occurring:
         self._joint_codes = lru_cache(maxsize=JOINT)(self._of_records)
         self._codes = lru_cache(maxsize=COLUMNS)(engine.finest_codes)
         self._values = lru_cache(maxsize=MEASURES)(engine.values)
+        self._kept_layers = lru_cache(maxsize=KEPT)(self._of_layers)
+        self._units = lru_cache(maxsize=UNITS)(engine.unit_of_records)
         self._decided = DecidedValues(engine)
 
     def truth(self, dataset: Dataset) -> "TruthOf":
@@ -59,6 +63,17 @@ class Occurring:
         if not self._cheap(dataset):
             return None
         return self._kept_sums(dataset.name, dataset.version, measure, tuple(sorted(variables)))
+
+    def layered(
+        self, dataset: Dataset, variables: Variables, layers: Sequence[Box]
+    ) -> tuple[Held, ...] | None:
+        """Records by joint codes, and for each layer units that have one in it; None if that costs too much.
+
+        A unit has the code of one of its records there, which is that of all where it does not vary.
+        """
+        if not self._cheap(dataset):
+            return None
+        return self._kept_layers(dataset.name, dataset.version, tuple(sorted(variables)), tuple(layers))
 
     def decided(self, dataset: Dataset, quantity: str) -> Sequence[Decided]:
         """By which variables a quantity is decided."""
@@ -105,6 +120,27 @@ class Occurring:
         sums = found.summed(np.where(there, values, 0.0))
         return Measured(told, found.summed(), found.summed(there.astype(np.float64)), sums)
 
+    def _of_layers(
+        self, name: str, version: int, variables: tuple[str, ...], layers: tuple[Box, ...]
+    ) -> tuple[Held, ...] | None:
+        dataset = self._engine.dataset(name, version)
+        try:
+            found = self._joint_codes(name, version, variables)
+        except UnknownName:
+            return None
+        codes = found.combinations.codes
+        if len(codes) > MOST_COMBINATIONS:
+            return None
+        told, units = _as_boxes_tell(dataset, variables, codes), self._units(dataset)
+        held = [Held(told, found.summed())]
+        for layer in layers:
+            inside = np.flatnonzero(told.inside(layer)[found.place])
+            one_of_each = np.full(int(units.max(initial=-1)) + 1, -1, dtype=np.int64)
+            one_of_each[units[inside]] = inside
+            chosen = found.place[one_of_each[one_of_each >= 0]]
+            held.append(Held(told, np.bincount(chosen, minlength=len(codes)).astype(np.float64)))
+        return tuple(held)
+
     def _of_records(self, name: str, version: int, variables: tuple[str, ...]) -> JointCodes:
         dataset = self._engine.dataset(name, version)
         codes = [self._codes(dataset, variable) for variable in variables]
@@ -125,6 +161,10 @@ class TruthOf:
     def measured(self, quantity: str, variables: Variables) -> Measured | None:
         """Of a measure."""
         return self._occurring.measured(self._dataset, quantity, variables)
+
+    def layered(self, variables: Variables, layers: Sequence[Box]) -> tuple[Held, ...] | None:
+        """In records, and in units of each layer."""
+        return self._occurring.layered(self._dataset, variables, layers)
 
     def decided(self, quantity: str) -> Sequence[Decided]:
         """By which variables a quantity is decided."""

@@ -9,7 +9,7 @@ from sdcgate.methods.tables.boxes import Box, as_texts, from_texts
 from sdcgate.methods.tables.combinations import Held
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, variables_of
 from sdcgate.methods.tables.joint_domain import joint_domain
-from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Panel, together
+from sdcgate.methods.tables.joint_panel import MOST_TOGETHER, Panel, Together, together
 from sdcgate.methods.tables.joint_scopes import scopes
 from sdcgate_proto.sdcgate.facility.v1 import release_pb2
 
@@ -103,8 +103,15 @@ def _told_together(
     """Whether it tells withheld records or units, as both together do."""
     limited, names = boxes.limited(limit.box, limit.units), variables_of(limit.box)
     found = together(limited, panel, names, full, frozenset({limit.box}), MOST_TOGETHER)
-    asked = ((both.scope, box) for both in found for box in both.of_units([limit.box]))
-    return any(_look(box, width, extent).blamed(scope, SeenWide()) for scope, box in asked)
+
+    def tells(both: Together) -> bool:
+        looks = (
+            _look(box, width, extent, lambda _: both.held(extent.truth.layered))
+            for box in both.of_units([limit.box])
+        )
+        return any(look.blamed(both.scope, SeenWide()) for look in looks)
+
+    return any(map(tells, found))
 
 
 def _look(

@@ -1,5 +1,6 @@
 """Records and units of a panel together: as close as all ways in which people can be in years tell them."""
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 from scipy.optimize import linprog
 
 from sdcgate.methods.tables.boxes import Box, make_box
+from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.joint_boxes import SURELY, UNITS, Counts, JointBoxes
 from sdcgate.methods.tables.joint_intervals import joint_bounds
+from sdcgate.methods.tables.joint_moves import agrees
 from sdcgate.methods.tables.joint_panel import Panel, Together, is_link, together, without_kind
 from sdcgate.methods.tables.joint_system import joint_system
 from sdcgate.methods.tables.solver import Deadline
@@ -55,12 +58,35 @@ def both_of(boxes: JointBoxes, most: int = 600, first=("region", "wave"), fresh=
     return both
 
 
-def bounds(both: Together) -> dict[tuple[Box, bool], tuple[float, float]]:
-    """Between what each withheld box lies, of records and not."""
+def layered(people: np.ndarray, layers: Sequence[Box]) -> list[Held]:
+    """Records by region and wave, and units of each layer by regions, of whatever wave."""
+    codes = np.array([*product(range(REGIONS), range(WAVES))])
+    combinations = Combinations(("region", "wave"), codes)
+    records = [sums(box(1 << region, 1 << wave), False) @ people for region, wave in codes]
+    units = [
+        [
+            sums(tuple(sorted((("region", 1 << region), *layer))), True) @ people * (not wave)
+            for region, wave in codes
+        ]
+        for layer in layers
+    ]
+    return [Held(combinations, np.array(amounts, dtype=np.float64)) for amounts in (records, *units)]
+
+
+def bounds(both: Together, people: np.ndarray | None = None) -> dict[tuple[Box, bool], tuple[float, float]]:
+    """Between what each withheld box lies, of records and not; begun with what is true, if given."""
     scope = both.scope
+    held = None if people is None else both.held(lambda _, layers: layered(people, layers))
     system = joint_system(
-        scope.domain, scope.published, scope.secrets, scope.full, limits=scope.limits, combined=scope.combined
+        scope.domain,
+        scope.published,
+        scope.secrets,
+        scope.full,
+        limits=scope.limits,
+        held=held,
+        combined=scope.combined,
     )
+    assert people is None or agrees(system, system.held, np.zeros(len(scope.secrets)))
     found = joint_bounds(system, 1e6, 0, Deadline(20.0))
     assert not found.unproved.any()
     named = [(both.plain(one), without_kind(one)[1]) for one in scope.secrets]
@@ -79,10 +105,11 @@ def by_patterns(boxes: JointBoxes, of: np.ndarray) -> tuple[float, float]:
     return float(ends[0].fun), float(-ends[1].fun)
 
 
+@pytest.mark.parametrize("told", [False, True], ids=["from nothing", "from what is true"])
 @pytest.mark.parametrize("seed", range(12))
-def test_bounds_are_those_of_all_patterns_of_waves_that_people_can_be_in(seed):
+def test_bounds_are_those_of_all_patterns_of_waves_that_people_can_be_in(seed, told):
     boxes, people = left(seed)
-    found = bounds(both_of(boxes))
+    found = bounds(both_of(boxes), people if told else None)
     assert len(found) > 4
     for (one, records), (lowest, highest) in found.items():
         of = sums(one, not records)

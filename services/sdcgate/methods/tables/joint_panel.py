@@ -12,12 +12,15 @@ than is true of them.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from math import prod
 
+import numpy as np
+
 from sdcgate.methods.tables.boxes import Box, intersection, is_inside
+from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.combined_sums import CombinedSum
 from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
 from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
@@ -68,6 +71,23 @@ class Together:
     def layers(self) -> tuple[Box, ...]:
         """The layers, in the order of their kinds."""
         return tuple(self._layers)
+
+    def held(self, layered: Callable[[Variables, Sequence[Box]], Sequence[Held] | None]) -> Held | None:
+        """What people have in truth by all variables, where it is known.
+
+        `layered` has it by those that are none of kinds: records, and units of each of some layers.
+        """
+        by_kind = layered(self.scope.domain - {KIND}, self.layers)
+        if by_kind is None:
+            return None
+        # The codes that a unit has of what varies do not matter: boxes of units say nothing of it.
+        codes = [
+            np.column_stack([one.combinations.codes, np.full(len(one.amounts), kind)])
+            for kind, one in enumerate(by_kind)
+        ]
+        variables = (*by_kind[0].combinations.variables, KIND)
+        amounts = np.concatenate([one.amounts for one in by_kind])
+        return Held(Combinations(variables, np.concatenate(codes)), amounts)
 
     def of_records(self, boxes: Iterable[Box]) -> set[Box]:
         """Boxes as those of records; those that restrict other variables are left out."""
@@ -192,13 +212,19 @@ class _Kinds:
     def _links(self, far: float) -> Iterator[CombinedSum]:
         """What links records and units, for each joint code of what does not vary within a unit."""
         known, number = [*self._inequalities()], 0
+        halves = [
+            0.0 if equal else far * sum(factor for _, factor in terms if factor > 0) / 2
+            for terms, equal in known
+        ]
+        # Each part is in many of them.
+        named = {part for terms, _ in known for part, _ in terms}
         for codes in product(*self._fixed.values()):
             pairs = zip(self._fixed, codes, strict=True)
             atom = [(name, code) for name, code in pairs if code != self._full[name]]
-            for terms, equal in known:
+            of_atom = {part: tuple(sorted((*atom, *part))) for part in named}
+            for (terms, _), half in zip(known, halves, strict=True):
                 number += 1
-                parts = tuple((tuple(sorted((*atom, *part))), factor) for part, factor in terms)
-                half = 0.0 if equal else far * sum(factor for _, factor in terms if factor > 0) / 2
+                parts = tuple([(of_atom[part], factor) for part, factor in terms])
                 yield CombinedSum(((LINK, number),), parts, half, half, rounded=True)
 
     def _inequalities(self) -> Iterator[tuple[list[tuple[Box, float]], bool]]:

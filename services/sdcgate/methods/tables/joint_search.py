@@ -140,7 +140,7 @@ class Search:
         # Moves of counts leave so many open that most of a kind would be moved, each by itself.
         if self._system.whole:
             self._compare()
-        if not self._explaining:
+        if not (self._explaining or self._bound):
             self._move(held)
         if not self._system.whole:
             self._compare()
@@ -168,12 +168,18 @@ class Search:
         sums = [self._system.known.of(held)]
         if self._floored:
             sums.append(self._system.secret.of(held))
-        return self._program.begin_at(held, np.concatenate(sums), least, self._most, self._deadline, off)
+        program, known = self._program, np.concatenate(sums)
+        return program.begin_at(held, known, least, self._most, self._deadline, off, free=self._bound)
 
     @property
     def _explaining(self) -> bool:
         """Whether what is asked for is narrow as a rule, and prices are wanted: no solution shows it wide."""
         return self._explained is not Explained.NONE
+
+    @property
+    def _bound(self) -> bool:
+        """Whether most sums of whole numbers have room of their own, which moves do not use: few get far."""
+        return self._system.whole and 2 * len(self._system.slack) > len(self._system.counts)
 
     def _move(self, held: FloatArray) -> None:
         """Move what is close from what is true, and from near it."""

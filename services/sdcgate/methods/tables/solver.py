@@ -324,6 +324,7 @@ class Program:
         upper: FloatArray,
         deadline: Deadline,
         off: float = FEASIBILITY,
+        free: bool = False,
     ) -> bool:
         """Let `maximise` start from a corner near a solution: `values` of columns, `sums` of rows.
 
@@ -331,18 +332,25 @@ class Program:
         what it takes to find one from nothing. Tells whether one was found; else it starts from nothing.
 
         Rows that are bounded on both sides keep to `sums`, but for `off`, until `loosen` gives them back
-        their room: a tenth of the pivots lead to what is wanted so.
+        their room: a tenth of the pivots lead to what is wanted so. Where they are `free` they keep to the
+        nearer end instead, as rows that have wide room would all have to be led back to an end.
         """
         if deadline.over:
             return False
         self._change(np.zeros_like(lower), lower, upper)
         (least, most), room = (ends.copy() for ends in self._sums), self._room
-        least[room] = most[room] = sums[room]
+        if free:
+            near_least = sums - least <= most - sums
+            most[room[near_least[room]]] = INFINITY
+            least[room[~near_least[room]]] = -INFINITY
+        else:
+            least[room] = most[room] = sums[room]
         found = corner(self._matrix, (least, most), (lower, upper), values, deadline.left())
         deadline.spend(self._start_effort)
         if found is None:
             return False
-        self._solver.changeRowsBounds(len(room), room, sums[room], sums[room])
+        if not free:
+            self._solver.changeRowsBounds(len(room), room, sums[room], sums[room])
         self._stand_at(found)
         self._solver.setOptionValue("simplex_strategy", self._strategy)
         self._solver.setOptionValue("primal_feasibility_tolerance", off)
