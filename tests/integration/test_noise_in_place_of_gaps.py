@@ -165,6 +165,18 @@ def test_nobody_is_counted_in_more_noisy_figures_than_the_policy_says(tmp_path):
     assert verdict(house.ask(**CENSUS, rows=["region"])) == "RELEASED_PROTECTED"
 
 
+def test_that_populations_are_too_small_is_told_no_more_often_than_figures_of_them(tmp_path):
+    house = with_policy(tmp_path, maximum_answers="5")
+    # Whoever is in region f without a job is among all of these, who are a few more each time.
+    told = []
+    for farm, office, shop in product((False, True), repeat=3):
+        jobs = [job for job, there in (("farm", farm), ("office", office), ("shop", shop)) if there]
+        told += reasons(house.ask(**CENSUS, rows=["age"], region=["f"], job=[*jobs, "none"]))
+    assert told == ["MINIMUM_BASE"] * 4 + ["DIFFERENCING"] * 4
+    everybody = house.ask(**CENSUS, rows=["region"])
+    assert reasons(everybody) == ["DIFFERENCING"]
+
+
 def test_noise_does_not_mix_with_gaps(tmp_path):
     exact = build(tmp_path, policy="five-safes", data_root=tmp_path)
     noisy = with_census(tmp_path, PEOPLE, engine=exact.engine)

@@ -137,6 +137,14 @@ class NoisyQuantities:
             else:
                 yield self._counts(part, self.noisy.measures[place].valid_units, left, self._few(part))
 
+    def total(self) -> NoisyTable:
+        """The noisy count of the whole population, of which a rule on it tells."""
+        counts, *_ = as_if_published(self.plan, self.axes, self.facts)
+        nothing = np.zeros(len(self.facts), dtype=np.bool_)
+        last = nothing.copy()
+        last[-1] = True
+        return self._counts(counts, self.noisy.units, last, nothing)
+
     def _counts(self, part: ReleasedTable, noisy: IntArray, left: BoolArray, unsafe: BoolArray) -> NoisyTable:
         true = part.facts.units.astype(np.float64)
         return NoisyTable(part.quantity, _in_states(part.table, left), true, noisy.astype(np.float64), unsafe)

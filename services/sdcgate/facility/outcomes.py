@@ -30,6 +30,8 @@ class Outcome:
     released: tuple[ReleasedTable, ...] = field(default=(), repr=False)
     noisy: NoisyAnswer | None = field(default=None, repr=False)
     """What leaves in place of the true figures, where it has noise."""
+    noisy_total: NoisyRelease | None = field(default=None, repr=False)
+    """What counts as told of the population by an answer with noise that is held: its noisy count."""
     message: str = ""
     """What is said in place of the usual words; it rests on nothing in the data."""
     limit: PopulationLimit | None = None

@@ -55,21 +55,23 @@ class Perturbing:
         if mixed(self.known, noise):
             return replace(self.held(Consequence.REFER, ReasonCode.UNPROVED), message=MIXED)
         noisy = with_noise(self.plan, self.facts, noise)
-        base = self.plan.policy.rules.minimum_base
-        if base is not None and noisy.units[-1] < base.units:
-            return self.held(base.consequence, ReasonCode.MINIMUM_BASE)
-        found = NoisyQuantities(
-            self.plan, self.axes, self.facts, noisy, self.judgement.findings, noise
-        ).tables()
-        release = NoisyRelease(tuple(found), noise.digest)
+        found = NoisyQuantities(self.plan, self.axes, self.facts, noisy, self.judgement.findings, noise)
+        release = NoisyRelease(tuple(found.tables()), noise.digest)
         together = NoisyTogether.of(self.engine, self.plan.dataset, self.known, release)
         self.still_time()
+        # First of all: whoever may have no more answers is not told either whether a population is too small.
         limits = self.plan.policy.cell_keys
         most = limits.maximum_answers if limits is not None else None
         if most is not None and together.most_answers() > most:
             return self.held(self.plan.policy.differencing_consequence, ReasonCode.DIFFERENCING)
+        # From here on even what is held tells on which side of the rule the noisy total lies.
+        base = self.plan.policy.rules.minimum_base
+        total = None if base is None else NoisyRelease((found.total(),), noise.digest)
+        if base is not None and noisy.units[-1] < base.units:
+            return replace(self.held(base.consequence, ReasonCode.MINIMUM_BASE), noisy_total=total)
         if self.judgement.unchecked or together.unproved(noise):
-            return self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+            held = self.held(self.plan.policy.unproved_consequence, ReasonCode.UNPROVED)
+            return replace(held, noisy_total=total)
         states = np.where(left_cells(self.plan, self.axes), State.PERTURBED, State.ABSENT).astype(np.int64)
         findings = self.judgement.findings
         return Outcome(

@@ -89,8 +89,10 @@ class Found:
     @property
     def noisy(self) -> NoisyRelease | None:
         """What becomes known outside with noise."""
-        answer = self.outcome.noisy if self.outcome is not None else None
-        return answer.release if answer is not None else None
+        if self.outcome is None:
+            return None
+        answer = self.outcome.noisy
+        return answer.release if answer is not None else self.outcome.noisy_total
 
 
 NOTHING = Found()
