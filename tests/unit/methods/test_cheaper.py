@@ -57,6 +57,16 @@ def test_effort_makes_patterns_cheaper(seed, shape, first, later):
     assert asked(of, unsafe, ordinary_effort(len(unsafe))).cost == later
 
 
+@pytest.mark.parametrize(
+    ("seed", "shape", "width", "first", "later"), [(5, (4, 4, 8), 1, 785, 618), (7, (3, 4, 5), 10, 814, 605)]
+)
+def test_in_three_dimensions_not_all_effort_is_spent_on_whole_patterns(seed, shape, width, first, later):
+    """These were looked for alone, and nothing cheaper was found; the more effort, the sooner."""
+    of, unsafe = made(seed, shape, width)
+    assert asked(of, unsafe, 0).cost == first
+    assert [asked(of, unsafe, effort).cost for effort in (600.0, 2000.0)] == [later, later]
+
+
 def test_a_slow_machine_finds_the_same_pattern_or_none(monkeypatch):
     of, unsafe = made(2, (16, 16), 10)
     whole = asked(of, unsafe, 900.0)

@@ -69,7 +69,8 @@ class Bounding:
         shares, settled = self._by_shares()
         while shares is not None and not self._settled() and self._worth_while():
             by_patterns = not self._limited or (settled and self._branches_soon(shares))
-            if not (by_patterns and settled and (self._networks or self._limited)):
+            # In two dimensions whole patterns are found soon; in more all effort may go there in vain.
+            if not (by_patterns and settled and self._networks):
                 self._follow(shares)
             if by_patterns:
                 self._by_patterns()
