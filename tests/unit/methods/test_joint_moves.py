@@ -186,8 +186,8 @@ def test_what_lies_beyond_a_bound_but_keeps_to_all_sums_is_a_corner_to_begin_wit
     amounts[:2] = -1, 7
     begun, begin_at = [], Program.begin_at
 
-    def noting(self, values, sums, lower, *others):
-        begun.append((values.min(), lower.min(), begin_at(self, values, sums, lower, *others)))
+    def noting(self, values, sums, lower, *others, **more):
+        begun.append((values.min(), lower.min(), begin_at(self, values, sums, lower, *others, **more)))
         return begun[-1][-1]
 
     monkeypatch.setattr(Program, "begin_at", noting)
