@@ -226,7 +226,9 @@ def _estimated(
     """
     if asked.errors:
         bounds = moments.moment_bounds(asked.sample, 2, asked.coalition)
-        if below is not None and moments.has_several_records(asked.sample):
+        # Of one record a unit the error of a mean tells what the variance does.
+        beside = asked.statistic is Statistic.RATIO or moments.has_several_records(asked.sample)
+        if below is not None and beside:
             bounds += (moments.ratio_error_bounds(asked.sample, below, asked.coalition),)
         facts = replace(facts, bounds=bounds)
     return replace(_with_errors(asked, found, facts), errors=asked.errors)

@@ -87,6 +87,22 @@ def test_the_error_of_a_mean_bounds_totals_of_unequal_numbers_of_records() -> No
     assert moment_bounds(sample, 2)[0].closeness[0] > bound.closeness[0]
 
 
+def test_the_error_of_a_ratio_bounds_values_of_one_record_a_unit() -> None:
+    """All have a fifth of an income of their own in taxes, but for one: the error is hers alone."""
+    incomes = np.random.default_rng(3).uniform(300, 900, 40).round()
+    taxes = incomes / 5 + np.arange(40) % 2
+    taxes[7] += 60
+    sample = Sample(taxes, np.zeros(40, dtype=np.int64), np.arange(40), 1)
+    columns = Columns(second=incomes)
+    with_errors = compute(Statistic.RATIO, sample, RULES, columns)
+    found = assess_statistic(Statistic.RATIO, with_errors.facts, RULES, errors=True)
+    assert {finding.rule for finding in found.findings} == {ReasonCode.P_PERCENT}
+    # The variance of taxes leaves, and so does the ratio alone.
+    assert moment_bounds(sample, 2)[0].closeness[0] > 0.1
+    alone = compute(Statistic.RATIO, sample, RULES, columns, errors=False)
+    assert not assess_statistic(Statistic.RATIO, alone.facts, RULES).findings
+
+
 @pytest.mark.parametrize("statistic", [Statistic.TOTAL, Statistic.MEAN, Statistic.RATIO])
 def test_errors_of_a_panel_do_not_leave_where_they_tell_one_total(statistic) -> None:
     sample = panel(one_high())
