@@ -146,3 +146,62 @@ def test_curves_by_ward_do_not_tell_the_one_beside_the_whole(house) -> None:
     answered = house.facility.query_statistic(house.researcher, by_ward, Pace(60.0))
     assert verdict(answered) == "REFUSED"
     assert len(answered.decision.statistic.curves) == 0
+
+
+@pytest.fixture
+def alike(tmp_path) -> House:
+    """In the small ward income and wealth are the same but for one, who has 900 more of wealth."""
+    frame = patients(180).assign(ward=np.where(np.arange(180) < 30, "small", "big"))
+    small = frame["ward"] == "small"
+    frame["wealth"] = np.where(small, frame["income"], frame["wealth"] / 6)
+    frame.loc[7, "wealth"] += 900
+    frame.to_csv(tmp_path / "patients.csv", index=False)
+    house = build(tmp_path, policy="five-safes")
+    house.engine.register(parse_descriptor(descriptor()))
+    return house
+
+
+def test_two_correlations_do_not_tell_by_how_much_one_differs_in_the_rest(alike) -> None:
+    """Products of everybody less those of the big ward are the small one's, whose own are withheld."""
+    facility = Protected(alike)
+    assert facility.correlation({"ward": ["small"]}) is None
+    assert facility.correlation(EVERYBODY) is not None
+    assert facility.correlation({"ward": ["big"]}) is None
+    # A ward that differs from everybody by people none of whom has all that is unexplained.
+    assert facility.correlation({"sex": ["f"]}) is not None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"kind": "PRINCIPAL_COMPONENTS", "measures": ["income", "wealth"]},
+        {"kind": "RATIO", "measure": "wealth", "second": "income", "standard_errors": True},
+    ],
+)
+def test_products_that_other_statistics_tell_are_compared_as_well(alike, asked) -> None:
+    facility = Protected(alike)
+    assert facility.correlation(EVERYBODY) is not None
+    assert not facility._ask(asked, {"ward": ["big"]}).figures
+
+
+def test_correlations_by_ward_do_not_tell_one_beside_the_whole(alike) -> None:
+    facility = Protected(alike)
+    by_ward = {"kind": "CORRELATIONS", "measures": ["income", "wealth"], "groups": [{"variable": "ward"}]}
+    shown = [group for figure in facility._ask(by_ward, EVERYBODY).figures for group in figure.groups]
+    assert not (shown and facility.correlation(EVERYBODY) is not None)
+
+
+def test_models_of_two_populations_do_not_tell_it_either(alike) -> None:
+    def left(where: dict[str, list[str]]) -> bool:
+        body = {
+            "dataset": "patients",
+            "kind": "LINEAR",
+            "formula": "wealth ~ income",
+            "filter": [{"variable": n, "codes": c} for n, c in where.items()],
+        }
+        request = from_value(body, pb.QueryModelRequest)
+        answered = alike.facility.query_model(alike.researcher, request, Pace(60.0))
+        return verdict(answered) == "RELEASED"
+
+    assert left(EVERYBODY)
+    assert not left(ALL_BUT_ONE)

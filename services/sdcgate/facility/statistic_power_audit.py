@@ -20,11 +20,13 @@ from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity, Release
 from sdcgate.facility.leaving import Leaving
 from sdcgate.facility.power_regions import PowerRegions
 from sdcgate.facility.powers import Summed
+from sdcgate.facility.region_residuals import RegionResiduals
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_powers import (
     PowerTable,
     ToldPower,
     power_table,
+    products_told,
     samples_of,
     values_of,
 )
@@ -70,6 +72,8 @@ class _Look:
     regions: PowerRegions = field(repr=False)
     derivable: BoolArray = field(repr=False)
     """Cells that follow from what has left, shape (cells,)."""
+    products: RegionResiduals | None = field(repr=False)
+    """Of one look at a statistic that tells products of its measures: they count as known with squares."""
 
     @property
     def told(self) -> BoolArray:
@@ -178,6 +182,7 @@ class PowerAudit:
             self._look(table, sample, squares.get(table.told.measure))
             for table, sample in zip(tables, samples, strict=True)
         ]
+        looks[0] = replace(looks[0], products=self._products([*squares]))
         secret = [self._secret(look, shown) for look in looks]
         leaving = shown.copy()
         for look, own in zip(looks, secret, strict=True):
@@ -210,7 +215,16 @@ class PowerAudit:
             told.function,
         )
         derivable = known.derivable(table.released, self._still_time)
-        return _Look(table, sample, squares, known, regions, derivable)
+        return _Look(table, sample, squares, known, regions, derivable, None)
+
+    def _products(self, measures: Sequence[str]) -> RegionResiduals | None:
+        """What judges the products of some measures; None where the statistic tells none."""
+        rule, plan = self._plan.rules.residual_share, self._plan
+        if rule is None or len(measures) < 2 or not products_told(plan):
+            return None
+        return RegionResiduals(
+            self._engine, plan.dataset, tuple(measures), rule.share, self._coalition, self._still_time
+        )
 
     def _secret(self, look: _Look, shown: BoolArray) -> BoolArray:
         """Cells that break the rule, were withheld before or lie in an unsafe difference; shape (cells,)."""
@@ -221,8 +235,10 @@ class PowerAudit:
         wanted = np.zeros(len(unsafe), dtype=np.bool_)
         wanted[table.cells[shown]] = True
         wanted[-1] = True
-        wanted &= ~(unsafe | look.derivable)
-        unsafe |= self._in_differences(look, wanted)
+        wanted &= ~unsafe
+        # Squares that are known tell no products.
+        products = self._in_differences(look, wanted, look.products)
+        unsafe |= self._in_differences(look, wanted & ~look.derivable, look.regions) | products
         return unsafe & look.told
 
     def _beside_other_weights(self, look: _Look) -> BoolArray:
@@ -241,15 +257,20 @@ class PowerAudit:
             dtype=np.bool_,
         )
 
-    def _in_differences(self, look: _Look, wanted: BoolArray) -> BoolArray:
-        """Wanted cells in a difference with a released one that breaks the rule, shape (cells,)."""
+    def _in_differences(
+        self, look: _Look, wanted: BoolArray, judge: PowerRegions | RegionResiduals | None
+    ) -> BoolArray:
+        """Wanted cells in a difference with a released one that breaks a rule, shape (cells,)."""
         found = np.zeros(len(wanted), dtype=np.bool_)
+        if judge is None:
+            return found
         table, known = look.table, look.known
         pairs = known.published.nested(table.released.table, Near(np.inf))
-        apart = self._surely_apart(look, pairs.new_cells, pairs.old_cells)
-        kept = np.flatnonzero(wanted[pairs.new_cells] & ~apart)
+        kept = wanted[pairs.new_cells]
+        if judge is look.regions:
+            kept &= ~self._surely_apart(look, pairs.new_cells, pairs.old_cells)
         regions: dict[tuple[int, int], tuple[Region, list[int]]] = {}
-        for place in kept.tolist():
+        for place in np.flatnonzero(kept).tolist():
             cell, row = int(pairs.new_cells[place]), int(pairs.old_cells[place])
             mine, theirs = table.released.boxes[cell], known.published.box(row)
             inner, outer = (mine, theirs) if pairs.new_inside_old[place] else (theirs, mine)
@@ -257,7 +278,7 @@ class PowerAudit:
             regions.setdefault(population, (Region((outer,), (inner,)), []))[1].append(cell)
             if len(regions) > MOST_PAIRS:
                 raise TooManyDifferences(f"more than {MOST_PAIRS} differences to look at")
-        unsafe = look.regions.unsafe([region for region, _ in regions.values()])
+        unsafe = judge.unsafe([region for region, _ in regions.values()])
         for (_, cells), is_unsafe in zip(regions.values(), unsafe.tolist(), strict=True):
             found[cells] |= is_unsafe
         return found
@@ -334,14 +355,17 @@ class PowerAudit:
         return kept
 
     def _is_apart(self, look: _Look, samples: BoolArray) -> bool:
-        """Whether some samples together keep the rule; nobody does."""
-        if look.sample is None:
-            boxes = look.table.released.boxes
-            cells = look.table.cells[samples & (look.table.told.of_samples.records > 0)].tolist()
-            return not cells or not look.regions.unsafe([Region(tuple(boxes[cell] for cell in cells))])[0]
-        members = samples[look.sample.groups]
-        if not members.any():
+        """Whether some samples together keep the rules; nobody does."""
+        boxes = look.table.released.boxes
+        cells = look.table.cells[samples & (look.table.told.of_samples.records > 0)].tolist()
+        if not cells:
             return True
+        region = Region(tuple(boxes[cell] for cell in cells))
+        if look.products is not None and look.products.unsafe([region])[0]:
+            return False
+        if look.sample is None:
+            return not look.regions.unsafe([region])[0]
+        members = samples[look.sample.groups]
         nowhere = np.zeros(int(np.count_nonzero(members)), dtype=np.int64)
         together = Sample(look.sample.values[members], nowhere, look.sample.units[members], 1)
         told = look.table.told.summed
@@ -369,4 +393,5 @@ class PowerAudit:
         if look.known.empty:
             return False
         span = look.known.with_tables([table], self._still_time)
-        return bool(unsafe_atoms_told(table, look.known, span, look.regions))
+        judges = (look.regions, *((look.products,) if look.products is not None else ()))
+        return any(unsafe_atoms_told(table, look.known, span, judge) for judge in judges)

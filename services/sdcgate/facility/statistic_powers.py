@@ -78,6 +78,12 @@ def highest_power(plan: StatisticPlan) -> int:
     return ORDERS.get(plan.statistic, 1)
 
 
+def products_told(plan: StatisticPlan) -> bool:
+    """Whether a statistic tells sums of products of its measures, beside their squares."""
+    of_matrix = plan.statistic in (Statistic.CORRELATIONS, Statistic.PRINCIPAL_COMPONENTS)
+    return of_matrix or (plan.statistic is Statistic.RATIO and plan.errors)
+
+
 def samples_of(statistic: Statistic, people: Population) -> Sample:
     """The samples whose sums are told: groups, and of a t test both samples of each group."""
     sample = people.sample
