@@ -205,3 +205,5 @@ def test_models_of_two_populations_do_not_tell_it_either(alike) -> None:
 
     assert left(EVERYBODY)
     assert not left(ALL_BUT_ONE)
+    # R squared of the model is that of the correlation, however far out who differs lies.
+    assert not left({"ward": ["small"]})

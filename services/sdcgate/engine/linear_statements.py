@@ -175,7 +175,7 @@ def influence(records: LinearRecords, shape: ProjectionShape, dialect: Dialect) 
 
     table = _influential(records, shape, dialect)
     found = {"leverage": table.leverage.max(), "exact": table.exact.sum(), "units": table.count()}
-    found |= {"residual": table.square.max(), "kept": ibis.ifelse(table.possible, 0, 1).sum()}
+    found |= {"residual": table.held.max(), "kept": ibis.ifelse(table.possible, 0, 1).sum()}
     for j in range(shape.columns):
         share = table[f"share{j}"]
         found[f"top{j}"] = top(share, shape.largest, dialect)
@@ -212,8 +212,9 @@ def _influential(records: LinearRecords, shape: ProjectionShape, dialect: Dialec
     left = 1.0 - table.leverage
     above = ibis.ifelse(left > 0.0, left, 1.0)
     # Not above 0 where a unit has all leverage or all of the squared residuals.
-    by = left * ibis.greatest(1.0 - table.square / above, 0.0).sqrt() / table.freedom
-    table = table.mutate(by=by, possible=by > ALL_BUT_ONE / table.freedom)
+    held = table.square / above
+    by = left * ibis.greatest(1.0 - held, 0.0).sqrt() / table.freedom
+    table = table.mutate(by=by, held=held, possible=by > ALL_BUT_ONE / table.freedom)
     ratio = table.square / (table.by * table.by) if shape.single else 1.0 / table.by
     return table.mutate(ratio=ibis.ifelse(table.possible, ratio, 0.0))
 

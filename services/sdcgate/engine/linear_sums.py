@@ -54,7 +54,7 @@ class UnitInfluence:
     """Records whose outcome is fitted but for rounding."""
     leverage: float = field(repr=False)
     residual: float = field(repr=False)
-    """The largest share of the squared residuals."""
+    """The largest share of the squared residuals, by how much less would be left without the unit."""
     top: FloatArray = field(repr=False)
     """The largest shares of each coefficient's information, shape (columns, largest)."""
     moved: FloatArray = field(repr=False)
@@ -225,7 +225,7 @@ class LinearSums:
             int(_integers(rows, "units")[0]),
             int(_integers(rows, "exact")[0]),
             float(_doubles(rows, "leverage")[0]),
-            float(_doubles(rows, "residual")[0]),
+            min(float(_doubles(rows, "residual")[0]), 1.0),
             np.array([np.pad(one, (0, shape.largest - len(one))) for one in tops]),
             np.sqrt(moved) if shape.single else moved,
             shares,

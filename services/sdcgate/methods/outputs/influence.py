@@ -48,7 +48,8 @@ class Influence:
     maximum_leverage: float = field(repr=False)
     condition: float = field(repr=False)
     residual_share: float | None = field(repr=False)
-    """The largest unit's share of the squared residuals; None where their variance is not estimated."""
+    """The largest unit's share of the squared residuals, by how much less would be left without it; None
+    where their variance is not estimated."""
 
 
 def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
@@ -88,7 +89,8 @@ def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
         left = 1.0 - leverage
         if working.dispersion is None:
             squares = _by_unit(_over(scores**2, weights), starts)
-            largest_square = max(largest_square, float(squares.max()))
+            held = squares / np.where(left > 0, left, 1.0)
+            largest_square = max(largest_square, float(held.max()))
             spread = np.sqrt(np.maximum(rest - _over(squares, left), 0.0) / max(freedom - 1, 1))
         else:
             spread = np.full(len(left), np.sqrt(working.dispersion))

@@ -28,6 +28,24 @@ def test_leverage_and_dfbetas_of_least_squares_are_those_of_statsmodels() -> Non
     np.testing.assert_allclose(ours.dfbetas, np.abs(peer.dfbetas).max(axis=0), rtol=1e-8)
 
 
+def test_what_a_unit_leaves_unexplained_is_what_is_not_left_without_it() -> None:
+    values, outcome = fitted("cost ~ age*site + log(income)")
+    ours = influence_of(least_squares(values, outcome), ALONE, 1)
+    every = sm.OLS(outcome, values).fit().ssr
+    without = [sm.OLS(np.delete(outcome, i), np.delete(values, i, axis=0)).fit().ssr for i in ALONE]
+    assert ours.residual_share == pytest.approx(1 - min(without) / every, rel=1e-8)
+
+
+def test_one_who_alone_differs_holds_all_however_far_out_she_lies() -> None:
+    """Of her own residual the line takes a part: it is 0.88 of the squared ones."""
+    x = np.append(np.linspace(0, 29, 30), 45.0)
+    outcome = x.copy()
+    outcome[-1] += 9
+    working = least_squares(np.column_stack([np.ones(31), x]), outcome)
+    assert np.max(working.scores**2) < 0.9 * np.sum(working.scores**2)
+    assert influence_of(working, np.arange(31), 1).residual_share == pytest.approx(1.0)
+
+
 def test_shares_are_squared_residuals_of_each_column_on_the_others() -> None:
     values, outcome = fitted("cost ~ age*site + log(income)")
     ours = influence_of(least_squares(values, outcome), ALONE, 3)
