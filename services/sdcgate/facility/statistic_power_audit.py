@@ -218,9 +218,12 @@ class PowerAudit:
         return _Look(table, sample, squares, known, regions, derivable, None)
 
     def _products(self, measures: Sequence[str]) -> RegionResiduals | None:
-        """What judges the products of some measures; None where the statistic tells none."""
+        """What judges the products of some measures; None where none are told, or records may not be read."""
         rule, plan = self._plan.rules.residual_share, self._plan
         if rule is None or len(measures) < 2 or not products_told(plan):
+            return None
+        if self._engine.sums_rather_than_records(plan.dataset):
+            # There is no statement yet that judges residuals of regions, and no record leaves the database.
             return None
         return RegionResiduals(
             self._engine, plan.dataset, tuple(measures), rule.share, self._coalition, self._still_time
