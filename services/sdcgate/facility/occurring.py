@@ -85,15 +85,8 @@ class Occurring:
     def _counted(self, name: str, version: int, variables: tuple[str, ...], units: bool) -> Held | None:
         if units:
             return self._counted_there(name, version, variables, units)
-        dataset = self._engine.dataset(name, version)
-        try:
-            records = self._joint_codes(name, version, variables)
-        except UnknownName:
-            # Another version of the dataset has it.
-            return None
-        codes = records.combinations.codes
-        few = len(codes) <= MOST_COMBINATIONS
-        return Held(_as_boxes_tell(dataset, variables, codes), records.summed()) if few else None
+        found = self._few_codes(name, version, variables)
+        return None if found is None else Held(self._told(name, version, found), found.summed())
 
     def _counted_there(
         self, name: str, version: int, variables: tuple[str, ...], units: bool = False
@@ -106,40 +99,46 @@ class Occurring:
         return Held(found, amounts.astype(np.float64)) if len(amounts) <= MOST_COMBINATIONS else None
 
     def _summed(self, name: str, version: int, measure: str, variables: tuple[str, ...]) -> Measured | None:
-        dataset = self._engine.dataset(name, version)
         try:
-            values = self._values(dataset, measure)
-            found = self._joint_codes(name, version, variables)
+            values = self._values(self._engine.dataset(name, version), measure)
         except UnknownName:
             # Sums of powers and of weights are none of a measure.
             return None
-        if len(found.combinations.codes) > MOST_COMBINATIONS:
+        found = self._few_codes(name, version, variables)
+        if found is None:
             return None
-        there = ~np.isnan(values)
-        told = _as_boxes_tell(dataset, variables, found.combinations.codes)
+        there, told = ~np.isnan(values), self._told(name, version, found)
         sums = found.summed(np.where(there, values, 0.0))
         return Measured(told, found.summed(), found.summed(there.astype(np.float64)), sums)
 
     def _of_layers(
         self, name: str, version: int, variables: tuple[str, ...], layers: tuple[Box, ...]
     ) -> tuple[Held, ...] | None:
-        dataset = self._engine.dataset(name, version)
-        try:
-            found = self._joint_codes(name, version, variables)
-        except UnknownName:
+        found = self._few_codes(name, version, variables)
+        if found is None:
             return None
-        codes = found.combinations.codes
-        if len(codes) > MOST_COMBINATIONS:
-            return None
-        told, units = _as_boxes_tell(dataset, variables, codes), self._units(dataset)
+        told, units = self._told(name, version, found), self._units(self._engine.dataset(name, version))
         held = [Held(told, found.summed())]
         for layer in layers:
             inside = np.flatnonzero(told.inside(layer)[found.place])
             one_of_each = np.full(int(units.max(initial=-1)) + 1, -1, dtype=np.int64)
             one_of_each[units[inside]] = inside
             chosen = found.place[one_of_each[one_of_each >= 0]]
-            held.append(Held(told, np.bincount(chosen, minlength=len(codes)).astype(np.float64)))
+            held.append(Held(told, np.bincount(chosen, minlength=len(told.codes)).astype(np.float64)))
         return tuple(held)
+
+    def _few_codes(self, name: str, version: int, variables: tuple[str, ...]) -> JointCodes | None:
+        """The joint codes of all records; None where they are many, or a variable is another version's."""
+        try:
+            found = self._joint_codes(name, version, variables)
+        except UnknownName:
+            return None
+        return found if len(found.combinations.codes) <= MOST_COMBINATIONS else None
+
+    def _told(self, name: str, version: int, found: JointCodes) -> Combinations:
+        """Joint codes of records as boxes tell them."""
+        of = found.combinations
+        return _as_boxes_tell(self._engine.dataset(name, version), of.variables, of.codes)
 
     def _of_records(self, name: str, version: int, variables: tuple[str, ...]) -> JointCodes:
         dataset = self._engine.dataset(name, version)

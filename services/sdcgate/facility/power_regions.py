@@ -11,12 +11,15 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Region
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.region_moments import MomentsByRecords, MomentsBySums, RegionMoments
-from sdcgate.facility.region_records import RegionRecords, measures_of, variables_of_boxes
+from sdcgate.facility.region_records import (
+    MOST_MEMBERS,
+    RegionRecords,
+    measures_of_region,
+    variables_of_boxes,
+)
 from sdcgate.methods.cells import BoolArray
 from sdcgate.methods.tables.sensitivity import CLOSE
 
-MOST_MEMBERS = 100_000_000
-"""Records of all regions of one statistic that are looked at."""
 AT_ONCE = 4_000_000
 """Records of regions that are looked at together."""
 
@@ -57,12 +60,10 @@ class PowerRegions:
         members = looked_at = 0
         for place, region in enumerate(regions):
             self.pulse()
-            with_measures = {measures_of(box) for box in (*region.inside, *region.outside)}
-            if len(with_measures) > 1:
-                # Who lacks a measure that one of both boxes asks for is not read: nothing is told of him.
+            names = measures_of_region(region)
+            if names is None:
                 found[place] = True
                 continue
-            (names,) = with_measures
             records, chosen = moments.chosen(region, names)
             if records:
                 waiting.append((place, chosen))

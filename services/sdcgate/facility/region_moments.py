@@ -48,8 +48,7 @@ class MomentsByRecords:
 
     def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, tuple[Records, BoolArray]]:
         """How many records of a region have some measures, and which."""
-        records = self.reader.having(self.variables, having)
-        inside = in_region(region, lambda box: self.reader.within(records, box), len(records.unit))
+        records, inside = self.reader.of_region(region, self.variables, having)
         return int(np.count_nonzero(inside)), (records, inside)
 
     def closest(self, chosen: Sequence[tuple[Records, BoolArray]]) -> FloatArray:

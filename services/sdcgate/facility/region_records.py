@@ -12,6 +12,9 @@ from sdcgate.facility.boxes import MEASURE_PRESENT, expanded
 from sdcgate.methods.cells import BoolArray, IntArray
 from sdcgate.methods.tables.boxes import NOBODY, Box, codes_within
 
+MOST_MEMBERS = 100_000_000
+"""Records of all regions of one statistic that are looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class RegionRecords:
@@ -32,6 +35,16 @@ class RegionRecords:
             query = RecordsQuery(tuple((name, "") for name in variables), measures)
             self._read[key] = self.engine.records(self.dataset, query)
         return self._read[key]
+
+    def of_region(
+        self, region: Region, variables: tuple[str, ...], others: frozenset[str]
+    ) -> tuple[Records, BoolArray]:
+        """The records that have the measure and others, and which of them lie in a region.
+
+        The region restricts none but some variables.
+        """
+        records = self.having(variables, others)
+        return records, in_region(region, lambda box: self.within(records, box), len(records.unit))
 
     def within(self, records: Records, box: Box, places: IntArray | None = None) -> BoolArray:
         """Which records lie in a box but for what it asks of measures; only those at places where given."""
@@ -75,6 +88,15 @@ def measures_of(box: Box) -> frozenset[str]:
         for name, mask in box
         if name.startswith(MEASURE_PREFIX) and mask == MEASURE_PRESENT
     )
+
+
+def measures_of_region(region: Region) -> frozenset[str] | None:
+    """The measures that each box of a region asks its records to have; None where these are different.
+
+    Who lacks a measure that one of two boxes asks for is not read: of such a region nothing is known.
+    """
+    first, *others = {measures_of(box) for box in (*region.inside, *region.outside)}
+    return None if others else first
 
 
 def variables_of_boxes(boxes: list[Box]) -> tuple[str, ...]:

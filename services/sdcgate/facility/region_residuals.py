@@ -14,15 +14,17 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import Region
 from sdcgate.facility.differencing import TooManyDifferences
-from sdcgate.facility.region_records import RegionRecords, in_region, measures_of, variables_of_boxes
+from sdcgate.facility.region_records import (
+    MOST_MEMBERS,
+    RegionRecords,
+    measures_of_region,
+    variables_of_boxes,
+)
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.outputs.cross_products import cross_products_of
 from sdcgate.methods.outputs.residual_shares import largest_held, residuals_of, shares_of
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.tables.sensitivity import CLOSE
-
-MOST_MEMBERS = 100_000_000
-"""Records of all regions of one statistic that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,11 @@ class RegionResiduals:
         members = 0
         for place, region in enumerate(regions):
             self.pulse()
-            asked = {measures_of(box) for box in (*region.inside, *region.outside)}
-            if len(asked) > 1:
-                # Who lacks a measure that one of both boxes asks for is not read: nothing is told of him.
+            names = measures_of_region(region)
+            if names is None:
                 found[place] = True
                 continue
-            (names,) = asked
-            records = self._reader.having(variables, names | {*self.measures})
-            inside = in_region(region, lambda box: self._reader.within(records, box), len(records.unit))  # noqa: B023
+            records, inside = self._reader.of_region(region, variables, names | {*self.measures})
             values = np.column_stack([records.measures[name][inside] for name in self.measures])
             members += len(values)
             if members > MOST_MEMBERS:

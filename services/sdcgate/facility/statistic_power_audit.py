@@ -37,6 +37,7 @@ from sdcgate.methods.outputs.function_sums import closest_told
 from sdcgate.methods.outputs.power_sums import surely_apart
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.tables.boxes import NOBODY, intersection
+from sdcgate.methods.tables.nesting import Nested
 from sdcgate.methods.tables.released_cells import Near
 from sdcgate.methods.tables.sensitivity import CLOSE
 from sdcgate.methods.tables.solver import Deadline
@@ -239,9 +240,13 @@ class PowerAudit:
         wanted[table.cells[shown]] = True
         wanted[-1] = True
         wanted &= ~unsafe
-        # Squares that are known tell no products.
-        products = self._in_differences(look, wanted, look.products)
-        unsafe |= self._in_differences(look, wanted & ~look.derivable, look.regions) | products
+        pairs = look.known.published.nested(table.released.table, Near(np.inf))
+        if look.products is not None:
+            # Squares that are known tell no products.
+            unsafe |= self._in_differences(look, pairs, wanted[pairs.new_cells], look.products)
+        kept = (wanted & ~look.derivable)[pairs.new_cells]
+        kept &= ~self._surely_apart(look, pairs.new_cells, pairs.old_cells)
+        unsafe |= self._in_differences(look, pairs, kept, look.regions)
         return unsafe & look.told
 
     def _beside_other_weights(self, look: _Look) -> BoolArray:
@@ -261,17 +266,11 @@ class PowerAudit:
         )
 
     def _in_differences(
-        self, look: _Look, wanted: BoolArray, judge: PowerRegions | RegionResiduals | None
+        self, look: _Look, pairs: Nested, kept: BoolArray, judge: PowerRegions | RegionResiduals
     ) -> BoolArray:
-        """Wanted cells in a difference with a released one that breaks a rule, shape (cells,)."""
-        found = np.zeros(len(wanted), dtype=np.bool_)
-        if judge is None:
-            return found
+        """Cells whose difference with a released one, of some pairs, breaks a rule, shape (cells,)."""
         table, known = look.table, look.known
-        pairs = known.published.nested(table.released.table, Near(np.inf))
-        kept = wanted[pairs.new_cells]
-        if judge is look.regions:
-            kept &= ~self._surely_apart(look, pairs.new_cells, pairs.old_cells)
+        found = np.zeros(len(table.released.table), dtype=np.bool_)
         regions: dict[tuple[int, int], tuple[Region, list[int]]] = {}
         for place in np.flatnonzero(kept).tolist():
             cell, row = int(pairs.new_cells[place]), int(pairs.old_cells[place])

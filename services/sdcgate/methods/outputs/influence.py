@@ -91,7 +91,7 @@ def influence_of(working: Working, units: IntArray, largest: int) -> Influence:
             squares = _by_unit(_over(scores**2, weights), starts)
             held = squares / np.where(left > 0, left, 1.0)
             largest_square = max(largest_square, float(held.max()))
-            spread = np.sqrt(np.maximum(rest - _over(squares, left), 0.0) / max(freedom - 1, 1))
+            spread = np.sqrt(np.maximum(rest - held, 0.0) / max(freedom - 1, 1))
         else:
             spread = np.full(len(left), np.sqrt(working.dispersion))
         top = _largest(np.vstack([top, shares]), largest)
