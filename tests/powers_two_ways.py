@@ -13,10 +13,17 @@ from sdcgate.engine import Dataset, Engine
 from sdcgate.engine import engine as engines
 from sdcgate.engine.moment_sums import MomentQuery
 from sdcgate.engine.queries import RecordsQuery, Region
+from sdcgate.facility.counted_regions import CountedRegions
+from sdcgate.facility.judged_regions import JudgedRegions
 from sdcgate.facility.knowledge import ReleasedTable
-from sdcgate.facility.power_regions import PowerRegions
-from sdcgate.facility.region_moments import MomentsByRecords, MomentsBySums
+from sdcgate.facility.region_moments import (
+    Moments,
+    MomentsByRecords,
+    MomentsBySums,
+    moments_of_regions,
+)
 from sdcgate.facility.region_records import RegionRecords, measures_of, variables_of_boxes
+from sdcgate.facility.region_residuals import Products, residuals_of_regions
 from sdcgate.facility.statistic_computing import Done
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.methods.outputs.power_sums import PowerSums, power_sums
@@ -164,8 +171,9 @@ def same_of_regions(
 ) -> None:
     """Counts, closeness and the judgement of regions."""
     variables = variables_of_boxes([box for region in regions for box in (*region.inside, *region.outside)])
-    records = MomentsByRecords(RegionRecords(engine, dataset, "x"), variables, order, 1)
-    sums = MomentsBySums(engine, dataset, "x", variables, order, 1, _no_hurry)
+    moments = Moments("x", order, share, 1)
+    records = MomentsByRecords(RegionRecords(engine, dataset, "x"), variables, moments)
+    sums = MomentsBySums(CountedRegions(engine, dataset, ("x",), variables, _no_hurry), moments)
     asked = [(region, measures_of(region.inside[0])) for region in regions]
     mine, theirs = ([way.chosen(*one) for one in asked] for way in (records, sums))
     assert [count for count, _ in mine] == [count for count, _ in theirs]
@@ -177,7 +185,15 @@ def same_of_regions(
             rtol=1e-9,
             atol=1e-12,
         )
-    judge = PowerRegions(engine, dataset, "x", order, share, 1, _no_hurry)
+    products = Products(("x", "y"), share, 1)
+    for judge in (
+        moments_of_regions(engine, dataset, moments, _no_hurry),
+        residuals_of_regions(engine, dataset, products, _no_hurry),
+    ):
+        _judged_alike(judge, regions)
+
+
+def _judged_alike(judge: JudgedRegions, regions: list[Region]) -> None:
     judged = []
     for sums_from in (NEVER, 0):
         with pytest.MonkeyPatch.context() as patched:

@@ -9,6 +9,7 @@ from statsmodels.duration.survfunc import SurvfuncRight
 
 from house import House, build, verdict
 from patients import descriptor, patients
+from sdcgate.engine import engine as engines
 from sdcgate.engine.descriptor import parse_descriptor
 from sdcgate.facility.pace import Pace
 from sdcgate.wire.json import from_value
@@ -148,9 +149,11 @@ def test_curves_by_ward_do_not_tell_the_one_beside_the_whole(house) -> None:
     assert len(answered.decision.statistic.curves) == 0
 
 
-@pytest.fixture
-def alike(tmp_path) -> House:
+@pytest.fixture(params=["by records", "by sums"])
+def alike(tmp_path, monkeypatch, request) -> House:
     """In the small ward income and wealth are the same but for one, who has 900 more of wealth."""
+    if request.param == "by sums":
+        monkeypatch.setattr(engines, "SUMS_FROM", 0)
     frame = patients(180).assign(ward=np.where(np.arange(180) < 30, "small", "big"))
     small = frame["ward"] == "small"
     frame["wealth"] = np.where(small, frame["income"], frame["wealth"] / 6)

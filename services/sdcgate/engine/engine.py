@@ -41,10 +41,12 @@ from sdcgate.engine.queries import MEASURE_PREFIX, CellQuery, Computed, Records,
 from sdcgate.engine.record_keys import with_cell_keys
 from sdcgate.engine.records import read_records
 from sdcgate.engine.regions import (
+    RegionGroups,
     adds_up,
     code_columns,
     involved_columns,
     kinds_of_regions,
+    region_groups,
     region_members,
 )
 from sdcgate.engine.registered_files import registered_numbers, registered_releases
@@ -377,6 +379,14 @@ class Engine:
         """
         self._attach(dataset)
         return ProductSums(self._database, dataset, query, in_time)
+
+    def region_groups(self, dataset: Dataset, regions: Sequence[Region]) -> RegionGroups:
+        """Regions as the groups of a `ProductQuery`.
+
+        Raises UnknownName, SnapshotDamaged, ValueError for a mask with bits beyond a variable's codes.
+        """
+        self._attach(dataset)
+        return region_groups(self._database, dataset, regions)
 
     @property
     def embedded(self) -> bool:

@@ -17,6 +17,7 @@ from sdcgate.engine.linear_statements import SETTINGS, UNIT_BITS
 from sdcgate.engine.product_statements import UNIT
 from sdcgate.engine.queries import Condition
 from sdcgate.engine.record_groups import RecordGroups
+from sdcgate.engine.regions import RegionGroups
 from sdcgate.engine.table_plan import plan_conditions
 from sdcgate.methods.cells import FloatArray, IntArray
 from sdcgate.methods.outputs.residual_shares import Residuals
@@ -33,8 +34,10 @@ class ProductQuery:
     """Measures of the records that fulfil all conditions and have all of these, by groups."""
 
     measures: tuple[str, ...]
-    groups: RecordGroups
+    groups: RecordGroups | RegionGroups
     filters: tuple[Condition, ...] = ()
+    valid: tuple[str, ...] = ()
+    """Further measures that they have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,9 +83,9 @@ class ProductSums:
         self._single = dataset.records_per_unit == 1
         self._members = query.groups.members(dataset)
         conditions, columns = plan_conditions(dataset, query.filters), query.groups.columns(dataset)
-        measures, valid = query.measures, tuple(sorted(query.measures))
+        measures, valid = query.measures, tuple(sorted({*query.measures, *query.valid}))
         self._projection = database.compiled(
-            ("products of", view_name(dataset), measures, conditions, columns),
+            ("products of", view_name(dataset), measures, valid, conditions, columns),
             lambda: statements.projection(dataset, measures, conditions, valid, columns),
         )
 

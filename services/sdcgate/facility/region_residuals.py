@@ -6,76 +6,115 @@ asked itself (`residual_shares`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
+from sdcgate.engine.product_sums import ProductQuery
 from sdcgate.engine.queries import Region
-from sdcgate.facility.differencing import TooManyDifferences
-from sdcgate.facility.region_records import (
-    MOST_MEMBERS,
-    RegionRecords,
-    measures_of_region,
-    variables_of_boxes,
-)
+from sdcgate.facility.counted_regions import CountedRegions
+from sdcgate.facility.judged_regions import JudgedRegions
+from sdcgate.facility.region_records import RegionRecords
+from sdcgate.facility.statistic_sums import MOST_MEASURES
 from sdcgate.methods.cells import BoolArray, FloatArray, IntArray
 from sdcgate.methods.outputs.cross_products import cross_products_of
-from sdcgate.methods.outputs.residual_shares import largest_held, residuals_of, shares_of
+from sdcgate.methods.outputs.residual_shares import Residuals, largest_held, residuals_of, shares_of
 from sdcgate.methods.outputs.sample import Sample
 from sdcgate.methods.tables.sensitivity import CLOSE
 
 
 @dataclass(frozen=True, slots=True)
-class RegionResiduals:
-    """Judges regions by the largest unit's share of what measures leave unexplained of each other."""
+class Products:
+    """Sums of products that are told, and when they tell too much."""
 
-    engine: Engine
-    dataset: Dataset
     measures: tuple[str, ...]
     """Two or more."""
     share: float
-    """From which share on a region is unsafe."""
+    """From which share of what is left on one unit has too much of it."""
     coalition: int
-    pulse: Callable[[], None]
-    """Called again and again on the way; what it raises ends the work."""
-    _reader: RegionRecords = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_reader", RegionRecords(self.engine, self.dataset, self.measures[0]))
+    def told(self, residuals: Residuals, top: FloatArray) -> BoolArray:
+        """In which groups nearly all that a measure leaves unexplained is one unit's, shape (groups,).
 
-    def unsafe(self, regions: Sequence[Region], measures: Sequence[str] = ()) -> BoolArray:
-        """In which regions nearly all of a residual is one unit's, shape (regions,).
-
-        Raises:
-            TooManyDifferences: it takes more records than can be looked at.
+        `top` is what the largest units hold, shape (groups, residuals, coalition + 1).
         """
-        del measures
-        found = np.zeros(len(regions), dtype=np.bool_)
-        variables = variables_of_boxes([box for one in regions for box in (*one.inside, *one.outside)])
-        members = 0
-        for place, region in enumerate(regions):
-            self.pulse()
-            names = measures_of_region(region)
-            if names is None:
-                found[place] = True
-                continue
-            records, inside = self._reader.of_region(region, variables, names | {*self.measures})
-            values = np.column_stack([records.measures[name][inside] for name in self.measures])
-            members += len(values)
-            if members > MOST_MEMBERS:
-                raise TooManyDifferences(f"more than {MOST_MEMBERS} records to look at")
-            found[place] = bool(len(values)) and self._is_one_unit(values, records.unit[inside])
-        return found
-
-    def _is_one_unit(self, values: FloatArray, units: IntArray) -> bool:
-        """Whether nearly all of what a measure leaves unexplained is one unit's; `values` as of a region."""
-        nowhere = np.zeros(len(units), dtype=np.int64)
-        sample = Sample(values[:, 0], nowhere, units, 1)
-        centred = cross_products_of(values[:, :-1], values[:, -1], units).centred
-        left = residuals_of(self.measures, centred[None], sample.records_of_groups)
-        top = largest_held(sample, values, left, np.arange(1), self.coalition + 1)
         limit = self.share * (1 - CLOSE)
         # A comparison with a NaN is not "safe".
-        return not all(bool(one.shares[0] < limit) for one in shares_of(left, top, 1))
+        shares = np.array([one.shares for one in shares_of(residuals, top, len(top))])
+        too_much: BoolArray = np.any(~(shares < limit), axis=0)
+        return too_much
+
+
+def residuals_of_regions(
+    engine: Engine, dataset: Dataset, products: Products, pulse: Callable[[], None]
+) -> JudgedRegions:
+    """What judges regions by what measures leave unexplained: by sums where these cost less than records."""
+    reader = RegionRecords(engine, dataset, products.measures[0])
+
+    def road(variables: tuple[str, ...]) -> "ResidualsByRecords | ResidualsBySums":
+        if engine.sums_rather_than_records(dataset) and len(products.measures) <= MOST_MEASURES:
+            counted = CountedRegions(engine, dataset, products.measures, variables, pulse)
+            return ResidualsBySums(counted, products)
+        return ResidualsByRecords(reader, variables, products)
+
+    return JudgedRegions(road, pulse)
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualsByRecords:
+    """By the records, which do not leave the house."""
+
+    reader: RegionRecords
+    variables: tuple[str, ...]
+    """Those that any of the regions restricts."""
+    products: Products
+
+    def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, tuple[FloatArray, IntArray]]:
+        """How many records of a region have all measures, their values and units."""
+        measures = self.products.measures
+        records, inside = self.reader.of_region(region, self.variables, having.union(measures))
+        values = np.column_stack([records.measures[name][inside] for name in measures])
+        return len(values), (values, records.unit[inside])
+
+    def unsafe(self, chosen: Sequence[tuple[FloatArray, IntArray]]) -> BoolArray:
+        """In which regions nearly all of a residual is one unit's, shape (regions,)."""
+        return np.concatenate([self._of_one(values, units) for values, units in chosen])
+
+    def _of_one(self, values: FloatArray, units: IntArray) -> BoolArray:
+        nowhere, told = np.zeros(len(units), dtype=np.int64), self.products
+        sample = Sample(values[:, 0], nowhere, units, 1)
+        centred = cross_products_of(values[:, :-1], values[:, -1], units).centred
+        left = residuals_of(told.measures, centred[None], sample.records_of_groups)
+        return told.told(left, largest_held(sample, values, left, np.arange(1), told.coalition + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualsBySums:
+    """By sums that the engine computes; of records it tells how many have which codes."""
+
+    regions: CountedRegions
+    products: Products
+
+    def chosen(self, region: Region, having: frozenset[str]) -> tuple[int, tuple[Region, frozenset[str]]]:
+        """How many records of a region have all measures, and the region without those."""
+        return self.regions.chosen(region, having)
+
+    def unsafe(self, chosen: Sequence[tuple[Region, frozenset[str]]]) -> BoolArray:
+        """In which regions nearly all of a residual is one unit's, shape (regions,)."""
+        found = np.ones(len(chosen), dtype=np.bool_)
+        for having in dict.fromkeys(names for _, names in chosen):
+            places = [place for place, (_, names) in enumerate(chosen) if names == having]
+            found[places] = self._of_regions([chosen[place][0] for place in places], having)
+        return found
+
+    def _of_regions(self, regions: Sequence[Region], having: frozenset[str]) -> BoolArray:
+        counted, told = self.regions, self.products
+        counted.pulse()
+        groups = counted.engine.region_groups(counted.dataset, regions)
+        query = ProductQuery(told.measures, groups, valid=tuple(sorted(having)))
+        sums = counted.engine.product_sums(counted.dataset, query, counted.pulse)
+        products = sums.products()
+        left = residuals_of(told.measures, products.centred, products.records)
+        return told.told(left, sums.largest_held(left, np.arange(len(regions)), told.coalition + 1))

@@ -16,11 +16,12 @@ from sdcgate.facility.atoms import unsafe_atoms_told
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.joint_look import Extent, JointlyUnproved
 from sdcgate.facility.joint_sums import telling_sums
+from sdcgate.facility.judged_regions import JudgedRegions
 from sdcgate.facility.knowledge import COUNTS, Knowledge, KnownQuantity, ReleasedTable
 from sdcgate.facility.leaving import Leaving
-from sdcgate.facility.power_regions import PowerRegions
 from sdcgate.facility.powers import Summed
-from sdcgate.facility.region_residuals import RegionResiduals
+from sdcgate.facility.region_moments import Moments, moments_of_regions
+from sdcgate.facility.region_residuals import Products, residuals_of_regions
 from sdcgate.facility.statistic_plan import StatisticPlan
 from sdcgate.facility.statistic_powers import (
     PowerTable,
@@ -70,10 +71,10 @@ class _Look:
     squares: FloatArray | None = field(repr=False)
     """Sums of squares of the same measure, shape (cells,); None where they are not told with it."""
     known: KnownQuantity
-    regions: PowerRegions = field(repr=False)
+    regions: JudgedRegions = field(repr=False)
     derivable: BoolArray = field(repr=False)
     """Cells that follow from what has left, shape (cells,)."""
-    products: RegionResiduals | None = field(repr=False)
+    products: JudgedRegions | None = field(repr=False)
     """Of one look at a statistic that tells products of its measures: they count as known with squares."""
 
     @property
@@ -205,30 +206,18 @@ class PowerAudit:
 
     def _look(self, table: PowerTable, sample: Sample | None, squares: FloatArray | None) -> _Look:
         known, told = self._known.of(table.released.quantity), table.told.summed
-        regions = PowerRegions(
-            self._engine,
-            self._plan.dataset,
-            told.measure,
-            told.order,
-            self._share,
-            self._coalition,
-            self._still_time,
-            told.function,
-        )
+        moments = Moments(told.measure, told.order, self._share, self._coalition, told.function)
+        regions = moments_of_regions(self._engine, self._plan.dataset, moments, self._still_time)
         derivable = known.derivable(table.released, self._still_time)
         return _Look(table, sample, squares, known, regions, derivable, None)
 
-    def _products(self, measures: Sequence[str]) -> RegionResiduals | None:
-        """What judges the products of some measures; None where none are told, or records may not be read."""
+    def _products(self, measures: Sequence[str]) -> JudgedRegions | None:
+        """What judges the products of some measures; None where none are told."""
         rule, plan = self._plan.rules.residual_share, self._plan
         if rule is None or len(measures) < 2 or not products_told(plan):
             return None
-        if self._engine.sums_rather_than_records(plan.dataset):
-            # There is no statement yet that judges residuals of regions, and no record leaves the database.
-            return None
-        return RegionResiduals(
-            self._engine, plan.dataset, tuple(measures), rule.share, self._coalition, self._still_time
-        )
+        products = Products(tuple(measures), rule.share, self._coalition)
+        return residuals_of_regions(self._engine, plan.dataset, products, self._still_time)
 
     def _secret(self, look: _Look, shown: BoolArray) -> BoolArray:
         """Cells that break the rule, were withheld before or lie in an unsafe difference; shape (cells,)."""
@@ -265,9 +254,7 @@ class PowerAudit:
             dtype=np.bool_,
         )
 
-    def _in_differences(
-        self, look: _Look, pairs: Nested, kept: BoolArray, judge: PowerRegions | RegionResiduals
-    ) -> BoolArray:
+    def _in_differences(self, look: _Look, pairs: Nested, kept: BoolArray, judge: JudgedRegions) -> BoolArray:
         """Cells whose difference with a released one, of some pairs, breaks a rule, shape (cells,)."""
         table, known = look.table, look.known
         found = np.zeros(len(table.released.table), dtype=np.bool_)
