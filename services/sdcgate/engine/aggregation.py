@@ -264,6 +264,9 @@ def _of_records(records: Any, shape: Shape) -> dict[str, Any]:
         aggregates[f"maximum{position}"] = value.max()
         if measure.has_missing:
             aggregates[f"valid{position}"] = value.count()
+            if shape.keyed:
+                there = wide_sum(records["record_mark"], shape.dialect, where=value.notnull())
+                aggregates[f"marks{position}"] = there % 2**MARK_BITS
         if shape.weighted:
             factor = value if measure.product_fits else value.cast("decimal(38, 0)")
             aggregates[f"weighted{position}"] = wide_sum(factor * records["weight"], shape.dialect)

@@ -229,6 +229,8 @@ def _measure_facts(
             valid * dataset.weight_bounds[0],
         )
     plain = _contributors(arrays, "", position, shape, arrays.get(f"absolute{position}", sums) / scale, scale)
+    keys = arrays.get(f"keys{position}", arrays.get("keys"))
+    marks = arrays.get(f"marks{position}", arrays["marks"]) & np.uint64((1 << MARK_BITS) - 1)
     return MeasureFacts(
         name=name,
         sums=sums / scale,
@@ -249,7 +251,8 @@ def _measure_facts(
         valid_holdings=_counts(arrays, _first(arrays, f"valid_holdings{position}", "holdings"))
         if dataset.holdings
         else None,
-        keys=arrays.get(f"keys{position}", arrays.get("keys")),
+        keys=keys,
+        sum_keys=marks if keys is not None and dataset.records_per_unit > 1 else keys,
     )
 
 

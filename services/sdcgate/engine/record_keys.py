@@ -79,12 +79,19 @@ def with_cell_keys(facts: Facts, secret: bytes) -> Facts:
     """Facts with keyed hashes of the sums of their cells' unit keys in place of the sums.
 
     Sums of a table add up as its cells do, so that the noise of one cell would tell of that of others; hashes
-    of them do not. Equal units have equal keys in either.
+    of them do not. Equal units have equal keys in either. Sums of a measure have keys by their records: were
+    those of one person in two years changed alike, their ratio would leave as it is.
     """
     if facts.keys is None:
         return facts
     measures = tuple(
-        replace(measure, keys=_cell_keys(measure.keys, secret)) if measure.keys is not None else measure
+        replace(
+            measure,
+            keys=_cell_keys(measure.keys, secret),
+            sum_keys=_cell_keys(measure.sum_keys, secret),
+        )
+        if measure.keys is not None and measure.sum_keys is not None
+        else measure
         for measure in facts.measures
     )
     return replace(facts, keys=_cell_keys(facts.keys, secret), measures=measures)

@@ -18,22 +18,20 @@ A measure that is another in another unit, as a year's income is twelve months'.
 left of it, is compared with figures of the same name: asked in months of all, and in years of all but a few,
 it is two figures of which nobody sees that they are one. So only the one that the descriptor names first is
 told of. That two measures are one is found at registration (`additive_measures`).
+
+Under noise more measures are told of by their sums than these (`counting_measures`).
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.engine.product_sums import ProductQuery
-from sdcgate.engine.queries import CellQuery
-from sdcgate.engine.record_groups import GroupedLevel, RecordGroups
+from sdcgate.facility.coded_values import decides, is_code, units_of_codes
+from sdcgate.facility.counting_measures import AS_VARIABLE, OF_FEW_VALUES, CountingMeasures
 from sdcgate.facility.few_valued import FewValued
 from sdcgate.facility.refusals import Refusal
-from sdcgate.methods.cells import TOTAL, IntArray
 from sdcgate.methods.rules import Consequence, ReasonCode
 from sdcgate.policy.effective import EffectivePolicy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -59,6 +57,7 @@ class CodedMeasures:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._few_valued = FewValued(engine)
+        self._counting = CountingMeasures(engine, self._few_valued)
         self._kept = lru_cache(maxsize=KEPT)(self._looked_for)
 
     def refusal(self, dataset: Dataset, policy: EffectivePolicy, measures: Iterable[str]) -> Refusal | None:
@@ -84,6 +83,12 @@ class CodedMeasures:
                 yield _reason(ReasonCode.MINIMUM_UNITS, OF_FEW, FEW_INSTEAD)
             elif other := _in_another_unit(dataset, measure):
                 yield _reason(ReasonCode.NOT_ALLOWED, OF_MEASURE, MEASURE_INSTEAD, other=other, **names)
+            elif policy.cell_keys is not None and self._counting.few_valued(dataset, measure):
+                yield _reason(ReasonCode.NOT_ALLOWED, OF_FEW_VALUES, AS_VARIABLE, **names)
+            elif policy.cell_keys is not None and self._counting.decided(
+                dataset, measure, rule.units if rule is not None else 1
+            ):
+                yield _reason(ReasonCode.MINIMUM_UNITS, OF_FEW, FEW_INSTEAD)
 
     def _looked_for(self, dataset: Dataset, measure: str, few: int) -> "_Decided | None":
         """The variable from which a measure of few values follows; one whose codes are the values first."""
@@ -91,23 +96,10 @@ class CodedMeasures:
             return None
         found = []
         for variable in dataset.descriptor.variables:
-            level = dataset.levels(variable.name)[0]
-            places = tuple(range(len(level.codes)))
-            by_code = RecordGroups((GroupedLevel(variable.name, level.name, places, len(places)),))
-            sums = self._engine.product_sums(dataset, ProductQuery((measure,), by_code), _unhurried)
-            units = sums.units_of_values(measure)
-            if _decides(units, few):
-                found.append(_Decided(variable.name, self._is_code(dataset, measure, variable.name)))
+            if decides(units_of_codes(self._engine, dataset, measure, variable.name), few):
+                coded = is_code(self._engine, dataset, measure, variable.name)
+                found.append(_Decided(variable.name, coded))
         return min(found, key=lambda one: (not one.is_code, one.variable), default=None)
-
-    def _is_code(self, dataset: Dataset, measure: str, variable: str) -> bool:
-        """Whether the values are the variable's finest codes, read as numbers, in all records."""
-        level = dataset.levels(variable)[0]
-        query = CellQuery(((variable, level.name),), measures=(measure,), ranks=1, valid=(measure,))
-        cells = self._engine.compute(dataset, query)
-        codes, facts = np.array(list(map(_number, cells.axes[0].codes))), cells.facts.measures[0]
-        there = (facts.valid_records > 0) & (np.array(cells.axes[0].codes) != TOTAL)
-        return bool(np.all((facts.minima == codes)[there] & (facts.maxima == codes)[there]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,36 +111,12 @@ class _Decided:
     """Whether its codes are the values."""
 
 
-def _decides(units: IntArray, few: int) -> bool:
-    """Whether values follow from codes for all units but fewer than `few`; `units` (codes, values).
-
-    Not where all codes have one value, nor where codes have hardly more units than a cell must have: of
-    these anything follows.
-    """
-    occurring = units[units.any(axis=1)]
-    if len(np.unique(occurring.argmax(axis=1))) < 2 or occurring.sum() < few * len(occurring):
-        return False
-    return bool(occurring.sum() - occurring.max(axis=1).sum() < few)
-
-
-def _number(code: str) -> float:
-    """A code as a number; NaN, which no value is, where it is none."""
-    try:
-        return float(code)
-    except ValueError:
-        return float("nan")
-
-
 def _reason(code: ReasonCode, said: str, instead: str, **names: str) -> pb.Reason:
     return pb.Reason(
         code=policy_pb2.ReasonCode.Name(code.value),
         message=said.format(**names),
         suggestion=instead.format(**names),
     )
-
-
-def _unhurried() -> None:
-    """Nobody waits for it: it is looked for once."""
 
 
 def _in_another_unit(dataset: Dataset, measure: str) -> str:

@@ -30,8 +30,10 @@ FEW = 3
 class DecidedValues:
     """Finds them; what it has looked for in a snapshot's records it remembers, as these never change."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, pairs: bool = False) -> None:
+        """`pairs`: of measures, too, two variables together are looked at."""
         self._engine = engine
+        self._pairs = pairs
         self._kept = lru_cache(maxsize=KEPT)(self._looked_for)
 
     def of(self, dataset: Dataset, quantity: str) -> tuple[Decided, ...]:
@@ -53,7 +55,7 @@ class DecidedValues:
         if different < 2:
             return ()
         found = list(self._decided(dataset, measure, different, ((name,) for name in names)))
-        if not found and not measure:
+        if not found and (self._pairs or not measure):
             found = list(self._decided(dataset, measure, different, combinations(names, 2)))
         return tuple(found)
 

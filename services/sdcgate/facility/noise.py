@@ -57,7 +57,9 @@ class Noise:
         if self.sums is None:
             return np.full(len(measure.sums), np.nan)
         never = np.zeros(len(measure.sums), dtype=np.bool_)
-        return noisy_sums(measure.sums, measure.largest, _there(measure.keys), self.sums, never, measure.name)
+        return noisy_sums(
+            measure.sums, measure.largest, _there(measure.sum_keys), self.sums, never, measure.name
+        )
 
     def reach(self, measure: MeasureFacts) -> FloatArray:
         """The most by which noise can have changed the sums of a measure, shape (cells,)."""

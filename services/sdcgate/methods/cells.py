@@ -176,6 +176,8 @@ class MeasureFacts:
     """Holdings with a unit that has the measure; None where units belong to no holdings."""
     keys: KeyArray | None = field(default=None, repr=False)
     """Keys of the units that have the measure, as those of the cells; None where they were not asked for."""
+    sum_keys: KeyArray | None = field(default=None, repr=False)
+    """Keys of the sums, of the records that are summed and nothing else; None as `keys`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
