@@ -12,6 +12,7 @@ from sdcgate.servers import errors
 from sdcgate.wire.protection import problem_to_message, table_to_protect, witnesses_from_message
 from sdcgate_proto.sdcgate.protection.v1 import arithmetic_pb2
 from sdcgate_proto.sdcgate.protection.v1 import protection_pb2 as pb
+from sdcgate_proto.sdcgate.types.v1 import table_pb2
 
 LINE = [[7, 13, 20], [11, 14, 30]]
 WITHHELD = [0, 1, 4, 5]
@@ -60,6 +61,33 @@ def test_a_percentage_that_tells_is_named_by_its_place_and_in_words(stub):
     )
     own = {one.cell: one for one in answer.intervals if one.fact == "records"}
     assert (own[5].lower, own[5].upper, own[5].exact) == (14, 14, True)
+
+
+def test_a_percentage_tells_in_a_table_without_totals_too(stub):
+    told = pb.PublishedRatios(
+        numerators=fact(pb.CELL_FACT_UNITS, [0]),
+        denominators=fact(pb.CELL_FACT_UNITS, [1]),
+        values=[8.3],
+        half_widths=[0.05],
+        times=100,
+    )
+    request = pb.AuditTableRequest(
+        problem=pb.ProtectionProblem(
+            dimensions=[table_pb2.Dimension(variable="region", codes=["n", "s"])],
+            facts=table_pb2.CellFacts(units=[1, 12]),
+            units_additive=True,
+            records_per_unit=1,
+            count_width=3,
+            published_ratios=[told],
+        ),
+        withheld=[1],
+        time_limit_ms=20_000,
+    )
+    answer = stub.AuditTable(request)
+    assert answer.proof == pb.PROOF_REFUTED
+    (leak,) = answer.leaks
+    assert (leak.cell, leak.lower, leak.upper) == (1, 12, 12)
+    assert [step.kind for step in leak.at_most.steps] == [arithmetic_pb2.STEP_KIND_PUBLISHED_RATIO]
 
 
 def test_a_percentage_of_few_digits_leaves_enough_and_whole_numbers_are_told_to_be_exact(stub):

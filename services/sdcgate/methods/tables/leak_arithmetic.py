@@ -285,7 +285,7 @@ class _Known:
         yield Statement(kind, sense, hidden, published, constant)
 
     def _sums(self, quantity: int, equations: Equations) -> Iterator[Statement]:
-        ends = np.append(equations.starts[1:], len(equations.cells))
+        ends = np.append(equations.starts, len(equations.cells))[1:]
         for row, (start, end) in enumerate(zip(equations.starts, ends, strict=True)):
             cells, signs = equations.cells[start:end], equations.signs[start:end]
             terms = [Term(int(cell), quantity, float(sign)) for cell, sign in zip(cells, signs, strict=True)]
