@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 from intruder_by_scipy import Intruder
 from made_tables import axis, counts, facts, flags, problem, with_margins
+from sdcgate.methods.cells import Axis
 from sdcgate.methods.tables.intervals import withheld_intervals
+from sdcgate.methods.tables.published_figures import FactOfCells, PublishedRatios
+from sdcgate.methods.tables.quantities import RECORDS, SUMS
 from sdcgate.methods.tables.solver import Deadline
 
 
@@ -60,3 +63,31 @@ def test_an_end_of_nothing_is_written_without_a_sign():
     of = counts([[2, 6], [7, 8]], zeros_withheld=True)
     found = ends(of, flags(of, 0, 1, 3, 4))
     assert str(found[0, 0][0]) == "0.0"
+
+
+def test_a_sum_that_follows_has_its_ends_though_other_sums_have_none():
+    """Without totals of b nothing bounds what is hidden of one column; of the other the parts are shown."""
+    axes = [axis("a", "01"), Axis("b", "b", ("0", "1"), (-1, -1))]
+    records, sums = np.array([2, 8, 3, 5, 5, 13]), np.array([51.0, 243.0, 78.0, 113.0, 129.0, 356.0])
+    of = problem(axes, facts(records, records, {"x": sums}))
+    found = ends(of, flags(of, 1, 4, 5))
+    assert found[2, 4] == pytest.approx((129, 129))
+    assert found[2, 1] == (0, None)
+    assert found[2, 5] == (pytest.approx(113), None)
+
+
+def test_a_count_has_its_least_beside_sums_that_go_down_for_ever():
+    axes = [axis("a", "01"), Axis("b", "b", ("0", "1"), (-1, -1))]
+    records = np.array([3, 8, 2, 12, 5, 20])
+    sums = {"x": np.array([60.0, 78.0, 32.0, 60.0, 92.0, 138.0])}
+    cells = np.array([1, 2])
+    means = PublishedRatios(
+        FactOfCells(SUMS, cells),
+        FactOfCells(RECORDS, cells),
+        np.array([10.0, 16.0]),
+        np.array([0.5, 0.5]),
+        1.0,
+    )
+    of = problem(axes, facts(records, records, sums, bounds={"x": (-10.0, None)}), published=(means,))
+    found = ends(of, flags(of, 1, 3, 5))
+    assert found[0, 1] == (1, None)

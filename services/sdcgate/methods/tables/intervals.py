@@ -109,7 +109,27 @@ def _end(
     values = model.maximise(cost, (lower, upper), deadline)
     if values is None or abs(values[column]) >= far * (1 - WHOLE):
         return None
-    return None if model.at_search_bound(values) else float(values[column])
+    open_ended = model.at_search_bound(values) and not _within_search(model, column, values, bounds, deadline)
+    return None if open_ended else float(values[column])
+
+
+def _within_search(
+    model: Possibilities,
+    column: int,
+    values: FloatArray,
+    bounds: tuple[FloatArray, FloatArray],
+    deadline: Deadline,
+) -> bool:
+    """Whether a column is where it is in a table, too, in which no sum lies where only the search ends.
+
+    Then nothing goes beyond, as programs are convex: other sums were there that have no end themselves.
+    """
+    # Without an end of its own the cost would go on for ever along counts that have none.
+    lower = np.maximum(bounds[0], np.minimum(values, -FAR))
+    upper = np.minimum(bounds[1], np.maximum(values, FAR))
+    lower[column] = upper[column] = values[column]
+    found = model.maximise(model.away_from_search_bounds(), (lower, upper), deadline)
+    return found is not None and not model.at_search_bound(found)
 
 
 class _WholeNumbers:

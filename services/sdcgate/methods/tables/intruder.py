@@ -221,6 +221,18 @@ class Possibilities:
                 return True
         return False
 
+    def away_from_search_bounds(self) -> FloatArray:
+        """The cost of a table whose sums are far from bounds that are not known of them, shape (columns,)."""
+        cost = np.zeros(len(self.quantities) * self.size)
+        for quantity in self.quantities:
+            if quantity >= SUMS:
+                facts = self.problem.facts.measures[quantity - SUMS]
+                low, high, _ = record_bounds(self.problem, quantity - SUMS)
+                cost[self.block(quantity)] = float(facts.lower_bound != low) - float(
+                    facts.upper_bound != high
+                )
+        return cost
+
     def _round_counts(self) -> None:
         """Bounds of counts as whole numbers, which no solver's tolerance can undo."""
         for quantity in (RECORDS, UNITS):
