@@ -39,15 +39,18 @@ def people() -> list[Row]:
     return made
 
 
-def housed(folder: Path, rows: Sequence[Row], measures: Sequence[str], **more) -> House:
+def housed(folder: Path, rows: Sequence[Row], measures: Sequence[str], secret: int = 0, **more) -> House:
     """A house under the bundled noise that knows these measures, of which each can be 0."""
+    folder.mkdir(exist_ok=True)
     with (folder / "people.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
     listed = [{"name": name, "decimals": 0, "lower_bound": 0} for name in measures]
     # Always the same noise: one table in ten or so has none that leaves room, and is referred.
-    house = build(folder, policy="cell-key", engine=Engine(folder, folder / "snapshots", bytes(32)))
+    house = build(
+        folder, policy="cell-key", engine=Engine(folder, folder / "snapshots", bytes([secret]) * 32)
+    )
     house.engine.register(people_descriptor(measures=listed, unit={"column": "id"}, **more))
     return house
 
@@ -120,3 +123,23 @@ def test_what_one_person_spent_in_five_years_does_not_leave_in_true_ratios(tmp_p
     shown = {codes[-1]: figure for codes, (figure,) in cells(answer).items() if codes[0] == "t3"}
     noise = [shown[year] / spent[year] for year in YEARS]
     assert all(abs(one - other) > 0.001 for one, other in pairwise(noise))
+
+
+def test_a_sum_that_can_only_be_one_visit_does_not_leave(tmp_path):
+    """One of thirty in t3 went once. 0.7 visits are neither none nor two: noise is six tenths at most."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {"id": f"p{number}", "town": TOWNS[number % 2], "visits": int(rng.poisson(4))}
+        for number in range(400)
+    ]
+    rows += [{"id": f"q{number}", "town": TOWNS[2], "visits": int(number == 0)} for number in range(30)]
+    told = set()
+    for secret in (6, 8, 12):
+        house = housed(tmp_path / str(secret), rows, ("visits",), secret, codes={"town": TOWNS})
+        answer = asked(house, "SUM:visits", "town")
+        left = verdict(answer) == "RELEASED_PROTECTED"
+        told.add(left)
+        assert left or reasons(answer) == ["UNPROVED"]
+        assert not left or cells(answer)["t3",][1] >= 0.8
+        house.facility.close()
+    assert told == {True, False}

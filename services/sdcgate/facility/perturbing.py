@@ -25,6 +25,7 @@ from sdcgate.methods.tables.noisy_boxes import (
     NoisyTable,
     answers_of,
     movable,
+    only_multiple,
     room_of_counts,
     room_of_sums,
     within_reach,
@@ -159,6 +160,10 @@ class NoisyTogether:
             # Where nothing is below 0 only the largest contribution surely can be less: it is in any atom.
             every = measure.lower_bound is not None
             unsafe = unsafe & ~(within_reach(table, self.atoms, room.less, every) >= table.width)
+            if every:
+                # A sum of 0.7 visits is one visit: neither none nor two have such noise.
+                alone = only_multiple(table.noisy, 10.0**-measure.decimals, noise.sums.most)
+                unsafe = unsafe | (table.unsafe & table.left & alone)
         return unsafe
 
 

@@ -16,6 +16,7 @@ from sdcgate.methods.tables.noisy_boxes import (
     NoisyTable,
     answers_of,
     movable,
+    only_multiple,
     room_of_counts,
     room_of_sums,
     within_reach,
@@ -206,3 +207,14 @@ def test_answers_are_counted_once_a_population_and_for_those_who_are_in_it():
     assert answers_of([by_a, again], atoms_of(people)).tolist() == [2, 2, 2]
     other = box_table(people, Asked((), (("b", 1),)), State.PERTURBED)
     assert answers_of([by_a, other], atoms_of(people)).tolist() == [3, 2, 3]
+
+
+@pytest.mark.parametrize(("unit", "share"), [(1.0, 0.6), (0.1, 0.3), (1.0, 1.0)])
+def test_sums_of_which_only_one_is_possible_are_found(unit, share):
+    noisy = np.arange(1, 120) * unit / 20
+    sums = np.arange(200) * unit
+    possible = np.abs(noisy[:, None] - sums) <= share * sums * (1 + 1e-9)
+    found = only_multiple(noisy, unit, share)
+    # Those that nothing can have come from do not occur.
+    assert np.array_equal(found, possible.sum(axis=1) <= 1)
+    assert found.any() == (share < 1)

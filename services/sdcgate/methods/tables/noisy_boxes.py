@@ -24,6 +24,7 @@ from sdcgate.methods.tables.cell_key import may_become
 from sdcgate.methods.tables.ptable import PTable
 
 NOWHERE = -1
+CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +152,19 @@ def room_of_sums(tables: Sequence[NoisyTable], atoms: Atoms, share: float) -> Ro
         np.minimum(more, _least(noisy.reach + noise, cells, noisy.left), out=more)
         np.minimum(less, _least((noisy.reach - noise) / (1 + share), cells, noisy.left), out=less)
     return Room(np.maximum(more, 0.0), np.maximum(less, 0.0))
+
+
+def only_multiple(noisy: FloatArray, unit: float, share: float) -> BoolArray:
+    """Noisy sums of what is never below 0, in whole multiples of a unit, of which only one is possible.
+
+    `share` is the most by which noise changes a sum, of its largest contribution, which is no more than the
+    sum. Shape (cells,).
+    """
+    # A little wider than floating point has it: a sum at an end of what is possible may come from there.
+    least = np.ceil(noisy / (1 + share) / unit - CLOSE)
+    most = np.floor(noisy / (1 - share) / unit + CLOSE) if share < 1 else np.full(len(noisy), np.inf)
+    found: BoolArray = most <= least
+    return found
 
 
 def answers_of(tables: Sequence[BoxTable], atoms: Atoms) -> IntArray:
