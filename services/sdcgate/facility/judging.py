@@ -121,7 +121,7 @@ class Judge:
         empty = empty_codes(computed.table.axes, group, facts.structural_zeros)
         pulse()
         if plan.policy.cell_keys is not None:
-            noise = Noise.of(plan.policy.cell_keys)
+            noise = Noise.of(plan.policy.cell_keys, plan.dataset.records_per_unit)
             own = Perturbing(self._engine, plan, computed.table.axes, facts, known, judgement, pulse)
             return own.outcome(noise)
         truth = self._occurring.truth(plan.dataset)

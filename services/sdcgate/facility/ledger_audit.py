@@ -223,7 +223,7 @@ def _withheld_first(found: Sequence[AuditedQuantity], history: WithheldHistory) 
 def _noise(engine: Engine, dataset: Dataset, known: Knowledge, policies: Policies) -> AuditedNoise:
     together = NoisyTogether.of(engine, dataset, known)
     keys = policies.of(dataset).cell_keys
-    mine = Noise.of(keys) if keys is not None else None
+    mine = Noise.of(keys, dataset.records_per_unit) if keys is not None else None
     same = mine is not None and not mixed(known, mine)
     counts = [table for table in together.tables if not table.of_sums]
     changes = np.concatenate([(t.noisy - t.true)[t.left & (t.true > 0)] for t in counts] or [np.zeros(0)])

@@ -25,6 +25,7 @@ from sdcgate.methods.tables.noisy_boxes import NoisyTable
 from sdcgate.methods.tables.ptable import PTable
 from sdcgate.policy.cell_keys import CellKeyNoise
 
+SUMS_BY_RECORDS = b"keys of sums are of records"
 LEAST_WIDTH = 1e-9
 """A sum to which nobody contributes must stay uncertain, too."""
 
@@ -39,12 +40,16 @@ class Noise:
     """Tells it from other noise."""
 
     @classmethod
-    def of(cls, noise: CellKeyNoise) -> "Noise":
-        """The noise that a policy names."""
+    def of(cls, noise: CellKeyNoise, records_per_unit: int = 1) -> "Noise":
+        """The noise that a policy names, of units that have so many records at most."""
         table = noise.ptable()
         columns = (table.counts, table.noise, table.upper, np.array(noise.sum_shares))
-        digest = sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
-        return cls(table, noise.sum_noise(), digest)
+        told = b"".join(column.tobytes() for column in columns)
+        if records_per_unit > 1:
+            # Sums that left when keys were of units are not asked again with those of records: two noises
+            # of one sum are as good as a mean of both.
+            told += SUMS_BY_RECORDS
+        return cls(table, noise.sum_noise(), sha256(told).hexdigest())
 
     def counts(self, counts: IntArray, keys: KeyArray | None) -> IntArray:
         """Counts of units with noise, shape (cells,)."""

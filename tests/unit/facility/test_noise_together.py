@@ -34,7 +34,7 @@ def sums(change: float, width: float = 10.0) -> NoisyTable:
 
 def together(*tables: NoisyTable, lower=None, upper=None, exact_sums=()) -> NoisyTogether:
     atoms = Atoms(("region",), np.array([[0], [1]]), np.array([12, 30]))
-    measure = SimpleNamespace(lower_bound=lower, upper_bound=upper)
+    measure = SimpleNamespace(lower_bound=lower, upper_bound=upper, decimals=2)
     dataset = SimpleNamespace(records_per_unit=1, measure=lambda name: measure)
     return NoisyTogether(tables, atoms, (), frozenset(exact_sums), dataset)
 
@@ -78,3 +78,10 @@ def test_a_sum_that_nobody_adds_to_is_not_hidden() -> None:
 
 def test_sums_of_which_some_are_known_exactly_are_not_proved() -> None:
     assert together(sums(0.0), lower=0.0, exact_sums=["income"]).unproved(NOISE)
+
+
+def test_noise_by_records_is_told_from_noise_by_units() -> None:
+    """What left with keys of units, of units with several records, is not averaged with what leaves now."""
+    keys = CellKeyNoise(15, 9.0, sum_shares=(0.2,))
+    assert Noise.of(keys, 1).digest == NOISE.digest
+    assert Noise.of(keys, 5).digest == Noise.of(keys, 2).digest != NOISE.digest
