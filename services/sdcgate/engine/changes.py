@@ -71,12 +71,20 @@ class Changes:
 
         `inside` are here and below the records of each region, as `inside` tells them.
         """
-        found = []
-        for rows in inside:
-            unit, sign = self.unit[rows], self.sign[rows]
-            sides = [np.bincount(unit[sign == side], minlength=self.units) > 0 for side in (WAS, IS)]
-            found.append(np.flatnonzero(sides[0] != sides[1]))
-        return found
+        return [np.flatnonzero(was != now) for was, now in map(self._there, inside)]
+
+    def came_and_went(self, inside: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+        """Units with a record in a region in the newer version only, or the older, shape (regions,) each."""
+        there = [self._there(rows) for rows in inside]
+        came = np.array([np.count_nonzero(now & ~was) for was, now in there], dtype=np.int64)
+        went = np.array([np.count_nonzero(was & ~now) for was, now in there], dtype=np.int64)
+        return came, went
+
+    def _there(self, rows: IntArray) -> tuple[BoolArray, BoolArray]:
+        """Which units have one of some records that were, and of those that are, shape (units,) each."""
+        unit, sign = self.unit[rows], self.sign[rows]
+        was, now = (np.bincount(unit[sign == side], minlength=self.units) > 0 for side in (WAS, IS))
+        return was, now
 
     def different(
         self, inside: Sequence[IntArray], measure: str = "", weighted: bool = False

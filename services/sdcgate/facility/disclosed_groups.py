@@ -90,41 +90,50 @@ class DisclosedGroups:
 
     def unsafe(self, regions: Sequence[Region]) -> BoolArray:
         """Regions of a category that tell of a class that (nearly) everybody has, shape (regions,)."""
-        found = [(place, group) for place, one in enumerate(regions) for group in self._groups(one)]
-        told = self.disclosed([group for _, group in found])
-        unsafe = np.zeros(len(regions), dtype=np.bool_)
-        unsafe[[found[place][0] for place in np.flatnonzero(told).tolist()]] = True
-        return unsafe
+        return unsafe_regions(self.codes, regions, self.disclosed)
 
     def disclosed(self, groups: Sequence[Group]) -> BoolArray:
         """Groups of which (nearly) all who have answered are in the class, shape (groups,)."""
         if not groups:
             return np.zeros(0, dtype=np.bool_)
         valid = [self.codes[group.variable].valid for group in groups]
-        counted = [_within(g, g.mask if g.asked else v & ~g.mask) for g, v in zip(groups, valid, strict=True)]
-        wholes = [_within(group, mask) for group, mask in zip(groups, valid, strict=True)]
+        counted = [within(g, g.mask if g.asked else v & ~g.mask) for g, v in zip(groups, valid, strict=True)]
+        wholes = [within(group, mask) for group, mask in zip(groups, valid, strict=True)]
         units = self.units([*counted, *wholes])
         part, every = units[: len(groups)], units[len(groups) :]
         inside = np.where([group.asked for group in groups], part, every - part)
         told: BoolArray = (every > 0) & (inside >= self.share * every * (1 - CLOSE))
         return told
 
-    def _groups(self, region: Region) -> Iterator[Group]:
-        """The region without its category, for each sensitive variable of which it has one, in each class."""
-        for name, codes in self.codes.items():
-            inside = {dict(box).get(name) for box in region.inside}
-            mask = inside.pop() if len(inside) == 1 else None
-            outside = {dict(box).get(name, mask) for box in region.outside}
-            if mask and outside <= {mask}:
-                parts = (
-                    tuple(without(box, name) for box in boxes) for boxes in (region.inside, region.outside)
-                )
-                people = Region(*parts)
-                for union in codes.told(mask):
-                    yield Group(people, name, union, asked=union == mask & codes.valid)
+
+def unsafe_regions(
+    codes: Mapping[str, SensitiveCodes],
+    regions: Sequence[Region],
+    disclosed: Callable[[Sequence[Group]], BoolArray],
+) -> BoolArray:
+    """Regions of a category that tell of a class of a disclosed group, shape (regions,)."""
+    found = [(place, group) for place, one in enumerate(regions) for group in _groups(codes, one)]
+    unsafe = np.zeros(len(regions), dtype=np.bool_)
+    if found:
+        told = disclosed([group for _, group in found])
+        unsafe[[found[place][0] for place in np.flatnonzero(told).tolist()]] = True
+    return unsafe
 
 
-def _within(group: Group, mask: int) -> Region:
+def _groups(sensitive: Mapping[str, SensitiveCodes], region: Region) -> Iterator[Group]:
+    """The region without its category, for each sensitive variable of which it has one, in each class."""
+    for name, codes in sensitive.items():
+        inside = {dict(box).get(name) for box in region.inside}
+        mask = inside.pop() if len(inside) == 1 else None
+        outside = {dict(box).get(name, mask) for box in region.outside}
+        if mask and outside <= {mask}:
+            parts = (tuple(without(box, name) for box in boxes) for boxes in (region.inside, region.outside))
+            people = Region(*parts)
+            for union in codes.told(mask):
+                yield Group(people, name, union, asked=union == mask & codes.valid)
+
+
+def within(group: Group, mask: int) -> Region:
     """The people of a group who have one of some codes."""
     inside, outside = (
         tuple(box if box == NOBODY else tuple(sorted((*box, (group.variable, mask)))) for box in boxes)

@@ -11,6 +11,7 @@ from sdcgate.engine.engine import Engine
 from sdcgate.engine.queries import CellQuery, Computed, Region
 from sdcgate.facility.attempt import Attempt, FromVersions
 from sdcgate.facility.boxes import expanded_region
+from sdcgate.facility.changed_groups import ChangedGroups
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.disclosed_groups import DisclosedGroups, sensitive_codes
 from sdcgate.facility.implied_measures import Implied, judge_implied
@@ -20,6 +21,7 @@ from sdcgate.facility.noise import Noise
 from sdcgate.facility.occurring import Occurring
 from sdcgate.facility.other_versions import (
     Compared,
+    OfChanges,
     OtherVersions,
     few_changed,
     few_changed_cells,
@@ -109,8 +111,7 @@ class Judge:
         """
         pulse = still_time(remaining)
         pulse()
-        of_measures = any(figure.measure for figure in plan.figures)
-        known = known.with_fits() if of_measures else known.without_fits()
+        known = beside_fits(plan, known)
         facts = computed.table.facts
         judgement = self._assess(
             computed.table.axes, facts, applicable(plan), computed.base_units, computed.key, remaining()
@@ -142,7 +143,7 @@ class Judge:
             asked = self._asked_by_versions(attempt, compared, remaining)
             if isinstance(asked, Outcome):
                 return asked
-            attempt = replace(attempt, known=compared.known, versions=asked)
+            attempt = replace(attempt, known=beside_fits(plan, compared.known), versions=asked)
             inspector = replace(inspector, also=self._also_changed(compared, plan, remaining))
         with watcher().stage(Stage.PROOF):
             outcome = self._proved(attempt, inspector, remaining)
@@ -162,21 +163,21 @@ class Judge:
     ) -> FromVersions | Outcome:
         """What other versions ask of a table; or held, as it would not have left of one of them."""
         plan, new = attempt.plan, attempt.new
-        rules = rules_of_changes(cell_rules(applicable(plan)))
-        judge = self._judging_cells(rules, remaining)
+        how = self._of_changes(plan, remaining)
         withheld, by_filter = np.zeros((2, len(attempt.facts)), dtype=np.bool_)
         try:
             for changed in compared.changes:
-                withheld |= few_changed_cells(changed, new, judge)
+                withheld |= few_changed_cells(changed, new, how)
                 for table in new:
                     left = compared.own.of(table.quantity).published
-                    of_filter, of_detail = few_changed_differences(changed, table, left, rules, judge)
+                    of_filter, of_detail = few_changed_differences(changed, table, left, how)
                     by_filter |= of_filter
                     withheld |= of_detail
         except TooManyDifferences:
             return attempt.held(Consequence.REFER, ReasonCode.VERSION_DIFFERENCE)
         nothing = np.zeros_like(by_filter)
-        for earlier, known in compared.others:
+        for earlier, there in compared.others:
+            known = beside_fits(plan, there)
             asked = FromVersions(withheld, nothing, known)
             outcome = self._on_version(attempt, earlier, known, asked, remaining)
             if outcome.consequence is not None:
@@ -226,16 +227,22 @@ class Judge:
         self, compared: Compared, plan: Plan, remaining: Callable[[], float]
     ) -> Callable[[Sequence[Region], Sequence[str]], BoolArray]:
         """In which groups of cells too few changed from some other version."""
-        judge = self._judging_cells(rules_of_changes(cell_rules(applicable(plan))), remaining)
+        how = self._of_changes(plan, remaining)
 
         def also(regions: Sequence[Region], measures: Sequence[str]) -> BoolArray:
-            whole = [expanded_region(plan.dataset, region) for region in regions]
             unsafe = np.zeros(len(regions), dtype=np.bool_)
             for changed in compared.changes:
-                unsafe |= few_changed(changed.changes, whole, measures, judge)
+                unsafe |= few_changed(changed, regions, measures, how)
             return unsafe
 
         return also
+
+    def _of_changes(self, plan: Plan, remaining: Callable[[], float]) -> OfChanges:
+        """By what changes in a plan's cells are judged."""
+        applying = applicable(plan)
+        rules = rules_of_changes(cell_rules(applying))
+        groups = ChangedGroups.under(applying, plan.dataset)
+        return OfChanges(rules, self._judging_cells(rules, remaining), groups)
 
     def _proved(
         self,
@@ -321,6 +328,12 @@ class Judge:
         if weights is None:
             raise LookupError(f"no weights of the dataset {dataset.name}: {len(axes)} axes")
         return Key(facts.units[of_key], weights[of_key])
+
+
+def beside_fits(plan: Plan, known: Knowledge) -> Knowledge:
+    """What is known, as a table is held against it: one of measures beside models that were held, too."""
+    of_measures = any(figure.measure for figure in plan.figures)
+    return known.with_fits() if of_measures else known.without_fits()
 
 
 def applicable(plan: Plan) -> Rules:

@@ -14,6 +14,7 @@ from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility.audited_quantities import AuditedQuantity, Look, audited_quantities
 from sdcgate.facility.boxes import having_variable
+from sdcgate.facility.changed_groups import ChangedGroups
 from sdcgate.facility.joint_sums import plain
 from sdcgate.facility.kept_releases import left_of
 from sdcgate.facility.knowledge import Knowledge
@@ -121,7 +122,8 @@ def audit_source(
     where = cache(partial(_published_where, ledger))
     quantities, noise, withheld = [], [], []
     for at, version in enumerate(versions):
-        history = _history(versions, at, changed, nothing)
+        groups = ChangedGroups.under(policies.of(version.dataset).rules, version.dataset)
+        history = _history(versions, at, changed, groups, nothing)
         withheld.append(history.everything)
         truth = occurring.truth(version.dataset)
         within = narrowing([window for event in version.events for window in event.windows])
@@ -153,6 +155,7 @@ def _history(
     versions: Sequence[VersionLeft],
     at: int,
     changed: Mapping[tuple[int, int], Changed | None],
+    groups: ChangedGroups | None,
     nothing: Knowledge,
 ) -> WithheldHistory:
     """What left of a version, with the figures of others that are the same in it."""
@@ -160,7 +163,8 @@ def _history(
     events = [*versions[at].events]
     for other, version in enumerate(versions):
         if other != at and (between := changed[at, other]) is not None:
-            events += [unchanged(event, (mine.name, mine.version), between) for event in version.events]
+            own = mine.name, mine.version
+            events += [unchanged(event, own, between, groups) for event in version.events]
     return WithheldHistory.of(sorted(events, key=lambda event: event.sequence), nothing)
 
 

@@ -19,10 +19,12 @@ import numpy as np
 from sdcgate.engine.changes import Changes
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
-from sdcgate.engine.queries import Region
+from sdcgate.engine.queries import MEASURE_PREFIX, Region
 from sdcgate.facility import datasets
-from sdcgate.facility.boxes import expanded_region
+from sdcgate.facility.boxes import MEASURE_FULL, MEASURE_PRESENT, expanded_region
+from sdcgate.facility.changed_groups import ChangedGroups
 from sdcgate.facility.differencing import TooManyDifferences, differ_in_filters
+from sdcgate.facility.disclosed_groups import without
 from sdcgate.facility.kept_releases import Left
 from sdcgate.facility.knowledge import COUNTS, Drawn, Knowledge, ReleasedTable
 from sdcgate.facility.known_sources import KnowledgeOfSources, with_event
@@ -32,7 +34,7 @@ from sdcgate.facility.told_extremes import PREFIX
 from sdcgate.facility.weights import WEIGHTED_PREFIX
 from sdcgate.methods.cells import BoolArray, Facts, IntArray, State
 from sdcgate.methods.rules import ABSOLUTE_VALUES, Finding, Rules
-from sdcgate.methods.tables.boxes import Box
+from sdcgate.methods.tables.boxes import NOBODY, Box
 from sdcgate.methods.tables.concentration import rules_on_contributions
 from sdcgate.methods.tables.nesting import Nested
 from sdcgate.methods.tables.released_cells import Near, ReleasedCells
@@ -69,43 +71,45 @@ class Changed:
     def units(self, quantity: str, boxes: Sequence[Box]) -> IntArray:
         """Units by whose records, or by whose part of a sum, a quantity differs in each box."""
         fresh = [box for box in dict.fromkeys(boxes) if (quantity, box) not in self._units]
-        regions = self.regions([((box,), ()) for box in fresh])
+        regions = self.expanded(regions_of(fresh))
         differing = self.changes.different(self.changes.inside(regions), *_figure(quantity))
         for box, units in zip(fresh, differing, strict=True):
             self._units[quantity, box] = len(units)
         return np.array([self._units[quantity, box] for box in boxes], dtype=np.int64)
 
-    def regions(self, boxes: Sequence[tuple[Sequence[Box], Sequence[Box]]]) -> list[Region]:
-        """Boxes inside and outside as regions of either version; a box of nobody holds nobody."""
-        return [
-            expanded_region(self.dataset, Region(tuple(inside), tuple(outside))) for inside, outside in boxes
-        ]
+    def expanded(self, regions: Sequence[Region]) -> list[Region]:
+        """Regions as those of either version; a box of nobody holds nobody."""
+        return [expanded_region(self.dataset, region) for region in regions]
 
-    def same(self, table: ReleasedTable) -> ReleasedTable:
+    def same(self, table: ReleasedTable, groups: ChangedGroups | None = None) -> ReleasedTable:
         """A table with those cells alone in which nothing changed, and with what it told of these together.
 
-        A mean stays what it was only where the number of those whose it is does, too.
+        A mean stays what it was only where the number of those whose it is does, too. That a cell is what it
+        was nobody knows where it would tell of the `groups` that changed.
         """
         unchanged, ratios = self.units(table.quantity, table.boxes) == 0, table.ratios
+        if groups is not None:
+            unchanged &= ~groups.unsafe(self.changes, regions_of(table.boxes), self.expanded)
         if len(ratios.wholes):
             ratios = ratios.among(unchanged & (self.units(COUNTS, table.boxes) == 0))
         same = table.with_states(np.where(unchanged, table.table.states, State.ABSENT))
         return replace(same, told=table.told.among(unchanged), ratios=ratios)
 
-    def unchanged(self, left: Left) -> Left:
+    def unchanged(self, left: Left, groups: ChangedGroups | None = None) -> Left:
         """What an event told of figures in which nothing changed, and of groups that are the same.
 
-        A refusal's limit and extremes hold of the same people in either version; percentiles, and what models
-        told, are compared with figures of their own version only.
+        A refusal's limit and extremes hold of the same people in either version, and so does what it told
+        that a model of them was held; percentiles, and what models told, are compared with figures of their
+        own version only.
         """
         extremes = [window for window in left.windows if window.measure.startswith(PREFIX)]
         return replace(
             left,
-            tables=[self.same(table) for table in left.tables],
+            tables=[self.same(table, groups) for table in left.tables],
             windows=[one for one in extremes if self._stands(one.measure.removeprefix(PREFIX), one.box)],
             limits=[limit for limit in left.limits if self._stands(COUNTS, limit.box)],
             equations=[],
-            fits=[],
+            fits=[self.same(table, groups) for table in left.fits],
             drawn=Drawn(),
         )
 
@@ -123,30 +127,61 @@ def rules_of_changes(rules: Rules) -> Rules:
     return replace(rules, contributions=ABSOLUTE_VALUES)
 
 
+@dataclass(frozen=True, slots=True)
+class OfChanges:
+    """By what changes are judged."""
+
+    rules: Rules
+    judge: Judged
+    groups: ChangedGroups | None = None
+
+
+def regions_of(boxes: Sequence[Box]) -> list[Region]:
+    """Each of some boxes by itself."""
+    return [Region((box,), ()) for box in boxes]
+
+
 def few_changed(
-    changes: Changes, regions: Sequence[Region], quantities: Sequence[str], judge: Judged
+    changed: Changed, regions: Sequence[Region], quantities: Sequence[str], how: OfChanges
 ) -> BoolArray:
     """Regions in which somebody changed, and too few did for the rules, shape (regions,).
 
     Counted are the units that came or went, those with more or fewer records, and for each of the quantities
-    those by whom it differs.
+    those by whom it differs, and those who came to lack its measure, or lack it no more. Regions are unsafe
+    as well that tell a sensitive category of all who came, though nobody did who has another one.
     """
-    inside = changes.inside(regions)
+    changes = changed.changes
+    inside = changes.inside(changed.expanded(regions))
     asked = [_facts(changes, changes.moved(inside)), _facts(changes, changes.different(inside))]
     for quantity in quantities:
         measure, weighted = _figure(quantity)
+        if measure:
+            lacking = changes.inside(changed.expanded([_lacking(region, measure) for region in regions]))
+            asked += [_facts(changes, changes.moved(lacking)), _facts(changes, changes.different(lacking))]
         if measure or weighted:
             differing = _facts(changes, changes.different(inside, measure, weighted))
             parts = () if weighted else (changes.contributions(inside, measure, RANKS),)
             asked.append(replace(differing, measures=parts))
     unsafe = np.zeros(len(regions), dtype=np.bool_)
+    if how.groups is not None:
+        unsafe |= how.groups.unsafe(changes, regions, changed.expanded)
     for facts in asked:
         if not facts.units.any():
             continue
-        for finding in judge(facts):
+        for finding in how.judge(facts):
             cells = np.array(finding.cells, dtype=np.int64)
             unsafe[cells[facts.units[cells] > 0]] = True
     return unsafe
+
+
+def _lacking(region: Region, measure: str) -> Region:
+    """Who lacks a measure where a region has those who have it."""
+    lacking = (f"{MEASURE_PREFIX}{measure}", MEASURE_FULL & ~MEASURE_PRESENT)
+
+    def of(box: Box) -> Box:
+        return box if box == NOBODY else tuple(sorted((*without(box, lacking[0]), lacking)))
+
+    return Region(tuple(map(of, region.inside)), tuple(map(of, region.outside)))
 
 
 def _facts(changes: Changes, units: Sequence[IntArray]) -> Facts:
@@ -155,17 +190,16 @@ def _facts(changes: Changes, units: Sequence[IntArray]) -> Facts:
     return Facts(counts, counts, changes.households(units))
 
 
-def few_changed_cells(changed: Changed, new: Sequence[ReleasedTable], judge: Judged) -> BoolArray:
+def few_changed_cells(changed: Changed, new: Sequence[ReleasedTable], how: OfChanges) -> BoolArray:
     """Cells of a table in which somebody changed, and too few did, shape (cells,)."""
     unsafe = np.zeros(len(new[0].boxes), dtype=np.bool_)
     for table in new:
-        regions = changed.regions([((box,), ()) for box in table.boxes])
-        unsafe |= few_changed(changed.changes, regions, [table.quantity], judge)
+        unsafe |= few_changed(changed, regions_of(table.boxes), [table.quantity], how)
     return unsafe
 
 
 def few_changed_differences(
-    changed: Changed, new: ReleasedTable, left: ReleasedCells, rules: Rules, judge: Judged
+    changed: Changed, new: ReleasedTable, left: ReleasedCells, how: OfChanges
 ) -> tuple[BoolArray, BoolArray]:
     """Cells that differ from one that left by a region in which too few changed: by filters, and by detail.
 
@@ -174,16 +208,17 @@ def few_changed_differences(
     """
     by_filter, by_detail = np.zeros((2, len(new.boxes)), dtype=np.bool_)
     pairs = left.nested(new.table, Near(np.inf))
-    places = np.flatnonzero(_could_be_few(changed, new, left, pairs, rules))
+    places = np.flatnonzero(_could_be_few(changed, new, left, pairs, how))
     if len(places) > MOST:
         raise TooManyDifferences(f"more than {MOST} differences in which units changed")
     chosen = [(int(pairs.new_cells[at]), int(pairs.old_cells[at])) for at in places.tolist()]
     ends = [(new.boxes[cell], left.box(row)) for cell, row in chosen]
     inner_first = pairs.new_inside_old[places].tolist()
-    regions = changed.regions(
-        [((b,), (a,)) if inner else ((a,), (b,)) for (a, b), inner in zip(ends, inner_first, strict=True)]
-    )
-    unsafe = few_changed(changed.changes, regions, [new.quantity], judge)
+    regions = [
+        Region((b,), (a,)) if inner else Region((a,), (b,))
+        for (a, b), inner in zip(ends, inner_first, strict=True)
+    ]
+    unsafe = few_changed(changed, regions, [new.quantity], how)
     for at in np.flatnonzero(unsafe).tolist():
         cell, row = chosen[at]
         (by_filter if differ_in_filters(new, cell, left, row) else by_detail)[cell] = True
@@ -191,7 +226,7 @@ def few_changed_differences(
 
 
 def _could_be_few(
-    changed: Changed, new: ReleasedTable, left: ReleasedCells, pairs: Nested, rules: Rules
+    changed: Changed, new: ReleasedTable, left: ReleasedCells, pairs: Nested, how: OfChanges
 ) -> BoolArray:
     """Pairs in whose difference too few may have changed, told by how many did in either cell.
 
@@ -208,10 +243,14 @@ def _could_be_few(
         either: BoolArray = (mine > 0) | (theirs > 0)
         return either
     both: BoolArray = (mine > 0) & (theirs > 0)
+    rules = how.rules
     judged = new.quantity != COUNTS and (rules.equal_values is not None or rules_on_contributions(rules))
     if judged or rules.minimum_units is None or rules.minimum_households is not None:
         return both
     near: BoolArray = np.abs(mine - theirs) < rules.minimum_units.units
+    if how.groups is not None:
+        # However many changed, all of them may have what is sensitive.
+        near |= how.groups.restrict(new.boxes)[pairs.new_cells]
     return both & near
 
 
@@ -222,7 +261,7 @@ class OtherVersions:
         self._engine = engine
         self._knowledge = knowledge
         self._changed: dict[tuple[str, int, int], Changed | None] = {}
-        self._known: dict[tuple[str, int], tuple[int, Knowledge]] = {}
+        self._known: dict[tuple[str, int, float], tuple[int, Knowledge]] = {}
         self._locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
 
     def compare(self, plan: Plan, own: Knowledge, still_time: Callable[[], None]) -> Compared | None:
@@ -240,11 +279,12 @@ class OtherVersions:
             changed = [self._changes(newest, version) for version in others]
             if not all(changed) or not self._alike(plan, others):
                 return None
-            known = self._known_of(newest, own.sequence, still_time)
+            groups = ChangedGroups.under(plan.policy.rules, newest)
+            known = self._known_of(newest, own.sequence, still_time, groups)
             held = []
             for version in others:
                 earlier = datasets.find(self._engine, newest.name, version)
-                there = self._known_of(earlier, own.sequence, still_time)
+                there = self._known_of(earlier, own.sequence, still_time, groups)
                 if there is None:
                     return None
                 held.append((replace(plan, dataset=earlier), there))
@@ -279,9 +319,18 @@ class OtherVersions:
                 return False
         return True
 
-    def _known_of(self, dataset: Dataset, sequence: int, still_time: Callable[[], None]) -> Knowledge | None:
-        """What left of a version, and of others what did not change; None where noise left, or no figures."""
-        key = (dataset.name, dataset.version)
+    def _known_of(
+        self,
+        dataset: Dataset,
+        sequence: int,
+        still_time: Callable[[], None],
+        groups: ChangedGroups | None,
+    ) -> Knowledge | None:
+        """What left of a version, and of others what did not change; None where noise left, or no figures.
+
+        That something did not change counts as known but where it would tell of the `groups` that changed.
+        """
+        key = (dataset.name, dataset.version, 0.0 if groups is None else groups.share)
         before, known = self._known.get(key, (0, self._knowledge.nothing()))
         for left in self._knowledge.events(dataset.source, before, sequence):
             still_time()
@@ -292,7 +341,7 @@ class OtherVersions:
                 changed = self._changes(dataset, left.version[1])
                 if changed is None:
                     return None
-                told = changed.unchanged(left)
+                told = changed.unchanged(left, groups)
             known = with_event(known, told)
             self._known[key] = (left.sequence, known)
         return replace(known, sequence=sequence)

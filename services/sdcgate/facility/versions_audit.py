@@ -6,11 +6,13 @@ other, as before a table leaves (`other_versions`), and what has not been compar
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
+from sdcgate.facility.changed_groups import ChangedGroups
 from sdcgate.facility.differencing import TooManyDifferences
 from sdcgate.facility.inspector import region_axis
 from sdcgate.facility.judging import cell_rules, findings_of_regions
@@ -18,8 +20,10 @@ from sdcgate.facility.kept_releases import Left
 from sdcgate.facility.knowledge import COUNTS, ReleasedTable
 from sdcgate.facility.other_versions import (
     Changed,
+    OfChanges,
     few_changed,
     few_changed_differences,
+    regions_of,
     rules_of_changes,
     same_codes,
 )
@@ -100,9 +104,9 @@ def changes_between(engine: Engine, one: VersionLeft, other: VersionLeft) -> Cha
     return Changed(first, changes)
 
 
-def unchanged(event: Left, version: tuple[str, int], changed: Changed) -> Left:
-    """Of what left of another version, the figures that are the same in this one."""
-    tables = [changed.same(table) for table in event.tables]
+def unchanged(event: Left, version: tuple[str, int], changed: Changed, groups: ChangedGroups | None) -> Left:
+    """Of what left of another version, the figures that are the same in this one, and known to be."""
+    tables = [changed.same(table, groups) for table in event.tables]
     return replace(event, version=version, tables=tables, windows=[], limits=[])
 
 
@@ -125,8 +129,10 @@ def audit_versions(
         return AuditedVersions(first.dataset, second.dataset, False)
     if not second.dataset.household:
         rules = replace(rules, minimum_households=None)
+    groups = ChangedGroups.under(rules, changed.dataset)
     rules = rules_of_changes(cell_rules(rules))
-    compared = _Compared(changed, earlier, later, rules)
+    how = OfChanges(rules, partial(_judged, rules), groups)
+    compared = _Compared(changed, earlier, later, how)
     found, number, whole = list[ChangedBox](), 0, True
     for quantity in sorted({table.quantity for table in second.tables()}):
         try:
@@ -144,7 +150,7 @@ class _Compared:
     changed: Changed
     earlier: tuple[VersionLeft, Withheld]
     later: tuple[VersionLeft, Withheld]
-    rules: Rules
+    how: OfChanges
 
     def cells(self, quantity: str) -> tuple[list[ChangedBox], int]:
         """Figures of both versions in which too few changed, and how many were looked at.
@@ -154,8 +160,7 @@ class _Compared:
         (first, known_first), (second, known_second) = self.earlier, self.later
         shown = [_shown(left, quantity) for left in (first, second)]
         boxes = sorted(shown[0].keys() | shown[1].keys())
-        regions = self.changed.regions([((box,), ()) for box in boxes])
-        few = few_changed(self.changed.changes, regions, [quantity], self._judge)
+        few = few_changed(self.changed, regions_of(boxes), [quantity], self.how)
         suspected = [box for box, close in zip(boxes, few, strict=True) if close]
         sides = [
             {box: box in own or bool(known.known.of(quantity).span.contains([box])[0]) for box in suspected}
@@ -187,18 +192,18 @@ class _Compared:
             chosen = np.array([box in shown for box in table.boxes], dtype=np.bool_)
             # Its own cells lie in each other as well.
             left = left.grown(table.table, table.boxes, table.facts, chosen)
-            either = np.any(
-                few_changed_differences(self.changed, table, left, self.rules, self._judge), axis=0
-            )
+            either = np.any(few_changed_differences(self.changed, table, left, self.how), axis=0)
             for cell in np.flatnonzero(either & chosen).tolist():
                 box = table.boxes[cell]
                 if box not in told:
                     found[box] = ChangedBox(quantity, box, Standing.UNPROVED)
         return list(found.values())
 
-    def _judge(self, facts: Facts) -> Sequence[Finding]:
-        found = assess_table(region_axis(len(facts)), facts, self.rules, 0, None)
-        return findings_of_regions(found, len(facts))
+
+def _judged(rules: Rules, facts: Facts) -> Sequence[Finding]:
+    """What rules find in facts side by side."""
+    found = assess_table(region_axis(len(facts)), facts, rules, 0, None)
+    return findings_of_regions(found, len(facts))
 
 
 def _shown(left: VersionLeft, quantity: str) -> dict[Box, float]:
