@@ -88,3 +88,40 @@ def test_extremes_that_left_of_a_version_bound_tables_of_the_next(tmp_path, two)
     answer = by_region(made, "SUM:pay")
     assert answer.decision.version == (2 if two else 1)
     assert cells(answer)["r4",] == (None,)
+
+
+BASE = "minimum_base: {units: 50, consequence: refuse}"
+REGIONS = {"region": ["r1", "r2", "r3", "r4", "r5"], "sex": ["f", "m"]}
+SIZES = {"r1": 48, "r2": 1, "r3": 20, "r4": 60, "r5": 7}
+
+
+def of_regions(**sizes: int) -> list[tuple]:
+    return [(region, "fm"[one % 2], 1) for region, size in sizes.items() for one in range(size)]
+
+
+@pytest.mark.parametrize("came", [0, 1, 30])
+def test_a_limit_of_a_refusal_holds_in_a_later_version_though_nothing_else_left(tmp_path, came):
+    """r1 and r2 are 49 at most: beside 48 of r1 nobody or one is in r2, wherever else somebody came."""
+    made = house(tmp_path, 10, BASE)
+    register(made, tmp_path, REGIONS, of_regions(**SIZES))
+    refused = made.ask(dataset="people", rows=["sex"], region=["r1", "r2"])
+    assert reasons(refused) == ["MINIMUM_BASE"]
+    register(made, tmp_path, REGIONS, of_regions(**SIZES) + of_regions(r4=came))
+
+    answer = by_region(made)
+
+    assert answer.decision.version == (2 if came == 30 else 1)
+    assert cells(answer)["r1",] == cells(answer)["r2",] == (None,)
+
+
+def test_that_somebody_came_to_a_group_is_not_told_where_it_is_not_refused_any_more(tmp_path):
+    """49 at most before and 50 now: whoever knows that he came knows that he is in the group."""
+    made = house(tmp_path, 10, BASE)
+    register(made, tmp_path, REGIONS, of_regions(r1=49, r3=60, r4=60))
+    assert reasons(made.ask(dataset="people", rows=["sex"], region=["r1"])) == ["MINIMUM_BASE"]
+    register(made, tmp_path, REGIONS, of_regions(r1=49, r3=60, r4=60) + of_regions(r1=1, r3=30))
+
+    now = made.ask(dataset="people", rows=["sex"], region=["r1"])
+
+    assert (now.decision.version, verdict(now)) == (2, "REFUSED")
+    assert cells(made.ask(dataset="people", rows=["region"]))["r1",] == (None,)

@@ -31,10 +31,10 @@ class KnowledgeOfSources:
             return replace(mine, sequence=sequence, other_versions=others)
 
     def versions(self, source: str) -> frozenset[tuple[str, int]]:
-        """Datasets of a source and versions of them of which something has left."""
+        """Datasets of a source and versions of them of which something has left, or a refusal told."""
         with self._lock:
             known, _ = self._read(source)
-            return frozenset(key for key, one in known.items() if one.left)
+            return frozenset(known)
 
     def events(self, source: str, after: int, until: int) -> Iterator[Left]:
         """What left of a source, and what refusals told, after one sequence and until another."""
