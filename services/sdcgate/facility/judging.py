@@ -207,6 +207,8 @@ class Judge:
             attempt.still_time,
             attempt.approved,
             asked,
+            # What variables decide there they need not decide any more.
+            self._occurring.truth(plan.dataset),
         )
         if judgement.unchecked:
             return own.held(plan.policy.unproved_consequence, ReasonCode.UNPROVED)
