@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from house import House, build, cells, people_descriptor, reasons, verdict
+from sdcgate.facility.kept_releases import left_of
 from sdcgate.facility.pace import Pace
 from sdcgate.policy.loading import parse_policy
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -125,3 +126,18 @@ def test_that_somebody_came_to_a_group_is_not_told_where_it_is_not_refused_any_m
 
     assert (now.decision.version, verdict(now)) == (2, "REFUSED")
     assert cells(made.ask(dataset="people", rows=["region"]))["r1",] == (None,)
+
+
+@pytest.mark.parametrize("size", [20, 60])
+def test_a_refusal_for_what_few_changed_tells_nothing_of_how_many_there_are(tmp_path, size):
+    """Few and many are refused in the same words: that there are 49 at most nobody knows of either."""
+    made = house(tmp_path, 10, BASE)
+    rows = of_regions(r1=size, r3=60, r4=60)
+    register(made, tmp_path, REGIONS, rows)
+    assert verdict(made.ask(dataset="people", rows=["sex"])) == "RELEASED"
+    register(made, tmp_path, REGIONS, rows + of_regions(r1=1, r3=30))
+
+    answer = made.ask(dataset="people", rows=["sex"], region=["r1"])
+
+    assert (answer.decision.version, reasons(answer)) == (2, ["MINIMUM_BASE"])
+    assert not any(left_of(stored).limits for stored in made.ledger.releases("people"))

@@ -181,7 +181,8 @@ class Judge:
             asked = FromVersions(withheld, nothing, known)
             outcome = self._on_version(attempt, earlier, known, asked, remaining)
             if outcome.consequence is not None:
-                return attempt.held(outcome.consequence, *outcome.codes)
+                # Large populations and small ones are held alike here: nothing is told of how many there are.
+                return replace(attempt.held(outcome.consequence, *outcome.codes), limit=None)
             withheld = withheld | (outcome.states == State.WITHHELD)
         return FromVersions(withheld, by_filter, compared.own)
 
