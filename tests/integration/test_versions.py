@@ -228,14 +228,26 @@ def test_of_a_model_of_a_new_version_tables_are_suggested_and_these_are_answered
     assert reasons(survey.ask("region")) != ["VERSION_DIFFERENCE"]
 
 
-def test_a_refusal_is_no_release_of_the_version_before(survey):
+def test_a_refusal_counts_as_an_answer_of_the_version_before(survey):
+    """Where the same is not refused of the next, that tells of who changed."""
     survey.register(left={"north f": 60})
     refused = survey.ask("region", region=["north"], sex=["f"])
     assert reasons(refused) == ["MINIMUM_BASE"]
-    assert survey.register(gone=200) == 3
+    assert survey.register(left={"north f": 61}) == 3
+    assert survey.ask("sex").decision.version == 2
+    assert survey.register(gone=200) == 4
     request = pb.QueryStatisticRequest(dataset="survey", kind="STATISTIC_KIND_MEAN", measure="hours")
     answered = survey.house.facility.query_statistic(survey.house.researcher, request, Pace(60.0))
-    assert (verdict(answered), answered.decision.version) == ("RELEASED", 3)
+    assert (reasons(answered), answered.decision.version) == (["VERSION_DIFFERENCE"], 4)
+
+
+def test_a_refusal_that_needed_no_data_is_no_answer_of_the_version_before(survey):
+    survey.register(left={"north f": 60})
+    request = pb.QueryModelRequest(dataset="survey", kind="MODEL_KIND_QUANTILE", formula="hours ~ region")
+    refused = survey.house.facility.query_model(survey.house.researcher, request, Pace(60.0))
+    assert verdict(refused) == "REFUSED"
+    assert survey.register(left={"north f": 61}) == 3
+    assert survey.ask("sex").decision.version == 3
 
 
 def test_where_a_variance_has_left_a_checker_looks(survey):

@@ -90,7 +90,7 @@ class Facility:
         knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, knowledge)
         other_versions = OtherVersionView(engine, self._judge, self._policies, knowledge)
-        self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge, self._versions))
+        self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))
         self._published = PublishedElsewhere(self._judge, self._versions, knowledge, self._road)
         redesigner = Redesigner(whole, self._recorder.left_whole)
         self._tables = TableQueries(

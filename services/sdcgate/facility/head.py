@@ -10,7 +10,6 @@ from sdcgate.facility.errors import TimeOver, Unavailable
 from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.pace import Pace
-from sdcgate.facility.versions import Versions
 from sdcgate.facility.watching import Stage, watcher
 from sdcgate.ledger.ledger import HeadMoved
 
@@ -23,16 +22,14 @@ TRIES = 20
 class Head:
     """What all kinds of queries share of steps 4 and 8."""
 
-    def __init__(self, knowledge: KnowledgeOfSources, versions: Versions) -> None:
+    def __init__(self, knowledge: KnowledgeOfSources) -> None:
         self._knowledge = knowledge
-        self._versions = versions
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def known(self, dataset: Dataset) -> Knowledge:
         """Step 4: what has left of a dataset's source."""
         with watcher().stage(Stage.KNOWLEDGE):
-            known = self._knowledge.of(dataset.source, dataset.name, dataset.version)
-            return self._versions.beside_refusals(dataset, known)
+            return self._knowledge.of(dataset.source, dataset.name, dataset.version)
 
     def attempt(self, source: str, attempt: Callable[[], T], pace: Pace) -> T:
         """Step 8: try at the present head; if others were faster, again, at last under the source's lock.

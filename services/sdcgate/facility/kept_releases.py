@@ -35,11 +35,13 @@ class Left:
     """Whether a checker released it though it could not be proved."""
     fits: list[ReleasedTable]
     drawn: Drawn
+    held: bool = False
+    """Whether an answer was held for what the data are, and nothing more became known."""
 
     @property
     def of_refusal(self) -> bool:
         """Whether no figure left: only what a refusal tells is known."""
-        return bool(self.limits) or bool(self.fits and not self.tables)
+        return self.held or bool(self.limits) or bool(self.fits and not self.tables)
 
 
 def release_bytes(
@@ -52,9 +54,12 @@ def release_bytes(
     exception: bool,
     fits: Iterable[ReleasedTable],
     drawn: Drawn,
+    held: bool = False,
 ) -> bytes:
     """What the ledger keeps of a release; `left_of` reads it."""
-    release = release_pb2.Release(dataset=dataset.name, version=dataset.version, exception=exception)
+    release = release_pb2.Release(
+        dataset=dataset.name, version=dataset.version, exception=exception, held=held
+    )
     for kept, tables in (
         (release.tables, released),
         (release.fits, fits),
@@ -106,6 +111,7 @@ def left_of(stored: StoredRelease) -> Left:
         release.exception,
         list(map(_table, release.fits)),
         Drawn(tuple(map(_table, release.drawn)), tuple(map(ReleasedEquations.of, release.drawn_equations))),
+        release.held,
     )
 
 

@@ -448,7 +448,7 @@ class Knowledge:
     quantities: Quantities
     nothing: KnownQuantity
     other_versions: bool = False
-    """Whether something of another version, or under another name, of the same source has left."""
+    """Whether something of another version, or under another name, of the source has left or was held."""
     noisy: tuple[NoisyRelease, ...] = ()
     """What left with noise."""
     windows: tuple[ReleasedWindow, ...] = ()
@@ -457,8 +457,6 @@ class Knowledge:
     """What models told about the values of their outcomes."""
     drawn: tuple[Drawn, ...] = ()
     """Models that left without some units at random."""
-    left: bool = False
-    """Whether anything has left, be it nothing that an audit knows; what refusals tell has not."""
     beside_fits: Quantities | None = None
     """The quantities with the tables of models that were held after their fit; None where there are none."""
 

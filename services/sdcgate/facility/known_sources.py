@@ -27,11 +27,14 @@ class KnowledgeOfSources:
         with self._lock:
             known, sequence = self._read(source)
             mine = known.get((dataset, version), self.nothing())
-            others = any(one.left for key, one in known.items() if key != (dataset, version))
+            others = bool(known.keys() - {(dataset, version)})
             return replace(mine, sequence=sequence, other_versions=others)
 
     def versions(self, source: str) -> frozenset[tuple[str, int]]:
-        """Datasets of a source and versions of them of which something has left, or a refusal told."""
+        """Datasets of a source and versions of them of which something has left, or was held.
+
+        Whether an answer is held is told of the data, too: where it is not any more, that is of who changed.
+        """
         with self._lock:
             known, _ = self._read(source)
             return frozenset(known)
@@ -70,6 +73,6 @@ def with_event(known: Knowledge, left: Left) -> Knowledge:
     """What is known of a version with what one more event of it made known."""
     grown = known.grown(left.tables).told_by_fits(left.fits).limited(left.limits)
     noisy, windows = (*grown.noisy, *left.noisy), (*grown.windows, *left.windows)
-    some, equations = grown.left or not left.limits, (*grown.equations, *left.equations)
+    equations = (*grown.equations, *left.equations)
     drawn = (*grown.drawn, *([left.drawn] if left.drawn.tables else []))
-    return replace(grown, noisy=noisy, windows=windows, equations=equations, drawn=drawn, left=some)
+    return replace(grown, noisy=noisy, windows=windows, equations=equations, drawn=drawn)

@@ -29,7 +29,6 @@ from sdcgate.facility.kept_releases import Left
 from sdcgate.facility.knowledge import COUNTS, Drawn, Knowledge, ReleasedTable
 from sdcgate.facility.known_sources import KnowledgeOfSources, with_event
 from sdcgate.facility.plan import Plan
-from sdcgate.facility.population_limits import PopulationLimit
 from sdcgate.facility.powers import summed_in
 from sdcgate.facility.told_extremes import PREFIX
 from sdcgate.facility.weights import WEIGHTED_PREFIX
@@ -119,8 +118,6 @@ class Changed:
         return not any(self.units(one, [box])[0] for one in (COUNTS, quantity))
 
 
-Refused = tuple[tuple[PopulationLimit, int | None], ...]
-"""What refusals told of groups in another version, and how many changed in each since then."""
 Judged = Callable[[Facts], Sequence[Finding]]
 """Judges facts by the rules of single cells."""
 
@@ -265,7 +262,6 @@ class OtherVersions:
         self._knowledge = knowledge
         self._changed: dict[tuple[str, int, int], Changed | None] = {}
         self._known: dict[tuple[str, int, float], tuple[int, Knowledge]] = {}
-        self._refused: dict[tuple[str, int], tuple[int, Refused]] = {}
         self._locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
 
     def compare(self, plan: Plan, own: Knowledge, still_time: Callable[[], None]) -> Compared | None:
@@ -295,33 +291,6 @@ class OtherVersions:
         if known is None:
             return None
         return Compared(own, known, tuple(held), tuple(one for one in changed if one is not None))
-
-    def refused(self, dataset: Dataset, sequence: int) -> Refused:
-        """What refusals told of other versions than this one, and how many changed in each of these groups.
-
-        None where that cannot be told.
-        """
-        own, source = (dataset.name, dataset.version), dataset.source
-        if not self._knowledge.versions(source) - {own}:
-            return ()
-        with self._locks[source]:
-            before, found = self._refused.get(own, (0, ()))
-            more = [
-                (limit, self._changed_in(dataset, left.version, limit))
-                for left in self._knowledge.events(source, before, sequence)
-                if left.version != own
-                for limit in left.limits
-            ]
-            self._refused[own] = max(before, sequence), (*found, *more)
-            return self._refused[own][1]
-
-    def _changed_in(self, dataset: Dataset, other: tuple[str, int], limit: PopulationLimit) -> int | None:
-        """How many units changed in a group since another version; None where they do not compare."""
-        name, version = other
-        changed = self._changes(dataset, version) if name == dataset.name else None
-        if changed is None or not same_codes(dataset, changed.changes.datasets[0], limit.full.keys()):
-            return None
-        return int(changed.units(COUNTS, [limit.box])[0])
 
     def _changes(self, dataset: Dataset, version: int) -> Changed | None:
         """What changed between a dataset's version and another; None where it cannot be told."""

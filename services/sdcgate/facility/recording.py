@@ -14,6 +14,7 @@ from sdcgate.facility.percentile_windows import ReleasedWindow
 from sdcgate.facility.plan import Plan
 from sdcgate.facility.policies import Policies
 from sdcgate.facility.population_limits import PopulationLimit
+from sdcgate.facility.reasons import is_not_compared
 from sdcgate.facility.redesign import Proposal
 from sdcgate.facility.released_equations import ReleasedEquations
 from sdcgate.facility.watching import Stage, watcher
@@ -157,7 +158,7 @@ class Recorder:
             answer=answers.answer_bytes(decision),
             confidential=asked.record(decision).SerializeToString(deterministic=True),
             checker=view.SerializeToString(deterministic=True),
-            release=_release_bytes(asked, found),
+            release=_release_bytes(asked, found, _of_data(decision, found)),
             boxes=self._box_rows(found),
             author=caller.key_id,
             portal=caller.portal,
@@ -255,8 +256,16 @@ def reason_name(reason: pb.Reason) -> str:
     return policy_pb2.ReasonCode.Name(reason.code).removeprefix("REASON_CODE_")
 
 
-def _release_bytes(asked: Asked, found: Found) -> bytes | None:
-    if not (found.released or found.noisy or found.exception or found.inexact or found.limit or found.fits):
+def _of_data(decision: pb.Decision, found: Found) -> bool:
+    """Whether a decision holds what was asked for what the data are, and for no other version of them."""
+    holds = decision.verdict in (pb.VERDICT_REFUSED, pb.VERDICT_REFERRED)
+    return holds and found.sequence is not None and not is_not_compared(decision)
+
+
+def _release_bytes(asked: Asked, found: Found, of_data: bool = False) -> bytes | None:
+    """What became known, be it only that something is held; None where nothing did."""
+    tells = found.released or found.noisy or found.exception or found.inexact or found.limit or found.fits
+    if not (tells or of_data):
         return None
     return release_bytes(
         asked.dataset,
@@ -268,4 +277,5 @@ def _release_bytes(asked: Asked, found: Found) -> bytes | None:
         found.exception,
         found.fits,
         found.drawn,
+        held=not tells,
     )

@@ -1,20 +1,16 @@
 """Which version of a dataset answers a question.
 
-The newest does, until something of an earlier one has left, be it that a refusal told how few a group has
-at most. Then a version in which fewer units than the policy's minimum differ is not asked at all: whatever
-its tables showed would be shown of those few. All questions are answered from the version that the earlier
-answers came from.
+The newest does, until something of an earlier one has left, or was held for what its data are. Then a version
+in which fewer units than the policy's minimum differ is not asked at all: whatever its tables showed would be
+shown of those few, and that an answer is not held any more tells of them, too. All questions are answered
+from the version that the earlier answers came from.
 """
 
 import threading
-from dataclasses import replace
-
-import numpy as np
 
 from sdcgate.engine.dataset import Dataset
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import datasets
-from sdcgate.facility.knowledge import Knowledge
 from sdcgate.facility.known_sources import KnowledgeOfSources
 from sdcgate.facility.other_versions import OtherVersions
 from sdcgate.facility.plan import Plan, make_plan
@@ -54,21 +50,6 @@ class Versions:
         if standing is None:
             return plan
         return make_plan(standing, plan.policy, request)
-
-    def beside_refusals(self, dataset: Dataset, known: Knowledge) -> Knowledge:
-        """What is known of a version, with what refusals told of others of which nothing has left.
-
-        Where too few changed in a group that they are about the versions have to be compared, as where
-        figures have left: beside a number of now, that it was less before tells of who came.
-        """
-        refused = [] if known.other_versions else self.others.refused(dataset, known.sequence)
-        if not refused:
-            return known
-        minimum = self._policies.of(datasets.find(self._engine, dataset.name)).rules.minimum_units
-        few = np.inf if minimum is None else minimum.units
-        if any(changed is None or 0 < changed < few for _, changed in refused):
-            return replace(known, other_versions=True)
-        return known.limited(limit for limit, changed in refused if changed == 0)
 
     def _standing(self, newest: Dataset, policy: EffectivePolicy) -> Dataset | None:
         """The version that answers for the newest, the last that has left; None where it answers for itself.
