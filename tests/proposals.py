@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from sdcgate.facility.errors import Unavailable
 from sdcgate.facility.in_process import LocalRisk
+from sdcgate.facility.kept_releases import left_of
 from sdcgate.methods.tables.solver import Deadline
 from sdcgate.policy.loading import load_policies
 from sdcgate.policy.model import RedesignProposals
@@ -56,3 +57,8 @@ def answering_once(method):
 
     setattr(risk, method, once)
     return risk
+
+
+def kept(house):
+    """What the ledger keeps of randhie that became known, but that answers were held."""
+    return [one for one in house.ledger.releases("randhie") if not left_of(one).held]

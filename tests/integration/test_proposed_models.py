@@ -6,7 +6,7 @@ import pytest
 
 from house import build, reasons, table_request, verdict, with_randhie
 from installation import Installation
-from proposals import Ending, answering_once, proposing
+from proposals import Ending, answering_once, kept, proposing
 from sdcgate.engine.engine import Engine
 from sdcgate.facility import model_redesign
 from sdcgate.facility.pace import Pace
@@ -161,10 +161,10 @@ def test_a_proposal_that_left_before_is_proposed_again_and_tells_nothing_new(hou
     house = house_with(proposals=1)
     coarser = f"meddol ~ {JOINED} * site + female"
     assert verdict(ask(house, coarser)) == "RELEASED"
-    before = list(house.ledger.releases("randhie", after_sequence=0))
+    before = kept(house)
     answered = ask(house, CROSSED)
     (alternative,) = answered.decision.alternatives
-    assert list(house.ledger.releases("randhie", after_sequence=0))[: len(before)] == before
+    assert kept(house)[: len(before)] == before
     assert ask_again(house, alternative).repeated
 
 
@@ -175,7 +175,7 @@ def test_a_search_that_the_clock_ends_proposes_nothing_and_not_a_part(looks, hou
     answered = ask(house, "household_size ~ female", "MULTINOMIAL_LOGIT")
     assert len(answered.decision.alternatives) > 0
     assert all(one.judged == (looks == 1000) for one in answered.decision.alternatives)
-    assert bool(list(house.ledger.releases("randhie", after_sequence=0))) == (looks == 1000)
+    assert bool(kept(house)) == (looks == 1000)
 
 
 def test_a_service_that_fails_meanwhile_costs_the_proposals_and_not_the_answer(house_with):
@@ -192,7 +192,7 @@ def test_a_model_that_would_leave_without_some_units_is_named_and_not_promised(h
     house = house_with(left_out_share=0.05, engine=engine)
     here = {"site": ["3"], "year": ["2"]}
     assert verdict(ask(house, "meddol ~ female", **here)) == "RELEASED"
-    before = list(house.ledger.releases("randhie", after_sequence=0))
+    before = kept(house)
 
     answered = ask(house, "meddol ~ female * plan + numeric(education)", **here)
 
@@ -200,7 +200,7 @@ def test_a_model_that_would_leave_without_some_units_is_named_and_not_promised(h
     (alternative,) = answered.decision.alternatives
     assert alternative.model.formula == "meddol ~ 1 + female + numeric(education)"
     assert (alternative.judged, alternative.units_left_out) == (False, True)
-    assert list(house.ledger.releases("randhie", after_sequence=0)) == before
+    assert kept(house) == before
     assert verdict(ask_again(house, alternative)) == "RELEASED_PROTECTED"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from house import build, cells, reasons, table_request, verdict, with_randhie
-from proposals import Ending, answering_once, proposing
+from proposals import Ending, answering_once, kept, proposing
 from sdcgate.facility import redesign
 from sdcgate.facility.pace import Pace
 from sdcgate_proto.sdcgate.facility.v1 import facility_pb2 as pb
@@ -88,11 +88,11 @@ def test_a_table_that_was_answered_otherwise_is_not_promised(tmp_path):
 def test_a_proposal_that_left_before_is_proposed_again_and_tells_nothing_new(tmp_path):
     house = house_with(tmp_path, consequence="refuse", proposals=1)
     assert verdict(house.ask(rows=["plan"], columns=["female"])) == "RELEASED"
-    before = list(house.ledger.releases("randhie", after_sequence=0))
+    before = kept(house)
     answered = house.ask(**SITE_BY_PLAN)
     (proposal,) = requests_of(answered)
     assert proposal == {"rows": ["plan:plan"], "columns": ["female:female"], "layers": []}
-    assert list(house.ledger.releases("randhie", after_sequence=0)) == before
+    assert kept(house) == before
 
 
 def test_without_proposals_what_could_be_asked_is_told_unjudged(tmp_path):
@@ -126,7 +126,7 @@ def test_a_search_that_the_clock_ends_proposes_nothing_and_not_a_part(looks, tmp
     house = house_with(tmp_path, consequence="refuse")
     monkeypatch.setattr(redesign, "Deadline", lambda _: Ending(looks))
     proposed = [one.judged for one in house.ask(**SITE_BY_PLAN).decision.alternatives]
-    released = list(house.ledger.releases("randhie", after_sequence=0))
+    released = kept(house)
     if looks == 1000:
         assert all(proposed)
         assert len(released) == 1
