@@ -34,9 +34,11 @@ def register(house: House, folder: Path, rows: People) -> None:
     house.engine.register(people_descriptor(codes, [PAY], unit=unit))
 
 
-def least(house: House) -> Any:
-    """The least pay of the north."""
+def least(house: House, *sexes: str) -> Any:
+    """The least pay of the north, of some sexes where any are named."""
     north = [pb.FilterRequest(variable="region", codes=["north"])]
+    if sexes:
+        north.append(pb.FilterRequest(variable="sex", codes=sexes))
     asked = pb.QueryStatisticRequest(
         dataset="people", kind="STATISTIC_KIND_MINIMUM", measure="pay", filter=north
     )
@@ -69,3 +71,13 @@ def test_that_what_was_refused_is_not_any_more_does_not_tell_who_came(
 
     house.facility.close()
     assert (verdict(answer), reasons(answer)) == ("REFERRED", ["VERSION_DIFFERENCE"])
+
+
+def test_the_second_refusal_of_a_version_makes_nothing_known_and_moves_no_head(tmp_path: Path) -> None:
+    house = build(tmp_path)
+    register(house, tmp_path, people())
+    assert reasons(least(house)) == ["EXTREME_VALUE"]
+    (first,) = house.ledger.releases("people")
+    assert reasons(least(house, "m")) == ["EXTREME_VALUE"]
+    assert house.ledger.releases("people") == [first]
+    assert house.ledger.source_sequence("people") == first.sequence

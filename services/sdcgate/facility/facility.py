@@ -80,14 +80,14 @@ class Facility:
         self._assessor = Assessor(engine)
         self._policies = Policies(ledger, policies, default_policy)
         self._comments = Commenting(ledger)
-        self._recorder = Recorder(ledger, self._policies, box_key)
+        knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
+        self._recorder = Recorder(ledger, self._policies, box_key, knowledge.versions)
         self._spending = Spending(ledger, self._recorder)
         self.fitting_room = FittingRoom(fitting, model_fitting.warm_up)
         """Where models are fitted."""
         # One for all: what it has looked for in a snapshot none of them looks for again.
         coded = CodedMeasures(engine)
         self._fits = ModelWay(engine, self._judge, whole, risk, self.fitting_room, coded)
-        knowledge = KnowledgeOfSources(ledger, np.random.default_rng())
         self._versions = Versions(engine, self._policies, knowledge)
         other_versions = OtherVersionView(engine, self._judge, self._policies, knowledge)
         self._road = Road(self._policies, self._recorder, self._spending, Head(knowledge))

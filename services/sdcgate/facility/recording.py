@@ -1,5 +1,6 @@
 """Step 8 of the way: commit, then answer. A decision that is not in the ledger does not exist."""
 
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from sdcgate.facility import answers
@@ -100,13 +101,27 @@ NOTHING = Found()
 
 
 class Recorder:
-    """Writes decisions to the ledger and reads them back."""
+    """Writes decisions to the ledger and reads them back.
 
-    def __init__(self, ledger: Ledger, policies: Policies, box_key: bytes) -> None:
+    Args:
+        ledger: what it writes to.
+        policies: those that decisions were made under.
+        box_key: what boxes are named by.
+        answering: the versions of a source of which something is known to have left, or to have been held.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        policies: Policies,
+        box_key: bytes,
+        answering: Callable[[str], Set[tuple[str, int]]],
+    ) -> None:
         self._ledger = ledger
         self._approvals = Approvals(ledger)
         self._policies = policies
         self._box_key = box_key
+        self._answering = answering
 
     def answered(self, asked: Asked) -> Answered | None:
         """The decision about the same request under the same policy, if there is one."""
@@ -158,7 +173,7 @@ class Recorder:
             answer=answers.answer_bytes(decision),
             confidential=asked.record(decision).SerializeToString(deterministic=True),
             checker=view.SerializeToString(deterministic=True),
-            release=_release_bytes(asked, found, _of_data(decision, found)),
+            release=_release_bytes(asked, found, self._held_first(asked, decision, found)),
             boxes=self._box_rows(found),
             author=caller.key_id,
             portal=caller.portal,
@@ -174,6 +189,17 @@ class Recorder:
             return Answered(self.decision_of(stored), repeated=True)
         watcher().decided(event.dataset, event.verdict, {reason_name(reason) for reason in decision.reasons})
         return Answered(answers.with_certificate(decision, recorded.certificate))
+
+    def _held_first(self, asked: Asked, decision: pb.Decision, found: Found) -> bool:
+        """Whether a decision is the first of a version, and holds what was asked for what the data are.
+
+        Further ones tell nothing new of the version: the source's head does not move for them.
+        """
+        holds = decision.verdict in (pb.VERDICT_REFUSED, pb.VERDICT_REFERRED)
+        if not holds or found.sequence is None or is_not_compared(decision):
+            return False
+        version = asked.dataset.name, asked.dataset.version
+        return version not in self._answering(asked.dataset.source)
 
     def record_review(
         self,
@@ -256,16 +282,10 @@ def reason_name(reason: pb.Reason) -> str:
     return policy_pb2.ReasonCode.Name(reason.code).removeprefix("REASON_CODE_")
 
 
-def _of_data(decision: pb.Decision, found: Found) -> bool:
-    """Whether a decision holds what was asked for what the data are, and for no other version of them."""
-    holds = decision.verdict in (pb.VERDICT_REFUSED, pb.VERDICT_REFERRED)
-    return holds and found.sequence is not None and not is_not_compared(decision)
-
-
-def _release_bytes(asked: Asked, found: Found, of_data: bool = False) -> bytes | None:
+def _release_bytes(asked: Asked, found: Found, held_first: bool = False) -> bytes | None:
     """What became known, be it only that something is held; None where nothing did."""
     tells = found.released or found.noisy or found.exception or found.inexact or found.limit or found.fits
-    if not (tells or of_data):
+    if not (tells or held_first):
         return None
     return release_bytes(
         asked.dataset,
