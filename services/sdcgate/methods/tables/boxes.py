@@ -75,7 +75,11 @@ def is_inside(inner: Box, outer: Box) -> bool:
     if inner == NOBODY:
         return True
     masks = dict(inner)
-    return all(variable in masks and not masks[variable] & ~mask for variable, mask in outer)
+    for variable, mask in outer:
+        own = masks.get(variable)
+        if own is None or own & ~mask:
+            return False
+    return True
 
 
 def intersection(first: Box, second: Box) -> Box:

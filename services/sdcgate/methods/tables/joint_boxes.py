@@ -12,6 +12,7 @@ A joint audit is about some variables: it takes every box that restricts no othe
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 from sdcgate.methods.tables.boxes import NOBODY, Box
@@ -26,6 +27,7 @@ SURELY = 2
 """By so many bits the flags of what is told for sure are shifted."""
 PERHAPS = RECORDS | UNITS
 EVERYTHING = PERHAPS | PERHAPS << SURELY
+_NAME: Callable[[tuple[str, int]], str] = itemgetter(0)
 
 
 class Counts(NamedTuple):
@@ -341,4 +343,9 @@ def _with_masks(masks: Masks, boxes: Iterable[Box]) -> Masks:
 
 def variables_of(box: Box) -> Variables:
     """The variables that a box restricts."""
-    return frozenset(dict(box))
+    return frozenset(map(_NAME, box))
+
+
+def restricts_only(box: Box, variables: Variables) -> bool:
+    """Whether a box restricts no other variables than some."""
+    return variables.issuperset(map(_NAME, box))

@@ -43,10 +43,12 @@ def told_by_layers(
     """
     found = dict[Box, _Told]()
     for names, shown in boxes.published.items():
-        if not names - panel.varying <= domain:
+        fixed_names = names - panel.varying
+        if not fixed_names <= domain:
             continue
+        without = boxes.published.get(fixed_names, NOTHING_SHOWN).units
         for fixed, within in shown.parted(panel.varying).items():
-            if boxes.told(fixed) & UNITS:
+            if fixed in without:
                 continue
             told = found.setdefault(fixed, _Told())
             for layer, counts in within:
@@ -137,13 +139,13 @@ class _Told:
         self, fixed: Box, panel: Panel, full: Mapping[str, int], fresh: Set[Box], far: float
     ) -> dict[Box, tuple[float, float]]:
         """The least and the most that the box has, by the box that tells it: without fresh ones, and with."""
-        found = dict[Box, tuple[float, float]]()
+        found, named = dict[Box, tuple[float, float]](), self._named(fixed)
         leasts = [(units, layer) for layer, units in self.units.items()]
         leasts += [(-(-records // panel.most(layer, full)), layer) for layer, records in self.records.items()]
         mosts = [(-records, layer) for layer, records in self.records.items() if not layer]
-        mosts += [(-units, layer) for units, layer in self._divided(full, fixed, fresh)]
+        mosts += [(-units, layer) for units, layer in self._divided(full, named, fresh)]
         for bounds, at_least in ((leasts, True), (mosts, False)):
-            told = [(bound, _joined(fixed, layer)) for bound, layer in bounds]
+            told = [(bound, named[layer]) for bound, layer in bounds]
             before = max([one for one in told if one[1] not in fresh], default=None)
             now = max([one for one in told if one[1] in fresh], default=None)
             for one in (before, now):
@@ -154,17 +156,23 @@ class _Told:
                 found[box] = (max(least, bound), most) if at_least else (least, min(most, -bound))
         return {box: ends for box, ends in found.items() if ends != (0.0, far)}
 
-    def _divided(self, full: Mapping[str, int], fixed: Box, fresh: Set[Box]) -> Iterator[tuple[int, Box]]:
+    def _named(self, fixed: Box) -> dict[Box, Box]:
+        """The box of each layer."""
+        return {layer: _joined(fixed, layer) for layer in {**self.units, **self.records}}
+
+    def _divided(
+        self, full: Mapping[str, int], named: Mapping[Box, Box], fresh: Set[Box]
+    ) -> Iterator[tuple[int, Box]]:
         """Units of layers added up that are everybody together, each sum with a layer that tells it."""
         by_name: dict[str, list[tuple[int, Box]]] = {}
         for layer in self.units:
             if len(layer) == 1:
                 by_name.setdefault(layer[0][0], []).append((layer[0][1], layer))
         for name, masks in sorted(by_name.items()):
-            for chosen in (masks, [one for one in masks if _joined(fixed, one[1]) not in fresh]):
+            for chosen in (masks, [one for one in masks if named[one[1]] not in fresh]):
                 parts = _covering(full[name], chosen)
                 if parts:
-                    new = [layer for layer in parts if _joined(fixed, layer) in fresh]
+                    new = [layer for layer in parts if named[layer] in fresh]
                     yield sum(self.units[layer] for layer in parts), (new or parts)[0]
 
 

@@ -14,18 +14,22 @@ than is true of them.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
+from functools import lru_cache, reduce
+from itertools import combinations, permutations, product
 from math import prod
+from operator import or_
 
 import numpy as np
 
 from sdcgate.methods.tables.boxes import Box, intersection, is_inside
 from sdcgate.methods.tables.combinations import Combinations, Held
 from sdcgate.methods.tables.combined_sums import CombinedSum
-from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables
+from sdcgate.methods.tables.joint_boxes import JointBoxes, Variables, restricts_only
 from sdcgate.methods.tables.joint_domain import classes, joint_atoms, joint_domain
 from sdcgate.methods.tables.joint_scopes import Scope
 
+KEPT = 256
+"""Layers of which it is remembered how they lie in each other."""
 MOST_TOGETHER = 600
 """So many joint codes, each layer's units by themselves, are looked at together."""
 KIND = "*kind"
@@ -110,7 +114,7 @@ class Together:
         return _of_kind(self.plain(box), kind)
 
     def _within(self, box: Box) -> bool:
-        return all(name in self.scope.domain for name, _ in box)
+        return restricts_only(box, self.scope.domain)
 
 
 def together(
@@ -145,6 +149,48 @@ def together(
     return chosen
 
 
+@dataclass(frozen=True, slots=True)
+class _Nested:
+    """Which of some layers lie in which, each a bit of a mask."""
+
+    layers: Sequence[Box]
+    _bits: Mapping[Box, int]
+    _inside: Mapping[Box, int]
+    """Others that lie in each."""
+    _around: Mapping[Box, int]
+    """Others in which it lies."""
+
+    @classmethod
+    @lru_cache(maxsize=KEPT)
+    def of(cls, layers: tuple[Box, ...]) -> "_Nested":
+        """As the layers' descriptions say: one table's turns and doubts ask for the same ones."""
+        bits = {layer: 1 << place for place, layer in enumerate(layers)}
+        inside, around = dict.fromkeys(layers, 0), dict.fromkeys(layers, 0)
+        for one, other in permutations(layers, 2):
+            if is_inside(one, other):
+                inside[other] |= bits[one]
+                around[one] |= bits[other]
+        return cls(layers, bits, inside, around)
+
+    def inside(self, layer: Box) -> list[Box]:
+        """The others that lie in a layer."""
+        inside = self._inside[layer]
+        return [one for one in self.layers if self._bits[one] & inside]
+
+    def largest(self, layers: Sequence[Box]) -> list[Box]:
+        """Those that lie in no other of them."""
+        among = self._mask(layers)
+        return [one for one in layers if not self._around[one] & among]
+
+    def smallest(self, layers: Sequence[Box]) -> list[Box]:
+        """Those in which no other of them lies."""
+        among = self._mask(layers)
+        return [one for one in layers if not self._inside[one] & among]
+
+    def _mask(self, layers: Sequence[Box]) -> int:
+        return reduce(or_, (self._bits[one] for one in layers), 0)
+
+
 class _Kinds:
     def __init__(
         self,
@@ -164,7 +210,8 @@ class _Kinds:
         self._atoms = prod(map(len, self._fixed.values()))
         units, hidden = boxes.within(domain, units=True), boxes.secrets_within(domain, units=True)
         limits = boxes.limits_within(domain)
-        known = Counter(panel.parts(box)[1] for box in (*units, *hidden, *limits))
+        self._parts = {box: panel.parts(box) for box in (*units, *hidden, *limits)}
+        known = Counter(layer for of in (units, hidden, limits) for layer in map(self._layer, of))
         # Of each wave everybody knows that a unit has one record there.
         known.update(
             ((panel.wave, mask),) for mask in self._classes.get(panel.wave, ()) if mask != full[panel.wave]
@@ -173,6 +220,7 @@ class _Kinds:
         known[()] += 3 * known.total()
         chosen = known.most_common(max(1, most // self._atoms - self._varying))
         self.layers = {layer: 2 << place for place, (layer, _) in enumerate(chosen)}
+        self._nested = _Nested.of((*self.layers,))
         self._full = {**full, KIND: (2 << len(self.layers)) - 1}
         self._units = {box: count for box, count in units.items() if self._looked_at(box)}
         self._hidden = [box for box in hidden if self._looked_at(box)]
@@ -184,7 +232,10 @@ class _Kinds:
         return (self._varying + len(self.layers)) * self._atoms
 
     def _looked_at(self, box: Box) -> bool:
-        return self._panel.parts(box)[1] in self.layers
+        return self._layer(box) in self.layers
+
+    def _layer(self, box: Box) -> Box:
+        return self._parts[box][1]
 
     def scope(self) -> Scope:
         """All that is known, with what links records and units."""
@@ -206,7 +257,7 @@ class _Kinds:
                 yield replace(one, parts=parts)
 
     def _of_units(self, box: Box) -> Box:
-        fixed, layer = self._panel.parts(box)
+        fixed, layer = self._parts[box]
         return _of_kind(fixed, self.layers[layer])
 
     def _links(self, far: float) -> Iterator[CombinedSum]:
@@ -229,7 +280,7 @@ class _Kinds:
 
     def _inequalities(self) -> Iterator[tuple[list[tuple[Box, float]], bool]]:
         """Sums that are not negative, as boxes with factors; and whether they are nothing."""
-        within = {layer: [*self._smaller(layer)] for layer in self.layers}
+        within = {layer: self._nested.inside(layer) for layer in self.layers}
         for layer, kind in self.layers.items():
             units, records = ((KIND, kind),), (*layer, (KIND, RECORDS_KIND))
             most = self._panel.most(layer, self._full)
@@ -240,7 +291,7 @@ class _Kinds:
                 # Whoever is there has no more records in some waves than there are waves.
                 there = tuple(sorted((*dict([*layer, *wave]).items(), (KIND, RECORDS_KIND))))
                 yield [(units, float(self._panel.most(wave, self._full))), (there, -1.0)], False
-            for smaller in _largest(within[layer]):
+            for smaller in self._nested.largest(within[layer]):
                 yield from self._of_smaller(layer, smaller)
             yield from ((terms, False) for terms in self._of_two(layer, within[layer]))
             for parts in self._divided(layer, within[layer]):
@@ -280,16 +331,13 @@ class _Kinds:
                         there = (*part, (KIND, RECORDS_KIND))
                         yield [(mine, most - 1.0), (theirs, -1.0), (units, 1.0), (there, -1.0)]
 
-    def _smaller(self, layer: Box) -> Iterator[Box]:
-        return (other for other in self.layers if other != layer and is_inside(other, layer))
-
     def _divided(self, layer: Box, smaller: Sequence[Box]) -> Iterator[list[Box]]:
         """Smaller layers that are a larger one together, as codes of one variable divide it."""
         whole = dict(layer)
         for name in sorted(self._domain & self._panel.varying):
             mask = whole.get(name, self._full[name])
             own = [one for one in smaller if _only_by(name, one, whole)]
-            for parts in ([*_smallest(own)], [*_largest(own)]):
+            for parts in (self._nested.smallest(own), self._nested.largest(own)):
                 covered = 0
                 for part in parts:
                     covered |= dict(part)[name]
@@ -320,13 +368,3 @@ def _only_by(name: str, one: Box, whole: Mapping[str, int]) -> bool:
     """Whether a layer lies in another one by no other variable."""
     others = {other: mask for other, mask in one if other != name}
     return name in dict(one) and others == {other: mask for other, mask in whole.items() if other != name}
-
-
-def _largest(layers: Sequence[Box]) -> Iterator[Box]:
-    """Those that lie in no other."""
-    return (one for one in layers if not any(one != other and is_inside(one, other) for other in layers))
-
-
-def _smallest(layers: Sequence[Box]) -> Iterator[Box]:
-    """Those in which no other lies."""
-    return (one for one in layers if not any(one != other and is_inside(other, one) for other in layers))
