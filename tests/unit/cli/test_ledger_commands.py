@@ -107,7 +107,8 @@ def test_a_key_is_shown_once_listed_without_its_secret_and_revoked(tmp_path: Pat
     plaintext = made.stdout.strip()
     key_id = plaintext.split("_")[1]
     listed = run(tmp_path, "key", "list").stdout
-    assert plaintext.rpartition("_")[2] not in listed
+    # A secret may have such signs itself.
+    assert plaintext.split("_", 2)[2] not in listed
     assert [line.split()[:4] for line in listed.splitlines()[1:]] == [[key_id, "researcher", "ada", "laptop"]]
     assert run(tmp_path, "key", "revoke", key_id).exit_code == 0
     assert len(run(tmp_path, "key", "list").stdout.splitlines()[1].split()) == 7
